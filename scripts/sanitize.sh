@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Records real ranks with a recorder that was built with the address and undefined-behaviour sanitizers.
+# usage: scripts/sanitize.sh DIRECTORY-OF-THE-BUILD
+set -eu
+cd "$(dirname "$0")/.."
+library=$PWD/$1/libperfscope_recorder.so
+compiler=${CC:-cc}
+runtime=$("$compiler" -print-file-name=libasan.so):$("$compiler" -print-file-name=libubsan.so)
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+
+# Python and MPI keep memory to their end on purpose: leaks are not looked for.
+export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0:exitcode=99
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:exitcode=99
+mkdir "$place/trace"
+if ! .envs/mpich/bin/mpirun -n 3 env LD_PRELOAD="$runtime:$library" PYTHONMALLOC=malloc \
+  PERFSCOPE_DIR="$place/trace" PERFSCOPE_RECORDER="$library" PERFSCOPE_SAMPLE_HZ=100 \
+  PYTHONPATH="$PWD/perfscope/collect/agent" \
+  .envs/mpich/bin/python tests/native/recorder/jobs/families.py >"$place/output" 2>&1; then
+  tail -n 60 "$place/output"
+  exit 1
+fi
+if grep -qE 'runtime error:|AddressSanitizer' "$place/output"; then
+  tail -n 60 "$place/output"
+  exit 1
+fi
+recorded=$(find "$place/trace" -name '*.rec' | wc -l)
+[ "$recorded" = 3 ] || { echo "recorded $recorded of 3 ranks"; exit 1; }

@@ -1,0 +1,144 @@
+"""Who may import whom: the arrows of docs/architecture.md, read from the imports."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.environments import REPOSITORY
+
+PACKAGE = REPOSITORY / "perfscope"
+AGENT = PACKAGE / "collect" / "agent"
+COMMON = {"errors", "units", "registry"}
+# Each part may import itself, COMMON and what stands here.
+ARROWS = {
+    "collect": set(),
+    "trace": set(),
+    "readers": {"trace"},
+    "metrics": {"trace"},
+    "replay": {"metrics", "trace"},
+    "findings": {"metrics", "replay", "trace"},
+    "result": {"findings", "metrics", "replay", "trace"},
+    "study": {"findings", "metrics", "readers", "replay", "result", "trace"},
+    "export": {"metrics", "readers", "trace"},
+    "report": set(),
+    "cli": {
+        "collect",
+        "export",
+        "findings",
+        "metrics",
+        "readers",
+        "replay",
+        "report",
+        "result",
+        "study",
+        "trace",
+    },
+}
+AGENT_SYNTAX = (3, 7)
+
+
+def python_files(part: Path) -> list[Path]:
+    return [path for path in sorted(part.rglob("*.py")) if AGENT not in path.parents]
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Absolute names of what a file imports, also inside functions."""
+    inside = path.relative_to(REPOSITORY).with_suffix("").parts
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(inside[: -node.level]) if node.level else ""
+            start = ".".join(name for name in (base, node.module) if name)
+            yield start
+            yield from (f"{start}.{alias.name}" for alias in node.names)
+
+
+def imported_parts(path: Path) -> set[str]:
+    """The parts of perfscope that a file imports from."""
+    parts = {
+        name.split(".")[1]
+        for name in imported_modules(path)
+        if name.startswith("perfscope.") and not name.startswith("perfscope.__")
+    }
+    return {
+        part for part in parts if (PACKAGE / part).is_dir() or (PACKAGE / f"{part}.py").exists()
+    }
+
+
+def parts_of_the_house() -> list[str]:
+    return sorted(path.name for path in PACKAGE.iterdir() if any(path.glob("**/*.py")))
+
+
+@pytest.mark.parametrize("part", parts_of_the_house())
+def test_arrows_go_one_way(part: str) -> None:
+    assert part in ARROWS, f"perfscope/{part} is new: state here what it may import"
+    allowed = ARROWS[part] | COMMON | {part}
+    wrong = {
+        f"{path.relative_to(REPOSITORY)} imports {other}"
+        for path in python_files(PACKAGE / part)
+        for other in imported_parts(path) - allowed
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize("name", sorted(COMMON))
+def test_common_modules_import_no_part(name: str) -> None:
+    assert imported_parts(PACKAGE / f"{name}.py") <= COMMON
+
+
+def test_agent_imports_the_standard_library_alone() -> None:
+    """A framework's own file may name its framework, which is loaded when the file is used."""
+    own = {"perfscope_agent", "sitecustomize", "perfscope"}
+    wrong = {
+        f"{path.relative_to(REPOSITORY)} imports {name}"
+        for path in AGENT.rglob("*.py")
+        for name in imported_modules(path)
+        if name.split(".")[0] not in sys.stdlib_module_names | own
+        if not (path.parent.name == "frameworks" and name.split(".")[0] == path.stem)
+    }
+    assert not wrong
+
+
+def test_agent_imports_nothing_of_the_rest_of_perfscope() -> None:
+    wrong = {
+        f"{path.relative_to(REPOSITORY)} imports {name}"
+        for path in AGENT.rglob("*.py")
+        for name in imported_modules(path)
+        if name.startswith("perfscope.") and not name.startswith("perfscope.collect.agent")
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize("path", sorted(AGENT.rglob("*.py")), ids=lambda path: path.stem)
+def test_agent_is_written_in_the_syntax_of_python_3_7(path: Path) -> None:
+    ast.parse(path.read_text(encoding="utf-8"), feature_version=AGENT_SYNTAX)
+
+
+def test_agent_directory_holds_only_what_may_shadow_nothing() -> None:
+    names = {
+        path.name for path in AGENT.iterdir() if not path.name.startswith((".", "__pycache__"))
+    }
+    assert names <= {"sitecustomize.py", "perfscope_agent"}
+
+
+def test_recording_starts_without_heavy_imports() -> None:
+    """`perfscope run` and --help must not wait for numpy, pandas or matplotlib."""
+    heavy = {"numpy", "pandas", "matplotlib", "jinja2"}
+    light = [
+        *python_files(PACKAGE / "collect"),
+        PACKAGE / "cli" / "main.py",
+        PACKAGE / "__init__.py",
+    ]
+    wrong = {
+        f"{path.relative_to(REPOSITORY)} imports {name}"
+        for path in light
+        for name in imported_modules(path)
+        if name.split(".")[0] in heavy
+    }
+    assert not wrong

@@ -1,0 +1,112 @@
+"""The size of files and functions, docstrings, and words that must not stand in the repository."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.environments import REPOSITORY
+from tests.support.requirements import missing
+
+MOST_LINES_OF_A_FILE = 400
+# Without the docstring; 40 is the aim. Tests write whole documents in one function.
+MOST_LINES_OF_A_FUNCTION = {"perfscope": 50, "scripts": 50, "examples": 60, "tests": 80}
+MOST_LINES_ELSEWHERE = 60
+SOURCES = (".py", ".c", ".h", ".cpp", ".hpp", ".js")
+TEXTS = (*SOURCES, ".md", ".toml", ".txt", ".sh", ".html", ".css", ".json", ".def", ".jinja", ".j2")
+# Directories of somebody's machine, written so that this file does not contain what it looks for.
+MACHINE_PATH = re.compile(r"(?<![A-Za-z0-9_.])/(?:" + "work|farm|root" + r")/[A-Za-z.]")
+
+
+def repository_files() -> list[Path]:
+    if shutil.which("git") is None or not (REPOSITORY / ".git").exists():
+        missing("git, to list the files of the repository")
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    paths = [REPOSITORY / name for name in listed.stdout.split("\0") if name]
+    return [path for path in paths if path.is_file()]
+
+
+def text_lines(path: Path) -> list[str]:
+    """The lines of a file, also of a recording, whose bytes are not all text."""
+    return path.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines from the first statement that is not the docstring to the last."""
+    body = function.body
+    if ast.get_docstring(function) is not None:
+        body = body[1:]
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def test_files_are_short() -> None:
+    lengths = {
+        str(path.relative_to(REPOSITORY)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in repository_files()
+        if path.suffix in SOURCES
+    }
+    assert {name: n for name, n in lengths.items() if n > MOST_LINES_OF_A_FILE} == {}
+
+
+def test_functions_are_short() -> None:
+    long = {
+        f"{name}:{function.lineno} {function.name}": body_lines(function)
+        for path in repository_files()
+        if path.suffix == ".py"
+        for name in [path.relative_to(REPOSITORY)]
+        for function in functions(ast.parse(path.read_text(encoding="utf-8")))
+        if body_lines(function) > MOST_LINES_OF_A_FUNCTION.get(name.parts[0], MOST_LINES_ELSEWHERE)
+    }
+    assert long == {}
+
+
+def test_no_file_names_a_directory_of_somebodys_machine() -> None:
+    found = [
+        f"{path.relative_to(REPOSITORY)}:{number}: {line.strip()[:100]}"
+        for path in repository_files()
+        if path.suffix in TEXTS or path.name == "Makefile"
+        for number, line in enumerate(text_lines(path), start=1)
+        if MACHINE_PATH.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((REPOSITORY / "perfscope").rglob("*.py")),
+    ids=lambda path: str(path.relative_to(REPOSITORY)),
+)
+def test_what_is_public_has_a_docstring(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    bare = [
+        f"{node.name} (line {node.lineno})"
+        for scope in ast.walk(tree)
+        if isinstance(scope, ast.Module | ast.ClassDef) and not _is_private(scope)
+        for node in scope.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        if not node.name.startswith("_") and not _is_overload(node)
+        if ast.get_docstring(node) is None
+    ]
+    assert ast.get_docstring(tree) is not None
+    assert bare == []
+
+
+def _is_private(scope: ast.AST) -> bool:
+    return isinstance(scope, ast.ClassDef) and scope.name.startswith("_")
+
+
+def _is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    return any("overload" in ast.dump(decorator) for decorator in node.decorator_list)

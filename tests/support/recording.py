@@ -1,0 +1,140 @@
+"""Runs the real `perfscope` command on real jobs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from tests.support.environments import REPOSITORY
+
+_RECORDED_TO = re.compile(r"^perfscope: recording to (.*)/$", re.MULTILINE)
+_INHERITED = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "USER", "CI", "HYPOTHESIS_PROFILE")
+JOB_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A finished `perfscope run`.
+
+    Attributes:
+        exit_code: of perfscope, negative after a signal.
+        stdout: what the job printed.
+        stderr: what the job and perfscope printed.
+        directory: the run directory, which may not exist when the job never started.
+    """
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    directory: Path
+
+    @property
+    def run_file(self) -> dict[str, Any]:
+        """The contents of run.json."""
+        document = json.loads((self.directory / "run.json").read_text(encoding="utf-8"))
+        assert isinstance(document, dict)
+        return document
+
+    @property
+    def record_files(self) -> list[Path]:
+        """One file for each process that was recorded."""
+        return sorted(self.directory.glob("*/*.rec"))
+
+
+class Recorder(Protocol):
+    """What the fixture `record` is."""
+
+    def __call__(
+        self,
+        command: Sequence[str | Path],
+        *,
+        options: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        output: Path | None = None,
+        timeout_s: float = JOB_TIMEOUT_S,
+    ) -> Recorded:
+        """Runs `perfscope run` on a command and waits for its end."""
+
+
+def perfscope_command(*arguments: str | Path) -> list[str]:
+    """A command line of this installation's perfscope."""
+    script = Path(sys.executable).with_name("perfscope")
+    start = [script] if script.exists() else [sys.executable, "-m", "perfscope"]
+    return [str(word) for word in (*start, *arguments)]
+
+
+def job_variables(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment that jobs of the tests start with: that of a login, and what is added."""
+    variables = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    variables.setdefault("LANG", "C.UTF-8")
+    variables.update(extra or {})
+    return variables
+
+
+def record(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path,
+    output: Path,
+    options: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    timeout_s: float = JOB_TIMEOUT_S,
+) -> Recorded:
+    """Runs `perfscope run` on a command and waits for its end."""
+    done = subprocess.run(
+        perfscope_command("run", "--output", output, *options, "--", *command),
+        cwd=cwd,
+        env=job_variables(variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    told = _RECORDED_TO.search(done.stderr)
+    directory = cwd / told[1] if told else output
+    return Recorded(done.returncode, done.stdout, done.stderr, directory)
+
+
+def run_plain(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path,
+    variables: Mapping[str, str] | None = None,
+    timeout_s: float = JOB_TIMEOUT_S,
+) -> subprocess.CompletedProcess[str]:
+    """Runs the same command without perfscope, for comparison."""
+    return subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env=job_variables(variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+def analyze(
+    directory: Path, *arguments: str | Path, timeout_s: float = JOB_TIMEOUT_S
+) -> subprocess.CompletedProcess[str]:
+    """Runs `perfscope analyze` on a recording."""
+    return subprocess.run(
+        perfscope_command("analyze", directory, *arguments),
+        cwd=REPOSITORY,
+        env=job_variables(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )

@@ -1,0 +1,85 @@
+"""Numbers for people: the same quantity is written the same way everywhere."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfscope.units import (
+    format_bytes,
+    format_count,
+    format_ratio,
+    format_seconds,
+    format_share,
+    parse_bytes,
+)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (1.2345, "1.23 s"),
+        (0.045, "45.0 ms"),
+        (0.9999, "1.00 s"),
+        (2.5e-6, "2.50 µs"),
+        (61e-9, "61.0 ns"),
+        (119.6, "120 s"),
+        (200, "3 min 20 s"),
+        (7500, "2 h 05 min"),
+        (-1.5, "-1.50 s"),
+        (None, "–"),
+    ],
+)
+def test_seconds(seconds: float | None, text: str) -> None:
+    assert format_seconds(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [(0, "0 B"), (512, "512 B"), (1000, "0.98 KiB"), (1536, "1.50 KiB"), (3 << 29, "1.50 GiB")],
+)
+def test_bytes(size_bytes: int, text: str) -> None:
+    assert format_bytes(size_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0, "0 %"), (0.312, "31.2 %"), (0.0001, "< 0.1 %"), (1, "100.0 %"), (None, "–")],
+)
+def test_shares(share: float | None, text: str) -> None:
+    assert format_share(share) == text
+
+
+def test_counts_and_ratios() -> None:
+    assert format_count(1234567) == "1,234,567"
+    assert format_ratio(0.625) == "0.625"
+    assert format_count(None) == format_ratio(None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [
+        ("256M", 256 << 20),
+        ("1.5 GiB", 3 << 29),
+        ("1048576", 1 << 20),
+        ("2k", 2048),
+        ("3MB", 3 << 20),
+    ],
+)
+def test_parse_bytes(text: str, size_bytes: int) -> None:
+    assert parse_bytes(text) == size_bytes
+
+
+@pytest.mark.parametrize("text", ["", "M", "-1", "1 X", "nan", "1e3"])
+def test_what_is_not_a_size_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a size"):
+        parse_bytes(text)
+
+
+@given(st.floats(min_value=1e-9, max_value=119, allow_nan=False))
+def test_seconds_keep_their_value(seconds: float) -> None:
+    number, unit = format_seconds(seconds).split(" ")
+    factor = {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
+    assert float(number) * factor == pytest.approx(seconds, rel=0.006)

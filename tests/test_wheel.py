@@ -1,0 +1,56 @@
+"""The wheel holds everything that recording and reporting need on another machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.environments import REPOSITORY, environment
+
+NEEDED = (
+    "perfscope/collect/lib/libperfscope_recorder.so",
+    "perfscope/collect/agent/sitecustomize.py",
+    "perfscope/collect/agent/perfscope_agent/marker.py",
+    "perfscope/report/templates/page.html",
+    "perfscope/py.typed",
+)
+
+
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The names in a wheel built from this checkout."""
+    python = environment("mpich").python
+    place = tmp_path_factory.mktemp("wheel")
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(place)]
+    path = f"{python.parent}:{Path(sys.executable).parent}:/usr/bin:/bin"
+    subprocess.run(
+        [str(python), "-m", "pip", "wheel", *options, str(REPOSITORY)],
+        check=True,
+        env={"PATH": path, "HOME": str(place)},
+    )
+    (wheel,) = place.glob("perfscope_hpc-*-py3-none-linux_*.whl")
+    return zipfile.ZipFile(wheel).namelist()
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_wheel_holds(contents: list[str], name: str) -> None:
+    assert name in contents
+
+
+def test_wheel_holds_every_file_of_the_package(contents: list[str]) -> None:
+    package = REPOSITORY / "perfscope"
+    files = {
+        str(path.relative_to(REPOSITORY))
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
+    }
+    assert files - set(contents) == set()
+
+
+def test_wheel_holds_nothing_else(contents: list[str]) -> None:
+    tops = {name.split("/")[0] for name in contents}
+    assert {top for top in tops if not top.startswith("perfscope_hpc-")} == {"perfscope"}
