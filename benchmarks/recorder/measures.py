@@ -1,0 +1,236 @@
+"""What the recorder costs, each as numbers of repeated runs with and without it."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfscope.collect.places import agent_directory
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+BURSTS, BURST_CALLS, BURST_PAUSE_US = 40, 2000, 120_000
+FLOOD_CALLS = 300_000
+SAMPLED_S = 4.0
+REDUCTIONS = 50_000
+EXAMPLE_OPTIONS = ("--epochs", "4", "--quiet")
+SAMPLER_CPU_AT = 280  # ps_header.sampler_cpu_ns
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and how often to measure.
+
+    Attributes:
+        directory: for files that are made.
+        repeats: of every measurement.
+        prefix: of the environment whose mpirun and Python run the jobs.
+        library: the recorder.
+    """
+
+    directory: Path
+    repeats: int
+    prefix: Path
+    library: Path
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A cost and its spread over repeats.
+
+    Attributes:
+        name: what was measured.
+        unit: of the values.
+        values: one for each repeat.
+        goal: at most this, None without a goal.
+    """
+
+    name: str
+    unit: str
+    values: tuple[float, ...]
+    goal: float | None = None
+
+    @property
+    def median(self) -> float:
+        """The middle of the repeats."""
+        return statistics.median(self.values)
+
+    def as_json(self) -> dict[str, object]:
+        """As written to the results file."""
+        return {
+            "name": self.name,
+            "unit": self.unit,
+            "median": self.median,
+            "least": min(self.values),
+            "most": max(self.values),
+            "repeats": len(self.values),
+            "goal": self.goal,
+        }
+
+
+def _run(command: Sequence[str | Path], variables: Mapping[str, str]) -> str:
+    done = subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"{command[0]} failed:\n{done.stderr}")
+    return done.stdout
+
+
+def _fresh(setting: Setting, name: str) -> Path:
+    directory = setting.directory / f"{name}-{time.monotonic_ns()}"
+    directory.mkdir(parents=True)
+    return directory
+
+
+def _recorded(setting: Setting, name: str) -> dict[str, str]:
+    """The environment of a recorded process, with a run directory of its own."""
+    return {
+        "LD_PRELOAD": str(setting.library),
+        "PERFSCOPE_RECORDER": str(setting.library),
+        "PERFSCOPE_DIR": str(_fresh(setting, name)),
+    }
+
+
+def _columns(text: str) -> dict[str, float]:
+    return {name: float(value) for name, value in (line.split() for line in text.splitlines())}
+
+
+def _build_stub(setting: Setting) -> Path:
+    library, program = setting.directory / "libmpi_stub.so", setting.directory / "call_cost"
+    compiler = ("cc", "-O2", "-Wall", "-Wextra")
+    shared = ("-shared", "-fPIC", "-Wl,-soname,libmpi_stub.so", "-o", library)
+    _run([*compiler, HERE / "stub_mpi.c", *shared], {})
+    linked = ("-L", setting.directory, "-lmpi_stub", f"-Wl,-rpath,{setting.directory}")
+    _run([*compiler, HERE / "call_cost.c", "-o", program, *linked], {})
+    return program
+
+
+def calls(setting: Setting) -> list[Cost]:
+    """ns of CPU time that recording adds to a call of an MPI library that does nothing."""
+    program = _build_stub(setting)
+    kinds = {
+        "": (BURSTS, BURST_CALLS, BURST_PAUSE_US),
+        ", flood": (1, FLOOD_CALLS, 0),
+    }
+    costs = []
+    for suffix, shape in kinds.items():
+        command = [program, *map(str, shape)]
+        bare = [_columns(_run(command, {})) for _ in range(setting.repeats)]
+        with_it = [
+            _columns(_run(command, _recorded(setting, "calls"))) for _ in range(setting.repeats)
+        ]
+        for name in with_it[0]:
+            without = 0.0 if name == "clock_gettime" else statistics.median(b[name] for b in bare)
+            values = tuple(w[name] - without for w in with_it)
+            is_call = name != "clock_gettime"
+            costs.append(Cost(f"{name}{suffix}", "ns", values, 100.0 if is_call else None))
+    return costs
+
+
+def events(setting: Setting) -> list[Cost]:
+    """ns of CPU time of what the agent writes through ctypes."""
+    command = [setting.prefix / "bin" / "python", HERE / "event_cost.py"]
+    runs = [
+        _columns(_run(command, _recorded(setting, "events"))) for _ in range(setting.repeats)
+    ]
+    goals = {"phases": 2000.0}
+    return [
+        Cost(f"ctypes: {name}", "ns", tuple(run[name] for run in runs), goals.get(name))
+        for name in runs[0]
+    ]
+
+
+def samples(setting: Setting) -> list[Cost]:
+    """Share of one core that the sampler takes at its 10 Hz."""
+    costs = []
+    for threads in (1, 16, 64):
+        command = [setting.prefix / "bin" / "python", HERE / "sample_cost.py", str(threads)]
+        shares = []
+        for _ in range(setting.repeats):
+            variables = _recorded(setting, "samples")
+            _run([*command, str(SAMPLED_S)], variables)
+            [path] = Path(variables["PERFSCOPE_DIR"]).glob("*/*.rec")
+            (cpu_ns,) = struct.unpack_from("<Q", path.read_bytes(), SAMPLER_CPU_AT)
+            shares.append(cpu_ns / (SAMPLED_S * 1e9) * 100)
+        costs.append(Cost(f"sampler, {threads} threads", "% of a core", tuple(shares)))
+    return costs
+
+
+def _wall_s(command: Sequence[str | Path], variables: Mapping[str, str]) -> float:
+    before = time.perf_counter()
+    _run(command, variables)
+    return time.perf_counter() - before
+
+
+def _paired(
+    repeats: int, without: Callable[[], float], with_it: Callable[[], float]
+) -> list[tuple[float, float]]:
+    """Runs both in turn, so that a busy moment of the machine meets both."""
+    without(), with_it()
+    return [(without(), with_it()) for _ in range(repeats)]
+
+
+def start_up(setting: Setting) -> list[Cost]:
+    """ms that a Python process takes longer to start."""
+    command = [setting.prefix / "bin" / "python", "-c", ""]
+    agent = {"PYTHONPATH": str(agent_directory())}
+    variants = {"recorder": {}, "recorder and agent": agent}
+    costs = []
+    for name, extra in variants.items():
+        pairs = _paired(
+            4 * setting.repeats,
+            lambda: _wall_s(command, {}),
+            lambda extra=extra: _wall_s(command, {**_recorded(setting, "start"), **extra}),
+        )
+        values = tuple((b - a) * 1e3 for a, b in pairs)
+        costs.append(Cost(f"start-up: {name}", "ms", values, 10.0))
+    return costs
+
+
+def reductions(setting: Setting) -> list[Cost]:
+    """us of an 8-byte reduction of two ranks, with and without recording."""
+    mpirun = setting.prefix / "bin" / "mpirun"
+    program = setting.directory / "allreduce_cost"
+    _run([setting.prefix / "bin" / "mpicc", "-O2", "-o", program, HERE / "allreduce_cost.c"], {})
+    python = [setting.prefix / "bin" / "python", HERE / "allreduce_cost.py"]
+    costs = []
+    for name, job in (("C", [program]), ("mpi4py", python)):
+        command = [mpirun, "-n", "2", *job, str(REDUCTIONS)]
+        pairs = _paired(
+            setting.repeats,
+            lambda command=command: float(_run(command, {})),
+            lambda command=command: float(_run(command, _recorded(setting, "reductions"))),
+        )
+        costs.append(Cost(f"allreduce, {name}, bare", "us", tuple(a for a, _ in pairs)))
+        costs.append(Cost(f"allreduce, {name}, recorded", "us", tuple(b for _, b in pairs)))
+    return costs
+
+
+def whole_run(setting: Setting) -> list[Cost]:
+    """Wall time of the example under `perfscope run`, over that of the example alone."""
+    script = [setting.prefix / "bin" / "python", ROOT / "examples" / "train_numpy.py"]
+    job = [setting.prefix / "bin" / "mpirun", "-n", "2", *script, *EXAMPLE_OPTIONS]
+    perfscope = [sys.executable, "-m", "perfscope", "run", "--quiet", "--output"]
+
+    def recorded() -> float:
+        trace = _fresh(setting, "whole") / "trace"
+        return _wall_s([*perfscope, trace, "--", *job], {"PERFSCOPE_RECORDER": ""})
+
+    pairs = _paired(setting.repeats, lambda: _wall_s(job, {}), recorded)
+    ratios = tuple((b / a - 1) * 100 for a, b in pairs)
+    return [Cost("whole run of the example", "% longer", ratios, 1.0)]
+
+
+MEASURES = (calls, events, samples, start_up, reductions, whole_run)

@@ -1,0 +1,253 @@
+#include "buffer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "definitions.h"
+#include "text.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels refuse it, and pages are then made ready one by one */
+#endif
+#define CHUNK_SLOTS 4096u
+#define CONTEXT_RESERVE_SLOTS 1024u /* kept for phases and samples when the disk is full */
+#define AHEAD_SLOTS (2 * CHUNK_SLOTS)     /* at least so many are made ready by the sampler */
+#define MOST_AHEAD_SLOTS (256 * CHUNK_SLOTS)
+#define RELEASE_SLOTS (4 * CHUNK_SLOTS) /* written records are let go in pieces of this size */
+#define SMALLEST_MAPPING (1u << 20)
+#define ZERO_BYTES 65536u
+
+static struct {
+    char path[PS_PATH_BYTES];
+    size_t mapped_bytes;
+    uint64_t detail_capacity; /* slots that MPI detail may use */
+    _Atomic uint64_t allocated; /* slots with disk space */
+    _Atomic uint64_t detail_limit;
+    _Atomic uint64_t context_limit;
+    uint64_t seen_by_sampler; /* slots claimed at its last visit */
+    uint64_t released;        /* slots whose pages this process no longer holds */
+    atomic_bool is_detail_stopped;
+    atomic_bool is_disk_full;
+    ps_lock growing;
+} buffer = {.growing = ATOMIC_FLAG_INIT};
+
+static bool allocate_range(int file, uint64_t offset, uint64_t bytes)
+{
+    struct rlimit limit;
+    /* Growing a file beyond this limit sends SIGXFSZ, which would end the job. */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur) {
+        errno = EFBIG;
+        return false;
+    }
+    int error;
+    do
+        error = posix_fallocate(file, (off_t)offset, (off_t)bytes);
+    while (error == EINTR);
+    errno = error;
+    return error == 0;
+}
+
+/* Makes the pages of a range ready to be written. A first touch of a page that was only reserved on disk costs the
+ * MPI call that meets it 13 us on ext4; with the page written before, the whole work is 3 us. */
+static void warm_range(int file, uint64_t offset, uint64_t bytes)
+{
+    static const char zeros[ZERO_BYTES];
+    for (uint64_t at = 0; at < bytes; at += ZERO_BYTES) {
+        size_t part = bytes - at < ZERO_BYTES ? (size_t)(bytes - at) : ZERO_BYTES;
+        if (pwrite(file, zeros, part, (off_t)(offset + at)) < 0)
+            return;
+    }
+    madvise((char *)ps_recorder.header + offset, bytes, MADV_POPULATE_WRITE);
+}
+
+static void set_limits(uint64_t allocated)
+{
+    uint64_t capacity = ps_recorder.header->capacity;
+    uint64_t detail = allocated >= capacity ? capacity : allocated - CONTEXT_RESERVE_SLOTS;
+    atomic_store(&buffer.allocated, allocated);
+    atomic_store(&buffer.context_limit, allocated);
+    atomic_store(&buffer.detail_limit, detail < buffer.detail_capacity ? detail : buffer.detail_capacity);
+}
+
+static void *map_shared(int file, uint64_t *bytes)
+{
+    void *mapping = MAP_FAILED;
+    while (*bytes >= SMALLEST_MAPPING) {
+        mapping = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (mapping != MAP_FAILED)
+            break;
+        *bytes /= 2; /* the job may limit its address space */
+    }
+    return mapping;
+}
+
+ps_header *ps_buffer_create(const char *path, uint64_t max_bytes)
+{
+    if (!ps_copy_text(buffer.path, sizeof buffer.path, path)) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file < 0)
+        return NULL;
+    uint64_t bytes = max_bytes < SMALLEST_MAPPING ? SMALLEST_MAPPING : max_bytes;
+    bytes -= bytes % PS_HEADER_BYTES;
+    void *mapping = MAP_FAILED;
+    if (allocate_range(file, 0, PS_HEADER_BYTES + (uint64_t)CHUNK_SLOTS * PS_RECORD_BYTES))
+        mapping = map_shared(file, &bytes);
+    int error = errno;
+    close(file);
+    if (mapping == MAP_FAILED) {
+        unlink(path);
+        errno = error;
+        return NULL;
+    }
+    ps_header *header = mapping;
+    buffer.mapped_bytes = bytes;
+    header->capacity = (bytes - PS_HEADER_BYTES) / PS_RECORD_BYTES;
+    buffer.detail_capacity = header->capacity - header->capacity / 8;
+    ps_recorder.header = header;
+    ps_recorder.slots = (ps_record *)((char *)mapping + PS_HEADER_BYTES);
+    set_limits(CHUNK_SLOTS);
+    madvise(mapping, PS_HEADER_BYTES + CHUNK_SLOTS * PS_RECORD_BYTES, MADV_POPULATE_WRITE);
+    return header;
+}
+
+static void note_disk_full(int error)
+{
+    char text[160];
+    atomic_store(&buffer.is_disk_full, true);
+    ps_set_header_flag(PS_FLAG_DISK_FULL);
+    int length = snprintf(text, sizeof text, "Detail stopped: no room for more records (%s); totals go on.",
+                          error == EFBIG ? "file size limit of the process" : strerror(error));
+    ps_define_note(text, (uint32_t)length);
+}
+
+/* Obtains disk space until `slots` are there. Called with the lock held. */
+static void grow_to(uint64_t slots)
+{
+    uint64_t capacity = ps_recorder.header->capacity;
+    uint64_t allocated = atomic_load(&buffer.allocated);
+    if (allocated >= slots || allocated >= capacity || atomic_load(&buffer.is_disk_full) ||
+        atomic_load(&ps_recorder.is_closed))
+        return;
+    /* Opened anew each time: a job that closes or reuses every descriptor must not meet ours. */
+    int file = open(buffer.path, O_RDWR | O_CLOEXEC);
+    int error = file < 0 ? errno : 0;
+    while (!error && allocated < slots && allocated < capacity) {
+        uint64_t chunk = capacity - allocated < CHUNK_SLOTS ? capacity - allocated : CHUNK_SLOTS;
+        uint64_t offset = PS_HEADER_BYTES + allocated * PS_RECORD_BYTES;
+        if (!allocate_range(file, offset, chunk * PS_RECORD_BYTES))
+            error = errno;
+        else {
+            warm_range(file, offset, chunk * PS_RECORD_BYTES);
+            set_limits(allocated += chunk);
+        }
+    }
+    if (file >= 0)
+        close(file);
+    if (error)
+        note_disk_full(error);
+}
+
+static void count_drop(enum ps_priority priority)
+{
+    ps_header *header = ps_recorder.header;
+    uint64_t unset = 0;
+    __atomic_fetch_add(&header->dropped, 1, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&header->first_drop_ns, &unset, ps_monotonic(), false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+    if (priority == PS_DETAIL && !atomic_exchange(&buffer.is_detail_stopped, true) &&
+        !atomic_load(&buffer.is_disk_full))
+        ps_set_header_flag(PS_FLAG_SIZE_LIMIT);
+}
+
+static ps_record *claim_beyond_limit(uint64_t index, enum ps_priority priority)
+{
+    _Atomic uint64_t *limit = priority == PS_DETAIL ? &buffer.detail_limit : &buffer.context_limit;
+    if (atomic_load(&ps_recorder.is_closed))
+        return NULL;
+    ps_acquire(&buffer.growing);
+    grow_to(index + 1 + (priority == PS_DETAIL ? CONTEXT_RESERVE_SLOTS : 0));
+    ps_release(&buffer.growing);
+    if (index < atomic_load(limit))
+        return &ps_recorder.slots[index];
+    count_drop(priority);
+    return NULL;
+}
+
+ps_record *ps_claim(enum ps_priority priority)
+{
+    if (priority == PS_DETAIL && PS_UNLIKELY(atomic_load_explicit(&buffer.is_detail_stopped, memory_order_relaxed))) {
+        count_drop(priority);
+        return NULL;
+    }
+    _Atomic uint64_t *limit = priority == PS_DETAIL ? &buffer.detail_limit : &buffer.context_limit;
+    uint64_t index = __atomic_fetch_add(&ps_recorder.header->claimed, 1, __ATOMIC_SEQ_CST);
+    ps_self.poll = NULL;
+    if (PS_UNLIKELY(index >= atomic_load(limit)))
+        return claim_beyond_limit(index, priority);
+    return &ps_recorder.slots[index];
+}
+
+/* Full pages of old records are the page cache's: kept mapped, they would look like growing memory of the job. A
+ * call that is still open there only maps its page again. */
+static void release_written(uint64_t claimed)
+{
+    uint64_t end = claimed - claimed % RELEASE_SLOTS;
+    if (end <= buffer.released + RELEASE_SLOTS)
+        return;
+    end -= RELEASE_SLOTS; /* the newest are still being written */
+    madvise(&ps_recorder.slots[buffer.released], (end - buffer.released) * PS_RECORD_BYTES, MADV_DONTNEED);
+    buffer.released = end;
+}
+
+void ps_buffer_maintain(void)
+{
+    uint64_t claimed = __atomic_load_n(&ps_recorder.header->claimed, __ATOMIC_RELAXED);
+    uint64_t ahead = 2 * (claimed - buffer.seen_by_sampler);
+    buffer.seen_by_sampler = claimed;
+    if (atomic_load(&buffer.is_detail_stopped))
+        return;
+    ahead = ahead < AHEAD_SLOTS ? AHEAD_SLOTS : ahead > MOST_AHEAD_SLOTS ? MOST_AHEAD_SLOTS : ahead;
+    while (atomic_load(&buffer.allocated) < claimed + ahead) {
+        uint64_t allocated = atomic_load(&buffer.allocated);
+        ps_acquire(&buffer.growing);
+        grow_to(allocated + 1); /* a chunk at a time: a call that needs one itself waits for no more */
+        ps_release(&buffer.growing);
+        if (atomic_load(&buffer.allocated) == allocated)
+            break;
+    }
+    release_written(claimed);
+}
+
+void ps_buffer_close(void)
+{
+    if (atomic_exchange(&ps_recorder.is_closed, true))
+        return;
+    /* A claim adds first and reads the limit second: after this store no slot at or above `used` is handed out. */
+    ps_acquire(&buffer.growing);
+    atomic_store(&buffer.detail_limit, 0);
+    atomic_store(&buffer.context_limit, 0);
+    uint64_t used = __atomic_load_n(&ps_recorder.header->claimed, __ATOMIC_SEQ_CST);
+    uint64_t allocated = atomic_load(&buffer.allocated);
+    ps_release(&buffer.growing);
+    if (used < allocated) {
+        int ignored = truncate(buffer.path, (off_t)(PS_HEADER_BYTES + used * PS_RECORD_BYTES));
+        (void)ignored; /* a file longer than needed is harmless */
+    }
+}
+
+void ps_buffer_drop(void)
+{
+    void *mapping = ps_recorder.header;
+    ps_recorder.header = NULL;
+    ps_recorder.slots = NULL;
+    if (mapping)
+        munmap(mapping, buffer.mapped_bytes);
+}

@@ -1,0 +1,31 @@
+/* The record buffer: a shared mapping of the .rec file whose slots are claimed one by one.
+ *
+ * The whole range is mapped at once, but a slot is handed out only after its disk space was obtained: a write to a
+ * mapped page without a disk block would end the job by SIGBUS. */
+#ifndef PERFSCOPE_BUFFER_H
+#define PERFSCOPE_BUFFER_H
+
+#include "state.h"
+
+enum ps_priority {
+    PS_DETAIL,  /* MPI calls: stop first, their totals go on */
+    PS_CONTEXT, /* phases, steps, samples: may use the reserve */
+};
+
+/* Maps a new file of at most max_bytes. Returns the header, or NULL with errno set. */
+ps_header *ps_buffer_create(const char *path, uint64_t max_bytes);
+/* A slot with kind 0, or NULL when there is no room (counted as dropped). */
+ps_record *ps_claim(enum ps_priority priority);
+/* For the sampler thread: obtains space before it is needed, lets go of pages that are full. */
+void ps_buffer_maintain(void);
+/* Ends recording of details and shortens the file to what was used. The header stays writable. */
+void ps_buffer_close(void);
+/* In a forked child: lets go of the parent's buffer. */
+void ps_buffer_drop(void);
+
+static inline void ps_publish(ps_record *record, uint16_t kind)
+{
+    __atomic_store_n(&record->kind, kind, __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* The functions of perfscope_recorder.h: what the Python agent writes. */
+#include "perfscope_recorder.h"
+
+#include <string.h>
+
+#include "buffer.h"
+#include "intern.h"
+#include "process.h"
+#include "sampler.h"
+
+static bool is_recording(void)
+{
+    return ps_recorder.header && !atomic_load_explicit(&ps_recorder.is_closed, memory_order_relaxed);
+}
+
+PS_EXPORT int ps_open(void)
+{
+    return ps_process_open() ? 0 : 1;
+}
+
+PS_EXPORT int ps_is_recording(void)
+{
+    return is_recording();
+}
+
+PS_EXPORT const char *ps_base_path(void)
+{
+    return ps_recorder.base_path;
+}
+
+PS_EXPORT uint64_t ps_now(void)
+{
+    return ps_monotonic();
+}
+
+PS_EXPORT uint32_t ps_name(const char *text, uint32_t bytes)
+{
+    return is_recording() ? ps_intern(PS_DEF_NAME, text, bytes) : 0;
+}
+
+PS_EXPORT uint32_t ps_stack(const uint32_t *frames, uint32_t count)
+{
+    return is_recording() ? ps_intern(PS_DEF_STACK, frames, count * (uint32_t)sizeof *frames) : 0;
+}
+
+/* Writes an event of the calling thread; t1_ns 0 leaves it open. */
+static ps_record *write_event(uint16_t kind, const ps_record *content)
+{
+    ps_record *record = is_recording() ? ps_claim(PS_CONTEXT) : NULL;
+    if (!record)
+        return NULL;
+    *record = *content;
+    record->tid = content->tid ? content->tid : ps_tid();
+    record->peer = PS_PEER_NONE;
+    ps_publish(record, kind);
+    return record;
+}
+
+PS_EXPORT uint64_t ps_phase_begin(uint32_t phase, uint32_t name, uint32_t step, int32_t epoch)
+{
+    ps_record content = {.t0_ns = ps_monotonic(), .op = (uint16_t)phase, .comm = name, .seq = step, .tag = epoch};
+    ps_record *record = write_event(PS_KIND_PHASE, &content);
+    return record ? (uint64_t)(record - ps_recorder.slots) + 1 : 0;
+}
+
+PS_EXPORT void ps_phase_end(uint64_t token)
+{
+    if (token == 0 || !is_recording())
+        return;
+    ps_self.poll = NULL;
+    __atomic_store_n(&ps_recorder.slots[token - 1].t1_ns, ps_monotonic(), __ATOMIC_RELEASE);
+}
+
+PS_EXPORT void ps_phase(uint32_t phase, uint32_t name, uint32_t step, int32_t epoch, uint64_t t0_ns, uint64_t t1_ns)
+{
+    ps_record content = {.t0_ns = t0_ns, .t1_ns = t1_ns, .op = (uint16_t)phase, .comm = name, .seq = step,
+                         .tag = epoch};
+    write_event(PS_KIND_PHASE, &content);
+}
+
+PS_EXPORT void ps_step(uint32_t step, int32_t epoch, uint64_t samples, uint64_t global_batch, uint64_t t0_ns,
+                       uint64_t t1_ns)
+{
+    ps_record content = {.t0_ns = t0_ns, .t1_ns = t1_ns, .comm = PS_NO_INDEX, .seq = step, .tag = epoch,
+                         .sent = samples, .received = global_batch};
+    write_event(PS_KIND_STEP, &content);
+}
+
+PS_EXPORT void ps_metric(uint32_t name, uint32_t step, int32_t epoch, double value)
+{
+    uint64_t now = ps_monotonic();
+    ps_record content = {.t0_ns = now, .t1_ns = now, .comm = name, .seq = step, .tag = epoch};
+    memcpy(&content.sent, &value, sizeof value);
+    write_event(PS_KIND_METRIC, &content);
+}
+
+PS_EXPORT void ps_stack_sample(uint32_t tid, uint32_t stack)
+{
+    uint64_t now = ps_monotonic();
+    ps_record content = {.t0_ns = now, .t1_ns = now, .tid = tid, .comm = stack, .seq = PS_NO_INDEX, .tag = -1};
+    write_event(PS_KIND_STACK, &content);
+}
+
+PS_EXPORT void ps_set_rank(int32_t rank, int32_t size)
+{
+    ps_header *header = ps_recorder.header;
+    if (!header || (__atomic_load_n(&header->flags, __ATOMIC_RELAXED) & PS_FLAG_MPI))
+        return;
+    header->rank = rank;
+    header->size = size;
+}
+
+PS_EXPORT void ps_set_flag(uint32_t flag)
+{
+    ps_set_header_flag(flag);
+}
+
+PS_EXPORT void ps_sampler_start(void)
+{
+    if (is_recording())
+        ps_sampler_launch();
+}
+
+PS_EXPORT void ps_ignore_thread(uint32_t tid)
+{
+    ps_sampler_ignore(tid);
+}

@@ -1,0 +1,161 @@
+/* The recording format: what lies in a process's .rec and .def files.
+ *
+ * Everything is little-endian. A .rec file is one ps_header followed by 64-byte ps_record slots; a .def file is
+ * PS_DEF_MAGIC followed by ps_definition entries, each with its payload. docs/trace-format.md explains the meaning;
+ * perfscope/readers/recording_layout.py mirrors it for numpy, and a test compares the two. */
+#ifndef PERFSCOPE_FORMAT_H
+#define PERFSCOPE_FORMAT_H
+
+#include <stdint.h>
+
+#define PS_MAGIC "PERFSCP1"
+#define PS_DEF_MAGIC "PERFSCD1"
+#define PS_FORMAT_VERSION 1u
+#define PS_HEADER_BYTES 65536u
+#define PS_RECORD_BYTES 64u
+#define PS_MAX_OPERATIONS 256u
+#define PS_MAX_THREADS 256u
+
+enum ps_kind {
+    PS_KIND_NONE = 0,       /* slot claimed, not yet written */
+    PS_KIND_OPERATION = 1,  /* an MPI call; op is a code of operations.def */
+    PS_KIND_COMPLETION = 2, /* a request completed inside a wait or test; op is the operation that created it */
+    PS_KIND_PHASE = 3,      /* op is a ps_phase */
+    PS_KIND_STEP = 4,       /* one iteration of the training loop */
+    PS_KIND_SAMPLE = 5,     /* op is a ps_sample */
+    PS_KIND_STACK = 6,      /* comm = stack id (PS_DEF_STACK), tid = the thread sampled */
+    PS_KIND_METRIC = 7,     /* comm = name id, sent = the bits of an IEEE double */
+};
+
+enum ps_phase {
+    PS_PHASE_TRAIN = 1, /* the training loop as a whole: fit(), an epoch of a hand-written loop */
+    PS_PHASE_FORWARD = 2,
+    PS_PHASE_BACKWARD = 3,
+    PS_PHASE_OPTIMIZER = 4,
+    PS_PHASE_INPUT = 5, /* waiting for input */
+    PS_PHASE_EVALUATE = 6,
+    PS_PHASE_PREDICT = 7,
+    PS_PHASE_CHECKPOINT = 8,
+    PS_PHASE_IO = 9,
+    PS_PHASE_DEVICE_WAIT = 10,
+    PS_PHASE_COMMUNICATION = 11, /* the exposed part of a communication that is not an MPI call of this thread */
+    PS_PHASE_USER = 12,          /* a name of the user's own */
+};
+
+enum ps_sample {
+    PS_SAMPLE_PROCESS = 1, /* sent = resident bytes, received = CPU ns of the process, request = run-queue delay ns
+                              summed over threads, peer = threads, tag = runnable threads (the sampler excluded) */
+    PS_SAMPLE_SYSTEM = 2,  /* sent = bytes read, received = bytes written (rchar, wchar), request = voluntary switches,
+                              seq = involuntary switches (summed over threads), comm = major faults, tag = oom kills */
+    PS_SAMPLE_NODE = 3,    /* sent = bytes available, received = bytes in total on the node, request = bytes charged to
+                              the cgroup, peer = runnable tasks on the node */
+};
+
+/* peer: */
+#define PS_PEER_NONE (-1)
+#define PS_PEER_UNKNOWN (-2)
+#define PS_PEER_PROC_NULL (-3)
+
+typedef struct {
+    uint64_t t0_ns;    /* CLOCK_MONOTONIC at enter; of an instant: its moment */
+    uint64_t t1_ns;    /* at exit; 0 while open, so a killed rank shows what it was in */
+    uint16_t kind;     /* ps_kind, stored last with release order */
+    uint16_t op;       /* see ps_kind */
+    uint32_t tid;      /* kernel thread id */
+    uint32_t comm;     /* operation: index of the communicator (PS_DEF_COMMUNICATOR), UINT32_MAX none; phase: name id */
+    uint32_t seq;      /* collective: ordinal on its communicator from 0; phase, step: step number, UINT32_MAX none */
+    int32_t peer;      /* world rank of the peer or root, or PS_PEER_* */
+    int32_t tag;       /* operation: tag; phase, step, metric: epoch, -1 none */
+    uint64_t sent;     /* operation: bytes this rank contributes; step: samples processed by this rank, 0 unknown */
+    uint64_t received; /* operation: bytes this rank obtains; step: global batch size if known, else 0 */
+    uint64_t request;  /* nonblocking and completion: request id (never reused, from 1); wait on several: how many
+                          requests; coalesced test or probe: how many calls; else 0 */
+} ps_record;
+_Static_assert(sizeof(ps_record) == PS_RECORD_BYTES, "a record is 64 bytes");
+
+typedef struct {
+    uint64_t count, ns, sent, received;
+} ps_total;
+
+typedef struct {
+    uint32_t tid;
+    uint32_t seen; /* samples in which the thread existed */
+    char name[16];
+    uint64_t cpu_ns;
+    uint64_t queue_ns;      /* run-queue delay */
+    uint32_t runnable_seen; /* samples in which it was runnable */
+    uint32_t last_cpu;
+} ps_thread;
+_Static_assert(sizeof(ps_thread) == 48, "a thread entry is 48 bytes");
+
+enum ps_flag {
+    PS_FLAG_MPI = 1,              /* MPI was initialised */
+    PS_FLAG_FINALIZE_ENTERED = 2, /* MPI_Finalize was entered */
+    PS_FLAG_FINALIZED = 4,        /* and left */
+    PS_FLAG_ABORTED = 8,          /* MPI_Abort was called; exit_code is its code */
+    PS_FLAG_EXITED = 16,          /* exit() was reached; exit_code is its status */
+    PS_FLAG_DISK_FULL = 32,       /* detail stopped because the file system had no room */
+    PS_FLAG_SIZE_LIMIT = 64,      /* detail stopped at the size limit */
+    PS_FLAG_AGENT = 128,          /* the Python agent is active */
+    PS_FLAG_MPI_PROVIDED_MULTIPLE = 256,
+};
+
+enum ps_abi { PS_ABI_UNKNOWN = 0, PS_ABI_OPENMPI = 1, PS_ABI_MPICH = 2, PS_ABI_STANDARD = 3 };
+
+typedef struct {
+    char magic[8];
+    uint32_t version, header_bytes, record_bytes, pid;
+    uint64_t start_ticks;      /* field 22 of /proc/self/stat: with pid and boot id, the identity of the process */
+    uint64_t process_start_ns; /* when the recorder was loaded, CLOCK_MONOTONIC */
+    uint64_t mono0_ns, real0_ns; /* the two clocks read together when the file was opened */
+    uint64_t time_namespace;     /* inode of /proc/self/ns/time, 0 unknown */
+    char boot_id[40];
+    char host[64];
+    int32_t rank, size; /* in MPI_COMM_WORLD or as the agent told; -1 unknown */
+    uint32_t abi;       /* ps_abi */
+    uint32_t flags;     /* ps_flag, atomic */
+    int32_t exit_code;
+    uint32_t main_tid; /* thread that initialised MPI, else the process's first thread */
+    uint64_t capacity; /* records that may ever be written */
+    uint64_t claimed;  /* atomic: slots claimed; may exceed capacity */
+    uint64_t dropped;  /* records that found no slot */
+    uint64_t first_drop_ns;
+    uint64_t init_exit_ns;      /* exit of MPI_Init, 0 none */
+    uint64_t finalize_enter_ns; /* enter of MPI_Finalize, 0 none */
+    uint64_t alive_ns;          /* last sign of life (sampler tick) */
+    uint64_t exit_ns;           /* when exit() was reached, 0 none */
+    uint32_t cpus_allowed;      /* CPUs in the affinity mask at opening */
+    uint32_t sampler_hz;
+    int64_t cgroup_cpu_quota_us; /* per 1 s of time, -1 none: 1500000 is one and a half CPUs */
+    int64_t cgroup_memory_limit; /* bytes, -1 none */
+    uint64_t sampler_cpu_ns;     /* CPU the recorder's own thread has used */
+    ps_total totals[PS_MAX_OPERATIONS]; /* by operation code, of all threads: never dropped */
+    ps_thread threads[PS_MAX_THREADS];
+} ps_header;
+_Static_assert(sizeof(ps_header) <= PS_HEADER_BYTES, "the header fits its pages");
+
+enum ps_definition_type {
+    PS_DEF_NAME = 1,         /* UTF-8 text */
+    PS_DEF_COMMUNICATOR = 2, /* ps_communicator, then u32 world ranks of its members in rank order */
+    PS_DEF_STACK = 3,        /* u32 name ids, outermost frame first; a frame's name is function \x1f file \x1f line */
+    PS_DEF_LIBRARY = 4,      /* path of the MPI library, \n, its version text where known */
+    PS_DEF_AFFINITY = 5,     /* CPU list text, as in 0-3,8 */
+    PS_DEF_NOTE = 6,         /* why recording was limited or failed, one sentence */
+};
+
+typedef struct {
+    uint16_t type;
+    uint16_t reserved;
+    uint32_t id;
+    uint32_t bytes; /* of the payload that follows */
+} ps_definition;
+_Static_assert(sizeof(ps_definition) == 12, "a definition head is 12 bytes");
+
+typedef struct {
+    uint64_t identity; /* equal on all member ranks, different for any other communicator of the run */
+    uint32_t parent;   /* index of the communicator it was made from, UINT32_MAX for MPI_COMM_WORLD */
+    uint32_t ordinal;  /* how many-th creation on the parent */
+    uint32_t size, my_rank;
+} ps_communicator;
+
+#endif

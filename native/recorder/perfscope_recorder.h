@@ -1,0 +1,35 @@
+/* What the Python agent calls in libperfscope_recorder.so (through ctypes). Every function is safe to call at any
+ * time from any thread, returns at once when nothing is recorded, and never fails the job. */
+#ifndef PERFSCOPE_RECORDER_H
+#define PERFSCOPE_RECORDER_H
+
+#include <stdint.h>
+
+/* Opens this process's files below $PERFSCOPE_DIR/<host>/. 0: recording; 1: not (no directory, or a forked child). */
+int ps_open(void);
+int ps_is_recording(void);
+/* Path of this process's files without their ending, "" when nothing is recorded. */
+const char *ps_base_path(void);
+/* CLOCK_MONOTONIC in ns: the clock of every record. */
+uint64_t ps_now(void);
+/* Interns UTF-8 text (equal text, equal id); 0 when nothing is recorded. */
+uint32_t ps_name(const char *text, uint32_t bytes);
+/* Interns a stack of name ids, outermost first. */
+uint32_t ps_stack(const uint32_t *frames, uint32_t count);
+/* Opens a phase on the calling thread; the token closes it (0: not recorded, closing it does nothing). */
+uint64_t ps_phase_begin(uint32_t phase, uint32_t name, uint32_t step, int32_t epoch);
+void ps_phase_end(uint64_t token);
+/* A phase or step that is already over. */
+void ps_phase(uint32_t phase, uint32_t name, uint32_t step, int32_t epoch, uint64_t t0_ns, uint64_t t1_ns);
+void ps_step(uint32_t step, int32_t epoch, uint64_t samples, uint64_t global_batch, uint64_t t0_ns, uint64_t t1_ns);
+void ps_metric(uint32_t name, uint32_t step, int32_t epoch, double value);
+void ps_stack_sample(uint32_t tid, uint32_t stack);
+/* For processes that do not use MPI; MPI's own answer wins. */
+void ps_set_rank(int32_t rank, int32_t size);
+void ps_set_flag(uint32_t flag);
+/* Starts the sampler thread once ($PERFSCOPE_SAMPLE_HZ, default 10, 0 off). The tid of a helper thread of the agent
+ * is left out of the thread counts when told. */
+void ps_sampler_start(void);
+void ps_ignore_thread(uint32_t tid);
+
+#endif

@@ -1,0 +1,182 @@
+#include "process.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "buffer.h"
+#include "children.h"
+#include "definitions.h"
+#include "text.h"
+
+#define DEFAULT_MAX_BYTES 268435456u
+#define DEFINITIONS_SHARE 4 /* the .def file may take this part of the size limit */
+#define MAX_IMAGES 100      /* programs that one process may run after another, by exec */
+
+static ps_lock opening = ATOMIC_FLAG_INIT;
+static atomic_bool is_tried;
+/* Taken when the library is loaded: a job may clear its environment or change its directory later. */
+static char run_directory[PS_PATH_BYTES];
+
+static void keep_run_directory(void)
+{
+    const char *given = getenv("PERFSCOPE_DIR");
+    size_t used = 0;
+    if (!given || !*given)
+        return;
+    if (*given != '/') {
+        if (!getcwd(run_directory, sizeof run_directory - 1))
+            return;
+        used = strlen(run_directory);
+        run_directory[used++] = '/';
+    }
+    if (!ps_copy_text(run_directory + used, sizeof run_directory - used, given))
+        run_directory[0] = '\0';
+}
+
+bool ps_host_directory(char *path, size_t bytes)
+{
+    char host[64] = "";
+    if (!run_directory[0] || gethostname(host, sizeof host - 1) != 0)
+        return false;
+    for (char *at = host; *at; at++)
+        if (*at == '/')
+            *at = '_';
+    int needed = snprintf(path, bytes, "%s/%s", run_directory, host);
+    if (needed < 0 || (size_t)needed >= bytes)
+        return false;
+    return mkdir(path, 0755) == 0 || errno == EEXIST;
+}
+
+static bool make_path(char *path, size_t bytes, const char *ending)
+{
+    int needed = snprintf(path, bytes, "%s%s", ps_recorder.base_path, ending);
+    return needed > 0 && (size_t)needed < bytes;
+}
+
+static void set_exit(int code)
+{
+    ps_header *header = ps_recorder.header;
+    if (!header || getpid() != ps_recorder.pid)
+        return;
+    uint32_t flags = __atomic_load_n(&header->flags, __ATOMIC_RELAXED);
+    if (flags & PS_FLAG_EXITED)
+        return;
+    header->exit_ns = ps_monotonic();
+    if (!(flags & PS_FLAG_ABORTED))
+        header->exit_code = code & 0xff; /* as whoever waits for the process sees it */
+    ps_set_header_flag(PS_FLAG_EXITED);
+}
+
+static void at_exit(int code, void *unused)
+{
+    (void)unused;
+    set_exit(code);
+}
+
+void ps_mark_aborted(int32_t code)
+{
+    if (ps_recorder.header) {
+        ps_recorder.header->exit_code = code;
+        ps_set_header_flag(PS_FLAG_ABORTED);
+    }
+}
+
+/* Why there are no records, where the analysis will find it. */
+static void note_failure(const char *what, int error)
+{
+    char text[256];
+    int length = snprintf(text, sizeof text, "Nothing was recorded: %s: %s.", what, strerror(error));
+    ps_define_note(text, (uint32_t)length);
+}
+
+/* Names the files <pid>-<start ticks>. A process that ran another recorded program before, and replaced it by exec,
+ * has files of that name already: the next ones get a third number. */
+static bool create_definitions(const char *directory, uint64_t max_bytes)
+{
+    char path[PS_PATH_BYTES];
+    char image[16] = "";
+    errno = EEXIST;
+    for (int i = 1; i <= MAX_IMAGES && errno == EEXIST; i++) {
+        snprintf(ps_recorder.base_path, sizeof ps_recorder.base_path, "%s/%ld-%llu%s", directory, (long)getpid(),
+                 (unsigned long long)ps_start_ticks(), image);
+        if (!make_path(path, sizeof path, ".def"))
+            return false;
+        if (ps_definitions_create(path, max_bytes))
+            return true;
+        snprintf(image, sizeof image, "-%d", i);
+    }
+    return false;
+}
+
+static bool open_files(void)
+{
+    char path[PS_PATH_BYTES];
+    char directory[PS_PATH_BYTES - 96];
+    uint64_t max_bytes = ps_env_u64("PERFSCOPE_MAX_BYTES", DEFAULT_MAX_BYTES);
+    ps_recorder.pid = getpid();
+    if (!ps_host_directory(directory, sizeof directory) ||
+        !create_definitions(directory, max_bytes / DEFINITIONS_SHARE) || !make_path(path, sizeof path, ".rec"))
+        return false;
+    ps_header *header = ps_buffer_create(path, max_bytes);
+    if (!header) {
+        note_failure("the record file cannot be made", errno);
+        return false;
+    }
+    ps_fill_identity(header);
+    ps_note_limits();
+    on_exit(at_exit, NULL);
+    return true;
+}
+
+bool ps_process_open(void)
+{
+    if (atomic_load_explicit(&is_tried, memory_order_acquire))
+        return ps_recorder.header != NULL;
+    if (!run_directory[0] || ps_recorder.is_forked_child)
+        return false;
+    int saved_errno = errno;
+    ps_acquire(&opening);
+    if (!atomic_load(&is_tried)) {
+        if (!open_files())
+            ps_recorder.base_path[0] = '\0';
+        atomic_store_explicit(&is_tried, true, memory_order_release);
+    }
+    ps_release(&opening);
+    errno = saved_errno;
+    return ps_recorder.header != NULL;
+}
+
+/* A forked child must not write into its parent's files; its own identity would need files of its own. */
+static void in_forked_child(void)
+{
+    ps_self = (ps_thread_state){0};
+    ps_recorder.loaded_ns = ps_monotonic();
+    if (!ps_recorder.header)
+        return;
+    atomic_store(&ps_recorder.is_mpi_recorded, false);
+    ps_recorder.is_forked_child = true;
+    ps_recorder.base_path[0] = '\0';
+    ps_buffer_drop();
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+    ps_recorder.loaded_ns = ps_monotonic();
+    keep_run_directory();
+    ps_children_prepare(run_directory[0] != '\0');
+    if (run_directory[0])
+        pthread_atfork(NULL, NULL, in_forked_child);
+}
+
+__attribute__((destructor)) static void on_unload(void)
+{
+    if (!ps_recorder.header || getpid() != ps_recorder.pid)
+        return;
+    set_exit(0);
+    ps_buffer_close();
+}

@@ -1,0 +1,18 @@
+/* This process: its identity, its files, and how it ends. */
+#ifndef PERFSCOPE_PROCESS_H
+#define PERFSCOPE_PROCESS_H
+
+#include "state.h"
+
+/* Opens the files once; true when recording. */
+bool ps_process_open(void);
+/* <PERFSCOPE_DIR>/<host>, created when missing. False when no directory is set or it cannot be made. */
+bool ps_host_directory(char *path, size_t bytes);
+/* Facts for the header: clocks, boot, host, namespace. */
+void ps_fill_identity(ps_header *header);
+uint64_t ps_start_ticks(void);
+/* Affinity and cgroup limits; written again when they changed. */
+void ps_note_limits(void);
+void ps_mark_aborted(int32_t code);
+
+#endif

@@ -1,0 +1,207 @@
+#include "sampler.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "buffer.h"
+#include "cgroup.h"
+#include "text.h"
+#include "threads.h"
+
+#define DEFAULT_HZ 10u
+#define HIGHEST_HZ 1000u
+#define NS_PER_SECOND 1000000000u
+#define MAX_IGNORED 16u
+/* A scan of all threads may take this part of the time until the next one. */
+#define SCAN_BUDGET_DIVISOR 1000u
+#define SYSTEM_HZ 2u /* counters that only grow: nothing is lost by reading them less often */
+#define NODE_HZ 1u
+
+typedef struct {
+    uint64_t period_ns;
+    uint64_t tick;
+    uint64_t next_scan_tick;
+    uint64_t next_system_tick;
+    uint64_t next_node_tick;
+    uint64_t oom_kills;
+    ps_thread_counts threads; /* of the last scan */
+} sampler_state;
+
+static atomic_flag is_launched = ATOMIC_FLAG_INIT;
+static _Atomic uint32_t ignored[MAX_IGNORED];
+static _Atomic uint32_t ignored_count;
+
+void ps_sampler_ignore(uint32_t tid)
+{
+    uint32_t index = atomic_fetch_add(&ignored_count, 1);
+    if (index < MAX_IGNORED)
+        atomic_store(&ignored[index], tid);
+}
+
+bool ps_sampler_ignores(uint32_t tid)
+{
+    for (uint32_t i = 0; i < MAX_IGNORED; i++)
+        if (atomic_load_explicit(&ignored[i], memory_order_relaxed) == tid)
+            return true;
+    return false;
+}
+
+static ps_record *claim_sample(uint16_t sample, uint64_t now_ns)
+{
+    ps_record *record = ps_claim(PS_CONTEXT);
+    if (record) {
+        record->t0_ns = record->t1_ns = now_ns;
+        record->op = sample;
+        record->tid = ps_tid();
+        record->seq = PS_NO_INDEX;
+        record->peer = PS_PEER_NONE;
+        record->tag = -1;
+    }
+    return record;
+}
+
+static uint64_t resident_bytes(void)
+{
+    char text[256];
+    ps_read_file("/proc/self/statm", text, sizeof text);
+    return ps_parse_u64(ps_field(text, 1), NULL) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void sample_process(const sampler_state *state, uint64_t now_ns)
+{
+    uint64_t own_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID);
+    ps_recorder.header->sampler_cpu_ns = own_ns;
+    ps_record *record = claim_sample(PS_SAMPLE_PROCESS, now_ns);
+    if (!record)
+        return;
+    uint64_t all_ns = ps_clock(CLOCK_PROCESS_CPUTIME_ID);
+    record->comm = PS_NO_INDEX;
+    record->sent = resident_bytes();
+    record->received = all_ns > own_ns ? all_ns - own_ns : 0;
+    record->request = state->threads.queue_ns;
+    record->peer = (int32_t)state->threads.threads;
+    record->tag = (int32_t)state->threads.runnable;
+    ps_publish(record, PS_KIND_SAMPLE);
+}
+
+static void sample_system(const sampler_state *state, uint64_t now_ns)
+{
+    char io[512];
+    struct rusage all = {0}, own = {0};
+    ps_record *record = claim_sample(PS_SAMPLE_SYSTEM, now_ns);
+    if (!record)
+        return;
+    ps_read_file("/proc/self/io", io, sizeof io);
+    getrusage(RUSAGE_SELF, &all);
+    getrusage(RUSAGE_THREAD, &own);
+    record->sent = ps_find_u64(io, "rchar:", 0);
+    record->received = ps_find_u64(io, "wchar:", 0);
+    record->request = (uint64_t)(all.ru_nvcsw - own.ru_nvcsw);
+    record->seq = (uint32_t)(all.ru_nivcsw - own.ru_nivcsw);
+    record->comm = (uint32_t)all.ru_majflt;
+    record->tag = (int32_t)state->oom_kills;
+    ps_publish(record, PS_KIND_SAMPLE);
+}
+
+static void sample_node(uint64_t now_ns)
+{
+    char text[4096];
+    ps_record *record = claim_sample(PS_SAMPLE_NODE, now_ns);
+    if (!record)
+        return;
+    ps_read_file("/proc/meminfo", text, sizeof text);
+    record->comm = PS_NO_INDEX;
+    record->sent = ps_find_u64(text, "MemAvailable:", 0) * 1024;
+    record->received = ps_find_u64(text, "MemTotal:", 0) * 1024;
+    record->request = ps_cgroup_memory_used();
+    /* "0.20 0.18 0.12 1/80 11206": the fourth field is runnable tasks / tasks. We are one of them. */
+    ps_read_file("/proc/loadavg", text, sizeof text);
+    uint64_t runnable = ps_parse_u64(ps_field(text, 3), NULL);
+    record->peer = runnable ? (int32_t)(runnable - 1) : 0;
+    ps_publish(record, PS_KIND_SAMPLE);
+}
+
+/* Scans the threads when it is due, and the less often the dearer it was. */
+static void scan(sampler_state *state)
+{
+    if (state->tick < state->next_scan_tick)
+        return;
+    uint64_t before = ps_clock(CLOCK_THREAD_CPUTIME_ID);
+    state->threads = ps_scan_threads();
+    uint64_t cost_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) - before;
+    state->next_scan_tick = state->tick + 1 + cost_ns * SCAN_BUDGET_DIVISOR / state->period_ns;
+}
+
+static uint64_t ticks_between(const sampler_state *state, uint32_t hz)
+{
+    uint64_t ticks = NS_PER_SECOND / hz / state->period_ns;
+    return ticks ? ticks : 1;
+}
+
+static void take_samples(sampler_state *state)
+{
+    scan(state);
+    uint64_t now_ns = ps_monotonic();
+    ps_recorder.header->alive_ns = now_ns;
+    if (state->tick >= state->next_node_tick) {
+        state->oom_kills = ps_oom_kills();
+        sample_node(now_ns);
+        state->next_node_tick = state->tick + ticks_between(state, NODE_HZ);
+    }
+    sample_process(state, now_ns);
+    if (state->tick >= state->next_system_tick) {
+        sample_system(state, now_ns);
+        state->next_system_tick = state->tick + ticks_between(state, SYSTEM_HZ);
+    }
+    ps_buffer_maintain();
+    state->tick++;
+}
+
+static void sleep_until(uint64_t time_ns)
+{
+    struct timespec until = {.tv_sec = (time_t)(time_ns / NS_PER_SECOND), .tv_nsec = (long)(time_ns % NS_PER_SECOND)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+}
+
+static void *run(void *period)
+{
+    sampler_state state = {.period_ns = (uint64_t)(uintptr_t)period};
+    prctl(PR_SET_NAME, "perfscope", 0, 0, 0);
+    ps_sampler_ignore(ps_tid());
+    uint64_t next_ns = ps_monotonic();
+    while (!atomic_load(&ps_recorder.is_closed)) {
+        take_samples(&state);
+        next_ns += state.period_ns;
+        uint64_t now_ns = ps_monotonic();
+        if (next_ns < now_ns)
+            next_ns = now_ns + state.period_ns; /* stopped or starved: no burst to catch up */
+        sleep_until(next_ns);
+    }
+    return NULL;
+}
+
+void ps_sampler_launch(void)
+{
+    uint64_t hz = ps_env_u64("PERFSCOPE_SAMPLE_HZ", DEFAULT_HZ);
+    if (hz == 0 || !pthread_create || atomic_flag_test_and_set(&is_launched))
+        return;
+    hz = hz > HIGHEST_HZ ? HIGHEST_HZ : hz;
+    sigset_t all, before;
+    pthread_t thread;
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    /* The thread inherits a mask that blocks everything: no signal of the job is ever handled on it. */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, &detached, run, (void *)(uintptr_t)(NS_PER_SECOND / hz)) == 0)
+        ps_recorder.header->sampler_hz = (uint32_t)hz;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&detached);
+}

@@ -1,0 +1,13 @@
+/* The recorder's own thread: samples of the process, its threads and its node. */
+#ifndef PERFSCOPE_SAMPLER_H
+#define PERFSCOPE_SAMPLER_H
+
+#include "state.h"
+
+/* Starts the thread once, unless $PERFSCOPE_SAMPLE_HZ is 0. */
+void ps_sampler_launch(void);
+/* Leaves a thread out of the thread counts. */
+void ps_sampler_ignore(uint32_t tid);
+bool ps_sampler_ignores(uint32_t tid);
+
+#endif

@@ -1,0 +1,65 @@
+/* What the whole library shares: the state of recording, the state of a thread, the clock. */
+#ifndef PERFSCOPE_STATE_H
+#define PERFSCOPE_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "format.h"
+
+#define PS_EXPORT __attribute__((visibility("default")))
+#define PS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define PS_NO_INDEX UINT32_MAX
+#define PS_PATH_BYTES 4096
+
+typedef struct {
+    ps_header *header;  /* NULL until a file is open, and in forked children */
+    ps_record *slots;
+    atomic_bool is_mpi_recorded; /* between MPI_Init and MPI_Finalize of a recorded process */
+    atomic_bool is_closed;       /* the process is ending: no slot may be claimed any more */
+    bool is_forked_child;        /* of a process that was recording */
+    int pid;                     /* of the process that opened the files */
+    uint64_t loaded_ns;
+    char base_path[PS_PATH_BYTES]; /* of the process's files, without ending; "" when there are none */
+} ps_state;
+
+typedef struct {
+    uint32_t tid;
+    uint32_t depth;        /* of MPI calls: only the outermost is the program's own */
+    ps_record *poll;       /* record that the next unsuccessful test may join, NULL none */
+} ps_thread_state;
+
+extern ps_state ps_recorder;
+extern __thread ps_thread_state ps_self __attribute__((tls_model("initial-exec")));
+
+static inline uint64_t ps_clock(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t ps_monotonic(void)
+{
+    return ps_clock(CLOCK_MONOTONIC);
+}
+
+uint32_t ps_read_tid(void);
+
+static inline uint32_t ps_tid(void)
+{
+    if (PS_UNLIKELY(ps_self.tid == 0))
+        ps_self.tid = ps_read_tid();
+    return ps_self.tid;
+}
+
+/* A lock for short sections outside the path of every call: no dependency on libpthread. */
+typedef atomic_flag ps_lock;
+void ps_acquire(ps_lock *lock);
+void ps_release(ps_lock *lock);
+
+void ps_set_header_flag(uint32_t flag);
+
+#endif

@@ -1,0 +1,186 @@
+#include "threads.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sampler.h"
+#include "text.h"
+
+#define MAX_KNOWN 16384u
+#define BUCKETS 1024u
+#define OTHERS (PS_MAX_THREADS - 1) /* the last row gathers the threads that found no row of their own */
+#define NS_PER_SECOND 1000000000u
+
+/* A thread as it was in the last scan, to add only what is new: thread numbers are used again. */
+typedef struct known_thread {
+    struct known_thread *next;
+    uint32_t tid;
+    uint32_t row; /* in the header's table */
+    uint32_t scan;
+    uint64_t cpu_ns, queue_ns;
+} known_thread;
+
+typedef struct {
+    char name[16];
+    bool is_runnable;
+    uint32_t last_cpu;
+    uint64_t cpu_ns, queue_ns;
+} thread_reading;
+
+static known_thread *buckets[BUCKETS];
+static uint32_t known_count;
+static uint32_t rows_used;
+static uint32_t scan_number;
+static uint64_t queue_total_ns;
+
+static uint64_t ticks_to_ns(uint64_t ticks)
+{
+    static uint64_t ticks_per_second;
+    if (ticks_per_second == 0)
+        ticks_per_second = (uint64_t)sysconf(_SC_CLK_TCK);
+    return ticks * (NS_PER_SECOND / ticks_per_second);
+}
+
+/* Fields of "pid (name) state ...", whose name may hold blanks and brackets. */
+static bool parse_stat(const char *text, thread_reading *reading)
+{
+    const char *open = strchr(text, '(');
+    const char *close = strrchr(text, ')');
+    if (!open || !close)
+        return false;
+    size_t length = (size_t)(close - open - 1);
+    memset(reading->name, 0, sizeof reading->name);
+    memcpy(reading->name, open + 1, length < sizeof reading->name ? length : sizeof reading->name - 1);
+    const char *fields = close + 1;
+    reading->is_runnable = *ps_field(fields, 0) == 'R';
+    reading->cpu_ns = ticks_to_ns(ps_parse_u64(ps_field(fields, 11), NULL) + ps_parse_u64(ps_field(fields, 12), NULL));
+    reading->last_cpu = (uint32_t)ps_parse_u64(ps_field(fields, 36), NULL);
+    return true;
+}
+
+static bool read_thread(int tasks, const char *tid, thread_reading *reading)
+{
+    char path[64];
+    char text[1024];
+    const char *rest;
+    reading->queue_ns = 0;
+    snprintf(path, sizeof path, "%.20s/stat", tid);
+    if (!ps_read_file_at(tasks, path, text, sizeof text) || !parse_stat(text, reading))
+        return false;
+    snprintf(path, sizeof path, "%.20s/schedstat", tid);
+    if (ps_read_file_at(tasks, path, text, sizeof text)) {
+        uint64_t cpu_ns = ps_parse_u64(text, &rest);
+        if (cpu_ns) /* 0 where the kernel keeps no such statistics: the ticks of stat stay */
+            reading->cpu_ns = cpu_ns;
+        reading->queue_ns = ps_parse_u64(rest, NULL);
+    }
+    return true;
+}
+
+/* A free row, else the row of a thread of that name, else the common last one. */
+static uint32_t choose_row(const char *name)
+{
+    const ps_thread *table = ps_recorder.header->threads;
+    if (rows_used < OTHERS)
+        return rows_used++;
+    for (uint32_t row = 0; row < OTHERS; row++)
+        if (strncmp(table[row].name, name, sizeof table[row].name) == 0)
+            return row;
+    return OTHERS;
+}
+
+static known_thread *find_known(uint32_t tid)
+{
+    known_thread *known = buckets[tid % BUCKETS];
+    while (known && known->tid != tid)
+        known = known->next;
+    return known;
+}
+
+static known_thread *add_known(uint32_t tid, const thread_reading *reading)
+{
+    known_thread *known = known_count < MAX_KNOWN ? calloc(1, sizeof *known) : NULL;
+    if (!known)
+        return NULL;
+    known_count++;
+    known->tid = tid;
+    known->row = choose_row(reading->name);
+    known->next = buckets[tid % BUCKETS];
+    buckets[tid % BUCKETS] = known;
+    ps_thread *row = &ps_recorder.header->threads[known->row];
+    if (row->seen == 0)
+        row->tid = known->row == OTHERS ? 0 : tid;
+    return known;
+}
+
+/* Forgets threads that the last scan did not meet. */
+static void drop_ended(void)
+{
+    for (uint32_t b = 0; b < BUCKETS; b++) {
+        known_thread **link = &buckets[b];
+        while (*link) {
+            known_thread *known = *link;
+            if (known->scan == scan_number) {
+                link = &known->next;
+                continue;
+            }
+            *link = known->next;
+            free(known);
+            known_count--;
+        }
+    }
+}
+
+static void account(known_thread *known, const thread_reading *reading)
+{
+    if (reading->cpu_ns < known->cpu_ns || reading->queue_ns < known->queue_ns)
+        known->cpu_ns = known->queue_ns = 0; /* another thread with the number of an ended one */
+    ps_thread *row = &ps_recorder.header->threads[known->row];
+    uint64_t queued = reading->queue_ns - known->queue_ns;
+    row->cpu_ns += reading->cpu_ns - known->cpu_ns;
+    row->queue_ns += queued;
+    row->last_cpu = reading->last_cpu;
+    row->runnable_seen += reading->is_runnable;
+    row->seen++;
+    /* A thread is often named after it was started. */
+    memcpy(row->name, known->row == OTHERS ? "(others)\0\0\0\0\0\0\0" : reading->name, sizeof row->name);
+    queue_total_ns += queued;
+    known->cpu_ns = reading->cpu_ns;
+    known->queue_ns = reading->queue_ns;
+    known->scan = scan_number;
+}
+
+static void scan_one(int tasks, const char *name, ps_thread_counts *counts)
+{
+    thread_reading reading;
+    uint32_t tid = (uint32_t)ps_parse_u64(name, NULL);
+    if (tid == 0 || ps_sampler_ignores(tid) || !read_thread(tasks, name, &reading))
+        return;
+    counts->threads++;
+    counts->runnable += reading.is_runnable;
+    known_thread *known = find_known(tid);
+    if (!known)
+        known = add_known(tid, &reading);
+    if (known)
+        account(known, &reading);
+}
+
+ps_thread_counts ps_scan_threads(void)
+{
+    ps_thread_counts counts = {0};
+    DIR *tasks = opendir("/proc/self/task");
+    scan_number++;
+    if (tasks) {
+        struct dirent *entry;
+        while ((entry = readdir(tasks)))
+            scan_one(dirfd(tasks), entry->d_name, &counts);
+        closedir(tasks);
+        drop_ended();
+    }
+    counts.queue_ns = queue_total_ns;
+    return counts;
+}

@@ -1,0 +1,16 @@
+/* The process's threads: what each has used, and how many want to run. */
+#ifndef PERFSCOPE_THREADS_H
+#define PERFSCOPE_THREADS_H
+
+#include "state.h"
+
+typedef struct {
+    uint32_t threads;  /* without those that are ours */
+    uint32_t runnable;
+    uint64_t queue_ns; /* run-queue delay of all threads so far, also of those that have ended */
+} ps_thread_counts;
+
+/* Reads every thread of the process and brings the header's table up to date. Called by the sampler alone. */
+ps_thread_counts ps_scan_threads(void);
+
+#endif

@@ -1,0 +1,119 @@
+"""Processes that do not end by themselves, fork, or see others end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.native.recorder import running
+from tests.native.recorder.conftest import Start
+from tests.support.environments import Mpi
+from tests.support.recording import job_variables
+
+EXITED, FINALIZED, MPI_USED = 16, 4, 1
+
+
+def ends(directory: Path) -> dict[int, list[tuple[int, int]]]:
+    """By the process that waited: (pid, wait status) of the children it saw end."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for path in directory.glob("*/*.ends"):
+        for line in path.read_text().splitlines():
+            pid, ticks, status, when_ns = (int(word) for word in line.split())
+            assert (ticks, when_ns > 0) == (0, True)
+            found.setdefault(int(path.stem), []).append((pid, status))
+    return found
+
+
+def test_a_killed_rank_keeps_its_records_and_its_open_call(mpi: Mpi, start: Start) -> None:
+    job = start(mpi, 2, "killed.py")
+    assert job.exit_code != 0
+    killed = job.recordings[1]
+    assert len(killed.operations("MPI_Allreduce")) == 500
+    [receive] = killed.operations("MPI_Recv")
+    assert (receive.t1, receive.peer, receive.tag) == (0, 0, 5)
+    assert killed.totals["MPI_Allreduce"].count == 500
+    assert "MPI_Recv" not in killed.totals
+    assert killed.flags & (EXITED | FINALIZED | MPI_USED) == MPI_USED
+    seen = [entry for children in ends(job.directory).values() for entry in children]
+    assert (killed.header["pid"], signal.SIGKILL) in seen
+
+
+def test_forked_children_record_nothing(mpi: Mpi, start: Start) -> None:
+    job = start(mpi, 2, "forking.py").succeeded()
+    assert len(job.recordings) == 2
+    for recording in job.recordings:
+        assert [r.name for r in recording.operations()][1:] == [
+            "MPI_Barrier",
+            "MPI_Barrier",
+            "MPI_Finalize",
+        ]
+        assert recording.flags & (EXITED | FINALIZED) == EXITED | FINALIZED
+        seen = ends(job.directory)[int(recording.header["pid"])]
+        assert [status for _, status in seen] == [5 << 8, signal.SIGKILL]
+
+
+WAITERS = {
+    "waitpid": "os.waitpid(pid, 0)[1]",
+    "wait": "os.wait()[1]",
+    "wait3": "os.wait3(0)[1]",
+    "wait4": "os.wait4(pid, 0)[1]",
+}
+
+
+def run_python(program: str, library: Path, directory: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a Python program with the recorder preloaded."""
+    directory.mkdir(exist_ok=True)
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env=job_variables(running.preload_variables(library, directory)),
+        capture_output=True,
+        text=True,
+        timeout=running.TIMEOUT_S,
+        check=False,
+    )
+
+
+def test_every_way_to_wait_sees_how_a_child_ended(library: Path, tmp_path: Path) -> None:
+    for name, wait in WAITERS.items():
+        program = f"import os\npid = os.fork()\nif pid == 0: os.kill(os.getpid(), 6)\nprint({wait})"
+        done = run_python(program, library, tmp_path / name)
+        assert done.stdout == f"{int(signal.SIGABRT)}\n"
+        [[(_, status)]] = ends(tmp_path / name).values()
+        assert status == signal.SIGABRT
+
+
+def test_waitid_is_noted_once_and_only_when_it_takes_the_child(
+    library: Path, tmp_path: Path
+) -> None:
+    program = """
+import errno, os
+pid = os.fork()
+if pid == 0: os._exit(3)
+peeked = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+taken = os.waitid(os.P_PID, pid, os.WEXITED)
+assert (peeked.si_pid, peeked.si_status) == (taken.si_pid, taken.si_status) == (pid, 3)
+try:
+    os.waitpid(pid, 0)
+except ChildProcessError as error:
+    assert error.errno == errno.ECHILD
+else:
+    raise SystemExit("no error")
+"""
+    done = run_python(program, library, tmp_path / "run")
+    assert (done.returncode, done.stderr) == (0, "")
+    [[(_, status)]] = ends(tmp_path / "run").values()
+    assert status == 3 << 8
+
+
+def test_ordinary_processes_leave_nothing(library: Path, tmp_path: Path) -> None:
+    program = "import subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
+    done = run_python(program, library, tmp_path / "run")
+    assert done.returncode == 0
+    assert list((tmp_path / "run").rglob("*")) == []
+
+
+def test_without_a_directory_nothing_happens(mpich: Mpi, start: Start, tmp_path: Path) -> None:
+    start(mpich, 2, "calls.py", "10", "0", variables={"PERFSCOPE_DIR": ""}).succeeded()
+    assert list((tmp_path / "run").rglob("*")) == []

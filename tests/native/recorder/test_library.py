@@ -1,0 +1,196 @@
+"""The library as a file: what it needs of the system, how it compiles, and the numbers of its format."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.native.recorder import decode, running
+from tests.native.recorder.conftest import Start
+from tests.support.environments import REPOSITORY, Mpi
+from tests.support.requirements import require_tool
+
+SOURCES = REPOSITORY / "native" / "recorder"
+NEWEST_GLIBC = (2, 17)
+
+
+def output(*command: str | Path) -> str:
+    """What a command prints."""
+    return subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_nothing_newer_than_glibc_2_17_is_needed(library: Path) -> None:
+    symbols = output(require_tool("objdump"), "-T", library)
+    needed = re.findall(r"\*UND\*.*\(?GLIBC_([0-9.]+)\)?\s+(\S+)", symbols)
+    assert len(needed) > 20
+    newer = [
+        (version, name)
+        for version, name in needed
+        if tuple(int(part) for part in version.split(".")) > NEWEST_GLIBC
+    ]
+    assert newer == []
+
+
+def test_what_is_exported(library: Path) -> None:
+    table = output(require_tool("nm"), "-D", "--defined-only", library)
+    names = {line.split()[-1] for line in table.splitlines()}
+    waiting = {"wait", "wait3", "wait4", "waitid", "waitpid"}
+    foreign = {n for n in names if not n.startswith(("MPI_", "ps_"))} - waiting
+    assert foreign == set()
+    # mpi4py asks for this one to find out which library it has.
+    assert "MPI_Get_version" not in names
+    assert not {n for n in names if n.startswith("PMPI_")}
+    assert set(decode.OPERATION_NAMES.values()) <= names
+    header = (SOURCES / "perfscope_recorder.h").read_text()
+    declared = set(re.findall(r"\b(ps_\w+)\(", header))
+    assert declared == {n for n in names if n.startswith("ps_")}
+
+
+def test_it_loads_where_every_symbol_is_bound_at_once(library: Path) -> None:
+    done = subprocess.run(
+        [require_tool("true")],
+        env={"LD_PRELOAD": str(library), "LD_BIND_NOW": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def compile_all(directory: Path, *options: str) -> Path:
+    """The library, compiled by hand with warnings as errors."""
+    compiler = require_tool("cc")
+    target = directory / "librecorder.so"
+    baseline = ["-include", SOURCES / "glibc_baseline.h", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64"]
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC"]
+    linking = ["-shared", "-Wl,--fatal-warnings", "-o", target, "-ldl", "-lpthread"]
+    command = [compiler, *baseline, *strict, *options, *sorted(SOURCES.glob("*.c")), *linking]
+    done = subprocess.run([str(w) for w in command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return target
+
+
+def test_it_compiles_without_a_warning(tmp_path: Path) -> None:
+    compile_all(tmp_path, "-O2")
+
+
+def test_every_source_is_built(library: Path) -> None:
+    listed = re.findall(r"^  (\w+\.c)$", (SOURCES / "CMakeLists.txt").read_text(), re.MULTILINE)
+    assert listed == sorted(path.name for path in SOURCES.glob("*.c"))
+
+
+LAYOUT = """
+#include <stddef.h>
+#include <stdio.h>
+#include "format.h"
+int main(void) {
+    printf("%zu %zu %zu %zu\\n", sizeof(ps_record), sizeof(ps_total), sizeof(ps_thread), sizeof(ps_header));
+#define AT(field) printf(#field " %zu\\n", offsetof(ps_header, field));
+FIELDS
+}
+"""
+
+
+def test_the_layout_is_the_one_that_is_documented(tmp_path: Path) -> None:
+    source = tmp_path / "layout.c"
+    fields = [*decode.HEADER_FIELDS, "totals", "threads"]
+    source.write_text(LAYOUT.replace("FIELDS", "".join(f"AT({name})" for name in fields)))
+    program = tmp_path / "layout"
+    subprocess.run([require_tool("cc"), "-I", SOURCES, "-o", program, source], check=True)
+    sizes, *lines = output(program).splitlines()
+    offsets = {name: int(at) for name, at in (line.split() for line in lines)}
+    assert sizes.split()[:3] == ["64", "32", "48"]
+    assert decode.RECORD.size == 64
+    assert offsets["totals"] == decode.HEADER.size
+    assert offsets["threads"] == decode.HEADER.size + 256 * decode.TOTAL.size
+    assert int(sizes.split()[3]) == offsets["threads"] + 256 * decode.THREAD.size <= 65536
+    assert (offsets["boot_id"], offsets["rank"], offsets["capacity"]) == (64, 168, 192)
+
+
+SECOND = """
+#include <stdio.h>
+int PMPI_Barrier(void *);
+int MPI_Barrier(void *comm) {
+    fprintf(stdout, "second\\n");
+    return PMPI_Barrier(comm);
+}
+"""
+
+
+def test_another_preloaded_tool_still_sees_its_calls(
+    mpich: Mpi, library: Path, tmp_path: Path
+) -> None:
+    second, program = tmp_path / "libsecond.so", tmp_path / "direct"
+    source = tmp_path / "second.c"
+    source.write_text(SECOND)
+    compiler = mpich.environment.prefix / "bin" / "mpicc"
+    require_tool("cc")
+    subprocess.run([compiler, "-shared", "-fPIC", "-w", "-o", second, source], check=True)
+    subprocess.run([compiler, "-w", "-o", program, running.JOBS / "direct.c"], check=True)
+    variables = {**mpich.variables, "LD_PRELOAD": f"{library}:{second}"}
+    command = mpich.command(2, program, "0")
+    job = running.run(command, library, tmp_path / "run", variables=variables).succeeded()
+    assert job.stdout.count("second") == 2
+    assert all(len(r.operations("MPI_Barrier")) == 1 for r in job.recordings)
+
+
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library with the address and undefined-behaviour sanitizers."""
+    options = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+    return compile_all(tmp_path_factory.mktemp("sanitized"), *options)
+
+
+@pytest.mark.parametrize("program", ["families.py", "threads.py 200", "forking.py"])
+def test_sanitizers_find_nothing(
+    mpi: Mpi, sanitized: Path, program: str, tmp_path: Path
+) -> None:
+    compiler = require_tool("cc")
+    runtime = Path(output(compiler, "-print-file-name=libasan.so").strip())
+    # Leaks are those of Python and of the MPI library; the checks of this test are ours.
+    variables = {
+        **mpi.variables,
+        "LD_PRELOAD": f"{runtime}:{sanitized}",
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=66",
+    }
+    command = mpi.python_command(3, running.JOBS / program.split()[0], *program.split()[1:])
+    job = running.run(command, sanitized, tmp_path / "run", variables=variables)
+    assert (job.exit_code, "runtime error" in job.stderr) == (0, False), job.stderr
+    assert len(job.recordings) == 3
+
+
+def test_a_call_that_the_library_lacks_is_an_error_and_not_a_crash(
+    library: Path, tmp_path: Path
+) -> None:
+    program = f"import ctypes; print(ctypes.CDLL({str(library)!r}).MPI_Comm_idup(0, 0, 0))"
+    job = running.run([sys.executable, "-c", program], library, tmp_path / "run").succeeded()
+    assert int(job.stdout) > 0
+
+
+def test_counts_that_an_old_library_cannot_take_are_refused(start: Start, openmpi: Mpi) -> None:
+    start(openmpi, 1, "large_counts.py").succeeded()
+
+
+@pytest.fixture
+def openmpi() -> Mpi:
+    """The library without large-count functions."""
+    from tests.support import environments
+
+    return environments.mpi("openmpi")
+
+
+def test_the_shell_between_launcher_and_rank_is_harmless(
+    mpich: Mpi, library: Path, tmp_path: Path
+) -> None:
+    inner = shlex.join([str(mpich.python), str(running.JOBS / "calls.py"), "3", "0"])
+    command = mpich.command(2, "sh", "-c", f"false; {inner}; exit 4")
+    job = running.run(command, library, tmp_path / "run", variables=mpich.variables)
+    assert len(job.recordings) == 2
+    assert all(r.header["exit_code"] == 0 for r in job.recordings)

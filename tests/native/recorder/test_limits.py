@@ -1,0 +1,137 @@
+"""Bounded recordings: the size limit, a full disk, a file size limit, a directory that cannot be written."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.native.recorder import running
+from tests.native.recorder.conftest import Start
+from tests.native.recorder.decode import METRIC, OPERATION, SAMPLE, Recording, decode_all
+from tests.support.environments import Mpi
+from tests.support.recording import job_variables
+from tests.support.requirements import require_root, require_tool
+
+DISK_FULL, SIZE_LIMIT, FINALIZED = 32, 64, 4
+MIB = 1 << 20
+CALLS = 16_000
+
+
+def check_detail_stopped(recording: Recording, flag: int) -> None:
+    """Detail ended early, totals and context did not."""
+    header = recording.header
+    detail = recording.operations()
+    assert recording.totals["MPI_Allreduce"].count == CALLS
+    assert recording.totals["MPI_Allreduce"].sent == 8 * CALLS
+    assert 0 < len(detail) < CALLS
+    assert int(header["dropped"]) > 0
+    assert int(header["first_drop_ns"]) >= max(r.t1 for r in detail)
+    assert recording.flags & (DISK_FULL | SIZE_LIMIT | FINALIZED) == flag | FINALIZED
+    # Kept for what comes after the detail has stopped.
+    assert len(recording.of_kind(METRIC)) == 1
+    assert any(r.t0 > int(header["first_drop_ns"]) for r in recording.of_kind(SAMPLE))
+
+
+def test_the_size_limit_stops_detail_and_keeps_totals(mpi: Mpi, start: Start) -> None:
+    limit = MIB
+    job = start(
+        mpi, 2, "calls.py", str(CALLS), "0", variables={"PERFSCOPE_MAX_BYTES": str(limit)}
+    ).succeeded()
+    for recording in job.recordings:
+        check_detail_stopped(recording, SIZE_LIMIT)
+        assert recording.path.stat().st_size <= limit
+        capacity = (limit - 65536) // 64
+        assert recording.header["capacity"] == capacity
+        detail = [r for r in recording.records if r.kind == OPERATION]
+        assert len(detail) <= capacity - capacity // 8
+
+
+def test_a_full_disk_stops_detail_and_not_the_job(
+    mpich: Mpi, library: Path, tmp_path: Path
+) -> None:
+    require_root("mount a small file system")
+    unshare = require_tool("unshare")
+    small, kept = tmp_path / "small", tmp_path / "kept"
+    small.mkdir()
+    job = shlex.join(
+        mpich.python_command(2, running.JOBS / "calls.py", str(CALLS), "0")
+    )
+    script = f"""
+mount -t tmpfs -o size=1m none {shlex.quote(str(small))} || exit 99
+mkdir {shlex.quote(str(small / "run"))}
+{job} || exit $?
+cp -r {shlex.quote(str(small / "run"))} {shlex.quote(str(kept))}
+"""
+    variables = running.preload_variables(library, small / "run") | dict(mpich.variables)
+    done = subprocess.run(
+        [unshare, "--mount", "sh", "-c", script],
+        env=job_variables(variables),
+        capture_output=True,
+        text=True,
+        timeout=running.TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode == 99:
+        pytest.skip("mounting is not allowed here")
+    assert (done.returncode, done.stderr) == (0, "")
+    recordings = decode_all(kept)
+    assert len(recordings) == 2
+    for recording in recordings:
+        check_detail_stopped(recording, DISK_FULL)
+        assert any("No space left" in note for note in recording.texts[6])
+
+
+def test_a_file_size_limit_of_the_job_sends_no_signal(mpi: Mpi, start: Start) -> None:
+    job = start(mpi, 2, "calls.py", str(CALLS), "0", str(MIB // 2)).succeeded()
+    for recording in job.recordings:
+        check_detail_stopped(recording, DISK_FULL)
+        assert any("file size limit" in note for note in recording.texts[6])
+
+
+def test_a_directory_that_cannot_be_written_is_silent(
+    mpich: Mpi, library: Path, tmp_path: Path
+) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where the directory should be")
+    variables = {**mpich.variables, "PERFSCOPE_DIR": str(blocked)}
+    command = mpich.python_command(2, running.JOBS / "calls.py", "10", "0")
+    running.run(command, library, tmp_path / "run", variables=variables).succeeded()
+    assert blocked.is_file()
+
+
+def test_a_record_file_that_cannot_be_made_leaves_a_note(
+    library: Path, tmp_path: Path
+) -> None:
+    """The first chunk does not fit into the process's file size limit, the note does."""
+    program = "import ctypes, os; print(ctypes.CDLL(os.environ['PERFSCOPE_RECORDER']).ps_open())"
+    command = ["sh", "-c", f"ulimit -f 64; exec {shlex.join([sys.executable, '-c', program])}"]
+    job = running.run(command, library, tmp_path / "run").succeeded()
+    assert job.stdout == "1\n"
+    [definitions] = (tmp_path / "run").glob("*/*.def")
+    assert b"Nothing was recorded" in definitions.read_bytes()
+    assert list((tmp_path / "run").glob("*/*.rec")) == []
+
+
+def test_a_flood_of_unsuccessful_tests_is_one_record(mpi: Mpi, start: Start) -> None:
+    polls = 20_000
+    job = start(mpi, 1, "calls.py", "1", str(polls)).succeeded()
+    [recording] = job.recordings
+    tests = recording.operations("MPI_Test")
+    assert sum(r.request for r in tests) == polls == recording.totals["MPI_Test"].count
+    assert len(tests) < polls / 10
+
+
+def test_the_files_belong_to_the_process(mpich: Mpi, start: Start) -> None:
+    job = start(mpich, 2, "calls.py", "1", "0").succeeded()
+    for recording in job.recordings:
+        header = recording.header
+        assert recording.path.name == f"{header['pid']}-{header['start_ticks']}.rec"
+        assert recording.path.parent.name == header["host"] == os.uname().nodename
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        assert header["boot_id"] == boot
+        assert recording.path.stat().st_size == 65536 + 64 * int(header["claimed"])

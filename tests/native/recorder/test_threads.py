@@ -1,0 +1,105 @@
+"""Several threads that call MPI at once, and the sampler's view of threads."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from tests.native.recorder import running
+from tests.native.recorder.conftest import Start
+from tests.native.recorder.decode import SAMPLE, Recording
+from tests.support.environments import Mpi
+
+PROVIDED_MULTIPLE = 256
+PROCESS, SYSTEM, NODE = 1, 2, 3
+CALLS = 300
+
+
+def check_location(recording: Recording, tid: int) -> None:
+    """One thread's records: complete, in order, each request with its own completion."""
+    records = [r for r in recording.records if r.tid == tid and r.kind in (1, 2)]
+    reductions = [r for r in records if r.kind == 1 and r.name == "MPI_Allreduce"]
+    assert [r.seq for r in reductions] == list(range(CALLS))
+    assert len({r.comm for r in reductions}) == 1
+    made = [r.request for r in records if r.kind == 1 and r.name in ("MPI_Irecv", "MPI_Isend")]
+    done = [r.request for r in records if r.kind == 2]
+    assert made == done
+    calls = [r for r in records if r.kind == 1]
+    assert all(a.t1 <= b.t0 for a, b in zip(calls, calls[1:], strict=False))
+
+
+def test_two_threads_calling_at_once(mpi: Mpi, start: Start) -> None:
+    job = start(mpi, 2, "threads.py", str(CALLS)).succeeded()
+    for recording in job.recordings:
+        assert recording.flags & PROVIDED_MULTIPLE
+        for name in ("MPI_Allreduce", "MPI_Irecv", "MPI_Isend", "MPI_Waitall"):
+            assert recording.totals[name].count == 2 * CALLS
+        assert recording.totals["MPI_Irecv"].received == 2 * CALLS * 24
+        tids = {r.tid for r in recording.operations("MPI_Allreduce")}
+        assert len(tids) == 2
+        assert recording.header["main_tid"] not in tids
+        for tid in tids:
+            check_location(recording, tid)
+
+
+def samples(recording: Recording, kind: int) -> list:
+    """Samples of one kind in time order."""
+    return [r for r in recording.of_kind(SAMPLE) if r.op == kind]
+
+
+def test_the_sampler_sees_threads_memory_and_processor_time(
+    library: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, running.JOBS / "resources.py"]
+    variables = {"PERFSCOPE_SAMPLE_HZ": "20"}
+    job = running.run(command, library, tmp_path / "run", variables=variables).succeeded()
+    [recording] = job.recordings
+    header, process = recording.header, samples(recording, PROCESS)
+    assert (recording.rank, header["size"], header["sampler_hz"]) == (0, 1, 20)
+    assert len(process) >= 10
+    assert max(r.sent for r in process) - process[0].sent >= 38_000_000
+    assert {r.peer for r in process[2:-2]} == {2}  # neither the sampler nor the ignored thread
+    assert max(r.tag for r in process) >= 1
+    assert process[-1].received - process[0].received > 300_000_000
+    assert all(a.received <= b.received for a, b in zip(process, process[1:], strict=False))
+    [burner] = [thread for thread in recording.threads if thread.name == "burner"]
+    assert burner.cpu_ns > 300_000_000
+    assert burner.runnable_seen > 0
+    assert "perfscope" not in {thread.name for thread in recording.threads}
+    assert 0 < int(header["sampler_cpu_ns"]) < 300_000_000
+    assert int(header["alive_ns"]) == process[-1].t0
+
+
+def test_samples_of_system_and_node(library: Path, tmp_path: Path) -> None:
+    command = [sys.executable, running.JOBS / "resources.py"]
+    [recording] = running.run(command, library, tmp_path / "run").succeeded().recordings
+    system, node = samples(recording, SYSTEM), samples(recording, NODE)
+    assert all(a.request <= b.request for a, b in zip(system, system[1:], strict=False))
+    assert all(a.sent <= b.sent for a, b in zip(system, system[1:], strict=False))
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for record in node:
+        assert 0 < record.sent < record.received
+        assert abs(record.received - total) < total // 50
+        assert record.peer >= 0
+    assert recording.header["cpus_allowed"] == len(os.sched_getaffinity(0))
+
+
+def test_no_sampler_when_it_is_switched_off(library: Path, tmp_path: Path) -> None:
+    command = [sys.executable, running.JOBS / "resources.py"]
+    variables = {"PERFSCOPE_SAMPLE_HZ": "0"}
+    job = running.run(command, library, tmp_path / "run", variables=variables).succeeded()
+    [recording] = job.recordings
+    assert recording.of_kind(SAMPLE) == []
+    assert recording.header["sampler_hz"] == 0
+
+
+def test_the_affinity_of_the_job_is_noted(library: Path, tmp_path: Path) -> None:
+    only = min(os.sched_getaffinity(0))
+    program = f"import os; os.sched_setaffinity(0, [{only}]); " + (
+        f"exec(open({str(running.JOBS / 'resources.py')!r}).read())"
+    )
+    job = running.run([sys.executable, "-c", program], library, tmp_path / "run").succeeded()
+    [recording] = job.recordings
+    assert recording.header["cpus_allowed"] == 1
+    assert recording.texts[5] == [str(only)]
