@@ -1,0 +1,58 @@
+"""Hooks into training frameworks, installed when the program imports them: one file a framework."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Callable
+
+
+def install() -> None:
+    """Waits for the frameworks to be imported; imports none of them, nor their hooks."""
+    from .. import hooks
+
+    for module, hook, function in (
+        ("keras.src.backend.tensorflow.trainer", "keras", "install"),
+        ("keras.src.engine.training", "keras", "install"),
+        ("keras.src.backend.jax.trainer", "keras", "decline"),
+        ("keras.src.backend.torch.trainer", "keras", "decline"),
+        ("keras.src.models.model", "keras", "install_model"),
+        ("keras.src.optimizers.base_optimizer", "keras", "install_optimizer"),
+        ("keras", "keras", "loaded"),
+        ("tensorflow.python.data.ops.iterator_ops", "tensorflow", "install_iterator"),
+        (
+            "tensorflow.python.eager.polymorphic_function.polymorphic_function",
+            "tensorflow",
+            "install_function",
+        ),
+        ("tensorflow", "tensorflow", "loaded"),
+        ("torch.utils.data.dataloader", "torch", "install_loader"),
+        ("torch.optim.optimizer", "torch", "install_optimizer"),
+        ("torch.autograd", "torch", "install_backward"),
+        ("torch.nn.modules.module", "torch", "install_module"),
+        ("torch.serialization", "torch", "install_save"),
+        ("torch", "torch", "loaded"),
+        ("mpi4py.MPI", "mpi4py", "install"),
+        ("numpy", "blas", "install"),
+    ):
+        hooks.on_import(module, _calls(hook, function))
+
+
+def _calls(hook: str, function: str) -> Callable[[ModuleType], None]:
+    def callback(module: ModuleType) -> None:
+        import importlib
+
+        getattr(importlib.import_module("." + hook, __name__), function)(module)
+
+    return callback
+
+
+def finish() -> None:
+    """At exit: lets the hooks that were installed write what they kept back."""
+    import sys
+
+    for hook in ("tensorflow", "torch", "blas"):
+        module = sys.modules.get(__name__ + "." + hook)
+        if module is not None:
+            module.finish()

@@ -1,0 +1,259 @@
+"""Keras on TensorFlow: fit, evaluate, predict, *_on_batch, calls, checkpoints, steps, epochs."""
+
+from __future__ import annotations
+
+import sys
+
+from .. import metadata, recorder, steps
+from . import keras_data, wrap
+from .tensorflow import cycle, is_eager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable
+
+    AnyFunction = Callable[..., Any]
+
+_SOURCE = "keras"
+_INPUT_REASON = (
+    "TensorFlow takes the next batch inside the compiled train function; "
+    "only a profiler window can tell it apart"
+)
+_callback_class: Any = None
+_metric_owners: dict[int, str] = {}
+
+
+class Fit:
+    """What a running fit() has shown of itself."""
+
+    def __init__(self) -> None:
+        self.batches = keras_data.Batches(0, None, 1)
+        self.step_start_ns = 0
+        self.step_index = 0
+
+    def begin_step(self, index: int) -> None:
+        """A batch begins, and the one before ends: its own end may come from another thread."""
+        rec = recorder.current
+        if rec is not None:
+            now_ns = rec.now()
+            self.end_step(now_ns)
+            self.step_start_ns = now_ns
+            self.step_index = index
+
+    def end_step(self, now_ns: int) -> None:
+        """Writes the running step, if any."""
+        if self.step_start_ns:
+            steps.emit(
+                _SOURCE, self.step_start_ns, now_ns, samples=self.batches.samples(self.step_index)
+            )
+            self.step_start_ns = 0
+
+
+_fits: list[Fit] = []
+
+
+def _interrupt() -> None:
+    """Ends the running step: an evaluation or a checkpoint is not part of it."""
+    rec = recorder.current
+    if rec is None:
+        return
+    if _fits:
+        _fits[-1].end_step(rec.now())
+    if not wrap.Depth.value or not _fits:
+        cycle.cut()
+
+
+def install(module: ModuleType) -> None:
+    """Wraps the trainer of Keras 3 on TensorFlow, or the model class of Keras 2."""
+    global _callback_class
+    owner = getattr(module, "TensorFlowTrainer", None) or module.Model
+    _callback_class = _make_callback_class(module.callbacks_module.Callback)
+    wrap.replace(owner, "fit", _make_fit)
+    wrap.phase(owner, "evaluate", recorder.Phase.EVALUATE, "evaluate", _interrupt)
+    wrap.phase(owner, "predict", recorder.Phase.PREDICT, "predict")
+    wrap.replace(owner, "train_on_batch", _make_train_on_batch)
+    wrap.phase(owner, "test_on_batch", recorder.Phase.EVALUATE, "test_on_batch", _interrupt)
+    wrap.phase(owner, "predict_on_batch", recorder.Phase.PREDICT, "predict_on_batch")
+    if owner is getattr(module, "Model", None):
+        install_model(module)
+    metadata.framework(
+        _SOURCE, backend="tensorflow", input_wait=None, input_wait_reason=_INPUT_REASON
+    )
+
+
+def install_model(module: ModuleType) -> None:
+    """Wraps what the model class itself defines: saving and calling."""
+    for name in ("save", "save_weights", "export"):
+        wrap.phase(module.Model, name, recorder.Phase.CHECKPOINT, "model." + name, _interrupt)
+    wrap.replace(module.Model, "__call__", _make_call)
+
+
+def install_optimizer(module: ModuleType) -> None:
+    """Optimizer steps of a GradientTape loop that is not compiled: steps, or parts of them."""
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def apply_gradients(self: Any, *args: Any, **kwargs: Any) -> Any:
+            rec = recorder.current
+            if rec is None or wrap.Depth.value or not is_eager():
+                return original(self, *args, **kwargs)
+            start_ns = rec.now()
+            with wrap.Inside(rec, recorder.Phase.OPTIMIZER, "apply_gradients"):
+                result = original(self, *args, **kwargs)
+            unit = steps.Unit(_SOURCE, id(self), start_ns=start_ns, end_ns=rec.now(), samples=0)
+            cycle.add(unit)
+            return result
+
+        return apply_gradients
+
+    wrap.replace(module.BaseOptimizer, "apply_gradients", make)
+
+
+def decline(module: ModuleType) -> None:
+    """Notes that this backend of Keras is not recorded."""
+    backend = module.__name__.split(".")[-2]
+    metadata.framework(
+        _SOURCE,
+        backend=backend,
+        phases=None,
+        phases_reason="recorded on the TensorFlow backend of Keras only, not on " + backend,
+    )
+
+
+def loaded(module: ModuleType) -> None:
+    """Notes the version once Keras is there."""
+    metadata.framework(_SOURCE, version=str(getattr(module, "__version__", "")))
+    metadata.collect_versions()
+    metadata.write()
+
+
+def _make_fit(original: AnyFunction) -> AnyFunction:
+    position = keras_data.position_of(original, "callbacks")
+    names = keras_data.parameter_names(original)
+
+    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        rec = recorder.current
+        if rec is None:
+            return original(self, *args, **kwargs)
+        cycle.cut()
+        running = Fit()
+        running.batches = keras_data.batches(self, dict(zip(names, args), **kwargs))
+        if metadata.facts.get("batch_size") is None and running.batches.size:
+            metadata.facts["batch_size"] = running.batches.size
+        args, kwargs = _with_callback(_callback_class(running), position, args, kwargs)
+        _fits.append(running)
+        try:
+            with wrap.Inside(rec, recorder.Phase.TRAIN, "fit"):
+                return original(self, *args, **kwargs)
+        finally:
+            _fits.remove(running)
+            if recorder.current is rec:
+                running.end_step(rec.now())
+            steps.epoch = recorder.NO_EPOCH
+
+    return fit
+
+
+def _with_callback(
+    callback: Any, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of fit() with one more callback; the caller's own list stays as it is."""
+    is_positional = len(args) > position >= 0
+    given = args[position] if is_positional else kwargs.get("callbacks")
+    if given is not None and hasattr(given, "append") and not isinstance(given, list):
+        given.append(callback)  # a CallbackList, which Keras takes as it is
+        return args, kwargs
+    listed = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
+    listed.append(callback)
+    if is_positional:
+        return (*args[:position], listed, *args[position + 1 :]), kwargs
+    return args, dict(kwargs, callbacks=listed)
+
+
+def _make_callback_class(base: Any) -> Any:
+    class StepCallback(base):  # type: ignore[misc]
+        """Marks batches and epochs. Both switches say that it needs no values from the device."""
+
+        async_safe = True
+        _supports_tf_logs = True
+
+        def __init__(self, running: Fit) -> None:
+            super().__init__()
+            self._running = running
+
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            """Steps from now on belong to this epoch."""
+            steps.epoch = epoch
+
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            """A step begins."""
+            self._running.begin_step(batch)
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            """The last step of the epoch is over, and its metrics are known."""
+            rec = recorder.current
+            if rec is not None:
+                self._running.end_step(rec.now())
+                _write_metrics(rec, logs, "", epoch)
+
+    return StepCallback
+
+
+def _write_metrics(rec: recorder.Recorder, values: Any, prefix: str, epoch: int) -> None:
+    """Writes what the framework reports: a number, a list led by the loss, or a mapping."""
+    if isinstance(values, dict):
+        named = list(values.items())
+    else:
+        listed = values if isinstance(values, (list, tuple)) else [values]
+        named = [("loss" if i == 0 else "metric_%d" % i, value) for i, value in enumerate(listed)]
+    for name, value in named:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            continue
+        rec.metric(rec.name(prefix + str(name)), max(steps.last_number, 0), epoch, number)
+
+
+def _make_train_on_batch(original: AnyFunction) -> AnyFunction:
+    def train_on_batch(self: Any, *args: Any, **kwargs: Any) -> Any:
+        rec = recorder.current
+        if rec is None:
+            return original(self, *args, **kwargs)
+        start_ns = rec.now()
+        with wrap.Inside(rec, recorder.Phase.TRAIN, "train_on_batch"):
+            result = original(self, *args, **kwargs)
+        samples = wrap.batch_length(args[0] if args else kwargs.get("x"))
+        if metadata.facts.get("batch_size") is None and samples:
+            metadata.facts["batch_size"] = samples
+        unit = steps.Unit(_SOURCE, id(self), start_ns=start_ns, end_ns=rec.now(), samples=samples)
+        cycle.add(unit)
+        _write_metrics(rec, result, _metric_prefix(self), steps.epoch)
+        return result
+
+    return train_on_batch
+
+
+def _metric_prefix(model: Any) -> str:
+    """What tells the metrics of a further model, as in a GAN, from those of the first."""
+    known = _metric_owners.get(id(model))
+    if known is None:
+        known = "%s/" % getattr(model, "name", "model") if _metric_owners else ""
+        _metric_owners[id(model)] = known
+    return known
+
+
+def _make_call(original: AnyFunction) -> AnyFunction:
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        rec = recorder.current
+        if rec is None or wrap.Depth.value or not is_eager() or not _is_built(self):
+            return original(self, *args, **kwargs)
+        kind = recorder.Phase.FORWARD if kwargs.get("training") else recorder.Phase.PREDICT
+        with wrap.Inside(rec, kind, "__call__"):
+            return original(self, *args, **kwargs)
+
+    return call
+
+
+def _is_built(model: Any) -> bool:
+    """Whether a call computes something; before that it may only connect layers."""
+    return bool(getattr(model, "built", False)) and "tensorflow" in sys.modules

@@ -1,0 +1,105 @@
+"""Training loops written by hand in TensorFlow: input wait, and calls of compiled functions."""
+
+from __future__ import annotations
+
+import sys
+
+from .. import metadata, recorder, steps
+from . import wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable
+
+    AnyFunction = Callable[..., Any]
+
+_SOURCE = "tensorflow"
+_KINDS = (
+    (("eval", "valid", "test"), recorder.Phase.EVALUATE),
+    (("predict", "infer", "generate"), recorder.Phase.PREDICT),
+    (("train", "step", "fit", "update"), recorder.Phase.TRAIN),
+)
+
+cycle = steps.Cycle(sums_samples=False)
+"""Groups compiled train functions and Keras's on_batch calls alike: one loop may use both."""
+
+
+def is_eager() -> bool:
+    """Whether TensorFlow executes at once, rather than tracing a graph."""
+    context = sys.modules.get("tensorflow.python.eager.context")
+    return context is None or bool(context.executing_eagerly())
+
+
+def install_iterator(module: ModuleType) -> None:
+    """Input wait: the time in which a dataset's iterator produces the next batch for Python."""
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def following(self: Any) -> Any:
+            rec = recorder.current
+            if rec is None or wrap.Depth.value or not is_eager():
+                return original(self)
+            with wrap.Inside(rec, recorder.Phase.INPUT, "tf.data"):
+                return original(self)
+
+        return following
+
+    wrap.replace(module.OwnedIterator, "__next__", make)
+
+
+def install_function(module: ModuleType) -> None:
+    """Calls of a tf.function from Python; what it is for is read from its name."""
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            rec = recorder.current
+            if rec is None or wrap.Depth.value or not is_eager():
+                return original(self, *args, **kwargs)
+            name = str(getattr(self, "_name", "")) or "tf.function"
+            kind = _kind(name)
+            if not kind:
+                return original(self, *args, **kwargs)
+            start_ns = rec.now()
+            with wrap.Inside(rec, kind, name):
+                result = original(self, *args, **kwargs)
+            if kind == recorder.Phase.TRAIN:
+                samples = wrap.batch_length(args) or wrap.batch_length(kwargs)
+                unit = steps.Unit(
+                    _SOURCE, id(self), start_ns=start_ns, end_ns=rec.now(), samples=samples
+                )
+                cycle.add(unit)
+            elif kind == recorder.Phase.EVALUATE:
+                cycle.cut()
+            return result
+
+        return call
+
+    wrap.replace(module.Function, "__call__", make)
+
+
+def _kind(name: str) -> int:
+    """The phase that a function of this name is, 0 unknown."""
+    lower = name.lower()
+    for words, kind in _KINDS:
+        if any(word in lower for word in words):
+            return kind
+    return 0
+
+
+def loaded(module: ModuleType) -> None:
+    """Notes the version once TensorFlow is there."""
+    metadata.framework(_SOURCE, version=str(getattr(module, "__version__", "")))
+    metadata.collect_versions()
+    metadata.write()
+
+
+def finish() -> None:
+    """At exit: the last step, and the threads in effect."""
+    cycle.cut()
+    context = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
+    if context is not None:
+        metadata.framework(
+            _SOURCE,
+            inter_op_threads=context.inter_op_parallelism_threads,
+            intra_op_threads=context.intra_op_parallelism_threads,
+        )

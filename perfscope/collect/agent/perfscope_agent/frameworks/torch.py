@@ -1,0 +1,264 @@
+"""A plain PyTorch loop: input wait, forward, backward, optimizer, evaluation, steps, epochs.
+
+No module hooks: they make torch.compile recompile and cost each layer a Python call.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .. import metadata, recorder, steps
+from . import wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable
+
+    AnyFunction = Callable[..., Any]
+
+_SOURCE = "torch"
+_MOST_LOADERS = 8
+
+
+class _Loop:
+    """What the hooks have seen of the training loop so far; the program's only one."""
+
+    def __init__(self) -> None:
+        self.cycle = steps.Cycle(sums_samples=True)
+        self.unit_start_ns = 0  # where the next part of a step begins, 0 with the next batch
+        self.unit_samples = 0
+        self.forward_start_ns = 0  # 0: no batch was delivered for it
+        self.optimizer_start_ns = 0
+        self.epoch_start_ns = 0
+        self.epoch_units = 0
+        self.last_unit_end_ns = 0
+        self.evaluation_start_ns = 0
+        self.evaluation_end_ns = 0  # latest evidence that it was an evaluation
+        self.evaluation_root = 0  # identity of the module that was set to evaluation
+
+    def emit(
+        self, kind: int, name: str, start_ns: int, end_ns: int, epoch: int = recorder.NO_EPOCH
+    ) -> None:
+        """Writes a phase that is over."""
+        rec = recorder.current
+        if rec is not None and start_ns and end_ns > start_ns:
+            rec.phase(kind, rec.name(name), recorder.NO_STEP, epoch, start_ns, end_ns)
+
+    def asks_for_batch(self, is_first: bool, is_grad_enabled: bool, now_ns: int) -> None:
+        """A batch is requested; an iterator's first begins an epoch or an evaluation."""
+        if is_first and not self.evaluation_start_ns:
+            if is_grad_enabled:
+                self._end_epoch(self.last_unit_end_ns)
+                self.epoch_start_ns = now_ns
+                self.epoch_units = 0
+                steps.epoch = max(steps.epoch, 0)
+            else:
+                self.begin_evaluation(0, now_ns)
+        if not self.unit_start_ns and not self.evaluation_start_ns:
+            self.unit_start_ns = now_ns
+
+    def takes_batch(self, samples: int, is_grad_enabled: bool, now_ns: int) -> None:
+        """A batch was delivered."""
+        if self.evaluation_start_ns:
+            if not is_grad_enabled:
+                self.evaluation_end_ns = now_ns
+            return
+        self.unit_samples += samples
+        self.forward_start_ns = now_ns
+
+    def exhausts_loader(self, now_ns: int) -> None:
+        """An iterator has no more batches: the end of an epoch, or of an evaluation."""
+        self.forward_start_ns = 0
+        if self.evaluation_start_ns:
+            self.evaluation_end_ns = now_ns
+            if not self.evaluation_root:
+                self.end_evaluation(now_ns)
+            return
+        self.cycle.cut()
+        self.unit_start_ns = 0
+        self._end_epoch(now_ns)
+
+    def _end_epoch(self, end_ns: int) -> None:
+        if self.epoch_start_ns and self.epoch_units:
+            self.emit(recorder.Phase.TRAIN, "epoch", self.epoch_start_ns, end_ns, steps.epoch)
+            steps.epoch += 1
+        self.epoch_start_ns = 0
+
+    def begin_evaluation(self, root: int, now_ns: int) -> None:
+        """The model was set to evaluation, or batches are read without gradients."""
+        if not self.evaluation_start_ns:
+            self.cycle.cut()
+            self.unit_start_ns = 0
+            self.forward_start_ns = 0
+            self.evaluation_start_ns = now_ns
+            self.evaluation_end_ns = 0
+            self.evaluation_root = root
+
+    def end_evaluation(self, end_ns: int) -> None:
+        """Writes the evaluation, if there was evidence of one (end_ns is not 0)."""
+        self.emit(recorder.Phase.EVALUATE, "evaluate", self.evaluation_start_ns, end_ns)
+        self.evaluation_start_ns = 0
+
+    def begins_backward(self, now_ns: int) -> None:
+        """Gradients are wanted: an evaluation is over, and so is the forward pass."""
+        if self.evaluation_start_ns:
+            # A frozen model stays in evaluation mode for good: nothing is written without evidence.
+            self.end_evaluation(self.evaluation_end_ns)
+        self.emit(recorder.Phase.FORWARD, "forward", self.forward_start_ns, now_ns)
+        self.forward_start_ns = 0
+        if not self.unit_start_ns:
+            self.unit_start_ns = now_ns
+
+    def ends_optimizer(self, key: int, now_ns: int) -> None:
+        """An optimizer step is over: a step, or a part of one where an iteration has several."""
+        self.emit(recorder.Phase.OPTIMIZER, "optimizer", self.optimizer_start_ns, now_ns)
+        start_ns = self.unit_start_ns or self.optimizer_start_ns
+        self.cycle.add(
+            steps.Unit(_SOURCE, key, start_ns=start_ns, end_ns=now_ns, samples=self.unit_samples)
+        )
+        self.unit_start_ns = self.last_unit_end_ns = now_ns
+        self.unit_samples = 0
+        self.epoch_units += 1
+
+    def finish(self) -> None:
+        """Writes what was kept back."""
+        self.cycle.cut()
+        self._end_epoch(self.last_unit_end_ns)
+        if self.evaluation_start_ns:
+            self.end_evaluation(self.evaluation_end_ns)
+
+
+_loop = _Loop()
+_loaders: list[dict[str, Any]] = []
+
+
+def install_loader(module: ModuleType) -> None:
+    """Input wait: the time in which a DataLoader's iterator produces the next batch."""
+    import torch
+
+    is_grad_enabled = torch.is_grad_enabled
+
+    def make_next(original: AnyFunction) -> AnyFunction:
+        def following(self: Any) -> Any:
+            rec = recorder.current
+            if rec is None:
+                return original(self)
+            _loop.asks_for_batch(not getattr(self, "_num_yielded", 1), is_grad_enabled(), rec.now())
+            try:
+                with wrap.Inside(rec, recorder.Phase.INPUT, "DataLoader"):
+                    data = original(self)
+            except StopIteration:
+                _loop.exhausts_loader(rec.now())
+                raise
+            _loop.takes_batch(wrap.batch_length(data), is_grad_enabled(), rec.now())
+            return data
+
+        return following
+
+    def make_iter(original: AnyFunction) -> AnyFunction:
+        def iterate(self: Any) -> Any:
+            if recorder.current is not None:
+                _note_loader(self)
+            return original(self)
+
+        return iterate
+
+    wrap.replace(module._BaseDataLoaderIter, "__next__", make_next)
+    wrap.replace(module.DataLoader, "__iter__", make_iter)
+
+
+def _note_loader(loader: Any) -> None:
+    settings = {
+        "batch_size": loader.batch_size,
+        "workers": loader.num_workers,
+        "prefetch_factor": loader.prefetch_factor,
+        "pin_memory": bool(loader.pin_memory),
+        "persistent_workers": bool(loader.persistent_workers),
+    }
+    if settings in _loaders or len(_loaders) >= _MOST_LOADERS:
+        return
+    _loaders.append(settings)
+    if metadata.facts.get("batch_size") is None:
+        metadata.facts["batch_size"] = loader.batch_size
+    metadata.framework(_SOURCE, loaders=_loaders)
+
+
+def install_backward(module: ModuleType) -> None:
+    """Backward: Tensor.backward looks this function up each time, so it is covered."""
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def backward(*args: Any, **kwargs: Any) -> Any:
+            rec = recorder.current
+            if rec is None:
+                return original(*args, **kwargs)
+            _loop.begins_backward(rec.now())
+            with wrap.Inside(rec, recorder.Phase.BACKWARD, "backward"):
+                return original(*args, **kwargs)
+
+        return backward
+
+    wrap.replace(module, "backward", make)
+
+
+def install_optimizer(module: ModuleType) -> None:
+    """Optimizer steps, through the hooks that PyTorch has for all optimizers."""
+    before = getattr(module, "register_optimizer_step_pre_hook", None)
+    after = getattr(module, "register_optimizer_step_post_hook", None)
+    if before is None or after is None:
+        metadata.framework(
+            _SOURCE, steps=None, steps_reason="this PyTorch has no global optimizer hooks"
+        )
+        return
+    before(_before_optimizer)
+    after(_after_optimizer)
+
+
+def _before_optimizer(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    rec = recorder.current
+    if rec is not None:
+        _loop.optimizer_start_ns = rec.now()
+
+
+def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    rec = recorder.current
+    if rec is not None:
+        _loop.ends_optimizer(id(optimizer), rec.now())
+
+
+def install_module(module: ModuleType) -> None:
+    """Evaluation: from eval() to train() of the same module; eval() calls train(False)."""
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def train(self: Any, mode: bool = True) -> Any:
+            rec = recorder.current
+            if rec is not None:
+                if not mode:
+                    _loop.begin_evaluation(id(self), rec.now())
+                elif id(self) == _loop.evaluation_root and _loop.evaluation_start_ns:
+                    _loop.end_evaluation(rec.now())
+            return original(self, mode)
+
+        return train
+
+    wrap.replace(module.Module, "train", make)
+
+
+def install_save(module: ModuleType) -> None:
+    """Checkpoints: torch.save."""
+    wrap.phase(module, "save", recorder.Phase.CHECKPOINT, "torch.save")
+
+
+def loaded(module: ModuleType) -> None:
+    """Notes the version and the threads once PyTorch is there."""
+    metadata.framework(_SOURCE, version=str(module.__version__), input_wait="DataLoader")
+    metadata.collect_versions()
+    metadata.write()
+
+
+def finish() -> None:
+    """At exit: the last step, epoch and evaluation, and the threads in effect."""
+    _loop.finish()
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "get_num_threads"):
+        metadata.framework(_SOURCE, threads=torch.get_num_threads())

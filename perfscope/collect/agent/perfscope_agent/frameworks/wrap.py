@@ -1,0 +1,103 @@
+"""Replaces functions of a framework by ones that also record."""
+
+from __future__ import annotations
+
+import functools
+
+from .. import exceptions, recorder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Callable
+
+    AnyFunction = Callable[..., Any]
+
+_MARK = "_perfscope_wrapper"
+
+
+def replace(owner: Any, name: str, make: Callable[[AnyFunction], AnyFunction]) -> bool:
+    """Replaces `owner.name` by what `make` builds around it; False without such a function."""
+    original = getattr(owner, name, None)
+    if original is None or getattr(original, _MARK, False):
+        return False
+    replacement: Any = make(original)
+    functools.update_wrapper(replacement, original)
+    setattr(replacement, _MARK, True)
+    # TensorFlow's AutoGraph would otherwise convert the wrapper's source, and warn about it.
+    replacement.autograph_info__ = None
+    setattr(owner, name, replacement)
+    exceptions.hide_agent_frames()
+    return True
+
+
+class Depth:
+    """How many recorded framework calls are running: only the outermost of some kinds counts."""
+
+    value = 0
+
+
+class Inside:
+    """A phase around a framework's function."""
+
+    __slots__ = ("_kind", "_name", "_rec", "_token")
+
+    def __init__(self, rec: recorder.Recorder, kind: int, name: str) -> None:
+        self._rec = rec
+        self._kind = kind
+        self._name = name
+
+    def __enter__(self) -> None:
+        Depth.value += 1
+        rec = self._rec
+        self._token = rec.phase_begin(
+            self._kind, rec.name(self._name), recorder.NO_STEP, recorder.NO_EPOCH
+        )
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        Depth.value -= 1
+        # A fork inside the call leaves the child without a recording.
+        if recorder.current is self._rec:
+            self._rec.phase_end(self._token)
+
+
+def phase(
+    owner: Any, name: str, kind: int, label: str, before: Callable[[], None] | None = None
+) -> bool:
+    """Records every call of `owner.name` as a phase; `before` runs first."""
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            rec = recorder.current
+            if rec is None:
+                return original(*args, **kwargs)
+            if before is not None:
+                before()
+            with Inside(rec, kind, label):
+                return original(*args, **kwargs)
+
+        return call
+
+    return replace(owner, name, make)
+
+
+def batch_length(data: Any, depth: int = 3) -> int:
+    """Samples in a batch, from the first dimension of its first array; 0 unknown."""
+    if isinstance(data, (str, bytes)) or depth == 0:
+        return 0
+    shape = getattr(data, "shape", None)
+    if shape is not None:
+        try:
+            return int(shape[0]) if len(shape) else 0
+        except (TypeError, ValueError, IndexError):
+            return 0
+    if isinstance(data, dict):
+        data = list(data.values())
+    if isinstance(data, (list, tuple)) and data:
+        return batch_length(data[0], depth - 1)
+    return 0

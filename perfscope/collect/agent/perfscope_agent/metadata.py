@@ -1,0 +1,171 @@
+"""The small JSON file beside a process's records: who, what, where, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import environment, notes, recorder, roles
+from .redact import redact_arguments, redact_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
+SCHEMA = 1
+_LONGEST_ARGUMENT = 1000
+_MOST_ARGUMENTS = 200
+_MODULES_OF_INTEREST = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "mpi4py",
+    "tensorflow",
+    "keras",
+    "torch",
+    "horovod",
+    "jax",
+    "sklearn",
+    "daal4py",
+    "h5py",
+    "perfscope",
+)
+
+facts: dict[str, Any] = {}
+"""Everything known so far; keys and types are those of the metadata file."""
+
+_path = ""
+
+
+def encode(value: Any) -> str:
+    """JSON text of plain values; `json` would import `re` in each process of the job."""
+    if value is None:
+        return "null"
+    if value is True or value is False:
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        return repr(float(value)) if value - value == 0 else "null"
+    if isinstance(value, dict):
+        return "{%s}" % ", ".join(encode(str(k)) + ": " + encode(v) for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return "[%s]" % ", ".join(encode(item) for item in value)
+    return _quoted(str(value))
+
+
+def _quoted(text: str) -> str:
+    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return '"%s"' % "".join(escapes.get(c) or (c if " " <= c <= "~" else _escaped(c)) for c in text)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if code < 0x10000:
+        return "\\u%04x" % code
+    code -= 0x10000
+    return "\\u%04x\\u%04x" % (0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF))
+
+
+def start_ticks() -> int:
+    """When the process started, in clock ticks since boot: with the pid its identity."""
+    with open("/proc/self/stat", "rb") as stream:
+        # The second field, the command, may hold spaces and parentheses.
+        return int(stream.read().rpartition(b")")[2].split()[19])
+
+
+def short_arguments(arguments: Sequence[str]) -> list[str]:
+    """A command line fit to be written: redacted, then shortened."""
+    safe = redact_arguments(arguments)
+    return [argument[:_LONGEST_ARGUMENT] for argument in safe[:_MOST_ARGUMENTS]]
+
+
+def begin(role: str, owner_pid: int | None, arguments: Sequence[str]) -> None:
+    """Notes what is known at the start of the process and writes it."""
+    global _path
+    ticks, host = start_ticks(), os.uname().nodename
+    rec = recorder.current
+    base = os.fsdecode(rec.base_path()) if rec is not None else ""
+    if not base:
+        base = os.path.join(os.environ["PERFSCOPE_DIR"], host, "%d-%d" % (os.getpid(), ticks))
+    _path = base + ".json"
+    facts.clear()
+    facts.update(
+        schema=SCHEMA,
+        pid=os.getpid(),
+        start_ticks=ticks,
+        host=host,
+        role=role,
+        owner_pid=owner_pid,
+        parent_pid=os.getppid(),
+        argv=short_arguments(arguments),
+        executable=sys.executable,
+        python="%d.%d.%d" % sys.version_info[:3],
+    )
+    if role != roles.Role.WORKER:
+        facts.update(
+            prefix=sys.prefix,
+            cwd=working_directory(),
+            rank_environment=environment.rank_environment(),
+            environment=environment.performance_environment(),
+            versions={},
+            topology={},
+            frameworks={},
+            blas_threads=None,
+            batch_size=None,
+            step_source=None,
+            exception=None,
+        )
+    write()
+
+
+def working_directory() -> str:
+    """The current directory, "" when it is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def framework(name: str, **details: Any) -> None:
+    """Notes what is known about a framework in this process."""
+    frameworks = facts.get("frameworks")
+    if isinstance(frameworks, dict):
+        frameworks.setdefault(name, {}).update(details)
+
+
+def collect_versions() -> None:
+    """Notes the versions of the loaded modules that matter; imports nothing."""
+    versions = {}
+    for name in _MODULES_OF_INTEREST:
+        # Not getattr: a lazy module would start to import itself, in the wrong thread.
+        version = getattr(sys.modules.get(name), "__dict__", {}).get("__version__")
+        if isinstance(version, str):
+            versions[name] = version
+    facts["versions"] = versions
+
+
+def write() -> None:
+    """Replaces the file in one step; a failure leaves the older one."""
+    if not _path:
+        return
+    facts["agent_notes"] = [redact_value(note) for note in notes.notes]
+    temporary = "%s.%d.tmp" % (_path, os.getpid())
+    try:
+        os.makedirs(os.path.dirname(_path), exist_ok=True)
+        with open(temporary, "w", encoding="ascii") as stream:
+            stream.write(encode(facts) + "\n")
+        os.replace(temporary, _path)
+    except (OSError, ValueError) as error:
+        notes.failure("metadata not written", error)
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    global _path
+    _path = ""
+    facts.clear()
+    del notes.notes[:]

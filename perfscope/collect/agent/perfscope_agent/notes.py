@@ -1,0 +1,18 @@
+"""Problems of the agent in one sentence each; they go into the metadata file and nowhere else."""
+
+from __future__ import annotations
+
+MAX_NOTES = 50
+
+notes: list[str] = []
+
+
+def add(text: str) -> None:
+    """Keeps a note once; beyond the limit it is dropped."""
+    if text not in notes and len(notes) < MAX_NOTES:
+        notes.append(text)
+
+
+def failure(where: str, error: BaseException) -> None:
+    """Notes that a part of the agent failed and was skipped."""
+    add("%s: %s: %s" % (where, type(error).__name__, str(error)[:200]))

@@ -1,0 +1,187 @@
+"""Samples Python stacks at most ten times a second, so that unlabelled time gets a name."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from . import files, notes, recorder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+    from typing import Callable
+
+_MAX_HZ = 10.0
+_MAX_DEPTH = 64
+_INNERMOST = 48
+_MAX_WALK = 1000
+_MAX_CACHED = 20000
+_GOLDEN = 0.6180339887
+
+statistics = {"hz": 0.0, "samples": 0, "cpu_ns": 0}
+"""What the sampler did and what it cost, for the metadata file."""
+
+watched: dict[int, int] = {}
+"""Threads to sample: Python identity -> kernel thread id."""
+
+
+class Sampler:
+    """The sampling thread; started and stopped by the main thread."""
+
+    def __init__(self, hz: float, first: Callable[[], None]) -> None:
+        import _thread
+
+        self._period_s = 1.0 / hz
+        self._first = first
+        self._wake = _thread.allocate_lock()
+        self._done = _thread.allocate_lock()
+        # Held by whoever must not be interrupted by a fork: a child would inherit half-made state.
+        self.busy = _thread.allocate_lock()
+        self._names: dict[tuple[CodeType, int], int] = {}
+        self._stacks: dict[tuple[int, ...], int] = {}
+        self._directory = os.getcwd()
+
+    def start(self) -> None:
+        """Starts the thread; `threading` does not know it, so the program counts only its own."""
+        import _thread
+
+        self._wake.acquire()
+        self._done.acquire()
+        _thread.start_new_thread(self._run, ())
+
+    def stop(self) -> None:
+        """Ends the thread and waits for it, one second at most."""
+        if self._wake.locked():
+            self._wake.release()
+            self._done.acquire(True, 1.0)
+
+    def _run(self) -> None:
+        try:
+            _block_signals()
+            self._loop()
+        except Exception as error:
+            notes.failure("stack sampler stopped", error)
+        finally:
+            self._done.release()
+
+    def _loop(self) -> None:
+        thread_id = recorder.native_thread_id()
+        told = False
+        count = 0
+        # The waits vary, or a loop of the same period would always be caught at the same line.
+        while not self._wake.acquire(True, self._period_s * (1.0 + 0.5 * (count * _GOLDEN % 1.0))):
+            count += 1
+            with self.busy:
+                if count == 1:
+                    self._first()
+                rec = recorder.current
+                if rec is None:
+                    continue
+                if not told and thread_id:
+                    rec.ignore_thread(thread_id)
+                    told = True
+                self._sample(rec)
+            statistics["samples"] = count
+            statistics["cpu_ns"] = time.thread_time_ns() if hasattr(time, "thread_time_ns") else 0
+
+    def _sample(self, rec: recorder.Recorder) -> None:
+        frames = sys._current_frames()
+        for identity, thread_id in list(watched.items()):
+            frame = frames.get(identity)
+            if frame is not None:
+                stack = self._stack(rec, frame)
+                if stack:
+                    rec.stack_sample(thread_id, stack)
+            elif identity != recorder.main_thread:
+                watched.pop(identity, None)
+
+    def _stack(self, rec: recorder.Recorder, frame: FrameType | None) -> int:
+        """The id of the stack that ends in this frame, 0 without a frame of the program."""
+        places: list[tuple[CodeType, int]] = []
+        while frame is not None and len(places) < _MAX_WALK:
+            code = frame.f_code
+            if not code.co_filename.startswith(files.AGENT):
+                places.append((code, frame.f_lineno or 0))
+            frame = frame.f_back
+        if len(places) > _MAX_DEPTH:
+            places = _shortened(places)
+        key = tuple(self._name(rec, place) for place in reversed(places))
+        known = self._stacks.get(key)
+        if known is None and key:
+            known = rec.stack(list(key))
+            if len(self._stacks) >= _MAX_CACHED:
+                self._stacks.clear()
+            self._stacks[key] = known
+        return known or 0
+
+    def _name(self, rec: recorder.Recorder, place: tuple[CodeType, int]) -> int:
+        known = self._names.get(place)
+        if known is None:
+            code, line = place
+            file = code.co_filename
+            if file[:1] not in ("/", "<"):
+                file = os.path.normpath(os.path.join(self._directory, file))
+            function = getattr(code, "co_qualname", code.co_name)
+            known = rec.name("%s\x1f%s\x1f%d" % (function, file, line))
+            if len(self._names) >= _MAX_CACHED:
+                self._names.clear()
+            self._names[place] = known
+        return known
+
+
+def _shortened(places: list[tuple[CodeType, int]]) -> list[tuple[CodeType, int]]:
+    """The innermost frames, and of the outer ones those of the program rather than of packages."""
+    inner, outer = places[:_INNERMOST], places[_INNERMOST:]
+    own = [place for place in outer if files.is_program(place[0].co_filename)]
+    return inner + (own or outer)[-(_MAX_DEPTH - _INNERMOST) :]
+
+
+def _block_signals() -> None:
+    """Leaves every signal to the program's own threads."""
+    # `signal` would import enum; 32 and 33 belong to the C library.
+    signal = sys.modules.get("_signal") or __import__("_signal")
+    signal.pthread_sigmask(signal.SIG_BLOCK, [n for n in range(1, 65) if n not in (32, 33)])
+
+
+def requested_hz() -> float:
+    """Samples a second that the user asked for, 0 off, never above ten."""
+    try:
+        return max(0.0, min(_MAX_HZ, float(os.environ.get("PERFSCOPE_STACK_HZ", "") or _MAX_HZ)))
+    except ValueError:
+        notes.add("PERFSCOPE_STACK_HZ is not a number")
+        return _MAX_HZ
+
+
+def watch_current_thread() -> None:
+    """Has the stacks of the calling thread sampled from now on."""
+    import _thread
+
+    identity = _thread.get_ident()
+    if identity not in watched:
+        watched[identity] = recorder.native_thread_id()
+
+
+sampler: Sampler | None = None
+
+
+def start(first: Callable[[], None]) -> None:
+    """Starts sampling the main thread; `first` runs once in the sampler thread after a moment."""
+    global sampler
+    hz = requested_hz()
+    statistics["hz"] = hz
+    if hz <= 0:
+        first()
+        return
+    watched[recorder.main_thread] = os.getpid()
+    sampler = Sampler(hz, first)
+    sampler.start()
+
+
+def stop() -> None:
+    """Stops sampling; safe to call twice."""
+    global sampler
+    if sampler is not None:
+        stopping, sampler = sampler, None
+        stopping.stop()

@@ -1,0 +1,134 @@
+"""Steps: one iteration of the training loop each, numbered over the life of the process."""
+
+from __future__ import annotations
+
+from . import recorder
+
+MARKER = "marker"
+
+source: str | None = None
+"""Who reported the last step: "marker", "keras", "tensorflow", "torch", None nobody."""
+
+epoch = recorder.NO_EPOCH
+"""The running epoch, -1 unknown."""
+
+last_number = -1
+_LIMIT = 16
+
+
+def accepts(candidate: str) -> bool:
+    """Whether steps of this source are written: from the first marker on, no framework's are."""
+    global source
+    if source != MARKER:
+        source = candidate
+    return source == candidate
+
+
+def emit(
+    candidate: str,
+    t0_ns: int,
+    t1_ns: int,
+    *,
+    samples: int = 0,
+    global_batch: int = 0,
+    number: int | None = None,
+) -> None:
+    """Writes a finished step unless another source reports the steps of this process."""
+    global last_number
+    rec = recorder.current
+    if rec is None or not accepts(candidate) or t1_ns <= t0_ns:
+        return
+    last_number = last_number + 1 if number is None else number
+    rec.step(last_number, epoch, max(samples, 0), max(global_batch, 0), t0_ns, t1_ns)
+
+
+class Unit:
+    """One call that may be a whole step or a part of one: an optimizer step, a train_on_batch."""
+
+    def __init__(
+        self, source: str, key: object, *, start_ns: int, end_ns: int, samples: int
+    ) -> None:
+        self.source = source
+        self.key = key
+        self.start_ns = start_ns
+        self.end_ns = end_ns
+        self.samples = samples
+
+
+class Cycle:
+    """Groups the calls of a loop body into steps.
+
+    A step begins when the first call of the running one comes round again after a different one (a
+    GAN trains two models in one iteration). Until a different one has been seen, repeated calls are
+    kept back, because they may be the first half of a longer iteration; after 16 of them each is a
+    step of its own.
+    """
+
+    def __init__(self, *, sums_samples: bool) -> None:
+        self._sums_samples = sums_samples
+        self._pending: list[Unit] = []
+        self._is_single = False  # every call is a step
+        self._iteration: set[object] = set()  # what an iteration that came round was made of
+
+    def add(self, unit: Unit) -> None:
+        """Takes the next call; writes the step that it ends, if any."""
+        pending = self._pending
+        if pending and self._is_single:
+            if unit.key == pending[0].key:
+                self._flush(unit.start_ns)
+            else:
+                self._is_single = False
+        elif pending:
+            runs = _runs(pending)
+            if unit.key == pending[0].key and len(runs) > 1:
+                self._iteration = {known.key for known in pending}
+                self._flush(unit.start_ns)
+            elif runs[-1] >= _LIMIT:
+                self._settle_on_single(unit.start_ns)
+        pending.append(unit)
+
+    def cut(self) -> None:
+        """Ends the running step with its last call: something that is no training follows."""
+        if self._pending:
+            self._is_single = len(_runs(self._pending)) == 1
+            self._flush(self._pending[-1].end_ns)
+
+    def _settle_on_single(self, end_ns: int) -> None:
+        """One call has been repeated so often that each was a step, whatever came before."""
+        first = len(self._pending) - _runs(self._pending)[-1]
+        repeated = self._pending[first:]
+        del self._pending[first:]
+        if self._pending:
+            self._flush(repeated[0].start_ns)
+        self._pending += repeated
+        self._flush(end_ns)
+        self._is_single = True
+
+    def _flush(self, end_ns: int) -> None:
+        """Writes the calls kept back as one iteration, or each as a step."""
+        pending = self._pending
+        runs = _runs(pending)
+        # Two loops that follow each other repeat their calls; parts of one iteration come round.
+        came_round = self._iteration == {unit.key for unit in pending}
+        if len(runs) > 1 and (came_round or min(runs) == 1):
+            self._write(pending, end_ns)
+        else:
+            for unit, following in zip(pending, pending[1:]):
+                self._write([unit], following.start_ns)
+            self._write(pending[-1:], end_ns)
+        pending.clear()
+
+    def _write(self, units: list[Unit], end_ns: int) -> None:
+        samples = sum(unit.samples for unit in units) if self._sums_samples else units[0].samples
+        emit(units[0].source, units[0].start_ns, end_ns, samples=samples)
+
+
+def _runs(units: list[Unit]) -> list[int]:
+    """Lengths of the runs of equal calls."""
+    lengths: list[int] = []
+    for index, unit in enumerate(units):
+        if index and unit.key == units[index - 1].key:
+            lengths[-1] += 1
+        else:
+            lengths.append(1)
+    return lengths

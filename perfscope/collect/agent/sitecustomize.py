@@ -1,0 +1,40 @@
+"""Starts the recording agent in a Python process of a recorded job, then steps aside.
+
+Python imports this module at start-up because its directory comes first in PYTHONPATH. The user's
+own `sitecustomize`, the next one on `sys.path`, runs as if this one did not exist.
+"""
+
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _start_agent() -> None:
+    """Starts the agent; whatever goes wrong stays here, the job must not notice."""
+    try:
+        if _HERE not in sys.path:
+            sys.path.insert(0, _HERE)
+        __import__("perfscope_agent.start").start.start()
+    except Exception:
+        # There is no place yet to note it: the job runs without the agent.
+        return
+
+
+def _run_next_sitecustomize() -> None:
+    """Runs the user's own sitecustomize; raises what importing it raises."""
+    others = [p for p in sys.path if os.path.abspath(p or os.getcwd()) != _HERE]
+    # The frozen modules behind `importlib`: importing the package would take a millisecond.
+    finder = sys.modules["_frozen_importlib_external"].PathFinder
+    spec = finder.find_spec("sitecustomize", others)
+    if spec is None or spec.loader is None:
+        # `site` passes over exactly this error, so the process looks as if it had no sitecustomize.
+        raise ModuleNotFoundError("No module named 'sitecustomize'", name="sitecustomize")
+    module = sys.modules["_frozen_importlib"].module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+if os.environ.get("PERFSCOPE_DIR"):
+    _start_agent()
+_run_next_sitecustomize()

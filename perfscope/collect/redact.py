@@ -1,0 +1,21 @@
+"""Keeps secrets out of what perfscope writes: the agent's rules, where jobs are launched."""
+
+from __future__ import annotations
+
+from perfscope.collect.agent.perfscope_agent.environment import performance_environment
+from perfscope.collect.agent.perfscope_agent.redact import (
+    REDACTED,
+    is_sensitive_name,
+    redact_arguments,
+    redact_value,
+    redact_variable,
+)
+
+__all__ = [
+    "REDACTED",
+    "is_sensitive_name",
+    "performance_environment",
+    "redact_arguments",
+    "redact_value",
+    "redact_variable",
+]
