@@ -1,0 +1,96 @@
+"""`perfscope`: finds the command, and turns errors into three lines that a person can act on."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+import perfscope
+from perfscope.errors import ExitCode, PerfscopeError
+
+# Command -> what `perfscope --help` says of it; its module is loaded when it is used.
+COMMANDS = {
+    "run": "Start a job and record it.",
+    "analyze": "Read a recording: verdict, report.html, analysis.json.",
+}
+_INTERRUPTED = 130
+_CLOSED_PIPE = 141
+
+
+class _LazyGroup(click.Group):
+    """Commands that are imported when they are used, so that --help answers at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands, in the order in which a user meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name, loaded now."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(importlib.import_module(f"perfscope.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(perfscope.__version__, prog_name="perfscope")
+@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+def cli(verbose: bool) -> None:
+    r"""Find out where the time, the memory and the threads of a training job go, and why.
+
+    \b
+    perfscope run -- mpirun -n 4 python train.py
+    perfscope analyze trace/
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command line.
+
+    Returns:
+        The exit code: that of the job for `run`, else one of perfscope.errors.ExitCode.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        outcome = cli.main(args=words, prog_name="perfscope", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return _INTERRUPTED
+    except PerfscopeError as error:
+        return _explain(error, words)
+    except BrokenPipeError:
+        return _CLOSED_PIPE
+    except Exception as error:  # noqa: BLE001 - the last net: a user never sees a bare traceback
+        return _explain(_unexpected(error), words)
+    return outcome if isinstance(outcome, int) else ExitCode.OK
+
+
+def _unexpected(error: Exception) -> PerfscopeError:
+    problem = PerfscopeError(
+        "perfscope failed on something it did not expect",
+        why=f"{type(error).__name__}: {error}",
+        action="please report this with the output of the same command and -v",
+    )
+    problem.__cause__ = error
+    return problem
+
+
+def _explain(error: PerfscopeError, words: list[str]) -> int:
+    own_words = words[: words.index("--")] if "--" in words else words
+    if {"-v", "--verbose"} & set(own_words):
+        traceback.print_exception(error)
+    for line in error.lines():
+        click.echo(line, err=True)
+    return error.exit_code

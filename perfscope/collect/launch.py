@@ -1,0 +1,180 @@
+"""The environment that a job gets: the user's own, with the recorder and the agent in front."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfscope.collect.launcher import Flavour, Launcher
+from perfscope.collect.places import LIBRARY_NAME
+
+DEFAULT_MAX_BYTES = 256 * 1024 * 1024
+DEFAULT_HZ = 10
+
+_OWN_VARIABLES = (
+    "PERFSCOPE_DIR",
+    "PERFSCOPE_RECORDER",
+    "PERFSCOPE_MAX_BYTES",
+    "PERFSCOPE_SAMPLE_HZ",
+    "PERFSCOPE_STACK_HZ",
+    "PERFSCOPE_OWNER",
+)
+_FORWARDED = ("LD_PRELOAD", "PYTHONPATH", *_OWN_VARIABLES[:5])
+_OPENMPI_LIST = "OMPI_MCA_mca_base_env_list"
+_OPENMPI_DELIMITER = "OMPI_MCA_mca_base_env_list_delimiter"
+
+
+@dataclass(frozen=True)
+class RecordingOptions:
+    """What the user may ask of a recording.
+
+    Attributes:
+        max_size_bytes: bound on the records of one process; behind it only totals grow.
+        sample_hz: samples of memory, threads and CPU per second, 0 for none.
+        stack_hz: samples of the Python stack per second, 0 for none.
+    """
+
+    max_size_bytes: int = DEFAULT_MAX_BYTES
+    sample_hz: int = DEFAULT_HZ
+    stack_hz: int = DEFAULT_HZ
+
+    def as_json(self) -> dict[str, int]:
+        """The options as they stand in run.json."""
+        return {
+            "max_size_bytes": self.max_size_bytes,
+            "sample_hz": self.sample_hz,
+            "stack_hz": self.stack_hz,
+        }
+
+
+@dataclass(frozen=True)
+class Injection:
+    """What is loaded into the processes of a job; None leaves a part out.
+
+    Attributes:
+        recorder: the library put first into LD_PRELOAD.
+        agent: the directory put first into PYTHONPATH.
+    """
+
+    recorder: Path | None
+    agent: Path | None
+
+
+def job_environment(
+    base: Mapping[str, str],
+    *,
+    directory: Path,
+    injection: Injection,
+    options: RecordingOptions,
+    launcher: Launcher,
+) -> dict[str, str]:
+    """The environment of a recorded job; the user's own settings stay.
+
+    A recording around this one is taken out: a job inside a job writes to its own directory.
+    """
+    environment = without_recording(base)
+    environment["PERFSCOPE_DIR"] = str(directory)
+    environment["PERFSCOPE_MAX_BYTES"] = str(options.max_size_bytes)
+    environment["PERFSCOPE_SAMPLE_HZ"] = str(options.sample_hz)
+    environment["PERFSCOPE_STACK_HZ"] = str(options.stack_hz)
+    if injection.recorder is not None:
+        environment["PERFSCOPE_RECORDER"] = str(injection.recorder)
+        _put_first(environment, "LD_PRELOAD", str(injection.recorder))
+    if injection.agent is not None:
+        _put_first(environment, "PYTHONPATH", str(injection.agent))
+    if _open_mpi_may_forward(environment, launcher):
+        _forward_to_other_hosts(environment)
+    return environment
+
+
+def without_recording(base: Mapping[str, str]) -> dict[str, str]:
+    """An environment without the traces of a recording that this process itself runs under."""
+    environment = {name: value for name, value in base.items() if name not in _OWN_VARIABLES}
+    _filter(environment, "LD_PRELOAD", lambda entry: Path(entry).name != LIBRARY_NAME)
+    _filter(environment, "PYTHONPATH", lambda entry: not Path(entry, "perfscope_agent").is_dir())
+    if "PERFSCOPE_DIR" in base and _OPENMPI_LIST in environment:
+        delimiter = environment.get(_OPENMPI_DELIMITER, ";")
+        names = environment[_OPENMPI_LIST].split(delimiter)
+        kept = [name for name in names if name not in _FORWARDED]
+        environment[_OPENMPI_LIST] = delimiter.join(kept)
+        if not kept:
+            del environment[_OPENMPI_LIST]
+    return environment
+
+
+@contextmanager
+def loadable_paths(injection: Injection) -> Iterator[Injection]:
+    """The same parts under paths that LD_PRELOAD and PYTHONPATH can hold.
+
+    The dynamic linker splits LD_PRELOAD at blanks and colons and knows no quoting; a link in a
+    directory of its own stands in for a path that has any.
+    """
+    recorder, agent = injection.recorder, injection.agent
+    awkward = recorder is not None and set(" \t\n:;") & set(str(recorder))
+    if not awkward and not (agent is not None and ":" in str(agent)):
+        yield injection
+        return
+    place = Path(tempfile.mkdtemp(prefix="perfscope-"))
+    try:
+        if recorder is not None:
+            (place / LIBRARY_NAME).symlink_to(recorder)
+        if agent is not None:
+            (place / "agent").symlink_to(agent)
+        yield Injection(
+            recorder=place / LIBRARY_NAME if recorder is not None else None,
+            agent=place / "agent" if agent is not None else None,
+        )
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def forwarding_note(launcher: Launcher) -> str | None:
+    """What to tell a user whose Open MPI cannot carry the recording to other hosts, else None."""
+    if launcher.flavour is Flavour.OPEN_MPI and _passes_variables(launcher.arguments):
+        names = " ".join(f"-x {name}" for name in _FORWARDED)
+        return f"ranks on other hosts are recorded only with {names} on the mpirun command line"
+    return None
+
+
+def _open_mpi_may_forward(environment: Mapping[str, str], launcher: Launcher) -> bool:
+    """Whether the list may be set: Open MPI 4 ends a job that uses both the list and option -x."""
+    if _OPENMPI_LIST in environment:
+        return True
+    return launcher.flavour is Flavour.OPEN_MPI and not _passes_variables(launcher.arguments)
+
+
+def _passes_variables(arguments: Sequence[str]) -> bool:
+    return any(word in ("-x", "--x") or "mca_base_env_list" in word for word in arguments)
+
+
+def _forward_to_other_hosts(environment: dict[str, str]) -> None:
+    """Adds what a rank on another host needs to Open MPI's list of forwarded variables."""
+    delimiter = environment.get(_OPENMPI_DELIMITER, ";")
+    names = [name for name in environment.get(_OPENMPI_LIST, "").split(delimiter) if name]
+    # Open MPI 5 ends a job that names a variable which does not exist.
+    names += [name for name in _FORWARDED if name in environment and name not in names]
+    environment[_OPENMPI_LIST] = delimiter.join(names)
+
+
+def _put_first(environment: dict[str, str], name: str, entry: str) -> None:
+    kept = environment.get(name)
+    environment[name] = f"{entry}{os.pathsep}{kept}" if kept else entry
+
+
+def _filter(environment: dict[str, str], name: str, keep: Callable[[str], bool]) -> None:
+    """Takes entries out of a path-like variable; without any it stays as it was written."""
+    value = environment.get(name)
+    if value is None:
+        return
+    entries = value.split(os.pathsep)
+    kept = [entry for entry in entries if keep(entry)]
+    if len(kept) == len(entries):
+        return
+    environment[name] = os.pathsep.join(kept)
+    if not kept:
+        del environment[name]

@@ -1,0 +1,114 @@
+"""run.json: what was started, when, how, and how it ended.
+
+It is written before the job starts and again when the job has ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import perfscope
+from perfscope.collect.agent.perfscope_agent.topology import topology
+from perfscope.collect.launch import RecordingOptions
+from perfscope.collect.launcher import Launcher
+from perfscope.collect.process import Ending
+from perfscope.collect.redact import performance_environment, redact_arguments, redact_value
+from perfscope.collect.rundir import RUN_FILE
+
+SCHEMA = 1
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass
+class RunFile:
+    """The facts of one run, kept in the run directory.
+
+    Attributes:
+        directory: the run directory.
+        command: the command line as given; secrets are replaced before it is written.
+        launcher: what the command starts.
+        options: what was asked of the recording.
+        notes: sentences for the reader of the report, about this recording.
+    """
+
+    directory: Path
+    command: Sequence[str]
+    launcher: Launcher
+    options: RecordingOptions
+    notes: list[str] = field(default_factory=list)
+    _start: dict[str, Any] = field(default_factory=dict)
+
+    def write_start(self) -> None:
+        """Writes what is known before the job starts.
+
+        Raises:
+            OSError: the file system takes nothing; what is there stays as it was.
+        """
+        self._start = {
+            "start_unix_ns": time.time_ns(),
+            "start_mono_ns": time.monotonic_ns(),
+        }
+        self._write(end_mono_ns=None, ending=None)
+
+    def write_end(self, ending: Ending) -> None:
+        """Adds how the job ended.
+
+        Raises:
+            OSError: the file system takes nothing; the file of the start is still there.
+        """
+        self._write(end_mono_ns=time.monotonic_ns(), ending=ending)
+
+    def _write(self, *, end_mono_ns: int | None, ending: Ending | None) -> None:
+        document = {
+            "schema": SCHEMA,
+            "perfscope": perfscope.__version__,
+            "command": redact_arguments(list(self.command)),
+            "cwd": redact_value(_working_directory()),
+            "host": socket.gethostname(),
+            "boot_id": _boot_id(),
+            **self._start,
+            "end_mono_ns": end_mono_ns,
+            "launcher": self.launcher.as_json(),
+            "ranks_requested": self.launcher.ranks_requested,
+            "exit_code": ending.exit_code if ending else None,
+            "signal": ending.signal if ending else None,
+            "notes": self.notes,
+            "options": self.options.as_json(),
+            "environment": performance_environment(),
+            "topology": topology(),
+        }
+        _replace(self.directory / RUN_FILE, json.dumps(document, indent=1) + "\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Writes a file so that a reader sees the old or the new one and never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - text for people, not a path to open
+    except OSError:
+        return "(deleted)"
+
+
+def _boot_id() -> str | None:
+    try:
+        return _BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return None

@@ -1,0 +1,130 @@
+"""The command itself: quick to answer, and clear when something is wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+import perfscope
+from perfscope.cli import main as cli_main
+from perfscope.errors import ExitCode, UnreadableInputError
+from tests.support.recording import job_variables, perfscope_command
+
+QUICK_S = 0.150
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        perfscope_command(*arguments),
+        env=job_variables(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_it_answers_at_once(option: str) -> None:
+    """The best of several, so that a busy machine is not taken for slow code."""
+    seconds = []
+    for _ in range(12):
+        began = time.perf_counter()
+        assert run(option).returncode == 0
+        seconds.append(time.perf_counter() - began)
+    assert min(seconds) < QUICK_S
+
+
+def test_help_names_every_command_without_loading_it() -> None:
+    code = (
+        "import sys; from perfscope.cli.main import main; main(['--help']);"
+        "assert not {'perfscope.cli.analyze', 'numpy', 'rich'} & set(sys.modules), sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=job_variables(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in cli_main.COMMANDS:
+        assert name in done.stdout
+
+
+@pytest.mark.parametrize("name", list(cli_main.COMMANDS))
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli_main.main([name, "--help"]) == ExitCode.OK
+    assert capsys.readouterr().out.startswith(f"Usage: perfscope {name}")
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"perfscope, version {perfscope.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["no-such-command"], ["run"], ["run", "--max-size", "many", "--", "true"]]
+)
+def test_usage_errors_are_2(arguments: list[str], tmp_path: Path) -> None:
+    done = run(*arguments)
+    assert done.returncode == ExitCode.USAGE
+    assert done.stdout == ""
+    assert "Error: " in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
+    """A command that raises what is put into the list."""
+    errors: list[Exception] = []
+
+    @click.command()
+    @click.option("-v", "--verbose", is_flag=True)
+    def run(verbose: bool) -> None:  # noqa: ARG001
+        raise errors[0]
+
+    monkeypatch.setattr("perfscope.cli.run.run", run)
+    return errors
+
+
+def test_an_error_is_three_lines(
+    failing: list[Exception], capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing.append(UnreadableInputError("what", why="why", action="what to do"))
+    assert cli_main.main(["run"]) == ExitCode.UNREADABLE
+    assert capsys.readouterr() == ("", "what\nwhy\nwhat to do\n")
+
+
+def test_a_traceback_comes_with_v(
+    failing: list[Exception], capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing.append(UnreadableInputError("what", why="why", action="what to do"))
+    assert cli_main.main(["run", "-v"]) == ExitCode.UNREADABLE
+    told = capsys.readouterr().err
+    assert told.startswith("Traceback")
+    assert told.endswith("what\nwhy\nwhat to do\n")
+
+
+def test_what_nobody_expected_is_three_lines_too(
+    failing: list[Exception], capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing.append(ZeroDivisionError("division by zero"))
+    assert cli_main.main(["run"]) == ExitCode.UNREADABLE
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1] == "ZeroDivisionError: division by zero"
+    assert "-v" in lines[2]
+    assert len(lines) == 3
+
+
+def test_python_m_perfscope_is_the_same() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "perfscope", "--version"],
+        env=job_variables(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == run("--version").stdout

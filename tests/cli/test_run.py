@@ -1,0 +1,62 @@
+"""`perfscope run`: what its options do, and what it says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.environments import Mpi
+from tests.support.recording import Recorder
+
+SECRET = "hunter2"
+
+
+def test_options_stand_in_the_run_file(record: Recorder) -> None:
+    recorded = record(["true"], options=["--max-size", "2M", "--sample-hz", "5", "--stack-hz", "0"])
+    assert recorded.run_file["options"] == {
+        "max_size_bytes": 2 << 20,
+        "sample_hz": 5,
+        "stack_hz": 0,
+    }
+
+
+def test_run_file_says_what_ran(record: Recorder, tmp_path: Path) -> None:
+    facts = record([sys.executable, "-c", "pass"], variables={"OMP_NUM_THREADS": "3"}).run_file
+    assert facts["schema"] == 1
+    assert facts["command"] == [sys.executable, "-c", "pass"]
+    assert facts["cwd"] == str(tmp_path)
+    assert facts["launcher"] == {"kind": "direct"}
+    assert facts["environment"]["OMP_NUM_THREADS"] == "3"
+    assert facts["topology"]["cpus"] >= 1
+    assert 0 < facts["end_mono_ns"] - facts["start_mono_ns"] < 60e9
+
+
+def test_secrets_of_the_command_line_are_not_written(record: Recorder) -> None:
+    recorded = record(["true", "--api-key", SECRET, f"--password={SECRET}"])
+    text = (recorded.directory / "run.json").read_text(encoding="utf-8")
+    assert SECRET not in text
+    assert recorded.run_file["command"][1] == "--api-key"
+
+
+def test_it_says_where_it_records_and_what_to_do_next(record: Recorder, mpich: Mpi) -> None:
+    code = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
+    recorded = record(mpich.python_command(2, "-c", code))
+    first, last = recorded.stderr.splitlines()
+    assert first == "perfscope: recording to trace/"
+    assert last.startswith("perfscope: recorded 2 ranks in trace/ (")
+    assert last.endswith("; next: perfscope analyze trace/")
+
+
+def test_it_says_when_nothing_was_recorded(record: Recorder) -> None:
+    recorded = record(["env", "-i", sys.executable, "-c", "pass"])
+    assert recorded.exit_code == 0
+    assert "perfscope: nothing was recorded in trace/" in recorded.stderr
+
+
+@pytest.mark.parametrize("size", ["0", "12", "x"])
+def test_a_size_that_makes_no_sense_is_refused(record: Recorder, size: str) -> None:
+    recorded = record(["true"], options=["--max-size", size])
+    assert recorded.exit_code == 2
+    assert "--max-size" in recorded.stderr
