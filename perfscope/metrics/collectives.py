@@ -1,0 +1,277 @@
+"""Collective instances: which calls belong together, and before what they could not complete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.metrics.intervals import Times
+from perfscope.metrics.pool import Bools, Pool, dense
+from perfscope.trace.model import Communicator, RowFlag, Trace
+from perfscope.trace.operations import (
+    IS_COLLECTIVE,
+    OperationClass,
+    code_of,
+    codes_mask,
+)
+
+TELLING_LAG_NS = 100_000
+"""An arrival so much earlier than the last can show whether an operation waits for the last."""
+
+SYNCHRONISING_SHARE = 0.95
+
+_I_ROOTED = (code_of("MPI_Ibcast"), code_of("MPI_Ireduce"))
+
+N_TO_N_CODES = codes_mask([OperationClass.N_TO_N, OperationClass.I_COLLECTIVE])
+N_TO_N_CODES[list(_I_ROOTED)] = False
+TO_ALL_CODES = codes_mask([OperationClass.ONE_TO_N])
+TO_ALL_CODES[_I_ROOTED[0]] = True
+TO_ROOT_CODES = codes_mask([OperationClass.N_TO_ONE])
+TO_ROOT_CODES[_I_ROOTED[1]] = True
+SCAN_CODES = codes_mask([OperationClass.SCAN])
+NONBLOCKING_CODES = codes_mask([OperationClass.I_COLLECTIVE])
+IGNORED_CODES = codes_mask([OperationClass.COMMUNICATOR])
+
+
+@dataclass(frozen=True)
+class Instances:
+    """Collective operations, one row per instance that every member recorded.
+
+    `members` are rows of the pool, instance after instance and ordered by rank; instance k has
+    `members[starts[k]:starts[k + 1]]`. `need` is aligned with `members`.
+    """
+
+    comm: npt.NDArray[np.int64]
+    seq: npt.NDArray[np.int64]
+    op: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]  # (instances + 1,)
+    members: npt.NDArray[np.int64]
+    need: Times
+    last: npt.NDArray[np.int64]  # row of the pool that arrived last
+    cause: npt.NDArray[np.int64]  # aligned with members: row of the pool that set need
+    synchronising: Bools  # nobody leaves before everybody has come
+
+    def __len__(self) -> int:
+        return len(self.comm)
+
+    @property
+    def instance_of_member(self) -> npt.NDArray[np.int64]:
+        """Which instance each member belongs to."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Complete instances, calls without their partners, and calls that still waited at the end."""
+
+    instances: Instances
+    unmatched_rows: npt.NDArray[np.int64]
+    waiting_rows: npt.NDArray[np.int64]
+    """Calls in which a rank was still waiting for a member when it ended."""
+
+
+def match_collectives(trace: Trace, pool: Pool) -> Matched:
+    """Groups the collective calls of all ranks by communicator and sequence number."""
+    rows = np.flatnonzero(
+        IS_COLLECTIVE[pool.op] & ~IGNORED_CODES[pool.op] & (pool.comm >= 0) & (pool.seq >= 0)
+    )
+    stray = np.flatnonzero(
+        IS_COLLECTIVE[pool.op] & ~IGNORED_CODES[pool.op] & ((pool.comm < 0) | (pool.seq < 0))
+    )
+    key = (pool.comm[rows] << 40) | np.minimum(pool.seq[rows], (1 << 40) - 1)
+    rows = rows[np.argsort(key, kind="stable")]
+    comm, seq = pool.comm[rows], pool.seq[rows]
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = (comm[1:] != comm[:-1]) | (seq[1:] != seq[:-1])
+    starts = np.flatnonzero(first)
+    counts = np.diff(np.append(starts, len(rows)))
+    complete = _complete(trace, pool, rows, starts, counts)
+    complete &= resolvable(trace)[comm[starts]] if len(starts) else complete
+    kept = np.repeat(complete, counts)
+    left = rows[~kept]
+    opened = (pool.flags[left] & RowFlag.OPEN) != 0
+    waiting = opened & N_TO_N_CODES[pool.op[left]] & ~NONBLOCKING_CODES[pool.op[left]]
+    instances = _instances(trace, pool, rows[kept], counts[complete])
+    return Matched(instances, np.concatenate([left[~waiting], stray]), left[waiting])
+
+
+def resolvable(trace: Trace) -> Bools:
+    """Of which communicators the members read one clock, so that arrivals can be compared."""
+    domains = {r.number: (r.host, r.clock_offset_ns) for r in trace.ranks if r.clock_error_ns}
+    homes = {r.number for r in trace.ranks if not r.clock_error_ns}
+
+    def one_clock(communicator: Communicator) -> bool:
+        members = set(communicator.members)
+        away = {domains[number] for number in members & domains.keys()}
+        return not away or (len(away) == 1 and not members & homes)
+
+    return np.array([one_clock(c) for c in trace.communicators], np.bool_)
+
+
+def _complete(
+    trace: Trace,
+    pool: Pool,
+    rows: npt.NDArray[np.int64],
+    starts: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+) -> Bools:
+    if not len(rows):
+        return np.zeros(0, np.bool_)
+    sizes = np.array([c.size for c in trace.communicators], np.int64)
+    complete: Bools = counts == sizes[pool.comm[rows[starts]]]
+    op = pool.op[rows]
+    complete &= np.maximum.reduceat(op, starts) == np.minimum.reduceat(op, starts)
+    rank = pool.rank[rows]
+    repeated = np.zeros(len(rows), np.int64)
+    repeated[1:] = rank[1:] <= rank[:-1]
+    repeated[starts] = 0
+    complete &= np.add.reduceat(repeated, starts) == 0
+    return complete
+
+
+def _instances(
+    trace: Trace, pool: Pool, members: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+) -> Instances:
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    begin = starts[:-1]
+    if not len(begin):
+        none = np.empty(0, np.int64)
+        return Instances(none, none, none, starts, none, none, none, none, none.astype(np.bool_))
+    group = np.repeat(np.arange(len(counts)), counts)
+    op = pool.op[members[begin]].astype(np.int64)
+    enter = pool.enter[members]
+    counted = _counted_arrivals(pool, members, begin, group, op)
+    latest = np.maximum.reduceat(counted, begin)
+    last = _first_row_where(counted == latest[group], members, group, len(counts))
+    own = _rooted_need(pool, members, begin, group, op, latest)
+    is_rooted = TO_ALL_CODES[op] | TO_ROOT_CODES[op]
+    synchronising = N_TO_N_CODES[op].copy()
+    blocking = ~NONBLOCKING_CODES[op]
+    tested = np.flatnonzero(is_rooted & blocking)
+    synchronising[tested] = _synchronising(pool, members, group, own, latest, op, tested)
+    wide = N_TO_N_CODES[op] | synchronising
+    need = np.where(wide[group], latest[group], own)
+    scans = np.flatnonzero(SCAN_CODES[op][group])
+    if len(scans):
+        need[scans] = _scan_need(trace, pool, members[scans], group[scans])
+    need = np.maximum(need, enter)
+    root_row = _root_rows(pool, members, group, len(counts))
+    cause = np.where(need == latest[group], last[group], members)
+    from_root = TO_ALL_CODES[op][group] & ~wide[group]
+    cause = np.where(from_root & (root_row[group] >= 0), root_row[group], cause)
+    cause = np.where(need > enter, cause, members)
+    return Instances(
+        comm=pool.comm[members[begin]],
+        seq=pool.seq[members[begin]],
+        op=op,
+        starts=starts,
+        members=members,
+        need=need,
+        last=last,
+        cause=cause,
+        synchronising=synchronising,
+    )
+
+
+def _counted_arrivals(
+    pool: Pool,
+    members: npt.NDArray[np.int64],
+    begin: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    op: npt.NDArray[np.int64],
+) -> Times:
+    """Arrivals that others may have to wait for: who contributes no byte where others do is not."""
+    enter, sent = pool.enter[members], pool.sent[members]
+    some = np.maximum.reduceat(sent, begin) > 0
+    silent = (some & N_TO_N_CODES[op])[group] & (sent == 0)
+    return np.where(silent, np.iinfo(np.int64).min, enter)
+
+
+def _first_row_where(
+    mark: Bools, members: npt.NDArray[np.int64], group: npt.NDArray[np.int64], count: int
+) -> npt.NDArray[np.int64]:
+    result = np.full(count, -1, np.int64)
+    places = np.flatnonzero(mark)[::-1]
+    result[group[places]] = members[places]
+    return result
+
+
+def _root_rows(
+    pool: Pool, members: npt.NDArray[np.int64], group: npt.NDArray[np.int64], count: int
+) -> npt.NDArray[np.int64]:
+    is_root = pool.peer[members] == pool.rank[members]
+    return _first_row_where(is_root, members, group, count)
+
+
+def _rooted_need(
+    pool: Pool,
+    members: npt.NDArray[np.int64],
+    begin: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    op: npt.NDArray[np.int64],
+    latest: Times,
+) -> Times:
+    """Need of rooted operations if they do not synchronise; own arrival for all others."""
+    enter = pool.enter[members]
+    is_root = pool.peer[members] == pool.rank[members]
+    root_enter = np.maximum.reduceat(np.where(is_root, enter, np.iinfo(np.int64).min), begin)
+    need = np.where(TO_ALL_CODES[op][group], np.maximum(enter, root_enter[group]), enter)
+    return np.where(TO_ROOT_CODES[op][group] & is_root, latest[group], need)
+
+
+def _synchronising(
+    pool: Pool,
+    members: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    own_need: Times,
+    latest: Times,
+    op: npt.NDArray[np.int64],
+    tested: npt.NDArray[np.int64],
+) -> Bools:
+    """Whether the tested instances belong to a kind in which nobody leaves before the last arrives.
+
+    A kind is (operation, communicator, size class). Only instances in which somebody would have
+    been free to leave clearly earlier can tell; where none can, both readings give the same waits.
+    """
+    count = int(group[-1]) + 1 if len(group) else 0
+    free = own_need < latest[group] - TELLING_LAG_NS
+    stayed = pool.exit[members] >= latest[group]
+    telling = np.zeros(count, np.bool_)
+    telling[group[free]] = True
+    synchronised = np.ones(count, np.bool_)
+    synchronised[group[free & ~stayed]] = False
+    size = np.zeros(count, np.int64)
+    np.maximum.at(size, group, np.maximum(pool.sent[members], pool.received[members]))
+    size_class = np.ceil(np.log2(size[tested] + 1)).astype(np.int64)
+    comm = np.zeros(count, np.int64)
+    comm[group] = pool.comm[members]
+    kind = dense(op[tested], comm[tested], size_class)
+    told = np.bincount(kind, telling[tested])
+    agreed = np.bincount(kind, telling[tested] & synchronised[tested])
+    result: Bools = (agreed >= SYNCHRONISING_SHARE * told)[kind]
+    return result
+
+
+def _scan_need(
+    trace: Trace,
+    pool: Pool,
+    members: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+) -> Times:
+    """A scan completes on a rank after all lower ranks of the communicator have come."""
+    numbers = np.array([rank.number for rank in trace.ranks], np.int64)
+    place = np.zeros(len(members), np.int64)
+    for comm in np.unique(pool.comm[members]).tolist():
+        here = pool.comm[members] == comm
+        table = np.zeros(trace.world_size, np.int64)
+        table[list(trace.communicators[comm].members)] = np.arange(trace.communicators[comm].size)
+        place[here] = table[numbers[pool.rank[members[here]]]]
+    order = np.lexsort((place, group))
+    enter = pool.enter[members[order]]
+    values, index = np.unique(enter, return_inverse=True)
+    ladder = group[order] * len(values) + index.reshape(-1)
+    need = np.empty(len(members), np.int64)
+    need[order] = values[np.maximum.accumulate(ladder) - group[order] * len(values)]
+    return need

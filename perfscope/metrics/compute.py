@@ -1,0 +1,40 @@
+"""All metrics of a trace."""
+
+from __future__ import annotations
+
+from perfscope.metrics.bookkeeping import ledger
+from perfscope.metrics.communication import communication
+from perfscope.metrics.phases import phases
+from perfscope.metrics.pop import efficiency
+from perfscope.metrics.preparation import prepare
+from perfscope.metrics.resource_use import resources
+from perfscope.metrics.results import Options, Results
+from perfscope.metrics.steps import steps
+from perfscope.trace.model import Trace
+
+
+def compute(trace: Trace, options: Options | None = None) -> Results:
+    """Computes every metric of a run.
+
+    Args:
+        trace: the run.
+        options: what the user narrowed or named.
+
+    Raises:
+        UsageError: the options ask for what is not in the run.
+    """
+    options = options or Options()
+    prepared = prepare(trace, request=options.focus, rules=options.phase_rules)
+    return Results(
+        trace=trace,
+        options=options,
+        focus=prepared.focus,
+        efficiency=efficiency(prepared),
+        ledger=ledger(prepared),
+        phases=phases(prepared),
+        steps=steps(prepared),
+        communication=communication(prepared),
+        resources=resources(prepared),
+        timelines=prepared.timelines,
+        phase_ids=prepared.catalog.ids,
+    )

@@ -1,0 +1,172 @@
+"""The focus of analysis: the time over which everything is measured (docs/metrics.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from perfscope.errors import UsageError
+from perfscope.trace.model import EndKind, Rank, Trace
+
+PhaseWindows = Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Focus:
+    """The window [start_ns, end_ns) on the trace's clock and how its ends were chosen.
+
+    `kind` is `communication_lifetime` (every rank has initialised communication -> last rank enters
+    finalisation), `steps` (no communication to initialise), `process_lifetime`, or the user's
+    `--foa` text.
+    """
+
+    start_ns: int
+    end_ns: int
+    kind: str
+    reason: str
+
+    @property
+    def length_ns(self) -> int:
+        """T: the length of the window."""
+        return self.end_ns - self.start_ns
+
+
+def focus_of_analysis(
+    trace: Trace, request: str | None = None, *, phases: PhaseWindows | None = None
+) -> Focus:
+    """The focus of a run, or the part of it that the user asked for.
+
+    Args:
+        trace: the run.
+        request: the text of `--foa`: `10:20` (seconds since the start of the run),
+            `phase:evaluate`, `epoch:3`, `step:100-200`; None for the whole focus.
+        phases: by phase id, the first start and the last end of the phase in ns.
+
+    Raises:
+        UsageError: the text cannot be understood, or names what is not in the run.
+    """
+    whole = _whole_focus(trace)
+    if request is None:
+        return whole
+    start, end = _requested(trace, request.strip(), phases or {})
+    first = min(rank.start_ns for rank in trace.ranks)
+    last = max(rank.end_ns for rank in trace.ranks)
+    closing = [rank.detail_end_ns for rank in trace.ranks if rank.detail_end_ns is not None]
+    last = min([last, *closing])
+    start, end = max(start, first), min(end, last)
+    if end <= start:
+        raise _usage(request, "Nothing of the run lies in it.")
+    return Focus(start, end, request.strip(), "chosen with --foa")
+
+
+def _whole_focus(trace: Trace) -> Focus:
+    initialised = [rank for rank in trace.ranks if rank.init_exit_ns is not None]
+    focus = _communication_lifetime(trace, initialised) if initialised else _steps_lifetime(trace)
+    if focus is not None and focus.length_ns > 0:
+        return focus
+    why = "no rank initialised communication" if not initialised else "the job ended too early"
+    start = min(rank.start_ns for rank in trace.ranks)
+    end = max(rank.end_ns for rank in trace.ranks)
+    return Focus(start, max(start, end), "process_lifetime", f"{why}: the lives of the processes")
+
+
+def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
+    start = max(rank.init_exit_ns or rank.start_ns for rank in ranks)
+    finalizing = [r.finalize_enter_ns for r in ranks if r.finalize_enter_ns is not None]
+    reasons = ["every rank has initialised communication -> the last rank enters finalisation"]
+    end = max(finalizing, default=max(rank.end_ns for rank in ranks))
+    for rank in ranks:
+        if rank.finalize_enter_ns is None and rank.end_ns < end:
+            end = rank.end_ns
+            reasons.append(f"closed by the end of rank {rank.number} ({rank.ending.kind.value})")
+    end = _close_at_drop(ranks, end, reasons)
+    if len(ranks) < len(trace.ranks):
+        reasons.append(f"{len(trace.ranks) - len(ranks)} ranks never initialised communication")
+    return Focus(start, end, "communication_lifetime", "; ".join(reasons))
+
+
+def _steps_lifetime(trace: Trace) -> Focus | None:
+    working = [rank for rank in trace.ranks if len(rank.steps)]
+    if not working:
+        return None
+    start = max(int(rank.steps["t0"][0]) for rank in working)
+    reasons = ["the first step of every rank -> the last step or phase of any"]
+    ends = []
+    for rank in working:
+        ends.append(int(rank.steps["t1"].max()))
+        ends.extend(rank.phases["t1"].max(keepdims=True).tolist() if len(rank.phases) else [])
+    end = max(ends)
+    died = {EndKind.KILLED, EndKind.ABORTED, EndKind.UNKNOWN}
+    for rank in working:
+        if rank.ending.kind in died and rank.end_ns < end:
+            end = rank.end_ns
+            reasons.append(f"closed by the end of rank {rank.number} ({rank.ending.kind.value})")
+    return Focus(start, _close_at_drop(working, end, reasons), "steps", "; ".join(reasons))
+
+
+def _close_at_drop(ranks: Sequence[Rank], end_ns: int, reasons: list[str]) -> int:
+    for rank in ranks:
+        if rank.detail_end_ns is not None and rank.detail_end_ns < end_ns:
+            end_ns = rank.detail_end_ns
+            reasons.append(f"closed where records of rank {rank.number} were dropped")
+    return end_ns
+
+
+def _requested(trace: Trace, text: str, phases: PhaseWindows) -> tuple[int, int]:
+    kind, separator, value = text.partition(":")
+    if not separator:
+        raise _usage(text, "It has no colon.")
+    if kind == "phase":
+        if value not in phases:
+            known = ", ".join(sorted(phases)) or "none"
+            raise _usage(text, f"The run has no phase {value!r}; it has: {known}.")
+        return phases[value]
+    if kind == "epoch":
+        number = _integer(text, value)
+        return _hull(trace, text, "epoch", (number, number))
+    if kind == "step":
+        low, _, high = value.partition("-")
+        first = _integer(text, low)
+        return _hull(trace, text, "number", (first, _integer(text, high) if high else first))
+    return _seconds(text, kind, default=-float("inf")), _seconds(text, value, default=float("inf"))
+
+
+def _hull(trace: Trace, text: str, column: str, bounds: tuple[int, int]) -> tuple[int, int]:
+    """From the first start to the last end of the steps (or phases) with numbers in the bounds."""
+    windows = []
+    for rank in trace.ranks:
+        for table in (rank.steps, rank.phases):
+            name = "step" if column == "number" and table is rank.phases else column
+            rows = table[(table[name] >= bounds[0]) & (table[name] <= bounds[1])]
+            if len(rows):
+                windows.append((int(rows["t0"].min()), int(rows["t1"].max())))
+                break
+    if not windows:
+        raise _usage(text, "The run has no such step or epoch.")
+    return min(start for start, _ in windows), max(end for _, end in windows)
+
+
+def _integer(text: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit()) or len(value) > 18:
+        raise _usage(text, f"{value!r} is not a number.")
+    return int(value)
+
+
+def _seconds(text: str, value: str, *, default: float) -> int:
+    try:
+        seconds = float(value) if value else default
+    except ValueError as error:
+        raise _usage(text, f"{value!r} is not a number of seconds.") from error
+    if math.isnan(seconds):
+        raise _usage(text, f"{value!r} is not a number of seconds.")
+    limit = 1 << 62
+    return round(min(max(seconds * 1e9, -limit), limit))
+
+
+def _usage(text: str, why: str) -> UsageError:
+    return UsageError(
+        f"The focus of analysis {text!r} cannot be used.",
+        why=why,
+        action="Give seconds (10:20), phase:evaluate, epoch:3, step:100 or step:100-200.",
+    )

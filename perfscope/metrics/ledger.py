@@ -1,0 +1,82 @@
+"""The time ledger: every nanosecond of every rank's life in exactly one account."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Account(Enum):
+    """An account of the ledger, in the order of the report; value = id in analysis.json."""
+
+    TRAINING = "training"
+    INPUT_WAIT = "input_wait"
+    EVALUATION = "evaluation"
+    CHECKPOINT = "checkpoint"
+    COMMUNICATION_WAIT = "communication_wait"
+    COMMUNICATION_TRANSFER = "communication_transfer"
+    COMMUNICATION_OTHER = "communication_other"
+    IO = "io"
+    DEVICE_WAIT = "device_wait"
+    USER_PHASES = "user_phases"
+    COMPUTATION = "computation"  # outside any phase, function known
+    START_UP = "start_up"
+    SHUTDOWN = "shutdown"
+    UNTRACED = (
+        "untraced"  # before the recorder was there, after detail was dropped, or function unknown
+    )
+
+
+ACCOUNTS: tuple[Account, ...] = tuple(Account)
+INDEX: dict[Account, int] = {account: place for place, account in enumerate(ACCOUNTS)}
+COMMUNICATION_ACCOUNTS = (
+    Account.COMMUNICATION_WAIT,
+    Account.COMMUNICATION_TRANSFER,
+    Account.COMMUNICATION_OTHER,
+)
+
+IS_COMMUNICATION: npt.NDArray[np.bool_] = np.isin(
+    np.arange(len(ACCOUNTS)), [INDEX[account] for account in COMMUNICATION_ACCOUNTS]
+)
+"""Which indices of accounts are communication."""
+
+
+@dataclass(frozen=True)
+class FunctionShare:
+    """Seconds that the stack sampler attributes to one function, all ranks together and by rank."""
+
+    function: str
+    file: str
+    line: int  # the line seen most often, 0 unknown
+    seconds: float
+    seconds_by_rank: dict[int, float]
+    account: Account
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A partition of the ranks' process lives.
+
+    `ns` has shape (accounts, ranks) in the order of `Account` and `ranks`, int64 nanoseconds; each
+    column adds up to `life_ns` of its rank exactly.
+    """
+
+    ranks: tuple[int, ...]
+    ns: npt.NDArray[np.int64]
+    life_ns: npt.NDArray[np.int64]
+    unlabelled_ns: npt.NDArray[np.int64]  # untraced + computation whose function is unknown
+    functions: tuple[FunctionShare, ...]  # computation by function, most seconds first
+
+    @property
+    def unlabelled_share(self) -> float:
+        """Share of all process lives that no function or phase accounts for; the target is 0.05."""
+        total = int(self.life_ns.sum())
+        return float(self.unlabelled_ns.sum()) / total if total else 0.0
+
+    def share(self, account: Account) -> float:
+        """Share of all process lives in one account."""
+        total = int(self.life_ns.sum())
+        return float(self.ns[list(Account).index(account)].sum()) / total if total else 0.0

@@ -1,0 +1,114 @@
+"""All operations of all ranks in one set of columns, for matching across ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.metrics.intervals import Times
+from perfscope.trace.model import Rank, Table
+from perfscope.trace.operations import OperationClass, codes_mask
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """One row per operation, rank after rank; `rank` is a position in `Trace.ranks`."""
+
+    rank: npt.NDArray[np.int64]
+    enter: Times
+    exit: Times
+    op: npt.NDArray[np.uint16]
+    flags: npt.NDArray[np.uint16]
+    tid: npt.NDArray[np.uint32]
+    comm: npt.NDArray[np.int64]
+    seq: npt.NDArray[np.int64]
+    peer: npt.NDArray[np.int64]  # position in Trace.ranks; -1 none, unknown, or not recorded
+    tag: npt.NDArray[np.int64]
+    sent: npt.NDArray[np.int64]
+    received: npt.NDArray[np.int64]
+    request: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]  # (ranks + 1,) where each rank's rows begin
+
+    @classmethod
+    def of(cls, ranks: Sequence[Rank], tables: Sequence[Table]) -> Pool:
+        """Puts one table per rank together."""
+        lengths = np.array([len(table) for table in tables], np.int64)
+        columns: dict[str, Any] = {
+            target: np.concatenate([np.asarray(table[source]) for table in tables])
+            if tables
+            else np.empty(0, np.int64)
+            for target, source in _COLUMNS
+        }
+        for name in ("comm", "seq", "peer", "tag"):
+            columns[name] = columns[name].astype(np.int64)
+        numbers = np.array([rank.number for rank in ranks], np.int64)
+        columns["peer"] = _positions(columns["peer"], numbers)
+        return cls(
+            rank=np.repeat(np.arange(len(ranks)), lengths),
+            offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            **columns,
+        )
+
+    def __len__(self) -> int:
+        return len(self.enter)
+
+    def is_of(self, *classes: OperationClass) -> Bools:
+        """Which rows are of one of the classes."""
+        return codes_mask(classes)[self.op]
+
+
+_COLUMNS = (
+    ("enter", "t0"),
+    ("exit", "t1"),
+    ("op", "op"),
+    ("flags", "flags"),
+    ("tid", "tid"),
+    ("comm", "comm"),
+    ("seq", "seq"),
+    ("peer", "peer"),
+    ("tag", "tag"),
+    ("sent", "sent"),
+    ("received", "received"),
+    ("request", "request"),
+)
+
+
+def _positions(
+    peers: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Positions in the list of recorded ranks for world ranks."""
+    if not len(numbers):
+        return np.full(len(peers), -1, np.int64)
+    table = np.full(int(numbers.max()) + 1, -1, np.int64)
+    table[numbers] = np.arange(len(numbers))
+    inside = (peers >= 0) & (peers < len(table))
+    return np.where(inside, table[np.where(inside, peers, 0)], -1)
+
+
+def ordinals(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many equal keys stand before each key."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    first = np.ones(len(keys), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    starts = np.maximum.accumulate(np.where(first, np.arange(len(keys)), 0))
+    result = np.empty(len(keys), np.int64)
+    result[order] = np.arange(len(keys)) - starts
+    return result
+
+
+def dense(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """One number per distinct row of the columns, in the order of the rows' values."""
+    result = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        values, index = np.unique(column, return_inverse=True)
+        result = result * max(1, len(values)) + index.reshape(-1)
+        if len(values) > 1:
+            result = np.unique(result, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return result

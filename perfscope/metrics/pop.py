@@ -1,0 +1,150 @@
+"""POP efficiencies of a run: how much of the ranks' time was useful, and what the rest was lost to.
+
+Source of the formulas: docs/metrics.md, section 1 (POP Centre of Excellence, multiplicative model).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.metrics.focus import Focus
+from perfscope.metrics.ideal_network import ideal_network
+from perfscope.metrics.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION, Account
+from perfscope.metrics.preparation import Prepared
+from perfscope.metrics.timeline import Timeline
+from perfscope.metrics.value import Metric
+
+
+@dataclass(frozen=True)
+class Efficiency:
+    """The efficiency tree over one window; each factor is the product of those below it.
+
+    `outside_s` are W_i (seconds outside communication) and `useful_s` U_i (training work), by rank,
+    in seconds.
+    """
+
+    ranks: tuple[int, ...]
+    window_s: float
+    outside_s: tuple[float, ...]
+    useful_s: tuple[float, ...]
+    parallel_efficiency: Metric
+    load_balance: Metric
+    communication_efficiency: Metric
+    serialization_efficiency: Metric  # None with a reason until every operation could be matched
+    transfer_efficiency: Metric
+    productive_share: Metric
+    training_efficiency: Metric
+    productive_split: dict[str, float]
+    """Shares of sum W that were not training: input, evaluation, checkpoint, io, ..."""
+
+
+USEFUL_OUTSIDE = "outside_communication"
+USEFUL_TRAINING = "training_work"
+FORMULA = "pop"
+
+NO_TRAINING = (
+    "nothing tells what training work is: no framework was recognised, no marker is set, and no "
+    "sampled function is named like training (name one with --phase train='...')"
+)
+
+_SPLIT = {
+    "input": Account.INPUT_WAIT,
+    "evaluation": Account.EVALUATION,
+    "checkpoint": Account.CHECKPOINT,
+    "io": Account.IO,
+    "device_wait": Account.DEVICE_WAIT,
+}
+
+
+def efficiency(prepared: Prepared) -> Efficiency:
+    """The efficiency tree of the run over its focus of analysis."""
+    focus = prepared.focus
+    inside = [_account_ns(timeline, focus) for timeline in prepared.timelines]
+    by_account = np.stack(inside) if inside else np.zeros((0, len(ACCOUNTS)), np.int64)
+    return tree(
+        ranks=tuple(rank.number for rank in prepared.trace.ranks),
+        window_ns=focus.length_ns,
+        account_ns=by_account,
+        foa=focus.kind,
+        ideal=ideal_network(prepared),
+        has_training=prepared.has_training,
+    )
+
+
+def tree(
+    *,
+    ranks: tuple[int, ...],
+    window_ns: int,
+    account_ns: npt.NDArray[np.int64],
+    foa: str,
+    ideal: Metric,
+    has_training: bool,
+) -> Efficiency:
+    """The efficiency tree of some ranks over a window.
+
+    Args:
+        ranks: their numbers.
+        window_ns: T.
+        account_ns: time of each rank in each account inside the window, shape (ranks, accounts).
+        foa: name of the window.
+        ideal: T_id in seconds, or why it is not known.
+        has_training: whether anything tells what training work is.
+    """
+    outside = account_ns[:, ~IS_COMMUNICATION].sum(axis=1)
+    useful = account_ns[:, INDEX[Account.TRAINING]]
+    total, longest = float(outside.sum()), float(outside.max(initial=0))
+    balance = total / (len(ranks) * longest) if longest else None
+    spread = longest / window_ns if window_ns > 0 else None
+    parallel = None if balance is None or spread is None else balance * spread
+    productive = float(useful.sum()) / total if has_training and total else None
+    trained = None if parallel is None or productive is None else parallel * productive
+    empty = "the window is empty" if window_ns <= 0 else "no rank worked outside communication"
+
+    def metric(value: float | None, reason: str, useful_name: str = USEFUL_OUTSIDE) -> Metric:
+        return Metric(
+            value, "ratio", None if value is not None else reason, useful_name, foa, FORMULA
+        )
+
+    serialization, transfer = _ideal_factors(ideal, longest / 1e9, window_ns / 1e9)
+    no_productive = NO_TRAINING if not has_training else empty
+    return Efficiency(
+        ranks=ranks,
+        window_s=window_ns / 1e9,
+        outside_s=tuple((outside / 1e9).tolist()),
+        useful_s=tuple((useful / 1e9).tolist()),
+        parallel_efficiency=metric(parallel, empty),
+        load_balance=metric(balance, empty),
+        communication_efficiency=metric(spread, empty),
+        serialization_efficiency=metric(serialization, ideal.reason or empty),
+        transfer_efficiency=metric(transfer, ideal.reason or empty),
+        productive_share=metric(productive, no_productive, USEFUL_TRAINING),
+        training_efficiency=metric(trained, no_productive, USEFUL_TRAINING),
+        productive_split=_split(account_ns, total),
+    )
+
+
+def _ideal_factors(
+    ideal: Metric, longest_s: float, window_s: float
+) -> tuple[float | None, float | None]:
+    if not ideal.value or window_s <= 0:
+        return None, None
+    return longest_s / ideal.value, ideal.value / window_s
+
+
+def _split(account_ns: npt.NDArray[np.int64], total: float) -> dict[str, float]:
+    if not total:
+        return {}
+    known = {name: float(account_ns[:, INDEX[a]].sum()) for name, a in _SPLIT.items()}
+    training = float(account_ns[:, INDEX[Account.TRAINING]].sum())
+    known["other"] = total - training - sum(known.values())
+    return {name: ns / total for name, ns in known.items()}
+
+
+def _account_ns(timeline: Timeline, focus: Focus) -> npt.NDArray[np.int64]:
+    result = np.zeros(len(ACCOUNTS), np.int64)
+    inside = timeline.inside(focus)
+    np.add.at(result, timeline.accounts[inside], timeline.lengths[inside])
+    return result

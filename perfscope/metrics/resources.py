@@ -1,0 +1,96 @@
+"""Memory, threads and CPU of each rank over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Series:
+    """A quantity over time: seconds of the trace's clock and values, at most 500 points."""
+
+    seconds: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class RankMemory:
+    """Resident memory of one rank, in bytes."""
+
+    rank: int
+    host: str
+    peak_bytes: int
+    start_bytes: int  # median of the first tenth of the focus of analysis
+    end_bytes: int  # median of the last tenth
+    slope_bytes_per_s: float | None  # Theil-Sen over the last half of the focus
+    series: Series
+    limit_bytes: int | None  # cgroup limit
+
+
+@dataclass(frozen=True)
+class NodeMemory:
+    """Memory of one node."""
+
+    host: str
+    total_bytes: int | None
+    least_available_bytes: int | None
+    oom_kills: int
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ThreadGroup:
+    """Threads of one rank that share a name stem (a pool)."""
+
+    stem: str
+    count: int
+    cpu_s: float
+    runnable_mean: float
+
+
+@dataclass(frozen=True)
+class RankThreads:
+    """Threads and CPU of one rank inside the focus of analysis."""
+
+    rank: int
+    host: str
+    threads_max: int
+    runnable_mean: float
+    runnable_p95: float
+    cpu_s: float
+    cpu_utilisation: float  # CPU seconds / (focus seconds x CPUs available to the rank)
+    queue_delay_s: float  # runnable threads waiting for a CPU, summed over threads
+    involuntary_switches: int
+    voluntary_switches: int
+    cpus_allowed: str
+    cpus_available: float  # affinity mask and cgroup quota, whichever is smaller
+    groups: tuple[ThreadGroup, ...]
+    threads_series: Series
+    runnable_series: Series
+    cpu_series: Series  # CPUs busy
+
+
+@dataclass(frozen=True)
+class NodeThreads:
+    """All ranks of one node against the CPUs that they may use together."""
+
+    host: str
+    ranks: tuple[int, ...]
+    cpus: float  # union of their affinity masks, limited by the cgroup quota
+    runnable_mean: float  # summed over ranks, over samples at which all were computing
+    runnable_p95: float
+    ranks_sharing_a_cpu: tuple[
+        int, ...
+    ]  # ranks whose masks hold fewer CPUs than ranks sharing them
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Memory and threads of the run."""
+
+    memory: tuple[RankMemory, ...]
+    node_memory: tuple[NodeMemory, ...]
+    threads: tuple[RankThreads, ...]
+    node_threads: tuple[NodeThreads, ...]
+    read_bytes_by_rank: tuple[int, ...]
+    written_bytes_by_rank: tuple[int, ...]

@@ -1,0 +1,44 @@
+"""All metric results of a run: what findings and the result document are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfscope.metrics.communication import Communication
+from perfscope.metrics.focus import Focus
+from perfscope.metrics.ledger import Ledger
+from perfscope.metrics.phases import PhaseResult
+from perfscope.metrics.pop import Efficiency
+from perfscope.metrics.resources import Resources
+from perfscope.metrics.steps import StepsResult
+from perfscope.metrics.timeline import Timeline
+from perfscope.trace.model import Trace
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user may narrow or name."""
+
+    focus: str | None = None  # --foa: "10:20" seconds, "phase:evaluate", "epoch:3", "step:100-200"
+    phase_rules: tuple[
+        tuple[str, str], ...
+    ] = ()  # --phase evaluate='*evaluate*': (phase id, glob), before defaults
+
+
+@dataclass(frozen=True)
+class Results:
+    """The metrics of one run. Findings read these and never the trace's intervals."""
+
+    trace: Trace  # for run-level facts: command, hosts, endings, environment
+    options: Options
+    focus: Focus
+    efficiency: Efficiency
+    ledger: Ledger
+    phases: tuple[PhaseResult, ...]
+    steps: StepsResult
+    communication: Communication
+    resources: Resources
+    timelines: tuple[Timeline, ...] = ()
+    """Every moment of each rank's main location, in the order of `Trace.ranks`."""
+    phase_ids: tuple[str, ...] = ()
+    """What `Timeline.phases` are indices of."""

@@ -1,0 +1,24 @@
+"""Samples that each rank processed: whether ranks that work longer also process more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from perfscope.metrics.focus import Focus
+    from perfscope.trace.model import Trace
+
+
+def samples_by_rank(trace: Trace, focus: Focus) -> tuple[int, ...] | None:
+    """Samples of the steps that each rank finished in the focus; None when one is unknown."""
+    counts = []
+    for rank in trace.ranks:
+        steps = rank.steps
+        inside = (steps["t1"] > focus.start_ns) & (steps["t1"] <= focus.end_ns)
+        samples = steps["samples"][inside]
+        if not len(samples) or not np.all(samples > 0):
+            return None
+        counts.append(int(samples.sum()))
+    return tuple(counts)

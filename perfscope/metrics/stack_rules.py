@@ -1,0 +1,163 @@
+"""What a sampled stack says: the user's own function, and the phase that names tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.trace.model import Frame, PhaseKind, Trace
+
+UNLABELLED = -1
+
+DEFAULT_RULES: tuple[tuple[str, str], ...] = (
+    *(
+        ("evaluate", glob)
+        for glob in ("eval", "eval_*", "*_eval", "*_eval_*", "*evaluat*", "*validat*", "test_epoch")
+    ),
+    *(("evaluate", glob) for glob in ("test_model", "test_loop", "run_test*")),
+    *(
+        ("checkpoint", glob)
+        for glob in ("*checkpoint*", "save_model*", "save_weights*", "save_state*", "*_ckpt*")
+    ),
+    *(
+        ("input", glob)
+        for glob in ("*load*batch*", "*next*batch*", "*get*batch*", "*read*batch*", "*fetch*batch*")
+    ),
+    *(("input", glob) for glob in ("*data_loader*", "*dataloader*", "*minibatch*", "*input_fn*")),
+    *(("train", glob) for glob in ("*train*", "fit", "fit_*", "*_fit")),
+)
+"""Names of the user's functions that tell a phase, unless a rule of the user's does; any case."""
+
+_LIBRARY_INPUT = (
+    ("get", re.compile(r"(^|/)(queue|queues)\.py$")),
+    ("__next__", re.compile(r"torch/utils/data/dataloader\.py$")),
+)
+"""Functions of libraries in which a program waits for its input."""
+
+_LIBRARY_FILE = re.compile(
+    r"/(site|dist)-packages/|/lib(64)?/python\d(\.\d+)?/|^<frozen|/python\d+\.zip/"
+    r"|(^|/)perfscope_agent/"
+)
+
+_KINDS = {
+    kind.name.lower(): kind for kind in PhaseKind if kind not in (PhaseKind.USER, PhaseKind.IO)
+} | {"io": PhaseKind.IO}
+
+
+def is_user_file(file: str) -> bool:
+    """Whether a file is the user's: neither standard library nor installed package nor frozen."""
+    return bool(file) and not _LIBRARY_FILE.search(file)
+
+
+def kind_of_id(phase_id: str) -> PhaseKind:
+    """The kind of a phase id; an id that is none of perfscope's is the user's own."""
+    return _KINDS.get(phase_id, PhaseKind.USER)
+
+
+def full_id(phase_id: str) -> str:
+    """The id under which a phase is reported: `user:<name>` for the user's own."""
+    own = kind_of_id(phase_id) is PhaseKind.USER and not phase_id.startswith("user:")
+    return f"user:{phase_id}" if own else phase_id
+
+
+@dataclass(frozen=True)
+class StackLabels:
+    """What each stack of the trace says; arrays are indexed by stack.
+
+    `label` is an index in `ids` or UNLABELLED; `user_frame` the innermost frame of the user (else
+    the innermost of all), `label_frame` the frame whose name told the phase (of training: the
+    user's innermost), `caller` the user's frame that called it, -1 none. Frames are indices in
+    Trace.frames.
+    """
+
+    ids: tuple[str, ...]
+    label: npt.NDArray[np.int64]
+    user_frame: npt.NDArray[np.int64]
+    label_frame: npt.NDArray[np.int64]
+    caller: npt.NDArray[np.int64]
+
+    @property
+    def train(self) -> int:
+        """The label of training work."""
+        return self.ids.index("train")
+
+
+def label_stacks(trace: Trace, rules: Sequence[tuple[str, str]] = ()) -> StackLabels:
+    """Labels all stacks of a trace; the user's rules go before the defaults.
+
+    Among the functions of a stack the innermost one that matches tells the phase, but `train` only
+    where nothing else matches. The user's rules look at every function, the defaults at the user's
+    own functions.
+    """
+    matcher = _Matcher(rules)
+    frames = [matcher.of_frame(frame) for frame in trace.frames]
+    is_user = [is_user_file(frame.file) for frame in trace.frames]
+    labels, users, tellers, callers = [], [], [], []
+    for stack in trace.stacks:
+        depth, label = _telling_level(stack, frames, matcher.train)
+        own = [level for level, frame in enumerate(stack) if is_user[frame]]
+        user = own[-1] if own else len(stack) - 1
+        by_name = label not in (UNLABELLED, matcher.train)
+        teller = depth if by_name and is_user[stack[depth]] else user
+        outer = [level for level in own if level < teller]
+        labels.append(label)
+        users.append(stack[user])
+        tellers.append(stack[teller])
+        callers.append(stack[outer[-1]] if outer else -1)
+    as_array = [np.array(column, np.int64) for column in (labels, users, tellers, callers)]
+    return StackLabels(tuple(matcher.ids), *as_array)
+
+
+def _telling_level(stack: Sequence[int], frames: Sequence[int], train: int) -> tuple[int, int]:
+    training = (len(stack) - 1, UNLABELLED)
+    for level in range(len(stack) - 1, -1, -1):
+        label = frames[stack[level]]
+        if label == train and training[1] == UNLABELLED:
+            training = (level, train)
+        elif label not in (UNLABELLED, train):
+            return level, label
+    return training
+
+
+class _Matcher:
+    """Finds the first rule that a function's name matches; names are compared in lower case."""
+
+    def __init__(self, rules: Sequence[tuple[str, str]]) -> None:
+        self.ids: list[str] = ["train", "input"]
+        self._rules = [(self._index(full_id(name)), glob.lower(), False) for name, glob in rules]
+        self._rules += [(self._index(name), glob, True) for name, glob in DEFAULT_RULES]
+        self.train = self.ids.index("train")
+
+    def _index(self, phase_id: str) -> int:
+        if phase_id not in self.ids:
+            self.ids.append(phase_id)
+        return self.ids.index(phase_id)
+
+    def of_frame(self, frame: Frame) -> int:
+        """The label that this frame alone tells."""
+        name = frame.function.rpartition(".")[2].lower()
+        whole = frame.function.lower()
+        own = is_user_file(frame.file)
+        for label, glob, is_default in self._rules:
+            if is_default and own and fnmatchcase(name, glob):
+                return label
+            if not is_default and (fnmatchcase(name, glob) or fnmatchcase(whole, glob)):
+                return label
+        for function, file in _LIBRARY_INPUT:
+            if name == function and file.search(frame.file):
+                return self.ids.index("input")
+        return UNLABELLED
+
+
+def most_seen_line(lines: Sequence[int]) -> int:
+    """The line seen most often, the smallest of several, 0 when none is known."""
+    known = [line for line in lines if line > 0]
+    if not known:
+        return 0
+    values, counts = np.unique(known, return_counts=True)
+    return int(values[int(np.argmax(counts))])

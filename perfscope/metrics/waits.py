@@ -1,0 +1,207 @@
+"""Splits every operation into waiting for others and transfer (docs/metrics.md, section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.metrics.collectives import (
+    Instances,
+    Matched,
+    match_collectives,
+    resolvable,
+)
+from perfscope.metrics.intervals import Times
+from perfscope.metrics.messages import Messages, match_messages
+from perfscope.metrics.pool import Bools, Pool
+from perfscope.trace.model import Trace
+from perfscope.trace.operations import OperationClass, code_of, name_of
+
+EAGER_BYTES = 4096
+"""Every MPI library sends messages up to this size without waiting for the receiver."""
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Waits:
+    """The split of every operation: [enter, need) is wait, [need, exit) transfer, where `known`.
+
+    Columns are aligned with `pool`; `cause` is the row of the operation that set need, -1 where
+    nobody else did.
+    """
+
+    pool: Pool
+    need: Times
+    known: Bools
+    cause: Rows
+    instances: Instances
+    matched_calls: int
+    unmatched: dict[str, int]
+
+    def of_rank(self, position: int) -> slice:
+        """The rows of the rank at a position of `Trace.ranks`."""
+        return slice(int(self.pool.offsets[position]), int(self.pool.offsets[position + 1]))
+
+
+def split_operations(trace: Trace) -> Waits:
+    """The wait and transfer of every recorded operation of every thread."""
+    pool = Pool.of(trace.ranks, [rank.operations for rank in trace.ranks])
+    collectives = match_collectives(trace, pool)
+    messages = match_messages(trace, pool, resolvable(trace))
+    need, known = pool.enter.copy(), np.zeros(len(pool), np.bool_)
+    cause = np.full(len(pool), -1, np.int64)
+    _collective_needs(pool, collectives, need, known, cause)
+    _message_needs(pool, messages, need, known, cause)
+    _finalize_needs(trace, pool, need, known, cause)
+    completions = Pool.of(trace.ranks, [rank.completions for rank in trace.ranks])
+    _completion_needs(
+        _Posted(pool, collectives.instances, messages), completions, need, known, cause
+    )
+    need = np.clip(need, pool.enter, pool.exit)
+    lost = _lost(pool, collectives, messages, known)
+    matched = len(collectives.instances.members) + 2 * messages.matched
+    return Waits(pool, need, known, cause, collectives.instances, matched, lost)
+
+
+def _collective_needs(pool: Pool, matched: Matched, need: Times, known: Bools, cause: Rows) -> None:
+    instances = matched.instances
+    blocking = ~pool.is_of(OperationClass.I_COLLECTIVE)[instances.members]
+    rows = instances.members[blocking]
+    need[rows], known[rows] = instances.need[blocking], True
+    setter = instances.cause[blocking]
+    cause[rows] = np.where(setter != rows, setter, -1)
+    # a rank that never came: all of the call was waiting for it
+    need[matched.waiting_rows] = pool.exit[matched.waiting_rows]
+    known[matched.waiting_rows] = True
+
+
+def _message_needs(pool: Pool, messages: Messages, need: Times, known: Bools, cause: Rows) -> None:
+    waits_for_sender = pool.is_of(
+        OperationClass.RECV, OperationClass.PROBE, OperationClass.SENDRECV
+    )
+    rows = np.flatnonzero(waits_for_sender & (messages.send_of >= 0))
+    sender = messages.send_of[rows]
+    need[rows], known[rows] = pool.enter[sender], True
+    cause[rows] = np.where(pool.enter[sender] > pool.enter[rows], sender, -1)
+    eager = pool.is_of(OperationClass.SEND) & (pool.sent <= EAGER_BYTES)
+    eager &= ~_is_synchronous(pool)
+    known |= eager | pool.is_of(OperationClass.ISEND, OperationClass.IRECV)
+    known |= pool.is_of(OperationClass.I_COLLECTIVE)
+    polls = pool.is_of(OperationClass.TEST)
+    need[polls], known[polls] = pool.exit[polls], True
+
+
+def _is_synchronous(pool: Pool) -> Bools:
+    rows: Bools = pool.op == _SSEND
+    return rows
+
+
+_SSEND = code_of("MPI_Ssend")
+
+
+def _finalize_needs(trace: Trace, pool: Pool, need: Times, known: Bools, cause: Rows) -> None:
+    """Ranks already in MPI_Finalize wait for the last one to enter it."""
+    rows = np.flatnonzero(pool.is_of(OperationClass.FINALIZE))
+    if not len(rows) or not bool(np.all(resolvable(trace))):
+        return
+    last = rows[int(np.argmax(pool.enter[rows]))]
+    need[rows], known[rows] = pool.enter[last], True
+    cause[rows] = np.where(rows != last, last, -1)
+
+
+@dataclass(frozen=True)
+class _Posted:
+    """What the requests that nonblocking calls created stand for."""
+
+    pool: Pool
+    instances: Instances
+    messages: Messages
+
+    def needs(self) -> tuple[Times, Rows]:
+        """Need and its cause of what each row started; need -1 where it is not known."""
+        need = np.full(len(self.pool), -1, np.int64)
+        cause = np.full(len(self.pool), -1, np.int64)
+        started = self.pool.is_of(OperationClass.I_COLLECTIVE)[self.instances.members]
+        rows = self.instances.members[started]
+        need[rows], cause[rows] = self.instances.need[started], self.instances.cause[started]
+        received = self.pool.is_of(OperationClass.IRECV) & (self.messages.send_of >= 0)
+        rows = np.flatnonzero(received)
+        need[rows] = self.pool.enter[self.messages.send_of[rows]]
+        cause[rows] = self.messages.send_of[rows]
+        return need, cause
+
+
+def _completion_needs(
+    posted: _Posted, completions: Pool, need: Times, known: Bools, cause: Rows
+) -> None:
+    """Gives waits and tests the latest need of what completed inside them."""
+    if not len(completions):
+        return
+    started = _starting_rows(posted.pool, completions)
+    waits = _enclosing_rows(posted.pool, completions)
+    posted_need, posted_cause = posted.needs()
+    usable = (started >= 0) & (waits >= 0)
+    usable[usable] = posted_need[started[usable]] >= 0
+    rows, first = waits[usable], started[usable]
+    if not len(rows):
+        return
+    tests = rows[posted.pool.is_of(OperationClass.TEST)[rows]]
+    need[tests] = posted.pool.enter[tests]
+    order = np.argsort(posted_need[first], kind="stable")  # the latest need is written last
+    rows, first = rows[order], first[order]
+    later = posted_need[first] > need[rows]
+    cause[rows[later]] = posted_cause[first[later]]
+    np.maximum.at(need, rows, posted_need[first])
+    known[rows] = True
+
+
+def _starting_rows(pool: Pool, completions: Pool) -> Rows:
+    """For each completion the row that created its request, -1 when that is not recorded."""
+    makers = np.flatnonzero(
+        pool.is_of(OperationClass.ISEND, OperationClass.IRECV, OperationClass.I_COLLECTIVE)
+        & (pool.request > 0)
+    )
+    result = np.full(len(completions), -1, np.int64)
+    for position in range(len(pool.offsets) - 1):
+        own = makers[pool.rank[makers] == position]
+        span = slice(int(completions.offsets[position]), int(completions.offsets[position + 1]))
+        if not len(own) or span.start == span.stop:
+            continue
+        own = own[np.argsort(pool.request[own], kind="stable")]
+        requests = completions.request[span]
+        place = np.minimum(np.searchsorted(pool.request[own], requests), len(own) - 1)
+        result[span] = np.where(pool.request[own[place]] == requests, own[place], -1)
+    return result
+
+
+def _enclosing_rows(pool: Pool, completions: Pool) -> Rows:
+    """For each completion the wait or test of its thread that it happened in, -1 none."""
+    waits = np.flatnonzero(pool.is_of(OperationClass.WAIT, OperationClass.TEST))
+    result = np.full(len(completions), -1, np.int64)
+    threads = set(zip(completions.rank.tolist(), completions.tid.tolist(), strict=True))
+    for rank, tid in sorted(threads):
+        own = waits[(pool.rank[waits] == rank) & (pool.tid[waits] == tid)]
+        rows = np.flatnonzero((completions.rank == rank) & (completions.tid == tid))
+        if not len(own):
+            continue
+        at = completions.enter[rows]
+        # rows are in order of time; the last one that began before the completion is the one
+        place = np.maximum(np.searchsorted(pool.enter[own], at, side="right") - 1, 0)
+        inside = (pool.enter[own[place]] <= at) & (at <= pool.exit[own[place]])
+        result[rows] = np.where(inside, own[place], -1)
+    return result
+
+
+def _lost(pool: Pool, collectives: Matched, messages: Messages, known: Bools) -> dict[str, int]:
+    """Calls without their partners by name; also receives whose source is not known."""
+    blind = np.flatnonzero(
+        pool.is_of(OperationClass.RECV, OperationClass.PROBE) & ~known & (pool.peer < 0)
+    )
+    rows = np.unique(np.concatenate([collectives.unmatched_rows, messages.unmatched_rows, blind]))
+    codes, counts = np.unique(pool.op[rows], return_counts=True)
+    return {
+        name_of(code): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)
+    }

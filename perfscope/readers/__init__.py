@@ -1,0 +1,8 @@
+"""Readers turn files into the trace model: one format a file."""
+
+from __future__ import annotations
+
+from perfscope.readers.recording import open_recording
+from perfscope.readers.registry import open_trace
+
+__all__ = ["open_recording", "open_trace"]

@@ -1,0 +1,105 @@
+"""What the agent and `perfscope run` wrote as JSON: every field is checked, none trusted."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+MAX_JSON_BYTES = 16 << 20
+"""A larger file is not one that perfscope wrote."""
+
+RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "RANK")
+SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "WORLD_SIZE")
+
+
+def read_json(path: Path) -> tuple[dict[str, Any], str | None]:
+    """The object in a JSON file and, when there is none, a note that says why."""
+    try:
+        if path.stat().st_size > MAX_JSON_BYTES:
+            return {}, f"{path.name}: too large to be written by perfscope, ignored."
+        content = path.read_text(encoding="utf-8")
+        value = json.loads(content, parse_constant=_no_constant)
+        if "\\ud" in content.lower():
+            value = _without_surrogates(value)
+    except FileNotFoundError:
+        return {}, f"{path.name} is missing."
+    except OSError as error:
+        return {}, f"{path.name} cannot be read ({error.strerror or type(error).__name__})."
+    except (ValueError, RecursionError):
+        return {}, f"{path.name} is damaged: it is not valid JSON."
+    if not isinstance(value, dict):
+        return {}, f"{path.name} is damaged: it does not hold an object."
+    return value, None
+
+
+def text(values: Mapping[str, Any], key: str) -> str:
+    """The text under a key, "" when there is none."""
+    value = values.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def integer(values: Mapping[str, Any], key: str) -> int | None:
+    """The integer under a key that fits 63 bits, None when there is none."""
+    value = values.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if isinstance(value, float) and (not math.isfinite(value) or value != int(value)):
+        return None
+    return int(value) if abs(int(value)) < 1 << 62 else None
+
+
+def mapping(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The object under a key, empty when there is none."""
+    value = values.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def texts(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """The list of texts under a key, empty when there is none."""
+    value = values.get(key)
+    if not isinstance(value, list):
+        return ()
+    return tuple(item for item in value if isinstance(item, str))
+
+
+def rank_and_size(rank_environment: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Rank number and world size that a launcher told through the environment."""
+    return _first(rank_environment, RANK_VARIABLES), _first(rank_environment, SIZE_VARIABLES)
+
+
+def _first(environment: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    for name in names:
+        value = environment.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value if 0 <= value < 1 << 31 else None
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+            return int(value)
+    return None
+
+
+def job_of(rank_environment: Mapping[str, Any]) -> str:
+    """Which job a process says it belongs to, "" when its launcher does not tell."""
+    for name in ("PMIX_NAMESPACE", "PMI_JOBID"):
+        if value := text(rank_environment, name):
+            return f"{name}={value}"
+    if job := text(rank_environment, "SLURM_JOB_ID"):
+        return f"SLURM_JOB_ID={job}.{text(rank_environment, 'SLURM_STEP_ID')}"
+    return ""
+
+
+def _no_constant(_: str) -> None:
+    """NaN and infinities are not JSON; they become null."""
+
+
+def _without_surrogates(value: Any) -> Any:
+    """The same value with halves of characters replaced, which no text file could hold."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
+    return value

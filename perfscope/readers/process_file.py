@@ -1,0 +1,226 @@
+"""One process of a recording: its header, checked, and its records, mapped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perfscope.errors import UnreadableInputError
+from perfscope.readers import agent_metadata
+from perfscope.readers.definitions import Definitions, read_definitions
+from perfscope.readers.recording_layout import (
+    FORMAT_VERSION,
+    HEADER_BYTES,
+    HEADER_DTYPE,
+    MAGIC,
+    RECORD_BYTES,
+    RECORD_DTYPE,
+    HeaderFlag,
+    RecordKind,
+)
+from perfscope.trace.model import Table
+
+MAX_LIFE_NS = 400 * 86400 * 10**9
+"""No process of a training job lives longer: later times are damage."""
+
+MAX_RANKS = 1 << 20
+"""A larger world is damage."""
+
+_BASE_NAME = re.compile(r"(\d{1,10})-(\d{1,19})$")
+
+
+@dataclass
+class ProcessFile:
+    """What one process left behind; times are its CLOCK_MONOTONIC in ns, None where unknown."""
+
+    path: Path
+    host: str
+    pid: int
+    start_ticks: int
+    rank: int
+    size: int
+    flags: HeaderFlag
+    exit_code: int
+    main_tid: int
+    boot_id: str
+    time_namespace: int
+    start_ns: int
+    bound_ns: int
+    """Nothing of this process can be later."""
+    mono0_ns: int
+    real0_ns: int
+    init_exit_ns: int | None
+    finalize_enter_ns: int | None
+    alive_ns: int | None
+    exit_ns: int | None
+    first_drop_ns: int | None
+    dropped: int
+    header: np.void
+    records: Table
+    definitions: Definitions
+    metadata: Mapping[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def uses_mpi(self) -> bool:
+        """Whether the process initialised MPI itself."""
+        return bool(self.flags & HeaderFlag.MPI)
+
+    @property
+    def role(self) -> str:
+        """What the agent took the process for: rank, worker, unranked, or "" without an agent."""
+        return agent_metadata.text(self.metadata, "role")
+
+    def unix_ns(self, mono_ns: int) -> int:
+        """The wall-clock time of a moment of this process."""
+        return mono_ns - self.mono0_ns + self.real0_ns
+
+    @property
+    def last_sign_ns(self) -> int:
+        """The latest moment that the header tells the process to have lived."""
+        signs = (self.init_exit_ns, self.finalize_enter_ns, self.alive_ns, self.exit_ns)
+        return max((sign for sign in signs if sign is not None), default=self.start_ns)
+
+
+def read_process(path: Path, *, host: str, latest_unix_ns: int | None = None) -> ProcessFile:
+    """The process whose records are in `path`; by `latest_unix_ns` the run was surely over.
+
+    Raises:
+        UnreadableInputError: the file is damaged beyond its header.
+    """
+    header, records, file_notes = _map(path)
+    notes = [f"{path.name}: {note}" for note in file_notes]
+    match = _BASE_NAME.match(path.stem)
+    start_ns = int(header["process_start_ns"])
+    bound_ns = start_ns + MAX_LIFE_NS
+    if latest_unix_ns is not None:
+        latest_ns = latest_unix_ns - int(header["real0_ns"]) + int(header["mono0_ns"])
+        bound_ns = min(bound_ns, latest_ns) if latest_ns > start_ns else bound_ns
+    metadata, problem = agent_metadata.read_json(path.with_suffix(".json"))
+    flags = HeaderFlag(int(header["flags"]) & sum(HeaderFlag))
+    if problem and (flags & HeaderFlag.AGENT or not problem.endswith("missing.")):
+        notes.append(problem)
+    definitions = read_definitions(path.with_suffix(".def"))
+    notes += definitions.notes
+    moments = _Moments(header, start_ns, bound_ns)
+    process = ProcessFile(
+        path=path,
+        host=_text(header["host"]) or host,
+        pid=int(match[1]) if match else int(header["pid"]),
+        start_ticks=int(match[2]) if match else int(header["start_ticks"]),
+        rank=int(header["rank"]),
+        size=int(header["size"]),
+        flags=flags,
+        exit_code=int(header["exit_code"]),
+        main_tid=int(header["main_tid"]) or int(header["pid"]),
+        boot_id=_text(header["boot_id"]),
+        time_namespace=int(header["time_namespace"]),
+        start_ns=start_ns,
+        bound_ns=bound_ns,
+        mono0_ns=int(header["mono0_ns"]),
+        real0_ns=int(header["real0_ns"]),
+        init_exit_ns=moments.take("init_exit_ns"),
+        finalize_enter_ns=moments.take("finalize_enter_ns"),
+        alive_ns=moments.take("alive_ns"),
+        exit_ns=moments.take("exit_ns"),
+        first_drop_ns=moments.take("first_drop_ns"),
+        dropped=min(int(header["dropped"]), 1 << 62),
+        header=header,
+        records=records,
+        definitions=definitions,
+        metadata=metadata,
+        notes=notes,
+    )
+    if moments.implausible:
+        fields = ", ".join(moments.implausible)
+        notes.append(f"{path.name}: implausible times in the header were ignored ({fields}).")
+    return process
+
+
+class _Moments:
+    """Takes moments out of a header; those outside the life of the process are named, not used."""
+
+    def __init__(self, header: np.void, start_ns: int, bound_ns: int) -> None:
+        self._header, self._start_ns, self._bound_ns = header, start_ns, bound_ns
+        self.implausible: list[str] = []
+
+    def take(self, name: str) -> int | None:
+        value = int(self._header[name])
+        if value == 0:
+            return None
+        if self._start_ns <= value <= self._bound_ns:
+            return value
+        self.implausible.append(name)
+        return None
+
+
+def _map(path: Path) -> tuple[np.void, Table, list[str]]:
+    try:
+        size = path.stat().st_size
+        if size < HEADER_BYTES:
+            raise _unreadable(path, f"It has {size} bytes, less than its header of {HEADER_BYTES}.")
+        with path.open("rb") as file:
+            content = file.read(HEADER_DTYPE.itemsize)
+        header = np.frombuffer(content, HEADER_DTYPE, count=1)[0]
+        _check(path, header)
+        count = (size - HEADER_BYTES) // RECORD_BYTES
+        if count == 0:
+            records: Table = np.empty(0, RECORD_DTYPE)
+        else:
+            records = np.memmap(path, RECORD_DTYPE, "r", offset=HEADER_BYTES, shape=(count,))
+    except OSError as error:
+        raise _unreadable(path, error.strerror or type(error).__name__) from error
+    return header, records, _slot_notes(header, records)
+
+
+def _slot_notes(header: np.void, records: Table) -> list[str]:
+    notes = []
+    used = np.flatnonzero(records["kind"] != RecordKind.NONE)
+    last = int(used[-1]) + 1 if len(used) else 0
+    expected = min(int(header["claimed"]), int(header["capacity"]))
+    if expected > len(records):
+        missing = expected - len(records)
+        notes.append(f"the file is cut off: {missing} records that were claimed are not there.")
+    elif last > expected:
+        notes.append("it holds more records than its header says; all of them are read.")
+    return notes
+
+
+def _check(path: Path, header: np.void) -> None:
+    if bytes(header["magic"]) != MAGIC:
+        raise _unreadable(path, "It does not begin with the mark of a recording.")
+    if int(header["version"]) != FORMAT_VERSION:
+        raise _unreadable(
+            path,
+            f"It has format version {int(header['version'])}; this perfscope reads version "
+            f"{FORMAT_VERSION}.",
+            action="Analyse it with the version of perfscope that recorded it.",
+        )
+    sizes = (int(header["header_bytes"]), int(header["record_bytes"]))
+    if sizes != (HEADER_BYTES, RECORD_BYTES):
+        raise _unreadable(path, f"Its header claims sizes of {sizes}, which no version writes.")
+    if int(header["size"]) > MAX_RANKS:
+        raise _unreadable(path, f"Its header claims {int(header['size'])} ranks.")
+    start_ns, mono0_ns, real0_ns = (
+        int(header[name]) for name in ("process_start_ns", "mono0_ns", "real0_ns")
+    )
+    plausible = 0 < start_ns < 1 << 61 and 0 < real0_ns < 1 << 62
+    if not plausible or abs(mono0_ns - start_ns) > MAX_LIFE_NS:
+        raise _unreadable(path, "The times in its header are damaged.")
+
+
+def _unreadable(path: Path, why: str, *, action: str = "") -> UnreadableInputError:
+    return UnreadableInputError(
+        f"The recording {path.name} cannot be read.",
+        why=why,
+        action=action or "Record the run again; the recordings of other processes may be intact.",
+    )
+
+
+def _text(value: Any) -> str:
+    return bytes(value).split(b"\0")[0].decode("utf-8", "replace")

@@ -1,0 +1,189 @@
+"""One process of the recording becomes one rank of the model, on the trace's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from perfscope.readers import agent_metadata
+from perfscope.readers.clocks import Clock
+from perfscope.readers.endings import ObservedEnds, end_time_ns, ending_of, observed_end
+from perfscope.readers.interning import Interning
+from perfscope.readers.process_file import ProcessFile
+from perfscope.readers.record_tables import MAX_AMOUNT, Tables, read_tables
+from perfscope.readers.recording_layout import MAX_OPERATIONS, HeaderFlag
+from perfscope.trace.model import Rank, RowFlag, Table, ThreadInfo
+from perfscope.trace.operations import KNOWN
+
+MAX_THREADS_PER_RANK = 4096
+"""So many threads at most can have spent time in one operation at once; more time is damage."""
+
+
+@dataclass(frozen=True)
+class RankContext:
+    """What the recording as a whole says about one rank; `clock` leads to the trace's own zero."""
+
+    number: int
+    clock: Clock
+    clock_offset_ns: int
+    ends: ObservedEnds
+    command_exit: tuple[int | None, int | None] | None
+    workers: Sequence[ProcessFile]
+
+
+def assemble_rank(process: ProcessFile, context: RankContext, interning: Interning) -> Rank:
+    """The rank that a process was; notes go to the process and the interning."""
+    numbering = interning.number(process.definitions, rank=context.number)
+    seen = observed_end(process, context.ends)
+    tables = read_tables(
+        process, numbering, end_of=lambda last_ns: end_time_ns(process, last_ns, seen)
+    )
+    header, offset = process.header, context.clock.offset_ns
+    rank = Rank(
+        number=context.number,
+        host=process.host,
+        pid=process.pid,
+        start_ns=process.start_ns + offset,
+        end_ns=tables.end_ns + offset,
+        main_tid=process.main_tid,
+        ending=ending_of(process, seen, command_exit=context.command_exit),
+        init_exit_ns=_shifted(process.init_exit_ns, offset),
+        finalize_enter_ns=_shifted(process.finalize_enter_ns, offset),
+        cpus_allowed=process.definitions.affinity,
+        cpu_count_allowed=min(int(header["cpus_allowed"]), 1 << 20),
+        cgroup_cpus=_cpus(int(header["cgroup_cpu_quota_us"])),
+        cgroup_memory_bytes=_limit(int(header["cgroup_memory_limit"])),
+        clock_offset_ns=context.clock_offset_ns,
+        clock_error_ns=context.clock.error_ns,
+        mpi_library=process.definitions.library,
+        detail_end_ns=_shifted(process.first_drop_ns, offset),
+        dropped_records=process.dropped,
+        sampler_cpu_ns=min(int(header["sampler_cpu_ns"]), MAX_AMOUNT),
+        threads=_threads(header),
+        metadata=process.metadata,
+        workers=[_worker(worker) for worker in context.workers],
+    )
+    _attach(rank, tables, offset)
+    rank.totals = _totals(process, rank)
+    _note_quality(process, context.number, tables)
+    return rank
+
+
+def _attach(rank: Rank, tables: Tables, offset: int) -> None:
+    for name in ("operations", "completions", "phases", "steps"):
+        table = getattr(tables, name)
+        table["t0"] += offset
+        table["t1"] += offset
+        setattr(rank, name, table)
+    for name in ("stacks", "metrics", "process_samples", "system_samples", "node_samples"):
+        table = getattr(tables, name)
+        table["t"] += offset
+        setattr(rank, name, table)
+
+
+def _note_quality(process: ProcessFile, number: int, tables: Tables) -> None:
+    for reason, rows in sorted(tables.left_out.items()):
+        if reason.endswith("(kept)"):
+            text = f"{rows} records {reason.removesuffix(' (kept)')}; their time is counted."
+        else:
+            text = f"{rows} records left out: {reason}."
+        process.notes.append(f"Rank {number}: {text}")
+    if process.dropped:
+        why = "the size limit was reached"
+        if process.flags & HeaderFlag.DISK_FULL:
+            why = "the disk was full"
+        process.notes.append(
+            f"Rank {number}: {process.dropped} records were dropped because {why}; totals per "
+            "operation are complete."
+        )
+
+
+def _totals(process: ProcessFile, rank: Rank) -> dict[int, tuple[int, int, int, int]]:
+    """Totals from the header where they can be true, else from the records."""
+    recorded = _recorded_totals(rank.operations)
+    life = max(1, rank.end_ns - rank.start_ns)
+    totals: dict[int, tuple[int, int, int, int]] = {}
+    replaced = 0
+    for code in range(MAX_OPERATIONS):
+        count, ns, sent, received = (int(value) for value in process.header["totals"][code])
+        seen = recorded.get(code)
+        if not (count or ns or sent or received) and seen is None:
+            continue
+        possible = KNOWN[code] and ns <= life * MAX_THREADS_PER_RANK
+        possible = possible and max(count, sent, received) < MAX_AMOUNT
+        if seen is not None:
+            # a call that is still open is in the records and not yet in the totals
+            possible = possible and count + _open_calls(rank.operations, code) >= seen[0]
+        if possible:
+            totals[code] = (count, ns, sent, received)
+            continue
+        replaced += 1
+        if seen is not None:
+            totals[code] = seen
+    if replaced:
+        process.notes.append(
+            f"Rank {rank.number}: the totals of {replaced} operations in its header cannot be "
+            "true; they were taken from its records."
+        )
+    return totals
+
+
+def _open_calls(operations: Table, code: int) -> int:
+    opened = (operations["op"] == code) & (operations["flags"] & RowFlag.OPEN != 0)
+    return int(np.count_nonzero(opened))
+
+
+def _recorded_totals(operations: Table) -> dict[int, tuple[int, int, int, int]]:
+    codes = operations["op"]
+    count = np.bincount(codes, minlength=MAX_OPERATIONS)
+    columns = (operations["t1"] - operations["t0"], operations["sent"], operations["received"])
+    sums = []
+    for column in columns:
+        total = np.zeros(MAX_OPERATIONS, np.int64)
+        np.add.at(total, codes, column)
+        sums.append(total)
+    return {
+        code: (int(count[code]), int(sums[0][code]), int(sums[1][code]), int(sums[2][code]))
+        for code in np.flatnonzero(count).tolist()
+    }
+
+
+def _threads(header: np.void) -> tuple[ThreadInfo, ...]:
+    entries = header["threads"]
+    used = entries[(entries["seen"] > 0) & (entries["runnable_seen"] <= entries["seen"])]
+    used = used[(used["cpu_ns"] < MAX_AMOUNT) & (used["queue_ns"] < MAX_AMOUNT)]
+    return tuple(
+        ThreadInfo(
+            tid=int(entry["tid"]),
+            name=bytes(entry["name"]).split(b"\0")[0].decode("utf-8", "replace"),
+            cpu_ns=int(entry["cpu_ns"]),
+            queue_delay_ns=int(entry["queue_ns"]),
+            samples=int(entry["seen"]),
+            runnable_samples=int(entry["runnable_seen"]),
+        )
+        for entry in used
+    )
+
+
+def _worker(process: ProcessFile) -> dict[str, Any]:
+    return {
+        "pid": process.pid,
+        "host": process.host,
+        "role": process.role,
+        "argv": list(agent_metadata.texts(process.metadata, "argv")),
+    }
+
+
+def _shifted(moment_ns: int | None, offset_ns: int) -> int | None:
+    return None if moment_ns is None else moment_ns + offset_ns
+
+
+def _cpus(quota_us: int) -> float | None:
+    return quota_us / 1e6 if 0 < quota_us < MAX_AMOUNT else None
+
+
+def _limit(memory_bytes: int) -> int | None:
+    return memory_bytes if 0 < memory_bytes < MAX_AMOUNT else None

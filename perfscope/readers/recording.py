@@ -1,0 +1,269 @@
+"""Reads a run directory that `perfscope run` wrote into the trace model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perfscope.errors import UnreadableInputError
+from perfscope.readers import agent_metadata
+from perfscope.readers.clocks import Clock, align, domain_of
+from perfscope.readers.definitions import frame_of
+from perfscope.readers.endings import ObservedEnds, read_ends
+from perfscope.readers.interning import Interning
+from perfscope.readers.process_file import ProcessFile, read_process
+from perfscope.readers.rank_assembly import RankContext, assemble_rank
+from perfscope.readers.worlds import Arrangement, arrange
+from perfscope.trace.model import Trace
+
+RUN_FILE = "run.json"
+LATE_WRITING_NS = 60 * 10**9
+"""A process may outlive the command by this much (teardown, launchers that return early)."""
+
+__all__ = ["frame_of", "is_recording", "open_recording"]
+
+
+def is_recording(path: Path) -> bool:
+    """Whether a directory looks like what `perfscope run` writes."""
+    return path.is_dir() and ((path / RUN_FILE).exists() or any(path.glob("*/*.rec")))
+
+
+@dataclass
+class _Run:
+    """What run.json says of the whole command, every field checked."""
+
+    values: Mapping[str, Any]
+    notes: list[str]
+
+    @property
+    def boot_id(self) -> str:
+        return agent_metadata.text(self.values, "boot_id")
+
+    def moment(self, key: str) -> int | None:
+        value = agent_metadata.integer(self.values, key)
+        return value if value is not None and value > 0 else None
+
+    @property
+    def end_unix_ns(self) -> int | None:
+        """When the command ended, by the wall clock at its start."""
+        start, end = self.moment("start_mono_ns"), self.moment("end_mono_ns")
+        unix = self.moment("start_unix_ns")
+        if start is None or end is None or unix is None or end < start:
+            return None
+        return unix + end - start
+
+    @property
+    def launcher(self) -> str:
+        launcher = agent_metadata.mapping(self.values, "launcher")
+        kind = agent_metadata.text(launcher, "kind")
+        flavour = agent_metadata.text(launcher, "flavour")
+        if kind == "direct":
+            return "direct"
+        return f"{kind} ({flavour})" if kind and flavour else kind or flavour
+
+    def is_command_itself(self, world_size: int) -> bool:
+        launcher = agent_metadata.mapping(self.values, "launcher")
+        return agent_metadata.text(launcher, "kind") == "direct" and world_size == 1
+
+
+def open_recording(path: Path) -> Trace:
+    """The trace of a recorded run.
+
+    What cannot be read or cannot be true is left out and said in `Trace.notes`.
+
+    Args:
+        path: the run directory.
+
+    Raises:
+        UnreadableInputError: there is nothing to analyse in it.
+    """
+    run = _read_run(path)
+    processes, ends = _read_processes(path, run)
+    arrangement = arrange(
+        processes, ranks_requested=agent_metadata.integer(run.values, "ranks_requested")
+    )
+    return _Assembly(path, run, arrangement, ends).trace()
+
+
+def _read_run(path: Path) -> _Run:
+    if not path.is_dir():
+        raise UnreadableInputError(
+            f"There is no recording at {path}.",
+            why="It is not a directory." if path.exists() else "The path does not exist.",
+            action="Record a run first: perfscope run -- mpirun -n 2 python train.py",
+        )
+    values, note = agent_metadata.read_json(path / RUN_FILE)
+    if note is None and agent_metadata.integer(values, "schema") != 1:
+        note = f"{RUN_FILE} is of an unknown schema; what it says may be misunderstood."
+    return _Run(values, [note] if note else [])
+
+
+def _read_processes(path: Path, run: _Run) -> tuple[list[ProcessFile], dict[str, ObservedEnds]]:
+    files = sorted(path.glob("*/*.rec"))
+    end = run.end_unix_ns
+    processes, failures = [], []
+    for file in files:
+        host = file.parent.name
+        same_host = host == agent_metadata.text(run.values, "host")
+        latest = end + LATE_WRITING_NS if end is not None and same_host else None
+        try:
+            processes.append(read_process(file, host=host, latest_unix_ns=latest))
+        except UnreadableInputError as error:
+            failures.append(error)
+    if not processes:
+        raise _nothing_recorded(path, run, failures)
+    run.notes.extend(f"{error.what} {error.why}" for error in failures)
+    ends: dict[str, ObservedEnds] = {}
+    for folder in sorted({file.parent for file in files}):
+        ends[folder.name], notes = read_ends(sorted(folder.glob("*.ends")))
+        run.notes.extend(notes)
+    return processes, ends
+
+
+def _nothing_recorded(
+    path: Path, run: _Run, failures: list[UnreadableInputError]
+) -> UnreadableInputError:
+    if failures:
+        first = failures[0]
+        return UnreadableInputError(
+            f"None of the {len(failures)} recordings in {path} can be read.",
+            why=f"{first.what} {first.why}",
+            action=first.action,
+        )
+    code = agent_metadata.integer(run.values, "exit_code")
+    ended = (
+        f"The command ended with exit code {code} before" if code is not None else "It ended before"
+    )
+    return UnreadableInputError(
+        f"Nothing was recorded in {path}.",
+        why=f"{ended} any process initialised MPI or started Python, or it is no run directory.",
+        action="Run the command without perfscope first; if it works, run `perfscope doctor`.",
+    )
+
+
+class _Assembly:
+    """Puts the processes of the chosen world on one clock and into one set of names."""
+
+    def __init__(
+        self, path: Path, run: _Run, arrangement: Arrangement, ends: Mapping[str, ObservedEnds]
+    ) -> None:
+        self._path, self._run, self._ends = path, run, ends
+        self._arrangement = arrangement
+        self._numbers = sorted(arrangement.world.processes)
+        self._processes = [arrangement.world.processes[number] for number in self._numbers]
+        self._reference = self._choose_reference()
+
+    def _choose_reference(self) -> ProcessFile:
+        """A rank on the machine that ran `perfscope run`; its clock is that of the trace."""
+        at_home = [p for p in self._processes if p.boot_id and p.boot_id == self._run.boot_id]
+        return (at_home or self._processes)[0]
+
+    def trace(self) -> Trace:
+        clocks, clock_notes = align(self._processes, self._reference)
+        start = min(
+            p.start_ns + clock.offset_ns for p, clock in zip(self._processes, clocks, strict=True)
+        )
+        run_start, run_end = self._run_times(start)
+        origin = min(start, run_start) if run_start is not None else start
+        world = self._arrangement.world
+        interning = Interning(world.size)
+        ranks = []
+        for number, process, clock in zip(self._numbers, self._processes, clocks, strict=True):
+            context = RankContext(
+                number=number,
+                clock=Clock(clock.offset_ns - origin, clock.error_ns),
+                clock_offset_ns=clock.offset_ns,
+                ends=self._ends.get(process.path.parent.name, {}),
+                command_exit=self._command_exit(),
+                workers=self._arrangement.workers.get(number, []),
+            )
+            ranks.append(assemble_rank(process, context, interning))
+        first_sign = min(rank.start_ns for rank in ranks)
+        last_sign = max(rank.end_ns for rank in ranks)
+        whole = run_start is not None and run_end is not None
+        wall = run_end - origin if whole and run_end is not None else last_sign - first_sign
+        return Trace(
+            command=agent_metadata.texts(self._run.values, "command"),
+            origin_unix_ns=self._reference.unix_ns(origin),
+            wall_ns=wall,
+            launcher=self._run.launcher,
+            exit_code=agent_metadata.integer(self._run.values, "exit_code"),
+            world_size=world.size,
+            ranks=ranks,
+            names=interning.names,
+            frames=interning.frames,
+            stacks=interning.stacks,
+            communicators=interning.communicators,
+            environment=self._environment(),
+            notes=[
+                *self._run.notes,
+                *agent_metadata.texts(self._run.values, "notes"),
+                *self._arrangement.notes,
+                *clock_notes,
+                *(note for process in self._processes for note in process.notes),
+                *interning.notes,
+            ],
+            source=str(self._path),
+            other_processes=[
+                {**_brief(process), "role": role} for process, role in self._arrangement.others
+            ],
+        )
+
+    def _run_times(self, first_ns: int) -> tuple[int | None, int | None]:
+        """Start and end of the command on the reference clock; None when they do not fit it."""
+        start, end = self._run.moment("start_mono_ns"), self._run.moment("end_mono_ns")
+        if not self._run.boot_id or self._run.boot_id != self._reference.boot_id:
+            return None, None
+        unix = self._run.moment("start_unix_ns")
+        if start is None or start > first_ns or unix is None:
+            return None, None
+        if abs(self._reference.unix_ns(start) - unix) > LATE_WRITING_NS:
+            self._run.notes.append(
+                f"{RUN_FILE}: its start does not fit the ranks' clocks, ignored."
+            )
+            return None, None
+        return start, end if end is not None and end >= start else None
+
+    def _command_exit(self) -> tuple[int | None, int | None] | None:
+        if not self._run.is_command_itself(self._arrangement.world.size):
+            return None
+        values = self._run.values
+        return agent_metadata.integer(values, "exit_code"), agent_metadata.integer(values, "signal")
+
+    def _environment(self) -> dict[str, Any]:
+        values = self._run.values
+        versions: dict[str, Any] = {}
+        topology: dict[str, Any] = {}
+        for process in self._processes:
+            told = agent_metadata.mapping(process.metadata, "versions")
+            for name, version in told.items():
+                if isinstance(version, str):
+                    versions.setdefault(name, version)
+            if found := agent_metadata.mapping(process.metadata, "topology"):
+                topology.setdefault(process.host, found)
+        if (own := agent_metadata.mapping(values, "topology")) and not topology:
+            topology[agent_metadata.text(values, "host") or self._reference.host] = own
+        libraries = {p.definitions.library for p in self._processes if p.definitions.library}
+        return {
+            "hosts": sorted({process.host for process in self._processes}),
+            "clock_domains": len({domain_of(process) for process in self._processes}),
+            "versions": versions,
+            "launcher": agent_metadata.mapping(values, "launcher"),
+            "variables": agent_metadata.mapping(values, "environment"),
+            "topology": topology,
+            "mpi_libraries": sorted(libraries),
+            "options": agent_metadata.mapping(values, "options"),
+            "signal": agent_metadata.integer(values, "signal"),
+            "ranks_requested": agent_metadata.integer(values, "ranks_requested"),
+            "perfscope": agent_metadata.text(values, "perfscope"),
+        }
+
+
+def _brief(process: ProcessFile) -> dict[str, Any]:
+    return {
+        "pid": process.pid,
+        "host": process.host,
+        "argv": list(agent_metadata.texts(process.metadata, "argv")),
+    }

@@ -1,0 +1,343 @@
+"""Makes traces by hand, for tests and generators: times in seconds, names instead of codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from perfscope.trace import model
+from perfscope.trace.model import (
+    Communicator,
+    Ending,
+    EndKind,
+    Frame,
+    PhaseKind,
+    Rank,
+    RowFlag,
+    ThreadInfo,
+    Trace,
+)
+from perfscope.trace.operations import IS_COLLECTIVE, code_of
+
+FrameLike = Frame | tuple[str, str, int]
+
+
+def to_ns(seconds: float) -> int:
+    """Seconds as integer nanoseconds, rounded."""
+    return round(seconds * 1e9)
+
+
+@dataclass
+class RankBuilder:
+    """Collects what one rank did, in seconds of the trace's clock; methods can be chained."""
+
+    owner: TraceBuilder
+    number: int
+    host: str
+    start_s: float
+    end_s: float
+    main_tid: int
+    _rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
+    _sequence: dict[int, int] = field(default_factory=dict)
+    _changes: dict[str, Any] = field(default_factory=dict)
+
+    def set(self, **changes: Any) -> RankBuilder:
+        """Sets fields of `Rank` directly (ending, cpu_count_allowed, metadata, totals, ...)."""
+        self._changes.update(changes)
+        return self
+
+    def init(self, exit_s: float, *, enter_s: float | None = None) -> RankBuilder:
+        """MPI_Init, from `enter_s` (default: the start of the process) to `exit_s`."""
+        self.op("MPI_Init", self.start_s if enter_s is None else enter_s, exit_s)
+        self._changes["init_exit_ns"] = to_ns(exit_s)
+        return self
+
+    def finalize(self, enter_s: float, *, exit_s: float | None = None) -> RankBuilder:
+        """MPI_Finalize, from `enter_s` to `exit_s` (default: the end of the process)."""
+        self.op("MPI_Finalize", enter_s, self.end_s if exit_s is None else exit_s)
+        self._changes["finalize_enter_ns"] = to_ns(enter_s)
+        return self
+
+    def op(  # noqa: PLR0913, one argument a column
+        self,
+        name: str,
+        start_s: float,
+        end_s: float,
+        *,
+        comm: int | None = None,
+        seq: int | None = None,
+        peer: int = model.PEER_NONE,
+        tag: int = -1,
+        sent: int = 0,
+        received: int = 0,
+        request: int = 0,
+        tid: int | None = None,
+        flags: RowFlag = RowFlag.NONE,
+    ) -> RankBuilder:
+        """One operation; collectives default to the world and count their own sequence on it."""
+        code = code_of(name)
+        if comm is None:
+            comm = 0 if code >= 10 else -1
+        if IS_COLLECTIVE[code] and seq is None:
+            seq = self._sequence.get(comm, 0)
+            self._sequence[comm] = seq + 1
+        self._add(
+            "operations",
+            (
+                to_ns(start_s),
+                to_ns(end_s),
+                code,
+                flags,
+                tid or self.main_tid,
+                comm,
+                -1 if seq is None else seq,
+                peer,
+                tag,
+                sent,
+                received,
+                request,
+            ),
+        )
+        return self
+
+    def completion(  # noqa: PLR0913, one argument a column
+        self,
+        name: str,
+        at_s: float,
+        request: int,
+        *,
+        comm: int = 0,
+        seq: int = -1,
+        peer: int = model.PEER_NONE,
+        tag: int = -1,
+        received: int = 0,
+        tid: int | None = None,
+    ) -> RankBuilder:
+        """The request that operation `name` created completed at `at_s`, inside a wait or test."""
+        row = (to_ns(at_s), to_ns(at_s), code_of(name), 0, tid or self.main_tid, comm)
+        self._add("completions", (*row, seq, peer, tag, 0, received, request))
+        return self
+
+    def phase(  # noqa: PLR0913, one argument a column
+        self,
+        kind: PhaseKind,
+        start_s: float,
+        end_s: float,
+        *,
+        name: str = "",
+        step: int = -1,
+        epoch: int = -1,
+        tid: int | None = None,
+        flags: RowFlag = RowFlag.NONE,
+    ) -> RankBuilder:
+        """One occurrence of a phase; the name defaults to that of its kind."""
+        label = self.owner.name(name or kind.name.lower())
+        row = (to_ns(start_s), to_ns(end_s), kind, flags, tid or self.main_tid, label, step, epoch)
+        self._add("phases", row)
+        return self
+
+    def step(
+        self,
+        number: int,
+        start_s: float,
+        end_s: float,
+        *,
+        epoch: int = -1,
+        samples: int = 0,
+        global_batch: int = 0,
+    ) -> RankBuilder:
+        """One iteration of the training loop."""
+        row = (to_ns(start_s), to_ns(end_s), number, epoch, samples, global_batch)
+        self._add("steps", row)
+        return self
+
+    def stack(
+        self, at_s: float, frames: Sequence[FrameLike], *, tid: int | None = None
+    ) -> RankBuilder:
+        """A stack sample, outermost frame first."""
+        self._add("stacks", (to_ns(at_s), tid or self.main_tid, self.owner.stack(frames)))
+        return self
+
+    def metric(
+        self, name: str, at_s: float, value: float, *, step: int = -1, epoch: int = -1
+    ) -> RankBuilder:
+        """A value that the framework reported: loss, accuracy."""
+        self._add("metrics", (to_ns(at_s), self.owner.name(name), step, epoch, value))
+        return self
+
+    def process_sample(
+        self,
+        at_s: float,
+        *,
+        rss_bytes: int = 0,
+        cpu_s: float = 0.0,
+        queue_delay_s: float = 0.0,
+        threads: int = 1,
+        runnable: int = 1,
+    ) -> RankBuilder:
+        """Memory, CPU and threads of the process at one moment."""
+        row = (to_ns(at_s), rss_bytes, to_ns(cpu_s), to_ns(queue_delay_s), threads, runnable)
+        self._add("process_samples", row)
+        return self
+
+    def system_sample(
+        self,
+        at_s: float,
+        *,
+        read_bytes: int = 0,
+        written_bytes: int = 0,
+        voluntary_switches: int = 0,
+        involuntary_switches: int = 0,
+        major_faults: int = 0,
+        oom_kills: int = 0,
+    ) -> RankBuilder:
+        """I/O and scheduling counters of the process at one moment."""
+        row = (to_ns(at_s), read_bytes, written_bytes, voluntary_switches, involuntary_switches)
+        self._add("system_samples", (*row, major_faults, oom_kills))
+        return self
+
+    def node_sample(
+        self,
+        at_s: float,
+        *,
+        available_bytes: int = 0,
+        total_bytes: int = 0,
+        cgroup_bytes: int = 0,
+        runnable: int = 0,
+    ) -> RankBuilder:
+        """Memory of the node at one moment."""
+        row = (to_ns(at_s), available_bytes, total_bytes, cgroup_bytes, runnable)
+        self._add("node_samples", row)
+        return self
+
+    def thread(
+        self, name: str, *, tid: int, cpu_s: float = 0.0, samples: int = 0, runnable: int = 0
+    ) -> RankBuilder:
+        """A thread of the rank, over its life."""
+        info = ThreadInfo(
+            tid=tid,
+            name=name,
+            cpu_ns=to_ns(cpu_s),
+            queue_delay_ns=0,
+            samples=samples,
+            runnable_samples=runnable,
+        )
+        self._changes["threads"] = (*self._changes.get("threads", ()), info)
+        return self
+
+    def _add(self, table: str, row: tuple[Any, ...]) -> None:
+        self._rows.setdefault(table, []).append(row)
+
+    def build(self) -> Rank:
+        """The rank, its tables sorted by time; totals are those of the operations unless set."""
+        rank = Rank(
+            number=self.number,
+            host=self.host,
+            pid=1000 + self.number,
+            start_ns=to_ns(self.start_s),
+            end_ns=to_ns(self.end_s),
+            main_tid=self.main_tid,
+            ending=Ending(EndKind.FINALIZED, 0, "made by hand"),
+        )
+        for table, dtype in _DTYPES.items():
+            rows = np.array(self._rows.get(table, []), dtype=dtype)
+            setattr(rank, table, rows[np.argsort(rows[dtype.names[0]], kind="stable")])
+        rank.totals = _totals(rank.operations)
+        for key, value in self._changes.items():
+            setattr(rank, key, value)
+        return rank
+
+
+_DTYPES: dict[str, Any] = {
+    "operations": model.OPERATION_DTYPE,
+    "completions": model.COMPLETION_DTYPE,
+    "phases": model.PHASE_DTYPE,
+    "steps": model.STEP_DTYPE,
+    "stacks": model.STACK_DTYPE,
+    "metrics": model.METRIC_DTYPE,
+    "process_samples": model.PROCESS_SAMPLE_DTYPE,
+    "system_samples": model.SYSTEM_SAMPLE_DTYPE,
+    "node_samples": model.NODE_SAMPLE_DTYPE,
+}
+
+
+def _totals(operations: model.Table) -> Mapping[int, tuple[int, int, int, int]]:
+    totals: dict[int, tuple[int, int, int, int]] = {}
+    for code in np.unique(operations["op"]).tolist():
+        rows = operations[operations["op"] == code]
+        spent = int((rows["t1"] - rows["t0"]).sum())
+        totals[code] = (len(rows), spent, int(rows["sent"].sum()), int(rows["received"].sum()))
+    return totals
+
+
+class TraceBuilder:
+    """Builds a trace of `ranks` ranks that live from `start_s` to `end_s`.
+
+    Example:
+        builder = TraceBuilder(2, end_s=10.0)
+        for number in (0, 1):
+            rank = builder.rank(number).init(0.5).finalize(9.5)
+            rank.op("MPI_Allreduce", 2.0 + number, 3.5, sent=8, received=8)
+        trace = builder.build()
+    """
+
+    def __init__(
+        self, ranks: int, *, end_s: float, start_s: float = 0.0, hosts: Sequence[str] = ("node0",)
+    ) -> None:
+        self._end_s = end_s
+        self._names: dict[str, int] = {}
+        self._frames: dict[Frame, int] = {}
+        self._stacks: dict[tuple[int, ...], int] = {}
+        self._changes: dict[str, Any] = {}
+        self.communicators = [Communicator(1, tuple(range(ranks)), -1)]
+        self.ranks = [
+            RankBuilder(self, number, hosts[number % len(hosts)], start_s, end_s, 1000 + number)
+            for number in range(ranks)
+        ]
+
+    def rank(self, number: int) -> RankBuilder:
+        """The builder of one rank."""
+        return self.ranks[number]
+
+    def set(self, **changes: Any) -> TraceBuilder:
+        """Sets fields of `Trace` directly (command, exit_code, launcher, world_size, ...)."""
+        self._changes.update(changes)
+        return self
+
+    def communicator(self, members: Sequence[int], *, parent: int = 0) -> int:
+        """Adds a communicator of these world ranks; returns its index for `op(comm=...)`."""
+        self.communicators.append(Communicator(len(self.communicators) + 1, tuple(members), parent))
+        return len(self.communicators) - 1
+
+    def name(self, text: str) -> int:
+        """Index of an interned name."""
+        return self._names.setdefault(text, len(self._names))
+
+    def stack(self, frames: Sequence[FrameLike]) -> int:
+        """Index of an interned stack, outermost frame first."""
+        levels = [frame if isinstance(frame, Frame) else Frame(*frame) for frame in frames]
+        key = tuple(self._frames.setdefault(frame, len(self._frames)) for frame in levels)
+        return self._stacks.setdefault(key, len(self._stacks))
+
+    def build(self) -> Trace:
+        """The trace."""
+        trace = Trace(
+            command=("python", "train.py"),
+            origin_unix_ns=1_700_000_000_000_000_000,
+            wall_ns=to_ns(self._end_s),
+            launcher="mpirun (MPICH)",
+            exit_code=0,
+            world_size=len(self.ranks),
+            ranks=[rank.build() for rank in self.ranks],
+            communicators=list(self.communicators),
+            source="made by hand",
+        )
+        trace.names = list(self._names)
+        trace.frames = list(self._frames)
+        trace.stacks = list(self._stacks)
+        for key, value in self._changes.items():
+            setattr(trace, key, value)
+        return trace

@@ -1,0 +1,266 @@
+"""The tables of a trace and their invariants.
+
+Times are int64 nanoseconds since `Trace.origin_unix_ns`, on one clock for all ranks. A table is a
+numpy structured array whose rows are sorted by `t0`; an interval that was open when its process
+ended is closed at the end of the process and carries `RowFlag.OPEN`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum, IntFlag
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Table = npt.NDArray[np.void]
+
+
+class RowFlag(IntFlag):
+    """What is unusual about a row."""
+
+    NONE = 0
+    OPEN = 1  # the process ended inside it; t1 is the end of the process
+    COALESCED = 2  # stands for `request` calls between t0 and t1
+    SAMPLED = 4  # found by the stack sampler, its ends are not exact
+
+
+class PhaseKind(IntEnum):
+    """What a stretch of a rank's time was for; the codes are those of the recording format."""
+
+    TRAIN = 1
+    FORWARD = 2
+    BACKWARD = 3
+    OPTIMIZER = 4
+    INPUT = 5
+    EVALUATE = 6
+    PREDICT = 7
+    CHECKPOINT = 8
+    IO = 9
+    DEVICE_WAIT = 10
+    COMMUNICATION = 11
+    USER = 12
+
+
+class EndKind(Enum):
+    """How a rank ended."""
+
+    FINALIZED = "finalized"
+    EXITED = "exited"  # without MPI_Finalize, or never used MPI; code known
+    KILLED = "killed"  # by a signal; signal known
+    ABORTED = "aborted"  # called MPI_Abort; code known
+    ABORTED_IN_TEARDOWN = (
+        "aborted in teardown"  # died after MPI_Finalize or after its work was done
+    )
+    UNKNOWN = "unknown"  # no sign of an end: killed from outside or still running
+
+
+# peer: >= 0 is a world rank
+PEER_NONE, PEER_UNKNOWN, PEER_PROC_NULL = -1, -2, -3
+
+OPERATION_DTYPE = np.dtype(
+    [
+        ("t0", "i8"),
+        ("t1", "i8"),
+        ("op", "u2"),  # OperationCode
+        ("flags", "u2"),  # RowFlag
+        ("tid", "u4"),
+        ("comm", "i4"),  # index in Trace.communicators, -1 none
+        ("seq", "i8"),  # ordinal of a collective on its communicator, -1 none
+        ("peer", "i4"),  # world rank of the peer or root, or PEER_*
+        ("tag", "i4"),
+        ("sent", "i8"),  # bytes
+        ("received", "i8"),  # bytes
+        ("request", "i8"),  # request id, or number of requests or calls (see recording format)
+    ]
+)
+COMPLETION_DTYPE = (
+    OPERATION_DTYPE  # t0 = t1 = when it completed, request = the request, op = what created it
+)
+PHASE_DTYPE = np.dtype(
+    [
+        ("t0", "i8"),
+        ("t1", "i8"),
+        ("kind", "u2"),  # PhaseKind
+        ("flags", "u2"),  # RowFlag
+        ("tid", "u4"),
+        ("name", "i4"),  # index in Trace.names
+        ("step", "i8"),  # -1 unknown
+        ("epoch", "i4"),  # -1 unknown
+    ]
+)
+STEP_DTYPE = np.dtype(
+    [
+        ("t0", "i8"),
+        ("t1", "i8"),
+        ("number", "i8"),
+        ("epoch", "i4"),
+        ("samples", "i8"),  # processed by this rank, 0 unknown
+        ("global_batch", "i8"),  # 0 unknown
+    ]
+)
+STACK_DTYPE = np.dtype(
+    [("t", "i8"), ("tid", "u4"), ("stack", "i4")]
+)  # stack: index in Trace.stacks
+METRIC_DTYPE = np.dtype(
+    [("t", "i8"), ("name", "i4"), ("step", "i8"), ("epoch", "i4"), ("value", "f8")]
+)
+PROCESS_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("rss_bytes", "i8"),
+        ("cpu_ns", "i8"),
+        ("queue_delay_ns", "i8"),
+        ("threads", "i4"),
+        ("runnable", "i4"),
+    ]
+)
+SYSTEM_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("read_bytes", "i8"),
+        ("written_bytes", "i8"),
+        ("voluntary_switches", "i8"),
+        ("involuntary_switches", "i8"),
+        ("major_faults", "i8"),
+        ("oom_kills", "i8"),
+    ]
+)
+NODE_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("available_bytes", "i8"),
+        ("total_bytes", "i8"),
+        ("cgroup_bytes", "i8"),
+        ("runnable", "i4"),
+    ]
+)
+
+
+def empty(dtype: np.dtype[Any]) -> Table:
+    """A table without rows."""
+    return np.empty(0, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One level of a sampled stack."""
+
+    function: str
+    file: str
+    line: int  # the line being executed, 0 unknown
+
+
+@dataclass(frozen=True)
+class Communicator:
+    """A group of ranks that communicates; its identity is the same on all of them."""
+
+    identity: int
+    members: tuple[int, ...]  # world ranks in rank order
+    parent: int  # index in Trace.communicators, -1 for the world
+
+    @property
+    def size(self) -> int:
+        """Number of ranks in it."""
+        return len(self.members)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a rank ended, with the exit code or signal where known and how it is known."""
+
+    kind: EndKind
+    code: int | None = None  # exit code, abort code or signal number
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class ThreadInfo:
+    """One thread of a rank over its life."""
+
+    tid: int
+    name: str
+    cpu_ns: int
+    queue_delay_ns: int
+    samples: int
+    runnable_samples: int
+
+
+@dataclass
+class Rank:
+    """One rank of the job and everything recorded of it."""
+
+    number: int
+    host: str
+    pid: int
+    start_ns: int  # process start, or first sign of life
+    end_ns: int  # process end, or last sign of life
+    main_tid: int
+    ending: Ending
+    init_exit_ns: int | None = None  # when communication was initialised
+    finalize_enter_ns: int | None = None
+    cpus_allowed: str = ""  # CPU list text
+    cpu_count_allowed: int = 0  # size of the affinity mask, 0 unknown
+    cgroup_cpus: float | None = None  # CPU quota of the cgroup, None without a limit
+    cgroup_memory_bytes: int | None = None
+    clock_offset_ns: int = 0  # already applied
+    clock_error_ns: int = 0
+    mpi_library: str = ""
+    detail_end_ns: int | None = None  # records after this were dropped; None: nothing was dropped
+    dropped_records: int = 0
+    sampler_cpu_ns: int = 0
+    operations: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))
+    completions: Table = field(default_factory=lambda: empty(COMPLETION_DTYPE))
+    phases: Table = field(default_factory=lambda: empty(PHASE_DTYPE))
+    steps: Table = field(default_factory=lambda: empty(STEP_DTYPE))
+    stacks: Table = field(default_factory=lambda: empty(STACK_DTYPE))
+    metrics: Table = field(default_factory=lambda: empty(METRIC_DTYPE))
+    process_samples: Table = field(default_factory=lambda: empty(PROCESS_SAMPLE_DTYPE))
+    system_samples: Table = field(default_factory=lambda: empty(SYSTEM_SAMPLE_DTYPE))
+    node_samples: Table = field(default_factory=lambda: empty(NODE_SAMPLE_DTYPE))
+    threads: Sequence[ThreadInfo] = ()
+    totals: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
+    """By operation code, of the whole life, never dropped: (calls, ns, bytes sent, received)."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What the agent noted: argv, environment, versions, topology, frameworks, exception, ..."""
+    workers: Sequence[Mapping[str, Any]] = ()
+    """Processes that belong to this rank (loader workers, subprocesses): pid, argv."""
+
+
+@dataclass
+class Trace:
+    """A recorded run: its ranks, and the tables that they share."""
+
+    command: tuple[str, ...]
+    origin_unix_ns: int  # wall-clock time of t = 0
+    wall_ns: int  # from the start of the launcher (or the first rank) to its end
+    launcher: str  # "mpirun (MPICH)", "python", ...; "" unknown
+    exit_code: int | None  # of the command; None unknown (perfscope was killed)
+    world_size: int  # ranks that the job had; len(ranks) may be smaller
+    ranks: list[Rank]
+    names: list[str] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    stacks: list[tuple[int, ...]] = field(
+        default_factory=list
+    )  # indices in frames, outermost first
+    communicators: list[Communicator] = field(default_factory=list)  # [0] is the world
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """Of the run: hosts, versions, launcher, redacted variables, topology per host."""
+    notes: list[str] = field(default_factory=list)
+    """What the reader could not read or had to assume, one sentence each; shown under quality."""
+    source: str = ""
+    other_processes: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def missing_ranks(self) -> list[int]:
+        """Ranks of the job that left no recording."""
+        present = {rank.number for rank in self.ranks}
+        return [number for number in range(self.world_size) if number not in present]
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether a rank is missing or did not end by itself."""
+        ended = {EndKind.FINALIZED, EndKind.EXITED}
+        return bool(self.missing_ranks) or any(r.ending.kind not in ended for r in self.ranks)

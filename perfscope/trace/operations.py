@@ -1,0 +1,163 @@
+"""The operations a program can spend communication time in, and how each one waits.
+
+The codes are those of `native/recorder/operations.def`; a test compares the two lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+
+class OperationClass(Enum):
+    """Who waits for whom in an operation (need rules of docs/metrics.md)."""
+
+    INIT = "init"
+    FINALIZE = "finalize"
+    ABORT = "abort"
+    SEND = "send"
+    RECV = "recv"
+    SENDRECV = "sendrecv"
+    ISEND = "isend"
+    IRECV = "irecv"
+    WAIT = "wait"
+    TEST = "test"
+    PROBE = "probe"
+    N_TO_N = "n_to_n"
+    ONE_TO_N = "one_to_n"
+    N_TO_ONE = "n_to_one"
+    SCAN = "scan"
+    I_COLLECTIVE = "i_collective"
+    COMMUNICATOR = "communicator"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One MPI function."""
+
+    code: int
+    name: str
+    cls: OperationClass
+
+
+MAX_OPERATIONS = 256
+"""Codes are below this; lookup arrays have this length."""
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(1, "MPI_Init", OperationClass.INIT),
+    Operation(2, "MPI_Init_thread", OperationClass.INIT),
+    Operation(3, "MPI_Finalize", OperationClass.FINALIZE),
+    Operation(4, "MPI_Abort", OperationClass.ABORT),
+    Operation(10, "MPI_Send", OperationClass.SEND),
+    Operation(11, "MPI_Bsend", OperationClass.SEND),
+    Operation(12, "MPI_Ssend", OperationClass.SEND),
+    Operation(13, "MPI_Rsend", OperationClass.SEND),
+    Operation(14, "MPI_Recv", OperationClass.RECV),
+    Operation(15, "MPI_Sendrecv", OperationClass.SENDRECV),
+    Operation(16, "MPI_Sendrecv_replace", OperationClass.SENDRECV),
+    Operation(17, "MPI_Isend", OperationClass.ISEND),
+    Operation(18, "MPI_Ibsend", OperationClass.ISEND),
+    Operation(19, "MPI_Issend", OperationClass.ISEND),
+    Operation(20, "MPI_Irsend", OperationClass.ISEND),
+    Operation(21, "MPI_Irecv", OperationClass.IRECV),
+    Operation(22, "MPI_Mrecv", OperationClass.RECV),
+    Operation(23, "MPI_Imrecv", OperationClass.IRECV),
+    Operation(30, "MPI_Wait", OperationClass.WAIT),
+    Operation(31, "MPI_Waitall", OperationClass.WAIT),
+    Operation(32, "MPI_Waitany", OperationClass.WAIT),
+    Operation(33, "MPI_Waitsome", OperationClass.WAIT),
+    Operation(34, "MPI_Test", OperationClass.TEST),
+    Operation(35, "MPI_Testall", OperationClass.TEST),
+    Operation(36, "MPI_Testany", OperationClass.TEST),
+    Operation(37, "MPI_Testsome", OperationClass.TEST),
+    Operation(38, "MPI_Probe", OperationClass.PROBE),
+    Operation(39, "MPI_Iprobe", OperationClass.TEST),
+    Operation(40, "MPI_Mprobe", OperationClass.PROBE),
+    Operation(41, "MPI_Improbe", OperationClass.TEST),
+    Operation(50, "MPI_Barrier", OperationClass.N_TO_N),
+    Operation(51, "MPI_Bcast", OperationClass.ONE_TO_N),
+    Operation(52, "MPI_Reduce", OperationClass.N_TO_ONE),
+    Operation(53, "MPI_Allreduce", OperationClass.N_TO_N),
+    Operation(54, "MPI_Gather", OperationClass.N_TO_ONE),
+    Operation(55, "MPI_Gatherv", OperationClass.N_TO_ONE),
+    Operation(56, "MPI_Scatter", OperationClass.ONE_TO_N),
+    Operation(57, "MPI_Scatterv", OperationClass.ONE_TO_N),
+    Operation(58, "MPI_Allgather", OperationClass.N_TO_N),
+    Operation(59, "MPI_Allgatherv", OperationClass.N_TO_N),
+    Operation(60, "MPI_Alltoall", OperationClass.N_TO_N),
+    Operation(61, "MPI_Alltoallv", OperationClass.N_TO_N),
+    Operation(62, "MPI_Alltoallw", OperationClass.N_TO_N),
+    Operation(63, "MPI_Reduce_scatter", OperationClass.N_TO_N),
+    Operation(64, "MPI_Reduce_scatter_block", OperationClass.N_TO_N),
+    Operation(65, "MPI_Scan", OperationClass.SCAN),
+    Operation(66, "MPI_Exscan", OperationClass.SCAN),
+    Operation(70, "MPI_Ibarrier", OperationClass.I_COLLECTIVE),
+    Operation(71, "MPI_Ibcast", OperationClass.I_COLLECTIVE),
+    Operation(72, "MPI_Ireduce", OperationClass.I_COLLECTIVE),
+    Operation(73, "MPI_Iallreduce", OperationClass.I_COLLECTIVE),
+    Operation(74, "MPI_Iallgather", OperationClass.I_COLLECTIVE),
+    Operation(75, "MPI_Iallgatherv", OperationClass.I_COLLECTIVE),
+    Operation(90, "MPI_Comm_dup", OperationClass.COMMUNICATOR),
+    Operation(91, "MPI_Comm_split", OperationClass.COMMUNICATOR),
+    Operation(92, "MPI_Comm_create", OperationClass.COMMUNICATOR),
+    Operation(93, "MPI_Comm_create_group", OperationClass.COMMUNICATOR),
+    Operation(94, "MPI_Comm_split_type", OperationClass.COMMUNICATOR),
+    Operation(95, "MPI_Comm_free", OperationClass.COMMUNICATOR),
+    Operation(96, "MPI_Comm_dup_with_info", OperationClass.COMMUNICATOR),
+    Operation(97, "MPI_Comm_idup", OperationClass.COMMUNICATOR),
+)
+
+BY_CODE: dict[int, Operation] = {operation.code: operation for operation in OPERATIONS}
+BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}
+
+COLLECTIVE_CLASSES = frozenset(
+    {
+        OperationClass.N_TO_N,
+        OperationClass.ONE_TO_N,
+        OperationClass.N_TO_ONE,
+        OperationClass.SCAN,
+        OperationClass.I_COLLECTIVE,
+        OperationClass.COMMUNICATOR,
+    }
+)
+"""Classes whose calls carry a communicator and a sequence number on it."""
+
+
+def codes_mask(classes: Iterable[OperationClass]) -> npt.NDArray[np.bool_]:
+    """Which codes belong to the classes: (256,) booleans to be indexed with a column of codes."""
+    wanted = frozenset(classes)
+    mask = np.zeros(MAX_OPERATIONS, dtype=np.bool_)
+    mask[[operation.code for operation in OPERATIONS if operation.cls in wanted]] = True
+    return mask
+
+
+KNOWN: npt.NDArray[np.bool_] = codes_mask(OperationClass)
+"""Which codes name an operation."""
+
+IS_COLLECTIVE: npt.NDArray[np.bool_] = codes_mask(COLLECTIVE_CLASSES)
+"""Which codes are collective operations, nonblocking ones and communicator creation included."""
+
+
+def in_classes(codes: npt.NDArray[np.integer], *classes: OperationClass) -> npt.NDArray[np.bool_]:
+    """Which rows of a column of codes are of one of the classes."""
+    rows: npt.NDArray[np.bool_] = codes_mask(classes)[codes]
+    return rows
+
+
+def name_of(code: int) -> str:
+    """The MPI name of a code, `operation <code>` when it is not known."""
+    operation = BY_CODE.get(code)
+    return operation.name if operation else f"operation {code}"
+
+
+def code_of(name: str) -> int:
+    """The code of an MPI name.
+
+    Raises:
+        KeyError: no operation has this name.
+    """
+    return BY_NAME[name].code
