@@ -1,0 +1,185 @@
+"""`perfscope analyze DIR`: reads a recording and writes analysis.json and report.html."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perfscope.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.trace.model import Trace
+
+ANALYSIS_FILE = "analysis.json"
+REPORT_FILE = "report.html"
+GATES = ("warn", "fail")
+
+
+@click.command()
+@click.argument("trace", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print analysis.json instead of a summary.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where analysis.json and report.html go [default: the recording's directory].",
+)
+@click.option(
+    "--foa",
+    metavar="WINDOW",
+    help="Focus of analysis: 10:20 (seconds), phase:evaluate, epoch:3, step:100-200.",
+)
+@click.option(
+    "--phase",
+    "phase_rules",
+    multiple=True,
+    metavar="ID=GLOB",
+    help="Functions that are a phase, by name: --phase evaluate='*validate*'. May be repeated.",
+)
+@click.option(
+    "--fail-under",
+    type=click.FloatRange(0.0, 1.0),
+    metavar="RATIO",
+    help="Exit with 1 when the parallel efficiency is below this or not available.",
+)
+@click.option(
+    "--fail-on",
+    "fail_on",
+    multiple=True,
+    metavar="WHAT",
+    help="Exit with 1 when this finding fails; `fail`: any finding fails; `warn`: any warns.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 4 when a rank is missing or was cut short.")
+@click.option("--no-report", is_flag=True, help="Write analysis.json only.")
+@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+def analyze(  # noqa: PLR0913 - one argument an option
+    trace: Path,
+    *,
+    as_json: bool,
+    output: Path | None,
+    foa: str | None,
+    phase_rules: tuple[str, ...],
+    fail_under: float | None,
+    fail_on: tuple[str, ...],
+    strict: bool,
+    no_report: bool,
+    verbose: bool,  # noqa: ARG001 - read by the main function
+) -> int:
+    """Say where the time of a recorded run went, why, and what each fix gives back."""
+    from perfscope.metrics.results import Options
+    from perfscope.readers.registry import open_trace
+
+    _check_gates(fail_on)
+    rules = tuple(_rule(text) for text in phase_rules)
+    opened = open_trace(trace)
+    document = analysis(opened, Options(focus=foa, phase_rules=rules))
+    beside = trace if trace.is_dir() else trace.parent
+    report = _write(document, output or beside, with_report=not no_report)
+    _show(document, as_json=as_json, written=report)
+    return _exit_code(document, opened, fail_under=fail_under, fail_on=fail_on, strict=strict)
+
+
+def analysis(trace: Trace, options: Any) -> dict[str, Any]:
+    """The result document of a trace."""
+    from perfscope.findings.catalogue import run_all
+    from perfscope.metrics.compute import compute
+    from perfscope.replay.segments import SegmentReplay
+    from perfscope.result.document import build
+
+    results = compute(trace, options)
+    replay = SegmentReplay(results)
+    return build(results, replay, run_all(results, replay))
+
+
+def _check_gates(fail_on: Sequence[str]) -> None:
+    from perfscope.findings.catalogue import diagnoses
+
+    known = [*GATES, *(diagnosis.id for diagnosis in diagnoses())]
+    for gate in fail_on:
+        if gate not in known:
+            raise UsageError(
+                f"There is no finding {gate!r} to fail on.",
+                why="--fail-on takes the id of a finding, `warn` or `fail`.",
+                action=f"Use one of: {', '.join(known)}.",
+            )
+
+
+def _rule(text: str) -> tuple[str, str]:
+    name, separator, pattern = text.partition("=")
+    if not (name and separator and pattern):
+        raise UsageError(
+            f"--phase {text!r} is not a rule.",
+            why="A rule names a phase and the functions that belong to it.",
+            action="Write it as --phase evaluate='*validate*'.",
+        )
+    return name, pattern
+
+
+def _write(document: dict[str, Any], directory: Path, *, with_report: bool) -> Path:
+    """Writes the results; returns the file to look at."""
+    from perfscope.result.document import write, write_text
+
+    write(directory / ANALYSIS_FILE, document)
+    if not with_report:
+        return directory / ANALYSIS_FILE
+    from perfscope.report.build import build_html
+
+    write_text(directory / REPORT_FILE, build_html(document))
+    return directory / REPORT_FILE
+
+
+def _show(document: dict[str, Any], *, as_json: bool, written: Path) -> None:
+    from perfscope.result.document import dumps
+
+    if as_json:
+        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
+        return
+    from rich.console import Console
+
+    from perfscope.report.terminal import line, print_summary
+
+    console = Console()
+    print_summary(document, console)
+    console.print()
+    line(console, f"{'Report' if written.name == REPORT_FILE else 'Analysis'}: {written}")
+
+
+def _exit_code(
+    document: dict[str, Any],
+    trace: Trace,
+    *,
+    fail_under: float | None,
+    fail_on: Sequence[str],
+    strict: bool,
+) -> int:
+    """0, 4 for an incomplete run under --strict, or 1 with the gate that failed on stderr."""
+    if strict and trace.is_incomplete:
+        click.echo("Incomplete: a rank is missing or did not end by itself (--strict).", err=True)
+        return ExitCode.INCOMPLETE
+    failed = list(_failed_gates(document, fail_under, fail_on))
+    for reason in failed:
+        click.echo(f"Gate failed: {reason}", err=True)
+    return ExitCode.GATE_FAILED if failed else ExitCode.OK
+
+
+def _failed_gates(
+    document: dict[str, Any], fail_under: float | None, fail_on: Sequence[str]
+) -> list[str]:
+    reasons = []
+    efficiency = document["metrics"]["parallel_efficiency"]["value"]
+    if fail_under is not None and (efficiency is None or efficiency < fail_under):
+        shown = "not available" if efficiency is None else f"{efficiency:.3f}"
+        reasons.append(f"parallel efficiency {shown}, --fail-under {fail_under:g}")
+    for finding in document["findings"]:
+        status, name = finding["status"], finding["id"]
+        caught = (status == "fail" and {name, "fail", "warn"} & set(fail_on)) or (
+            status == "warn" and "warn" in fail_on
+        )
+        if caught:
+            reasons.append(f"{name}: {finding['title']}")
+    return reasons

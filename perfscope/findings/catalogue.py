@@ -1,0 +1,42 @@
+"""All diagnoses of a run, in the order in which they are judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope import registry
+from perfscope.findings.finding import Confidence, Diagnosis, Finding, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ORDER = ("rank_zero_evaluation", "load_imbalance", "threads_over_cores")
+
+
+def diagnoses() -> list[Diagnosis]:
+    """Every diagnosis of this package; one more is one more file with a DIAGNOSIS in it."""
+    return registry.members("perfscope.findings", "DIAGNOSIS", order=ORDER)
+
+
+def run_all(
+    results: Results, replay: Replay, *, catalogue: Sequence[Diagnosis] | None = None
+) -> tuple[Finding, ...]:
+    """The outcome of every diagnosis, in order; one that throws becomes an error row."""
+    chosen = diagnoses() if catalogue is None else catalogue
+    return tuple(_run(diagnosis, results, replay) for diagnosis in chosen)
+
+
+def _run(diagnosis: Diagnosis, results: Results, replay: Replay) -> Finding:
+    try:
+        return diagnosis.judge(results, replay)
+    except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the report
+        return Finding(
+            id=diagnosis.id,
+            status=Status.ERROR,
+            title=diagnosis.title,
+            summary=f"The diagnosis failed: {type(error).__name__}: {error}",
+            confidence=Confidence.LOW,
+        )

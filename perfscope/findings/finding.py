@@ -1,0 +1,113 @@
+"""What a diagnosis declares and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit, Replay
+from perfscope.trace.model import Frame
+
+
+class Status(Enum):
+    """Outcome of a diagnosis; the set is closed."""
+
+    FAIL = "fail"  # the fault is there and costs enough to act on
+    WARN = "warn"  # the fault is there, small or uncertain
+    PASS = "pass"
+    INFO = "info"
+    NOT_APPLICABLE = "not_applicable"
+    NOT_MEASURED = "not_measured"  # summary names the flag that would measure it
+    ERROR = "error"  # the diagnosis itself failed; the report still appears
+
+
+class Confidence(Enum):
+    """How sure the evidence makes us."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One measured fact: what it is, its value and unit, and what it should be."""
+
+    label: str
+    value: float | str
+    unit: str = ""
+    expected: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of one diagnosis.
+
+    `gain_s` is what the job as a whole would give back, in seconds of this run, with its interval
+    and `gain_share` of the focus of analysis; `gain_basis` is `replay`, `upper_bound` or None when
+    no seconds can be claimed. `overlaps` are ids of findings whose gains are not additive with this
+    one.
+    """
+
+    id: str
+    status: Status
+    title: str
+    summary: str
+    gain_s: float | None = None
+    gain_interval_s: tuple[float, float] | None = None
+    gain_share: float | None = None
+    gain_basis: str | None = None
+    confidence: Confidence = Confidence.MEDIUM
+    ranks: tuple[int, ...] = ()
+    window_s: tuple[float, float] | None = None
+    where: tuple[Frame, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    actions: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    overlaps: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    """What the gain replays, so that findings can be replayed together; not part of the JSON."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of analysis.json's `findings`."""
+        return {
+            "id": self.id,
+            "status": self.status.value,
+            "title": self.title,
+            "summary": self.summary,
+            "gain_s": self.gain_s,
+            "gain_interval_s": list(self.gain_interval_s) if self.gain_interval_s else None,
+            "gain_share": self.gain_share,
+            "gain_basis": self.gain_basis,
+            "confidence": self.confidence.value,
+            "ranks": list(self.ranks),
+            "window_s": list(self.window_s) if self.window_s else None,
+            "where": [
+                {"file": frame.file, "line": frame.line, "function": frame.function}
+                for frame in self.where
+            ],
+            "evidence": [
+                {"label": e.label, "value": e.value, "unit": e.unit, "expected": e.expected}
+                for e in self.evidence
+            ],
+            "actions": list(self.actions),
+            "references": list(self.references),
+            "overlaps": list(self.overlaps),
+        }
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One diagnosis: its identity, and the pure function that judges a run.
+
+    `title` is the sentence shown when it passes or fails generally; `description` says what is
+    looked for and how.
+    """
+
+    id: str
+    title: str
+    description: str
+    judge: Callable[[Results, Replay], Finding]

@@ -1,0 +1,176 @@
+"""Evaluation, prediction or checkpointing on one rank while the others wait for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings import thresholds, wording
+from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.solo_work import SoloWork, find_solo_work
+from perfscope.metrics.ledger import Account
+from perfscope.replay.model import Edit
+from perfscope.trace.model import PhaseKind
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Prediction, Replay
+
+ID = "rank_zero_evaluation"
+TITLE = "One rank evaluates alone while the others wait"
+SUBJECT = "Work that one rank does alone"
+PASSED = "No rank keeps the others waiting with work of its own"
+DESCRIPTION = (
+    "Looks for evaluation, prediction, checkpointing or an unlabelled function that one rank runs "
+    "now and then by itself before a collective at which the others already wait, and replays the "
+    "run without it."
+)
+REFERENCES = (
+    "POP Centre of Excellence, load balance efficiency: https://co-design.pop-coe.eu/metrics/",
+)
+OVERLAPS = ("load_imbalance",)
+RARER = 2
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether one rank keeps the others waiting with work of its own, and what that costs."""
+    if len(results.trace.ranks) < 2:
+        return _quiet(Status.NOT_APPLICABLE, "The run has a single rank: nobody waits for it.")
+    works = find_solo_work(results)
+    if not works:
+        return _nothing_alone(results)
+    edits = tuple(dict.fromkeys(work.edit for work in works))
+    prediction = replay.predict(edits)
+    length_s = results.focus.length_ns * 1e-9
+    bound_s = min(sum(w.stall_s for w in works), sum(w.seconds for w in works))
+    gain_s = prediction.gain_s if prediction else bound_s
+    share = gain_s / length_s if length_s else 0.0
+    main = works[0]
+    is_planned = main.account is not Account.COMPUTATION
+    status = thresholds.judge(prediction, share, is_planned=is_planned)
+    return Finding(
+        id=ID,
+        status=status,
+        title=_title(main, results),
+        summary=_summary(main, results, gain_s, status),
+        gain_s=gain_s,
+        gain_interval_s=prediction.interval_s if prediction else None,
+        gain_share=share,
+        gain_basis="replay" if prediction else "upper_bound",
+        confidence=_confidence(main, prediction),
+        ranks=tuple(dict.fromkeys(work.rank for work in works)),
+        window_s=main.window_s,
+        where=main.where,
+        evidence=(*_evidence(works, length_s), *_alternatives(main, edits, replay)),
+        actions=_actions(main) if status in {Status.FAIL, Status.WARN} else (),
+        references=REFERENCES,
+        overlaps=OVERLAPS,
+        edits=edits,
+    )
+
+
+def _quiet(status: Status, summary: str) -> Finding:
+    title = PASSED if status is Status.PASS else SUBJECT
+    return Finding(id=ID, status=status, title=title, summary=summary, confidence=Confidence.HIGH)
+
+
+def _nothing_alone(results: Results) -> Finding:
+    evaluations = [phase for phase in results.phases if phase.kind is PhaseKind.EVALUATE]
+    if evaluations:
+        ranks = len(evaluations[0].entering_ranks)
+        return _quiet(
+            Status.PASS,
+            f"{ranks} of {len(results.trace.ranks)} ranks share the evaluation: "
+            "no rank does it alone.",
+        )
+    seen = sum(len(rank.stacks) for rank in results.trace.ranks)
+    if not results.phases and not seen:
+        return _quiet(
+            Status.NOT_MEASURED,
+            "Neither phases nor stack samples were recorded: record with --stack-hz 10, or mark "
+            'the evaluation with `with perfscope.phase("evaluate"):`.',
+        )
+    least = format_share(thresholds.SOLO_LEAST_SHARE)
+    return _quiet(
+        Status.PASS, f"No rank spends more than {least} of the run in work that only it does."
+    )
+
+
+def _title(work: SoloWork, results: Results) -> str:
+    where = wording.place(work.where[0]) if work.where else ""
+    waiting = wording.others(len(results.trace.ranks) - 1)
+    return f"Rank {work.rank} {work.verb} alone{f' in {where}' if where else ''} while {waiting}"
+
+
+def _summary(work: SoloWork, results: Results, gain_s: float, status: Status) -> str:
+    often = frequency(work)
+    cost = (
+        f"Without it the run would take {format_seconds(gain_s)} less"
+        if status is not Status.PASS
+        else f"Without it the run would gain only {format_seconds(gain_s)}"
+    )
+    share = format_share(gain_s / (results.focus.length_ns * 1e-9))
+    return f"It does so {often}, {format_seconds(work.seconds)} in all. {cost} ({share})."
+
+
+def frequency(work: SoloWork) -> str:
+    """How often and how long: `17 times, every 50 steps, 1.2 s each`."""
+    parts = []
+    if work.count:
+        parts.append("once" if work.count == 1 else f"{work.count:,} times")
+    if work.every_steps and work.count and work.count > 1:
+        parts.append("every step" if work.every_steps == 1 else f"every {work.every_steps} steps")
+    if work.each_s:
+        parts.append(f"{format_seconds(work.each_s)}{' each' if work.count != 1 else ''}")
+    return ", ".join(parts) or "during the run"
+
+
+def _confidence(work: SoloWork, prediction: Prediction | None) -> Confidence:
+    if prediction is None:
+        return Confidence.MEDIUM if work.where else Confidence.LOW
+    return Confidence.HIGH if work.account is not Account.COMPUTATION else Confidence.MEDIUM
+
+
+def _evidence(works: tuple[SoloWork, ...], length_s: float) -> tuple[Evidence, ...]:
+    found = [
+        Evidence("How often", frequency(works[0])),
+        Evidence("Time that the other ranks waited, added up", works[0].waiting_s, "s", "0"),
+    ]
+    for work in works:
+        what = f"Rank {work.rank}, {work.label}"
+        found.append(
+            Evidence(f"{what}: work of this rank alone", work.seconds, "s", "shared by all ranks")
+        )
+    found.append(Evidence("Length of the focus of analysis", length_s, "s"))
+    return tuple(found)
+
+
+def _alternatives(work: SoloWork, edits: tuple[Edit, ...], replay: Replay) -> list[Evidence]:
+    """What the milder changes would give back."""
+    rarer = replay.predict([Edit(work.account, (work.rank,), keep_every=RARER)])
+    shared = replay.predict([Edit(account=work.account, balance=True)])
+    found = []
+    # a kept segment of unlabelled computation is mostly the rank's ordinary work
+    if rarer and not edits[0].to_median:
+        found.append(Evidence(f"Gain if done every {RARER}nd time only", rarer.gain_s, "s"))
+    if shared:
+        found.append(Evidence("Gain if distributed over all ranks", shared.gain_s, "s"))
+    return found
+
+
+def _actions(work: SoloWork) -> tuple[str, ...]:
+    if work.account is Account.CHECKPOINT:
+        return (
+            "Write checkpoints less often, or hand a copy to a background thread and train on.",
+            "Let every rank write its own part of the model (sharded checkpoint).",
+        )
+    what = "evaluation" if work.account is Account.EVALUATION else f"the work in {work.label}()"
+    doing = "evaluate" if work.account is Account.EVALUATION else f"run {work.label}()"
+    return (
+        f"Distribute {what} over all ranks: each takes its part of the data, then one allreduce.",
+        f"{doing.capitalize()} less often: half as often gives back about half of it.",
+        f"Move {what} to a separate process that reads the checkpoints, so that no rank waits.",
+    )
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

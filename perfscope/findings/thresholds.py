@@ -1,0 +1,53 @@
+"""From when on a finding matters: every bound that a diagnosis judges by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.finding import Status
+
+if TYPE_CHECKING:
+    from perfscope.replay.model import Prediction
+
+FAIL_SHARE = 0.03  # of the focus of analysis: worth acting on
+WARN_SHARE = 0.01  # below it a finding passes
+FAIL_SHARE_UPPER_BOUND = 0.05  # the same where only an upper bound of the gain is known
+
+SOLO_SHARE = 0.8  # of all ranks' time in a phase or function, on one rank: it works alone there
+SOLO_LEAST_SHARE = 0.005  # of the focus of analysis, below which such work is not looked at
+OCCASIONAL_SHARE = 0.5  # of the steps: unlabelled work in more of them is imbalance
+
+HEAVY_SHARE = 0.02  # above the median rank's work: a rank that works more than the others
+CONSTANT_SHARE = 0.5  # of the gain, explained by always the same ranks: constant imbalance
+EQUAL_SAMPLES_SHARE = 0.02  # ranks whose sample counts differ by less have the same load
+SINGLE_SHARE = 0.5  # of the waiting for a rank, in one single wait: it happened once
+NARROW_INTERVAL = 1.0  # width of the interval of a gain over the gain, up to which it is certain
+JITTER_SHARE = 0.03  # of the focus: ordinary jitter, when another rank is late each time
+SAME_RATIO_SPREAD = 0.3  # phases slowed alike, relative to the mean excess: slow in everything
+PHASE_LEAST_SHARE = 0.03  # of a rank's work, below which a phase says nothing about its speed
+
+CROWDED_WARN = 1.2  # runnable threads per CPU
+CROWDED_FAIL = 1.5
+SHARED_CPU_SHARE = 0.25  # run-queue delay per CPU second that no own thread explains
+QUEUE_DELAY_SHARE = 0.05  # run-queue delay per CPU second that shows that threads wait for CPUs
+
+
+def judge(
+    prediction: Prediction | None, upper_bound_share: float, *, is_planned: bool = False
+) -> Status:
+    """The status that a gain deserves: replayed if possible, else by its upper bound.
+
+    A gain whose interval reaches zero may be chance and is never more than a warning, unless what
+    costs it is planned by the program and not subject to chance.
+    """
+    if prediction is None:
+        return _by_share(upper_bound_share, FAIL_SHARE_UPPER_BOUND)
+    if prediction.interval_s[0] <= 0 and not is_planned:
+        return Status.WARN if prediction.gain_share >= FAIL_SHARE else Status.PASS
+    return _by_share(prediction.gain_share, FAIL_SHARE)
+
+
+def _by_share(share: float, fail_share: float) -> Status:
+    if share >= fail_share:
+        return Status.FAIL
+    return Status.WARN if share >= WARN_SHARE else Status.PASS

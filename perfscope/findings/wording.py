@@ -1,0 +1,41 @@
+"""How findings put places and ranks into words."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.trace.model import Frame
+
+
+def place(frame: Frame | None) -> str:
+    """A function with its file and line: `evaluate() (train.py:212)`; "" when it is not known."""
+    if frame is None or not frame.function:
+        return ""
+    function = frame.function if frame.function.startswith("<") else f"{frame.function}()"
+    if not frame.file:
+        return function
+    file = PurePath(frame.file).name
+    return f"{function} ({file}:{frame.line})" if frame.line else f"{function} ({file})"
+
+
+def ranks(numbers: Sequence[int]) -> str:
+    """Ranks inside a sentence: `rank 1`, `ranks 1 and 3`, `ranks 0, 1, 2 and 5 more`."""
+    if len(numbers) == 1:
+        return f"rank {numbers[0]}"
+    if len(numbers) > 4:
+        return f"ranks {', '.join(map(str, numbers[:3]))} and {len(numbers) - 3} more"
+    return f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+
+
+def capitalised(sentence: str) -> str:
+    """The sentence with its first letter large and everything else as it was."""
+    return sentence[:1].upper() + sentence[1:]
+
+
+def others(count: int) -> str:
+    """The ranks that wait: `1 rank waits`, `3 ranks wait`."""
+    return "1 rank waits" if count == 1 else f"{count:,} ranks wait"

@@ -1,0 +1,1 @@
+"""Replay: what the run would have taken if something had been different."""

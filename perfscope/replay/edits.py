@@ -1,0 +1,103 @@
+"""Edits applied to the work of a program: what each rank would have done after a change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.metrics.ledger import INDEX, Account
+from perfscope.replay.model import Edit
+from perfscope.replay.program import Floats, Program, Work
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def apply_edits(program: Program, edits: Sequence[Edit]) -> Work:
+    """The work of the program after the edits, applied one after the other."""
+    work = program.work
+    for edit in edits:
+        work = _apply(program, work, edit)
+    return work
+
+
+def _apply(program: Program, work: Work, edit: Edit) -> Work:
+    chosen = _chosen(program, work, edit)
+    if not (edit.balance or edit.to_median or edit.keep_every):
+        return Work(work.row, work.account, np.where(chosen, work.ns * edit.factor, work.ns))
+    totals = _totals(program, work, chosen)
+    columns = _columns(program, edit)
+    if edit.balance:
+        target = np.where(columns, totals[:, columns].mean(axis=1, keepdims=True), totals)
+    elif edit.to_median:
+        of_all = _totals(program, work, _chosen(program, work, Edit(account=edit.account)))
+        median = of_all.min(axis=1) if len(program.ranks) == 2 else np.median(of_all, axis=1)
+        median = median[:, None]
+        target = np.where(columns, np.minimum(totals, median), totals)
+    else:
+        target = np.where(_kept(totals, edit.keep_every or 1)[:, None], totals, 0.0)
+    return _rescale(program, work, edit, chosen, totals, target)
+
+
+def _columns(program: Program, edit: Edit) -> npt.NDArray[np.bool_]:
+    """Which ranks an edit touches, shape (ranks,)."""
+    if edit.ranks is None:
+        return np.ones(len(program.ranks), dtype=bool)
+    return np.isin(np.asarray(program.ranks), edit.ranks)
+
+
+def _chosen(program: Program, work: Work, edit: Edit) -> npt.NDArray[np.bool_]:
+    """Which pieces of work an edit touches, shape (pieces,)."""
+    chosen: npt.NDArray[np.bool_] = _columns(program, edit)[program.row_rank[work.row]]
+    if edit.account is not None:
+        chosen = chosen & (work.account == INDEX[edit.account])
+    return chosen
+
+
+def _cells(program: Program, work: Work) -> npt.NDArray[np.int64]:
+    """Segment and rank of each piece of work as one number, shape (pieces,)."""
+    cells: npt.NDArray[np.int64] = (
+        program.row_segment[work.row] * len(program.ranks) + program.row_rank[work.row]
+    )
+    return cells
+
+
+def _totals(program: Program, work: Work, chosen: npt.NDArray[np.bool_]) -> Floats:
+    """Chosen work by segment and rank in nanoseconds, shape (segments, ranks)."""
+    shape = (program.segment_count, len(program.ranks))
+    cells = _cells(program, work)[chosen]
+    totals = np.bincount(cells, weights=work.ns[chosen], minlength=shape[0] * shape[1])
+    return totals.astype(np.float64).reshape(shape)
+
+
+def _kept(totals: Floats, every: int) -> npt.NDArray[np.bool_]:
+    """Which segments keep their work when only every so many-th does, shape (segments,)."""
+    holds = totals.sum(axis=1) > 0
+    ordinal = np.cumsum(holds)
+    return np.asarray(holds & (ordinal % every == 0))
+
+
+def _rescale(
+    program: Program,
+    work: Work,
+    edit: Edit,
+    chosen: npt.NDArray[np.bool_],
+    totals: Floats,
+    target: Floats,
+) -> Work:
+    """Scales the chosen pieces to add up to the target; a rank without any gets a new piece."""
+    factor = np.divide(target, totals, out=np.ones_like(totals), where=totals > 0).ravel()
+    ns = np.where(chosen, work.ns * factor[_cells(program, work)], work.ns)
+    segment, column = np.nonzero((totals <= 0) & (target > 0))
+    if not len(segment):
+        return Work(work.row, work.account, ns)
+    # before the closing cut: there it delays nobody inside the segment but the rank itself
+    rows = program.cut_rows[segment + 1, column]
+    account = INDEX[edit.account or Account.COMPUTATION]
+    return Work(
+        np.concatenate([work.row, rows]),
+        np.concatenate([work.account, np.full(len(rows), account, dtype=np.int64)]),
+        np.concatenate([ns, target[segment, column]]),
+    )

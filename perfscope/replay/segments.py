@@ -1,0 +1,105 @@
+"""Replay of runs whose ranks meet in collectives, segment by segment between those of all.
+
+exit = max(arrival, need) + transfer is a (max,+) system: after a collective of all ranks nothing of
+the history matters any more, so the segments between them replay independently and add up
+(docs/metrics.md, section 4).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from perfscope.metrics.ledger import Account
+from perfscope.replay.bootstrap import gain_interval
+from perfscope.replay.edits import apply_edits
+from perfscope.replay.extract import NotReplayableError, extract
+from perfscope.replay.model import Edit, Prediction
+from perfscope.replay.program import Floats, Program, segment_lengths
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.metrics.results import Results
+
+MOST_RELATIVE_ERROR = 1e-3  # beyond it the replay is not this run, and predicts nothing
+INPUT_WAIT_SHARE = 0.01
+
+ASSUMPTIONS = (
+    "Work that is not edited keeps its measured duration, and each collective its transfer time.",
+)
+QUEUES = "Input queues are not modelled: they may run empty sooner when the ranks wait less."
+NO_INTERVAL = "Too few segments between collectives of all ranks to estimate an interval."
+NS = 1e-9
+
+
+class SegmentReplay:
+    """The run as a system that can be asked what-if questions, as `replay.model.Replay` says."""
+
+    def __init__(self, results: Results) -> None:
+        self._focus_ns = results.focus.length_ns
+        self._program: Program | None = None
+        self.reason = ""
+        self._starves = results.ledger.share(Account.INPUT_WAIT) > INPUT_WAIT_SHARE
+        try:
+            self._program = extract(results)
+        except NotReplayableError as refusal:
+            self.reason = str(refusal)
+            return
+        error = self.relative_error
+        if error is not None and error > MOST_RELATIVE_ERROR:
+            self._program = None
+            self.reason = (
+                f"the replay of the unchanged run differs from the measured one by {error:.1%}"
+            )
+
+    @property
+    def available(self) -> bool:
+        """Whether the run can be replayed at all."""
+        return self._program is not None
+
+    @property
+    def relative_error(self) -> float | None:
+        """|replayed - measured| / measured of the unedited run; None when not available."""
+        if self._program is None:
+            return None
+        return abs(float(self._base.sum()) - self._focus_ns) / self._focus_ns
+
+    @property
+    def ideal_runtime_s(self) -> float | None:
+        """T_id: the run on a network without transfer time, in seconds; None when not available."""
+        if self._program is None:
+            return None
+        program = self._program
+        return NS * float(segment_lengths(program, program.work, program.transfer_ns * 0.0).sum())
+
+    def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
+        """What the edits give back beyond `after`, applied first; None when not available."""
+        if self._program is None:
+            return None
+        before = self._lengths(tuple(after))
+        gains = before - self._lengths((*after, *edits))
+        gain_s = NS * float(gains.sum())
+        interval = gain_interval(gains)
+        assumptions: tuple[str, ...] = ASSUMPTIONS
+        if self._starves:
+            assumptions = (*assumptions, QUEUES)
+        if interval is None:
+            assumptions = (*assumptions, NO_INTERVAL)
+            interval = (float(gains.sum()), float(gains.sum()))
+        return Prediction(
+            gain_s=gain_s,
+            interval_s=(NS * interval[0], NS * interval[1]),
+            gain_share=gain_s / (NS * self._focus_ns),
+            assumptions=assumptions,
+        )
+
+    @cached_property
+    def _base(self) -> Floats:
+        return self._lengths(())
+
+    def _lengths(self, edits: tuple[Edit, ...]) -> Floats:
+        """Length of each segment after the edits, in nanoseconds, shape (segments,)."""
+        assert self._program is not None
+        work = apply_edits(self._program, edits)
+        return segment_lengths(self._program, work, self._program.transfer_ns)

@@ -1,0 +1,164 @@
+"""The summary that `perfscope analyze` prints: plain, narrow, and only what the document holds."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from perfscope.report.text import visible
+from perfscope.units import format_ratio, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Json = dict[str, Any]
+STATUS_STYLES = {"fail": "bold red", "warn": "yellow", "pass": "green"}
+PLAIN = str.maketrans({"µ": "u", "–": "-", "→": "->", "…": "...", "×": "x"})
+LONGEST_TEXT = 400
+LABEL_WIDTH = 26
+MOST_BAR_WIDTH = 28
+
+
+def print_summary(document: Json, console: Console) -> None:
+    """Prints what ran, where the time went, whether to trust it, the verdict and what to do."""
+    _print_run(document["run"], console)
+    _print_efficiency(document["metrics"], console)
+    _print_ledger(document["ledger"], console)
+    _print_quality(document["quality"], console)
+    _print_verdict(document["verdict"], console)
+    _print_top(document, console)
+
+
+def clean(text: object) -> str:
+    """Text of a traced program as one printable line, without escape sequences."""
+    return visible(str(text), longest=LONGEST_TEXT)
+
+
+def line(console: Console, text: object, *, style: str = "", indent: int = 0) -> None:
+    """Prints one paragraph, wrapped, without markup or highlighting."""
+    shown = clean(text)
+    if not console.is_terminal or console.options.ascii_only:
+        shown = shown.translate(PLAIN)
+    if console.options.ascii_only:
+        shown = shown.encode("ascii", "replace").decode()
+    for row in Text(shown, style=style).wrap(console, max(20, console.width - indent)):
+        row.rstrip()
+        row.pad_left(indent)
+        console.print(row, highlight=False, no_wrap=True, overflow="ignore", crop=False)
+
+
+def _print_run(run: Json, console: Console) -> None:
+    line(console, shlex.join(clean(word) for word in run["command"]) or run["source"], style="bold")
+    ranks, hosts = run["ranks"], len(run["hosts"])
+    parts = [
+        f"{_count(ranks, 'rank')} on {_count(hosts, 'host')}",
+        format_seconds(run["wall_s"]),
+        run["launcher"] or "unknown launcher",
+    ]
+    if run["exit_code"] is not None:
+        parts.append(f"exit code {run['exit_code']}")
+    throughput = run["throughput"]
+    if (rate := throughput["samples_per_s"]["value"]) is not None:
+        parts.append(f"{rate:,.0f} samples/s")
+    if (step := throughput["step_s_median"]["value"]) is not None:
+        parts.append(f"step {format_seconds(step)} (median)")
+    line(console, ", ".join(parts))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _print_efficiency(metrics: Json, console: Console) -> None:
+    whole = metrics["parallel_efficiency"]
+    if whole["value"] is None:
+        line(console, f"Parallel efficiency: not available, {whole.get('reason', 'unknown')}")
+        return
+    factors = [
+        f"{label} {format_ratio(metrics[key]['value'])}"
+        for key, label in (
+            ("load_balance", "load balance"),
+            ("communication_efficiency", "communication efficiency"),
+        )
+    ]
+    variant = ", ".join(whole[key] for key in ("formula", "useful", "foa") if key in whole)
+    line(
+        console,
+        f"Parallel efficiency {format_ratio(whole['value'])} = {' x '.join(factors)} ({variant})",
+    )
+    training = metrics["training_efficiency"]
+    if training["value"] is not None:
+        productive = format_ratio(metrics["productive_share"]["value"])
+        line(
+            console,
+            f"Training efficiency {format_ratio(training['value'])} = parallel efficiency x "
+            f"productive share {productive}",
+        )
+
+
+def _print_ledger(ledger: list[Json], console: Console) -> None:
+    rows = [row for row in ledger if row["seconds"] > 0]
+    if not rows:
+        return
+    console.print()
+    line(console, "Time of all ranks", style="bold")
+    largest = max(row["share"] for row in rows) or 1.0
+    room = min(MOST_BAR_WIDTH, console.width - LABEL_WIDTH - 24)
+    for row in rows:
+        label = clean(row["label"])[: LABEL_WIDTH - 1].ljust(LABEL_WIDTH)
+        bar = "#" * max(1, round(room * row["share"] / largest)) if room > 4 else ""
+        numbers = f"{format_share(row['share']):>8}  {format_seconds(row['seconds']):>10}"
+        # one printed row is one line: the width was planned, so it is not wrapped
+        text = Text(f"  {label}{bar.ljust(max(room, 0))}{numbers}".translate(PLAIN))
+        console.print(text, highlight=False, no_wrap=True, overflow="crop")
+
+
+def _print_quality(rows: list[Json], console: Console) -> None:
+    console.print()
+    troubled = [row for row in rows if row["status"] in {"warn", "fail"}]
+    good = sum(row["status"] == "pass" for row in rows)
+    text = f"Can I trust this? {good} of {len(rows)} checks passed"
+    if troubled:
+        text += "; look at: " + "; ".join(row["title"] for row in troubled)
+    line(console, text + ".")
+
+
+def _print_verdict(verdict: Json, console: Console) -> None:
+    console.print()
+    style = STATUS_STYLES.get(verdict["status"], "")
+    line(console, f"Verdict: {clean(verdict['sentence'])}", style=style)
+
+
+def _print_top(document: Json, console: Console) -> None:
+    top = document["verdict"]["top"]
+    findings = {finding["id"]: finding for finding in document["findings"]}
+    for number, name in enumerate((name for name in top if name in findings), start=1):
+        finding = findings[name]
+        console.print()
+        style = STATUS_STYLES.get(finding["status"], "")
+        line(
+            console,
+            f"{number}. {finding['status'].upper()}: {clean(finding['title'])}",
+            style=style,
+        )
+        line(console, _gain(finding), indent=3)
+        if finding["actions"]:
+            line(console, f"To do: {clean(finding['actions'][0])}", indent=3)
+
+
+def _gain(finding: Json) -> str:
+    gain = finding["gain_s"]
+    if gain is None:
+        return "No seconds are claimed. " + clean(finding["summary"])
+    text = f"Gives back {format_seconds(gain)}"
+    if finding["gain_share"] is not None:
+        text += f" ({format_share(finding['gain_share'])} of the run)"
+    if finding["gain_basis"] == "upper_bound":
+        return text + " at most (upper bound)"
+    interval = finding["gain_interval_s"]
+    if interval and interval[0] != interval[1]:
+        low, high = (format_seconds(value) for value in interval)
+        text += f", 95 % interval {low} to {high}"
+    return text + " (replay)"

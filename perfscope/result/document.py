@@ -1,0 +1,148 @@
+"""analysis.json: everything that the report, the terminal and gates show, in one document.
+
+docs/analysis-json.md lists the fields. The document is a plain dictionary of finite numbers, texts,
+lists and dictionaries; the same recording gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import perfscope
+from perfscope.errors import ExitCode, PerfscopeError
+from perfscope.findings.finding import Status
+from perfscope.result import measures, resources, run_facts
+from perfscope.result.how_measured import how_measured
+from perfscope.result.quality import quality
+from perfscope.result.verdict import verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.findings.finding import Finding
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+Json = dict[str, Any]
+SCHEMA_VERSION = "1"
+FINDING_ORDER = (
+    Status.FAIL,
+    Status.WARN,
+    Status.INFO,
+    Status.NOT_MEASURED,
+    Status.NOT_APPLICABLE,
+    Status.PASS,
+    Status.ERROR,
+)
+
+
+def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json:
+    """The result document of a run."""
+    ordered = sort_findings(findings)
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "perfscope", "version": perfscope.__version__},
+        "run": run_facts.run(results),
+        "verdict": verdict(results, replay, ordered),
+        "ledger": measures.ledger(results),
+        "ledger_functions": measures.ledger_functions(results),
+        "unlabelled": measures.unlabelled(results),
+        "metrics": measures.run_metrics(results, replay),
+        "phases": measures.phases(results),
+        "steps": measures.steps(results),
+        "collectives": measures.collectives(results),
+        "memory": resources.memory(results),
+        "threads": resources.threads(results),
+        "io": resources.io(results),
+        "devices": resources.devices(),
+        "replay": _replay(replay),
+        "findings": [finding.as_json() for finding in ordered],
+        "quality": quality(results, replay),
+        "how_measured": how_measured(results),
+    }
+    cleaned = plain(document)
+    assert isinstance(cleaned, dict)
+    return cleaned
+
+
+def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Findings as they are shown: by status, and inside by what they give back."""
+    return tuple(
+        sorted(findings, key=lambda f: (FINDING_ORDER.index(f.status), -(f.gain_s or 0.0), f.id))
+    )
+
+
+def _replay(replay: Replay) -> Json:
+    prediction = replay.predict(())
+    return {
+        "available": replay.available,
+        "reason": replay.reason,
+        "relative_error": replay.relative_error,
+        "ideal_runtime_s": replay.ideal_runtime_s,
+        "edits_assumptions": list(prediction.assumptions) if prediction else [],
+    }
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON knows it: numpy numbers as Python's, what is not finite as null."""
+    if isinstance(value, dict):
+        return {plain(str(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, str):
+        # text of the traced program may hold what UTF-8 cannot
+        return value.encode("utf-8", "replace").decode("utf-8")
+    return value
+
+
+def dumps(document: Json) -> str:
+    """The document as JSON text; NaN and infinities never appear."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def write(path: Path, document: Json) -> None:
+    """Writes the document.
+
+    Raises:
+        PerfscopeError: the place cannot be written to.
+    """
+    write_text(path, dumps(document))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a result file, replacing an older one at once.
+
+    Raises:
+        PerfscopeError: the place cannot be written to.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> PerfscopeError:
+    """What the user reads when results cannot be written."""
+    return PerfscopeError(
+        f"Cannot write {path}.",
+        why=f"{error.strerror or error}.",
+        action="Choose another directory: perfscope analyze DIR --output OTHER-DIR",
+        exit_code=ExitCode.USAGE,
+    )

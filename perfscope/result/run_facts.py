@@ -1,0 +1,161 @@
+"""What ran: the `run` object of analysis.json."""
+
+from __future__ import annotations
+
+from signal import Signals
+from typing import TYPE_CHECKING, Any
+
+from perfscope.trace.model import EndKind
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.trace.model import Ending, Rank, Trace
+
+Json = dict[str, Any]
+NS = 1e-9
+SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "WORLD_SIZE")
+NATURAL_ENDS = {EndKind.FINALIZED, EndKind.EXITED}
+
+
+def run(results: Results) -> Json:
+    """Command, ranks, hosts, how it ended, throughput, versions and environment."""
+    trace, focus = results.trace, results.focus
+    return {
+        "command": list(trace.command),
+        "source": trace.source,
+        "start_unix_s": trace.origin_unix_ns * NS,
+        "wall_s": trace.wall_ns * NS,
+        "launcher": trace.launcher,
+        "exit_code": trace.exit_code,
+        "ranks": trace.world_size,
+        "recorded_ranks": len(trace.ranks),
+        "missing_ranks": trace.missing_ranks,
+        "incomplete_ranks": incomplete_ranks(trace),
+        "hosts": _hosts(trace),
+        "focus_of_analysis_s": [focus.start_ns * NS, focus.end_ns * NS],
+        "focus_kind": focus.kind,
+        "focus_reason": focus.reason,
+        "endings": [_ending(rank) for rank in trace.ranks],
+        "throughput": _throughput(results),
+        "batch_size": _batch_size(trace),
+        "versions": _texts(trace, "versions"),
+        "environment": _texts(trace, "environment"),
+        "topology": _topology(trace),
+    }
+
+
+def incomplete_ranks(trace: Trace) -> list[int]:
+    """Ranks that left a recording but did not end by themselves."""
+    return [rank.number for rank in trace.ranks if rank.ending.kind not in NATURAL_ENDS]
+
+
+def ending_text(ending: Ending) -> str:
+    """How a rank ended, in words: `finalized`, `exited with code 3`, `killed by SIGKILL (9)`."""
+    if ending.kind is EndKind.KILLED and ending.code is not None:
+        return f"killed by {_signal_name(ending.code)}"
+    if ending.kind is EndKind.ABORTED and ending.code is not None:
+        return f"called MPI_Abort with code {ending.code}"
+    if ending.kind is EndKind.EXITED and ending.code is not None:
+        return f"exited with code {ending.code}"
+    if ending.kind is EndKind.UNKNOWN:
+        return "no sign of an end: killed from outside or still running"
+    return str(ending.kind.value)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"{Signals(number).name} ({number})"
+    except ValueError:
+        return f"signal {number}"
+
+
+def _ending(rank: Rank) -> Json:
+    return {
+        "rank": rank.number,
+        "host": rank.host,
+        "pid": rank.pid,
+        "kind": rank.ending.kind.value,
+        "code": rank.ending.code,
+        "text": ending_text(rank.ending),
+    }
+
+
+def _hosts(trace: Trace) -> list[Json]:
+    names = dict.fromkeys(rank.host for rank in trace.ranks)
+    return [
+        {"name": name, "ranks": [rank.number for rank in trace.ranks if rank.host == name]}
+        for name in names
+    ]
+
+
+def _throughput(results: Results) -> Json:
+    steps = results.steps
+    return {
+        "samples_per_s": steps.samples_per_s.as_json(),
+        "step_s_median": steps.step_s_median.as_json(),
+        "step_s_p95": steps.step_s_p95.as_json(),
+        "epoch_s_median": steps.epoch_s_median.as_json(),
+        "time_to_solution_s": steps.time_to_solution_s.as_json(),
+        "steps": steps.count,
+        "step_source": steps.source,
+    }
+
+
+def _batch_size(trace: Trace) -> int | None:
+    for rank in trace.ranks:
+        size = rank.metadata.get("batch_size")
+        if isinstance(size, int) and not isinstance(size, bool):
+            return size
+    return None
+
+
+def _texts(trace: Trace, key: str) -> dict[str, str]:
+    """A table of names and texts that the ranks noted; where ranks differ, the first one counts."""
+    found: dict[str, str] = {}
+    of_run = trace.environment.get("variables" if key == "environment" else key)
+    for table in (*(rank.metadata.get(key) for rank in trace.ranks), of_run):
+        if isinstance(table, dict):
+            for name, text in table.items():
+                found.setdefault(str(name), str(text))
+    if key == "versions":
+        for rank in trace.ranks:
+            if rank.metadata.get("python"):
+                found.setdefault("python", str(rank.metadata["python"]))
+            if rank.mpi_library:
+                found.setdefault("MPI", library_text(rank.mpi_library))
+    return dict(sorted(found.items(), key=lambda item: item[0].lower()))
+
+
+def library_text(library: str) -> str:
+    """Version and path of an MPI library as one line; its own text may have many."""
+    path, *text = [" ".join(line.split()) for line in library.splitlines()] or [""]
+    return f"{text[0]} ({path})" if text and text[0] else path
+
+
+def _topology(trace: Trace) -> list[Json]:
+    """Sockets, cores, threads and NUMA nodes of each host, as its first rank saw them."""
+    found: dict[str, Json] = {}
+    of_run = trace.environment.get("topology")
+    tables = [(rank.host, rank.metadata.get("topology")) for rank in trace.ranks]
+    if isinstance(of_run, dict):
+        tables += list(of_run.items())
+    for host, table in tables:
+        if isinstance(table, dict):
+            found.setdefault(host, {"host": host, **table})
+    return list(found.values())
+
+
+def separate_worlds(trace: Trace) -> int:
+    """Processes that were started as one job and each became rank 0 of 1; 0 when that is not so."""
+    sizes = [_count(trace.environment.get("ranks_requested"))]
+    for rank in trace.ranks:
+        table = rank.metadata.get("rank_environment")
+        if isinstance(table, dict):
+            sizes += [_count(table.get(name)) for name in SIZE_VARIABLES]
+    launched = max(sizes)
+    return launched if trace.world_size == 1 and launched > 1 else 0
+
+
+def _count(value: object) -> int:
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

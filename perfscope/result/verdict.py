@@ -1,0 +1,143 @@
+"""The verdict: one sentence about the run, and what the best fixes give back together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from perfscope.findings.finding import Status
+from perfscope.findings.thresholds import WARN_SHARE
+from perfscope.result.run_facts import ending_text, incomplete_ranks, separate_worlds
+from perfscope.units import format_ratio, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.findings.finding import Finding
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Edit, Prediction, Replay
+
+Json = dict[str, Any]
+MOST = 3
+UNPRICED_SHARE = 0.1  # of the focus: what a fault without seconds is ranked as
+FAULTS = {Status.FAIL, Status.WARN}
+UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
+NS = 1e-9
+
+
+def verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json:
+    """The `verdict` object of analysis.json, from findings in the order of the document."""
+    faults = [finding for finding in findings if finding.status in FAULTS]
+    top = sorted(faults, key=_weight)[:MOST]
+    gain_s, share = combined_gain(results, replay, top)
+    return {
+        "sentence": _preface(results) + _sentence(results, findings, top, gain_s),
+        "status": _status(findings, faults).value,
+        "combined_gain_s": gain_s,
+        "combined_gain_share": share,
+        "top": [finding.id for finding in top],
+    }
+
+
+def _weight(finding: Finding) -> tuple[bool, float]:
+    """Failed ones first, inside by what they cost; a fault without seconds counts as large."""
+    share = UNPRICED_SHARE if finding.gain_share is None else finding.gain_share
+    return finding.status is not Status.FAIL, -share
+
+
+def combined_gain(
+    results: Results, replay: Replay, top: Sequence[Finding]
+) -> tuple[float | None, float | None]:
+    """Seconds and share that the findings give back when all are fixed; gains do not add.
+
+    Findings without seconds do not count; without a replay only a single finding has a number.
+    """
+    counted = [finding for finding in top if finding.gain_s is not None]
+    if not counted:
+        return None, None
+    if len(counted) == 1:
+        return counted[0].gain_s, counted[0].gain_share
+    prediction = _together(replay, counted)
+    if prediction is None:
+        return None, None
+    return prediction.gain_s, prediction.gain_s / (results.focus.length_ns * NS)
+
+
+def _together(replay: Replay, findings: Sequence[Finding]) -> Prediction | None:
+    edits: list[Edit] = [edit for finding in findings for edit in finding.edits]
+    # what a rank does alone goes first: what is left is then compared between the ranks
+    relative = [edit for edit in edits if edit.balance or (edit.to_median and not edit.account)]
+    absolute = [edit for edit in edits if edit not in relative]
+    return replay.predict([*dict.fromkeys(absolute), *dict.fromkeys(relative)])
+
+
+def _status(findings: Sequence[Finding], faults: Sequence[Finding]) -> Status:
+    if any(finding.status is Status.FAIL for finding in faults):
+        return Status.FAIL
+    if faults:
+        return Status.WARN
+    if all(finding.status in UNKNOWN for finding in findings):
+        return Status.INFO
+    return Status.PASS
+
+
+def _sentence(
+    results: Results, findings: Sequence[Finding], top: Sequence[Finding], gain_s: float | None
+) -> str:
+    if not top:
+        return _healthy(results, findings)
+    sentence = _about(top[0])
+    if len(top) > 1:
+        more = "one more finding" if len(top) == 2 else f"{len(top) - 1} more findings"
+        priced = sum(finding.gain_s is not None for finding in top)
+        is_sum = gain_s is not None and priced > 1
+        together = f": {format_seconds(gain_s)} together" if is_sum else ""
+        sentence += f" There {'is' if len(top) == 2 else 'are'} {more}{together}."
+    return sentence
+
+
+def _about(finding: Finding) -> str:
+    """The sentence about the most costly finding."""
+    if finding.gain_s is None or finding.gain_share is None:
+        return f"{finding.title}."
+    bound = "up to " if finding.gain_basis == "upper_bound" else ""
+    share = format_share(finding.gain_share)
+    return (
+        f"{finding.title}: {bound}{share} of the run, {format_seconds(finding.gain_s)}, "
+        "can be given back."
+    )
+
+
+def _healthy(results: Results, findings: Sequence[Finding]) -> str:
+    judged = [finding for finding in findings if finding.status not in UNKNOWN]
+    if not judged:
+        reasons = dict.fromkeys(finding.summary for finding in findings)
+        return "Nothing can be said about this run. " + " ".join(reasons)
+    efficiency = results.efficiency.parallel_efficiency
+    ranks = len(results.trace.ranks)
+    number = (
+        f", parallel efficiency {format_ratio(efficiency.value)}"
+        if efficiency.value is not None
+        else ""
+    )
+    open_ones = len(findings) - len(judged)
+    rest = f" {open_ones} of {len(findings)} diagnoses could not be made." if open_ones else ""
+    return (
+        f"Nothing to fix was found: {ranks} {'rank' if ranks == 1 else 'ranks'}{number}, and no "
+        f"finding is worth {format_share(WARN_SHARE)} of the run.{rest}"
+    )
+
+
+def _preface(results: Results) -> str:
+    """What must be said first: that the ranks never met, or did not end by themselves."""
+    trace = results.trace
+    if launched := separate_worlds(trace):
+        return (
+            f"The {launched} processes never met: each says that it is rank 0 of 1, and only one "
+            "of them is judged here. "
+        )
+    early = set(incomplete_ranks(trace))
+    if not early:
+        return ""
+    first = min((rank for rank in trace.ranks if rank.number in early), key=lambda r: r.end_ns)
+    others = f" and {len(early) - 1} more" if len(early) > 1 else ""
+    return f"The run was cut short (rank {first.number}{others}: {ending_text(first.ending)}). "

@@ -1,0 +1,97 @@
+"""Edits keep what they promise to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfscope.metrics.ledger import INDEX, Account
+from perfscope.replay.edits import apply_edits
+from perfscope.replay.model import Edit
+from perfscope.replay.program import Program, Work
+
+TRAINING = INDEX[Account.TRAINING]
+EVALUATION = INDEX[Account.EVALUATION]
+
+
+def program(table: Sequence[Sequence[float]], account: int = TRAINING) -> Program:
+    """Two collectives of all ranks after each other; table[segment][rank] is work in ns."""
+    segments, ranks = len(table), len(table[0])
+    rows = segments + 1  # of each rank: start, collectives, end
+    cut_rows = np.arange(ranks) * rows + np.arange(rows)[:, None]
+    values = np.asarray(table, dtype=float)
+    return Program(
+        ranks=tuple(range(ranks)),
+        row_rank=np.repeat(np.arange(ranks), rows),
+        row_segment=np.tile(np.maximum(np.arange(rows) - 1, 0), ranks),
+        work=Work(
+            row=cut_rows[1:].ravel(),
+            account=np.full(values.size, account),
+            ns=values.ravel(),
+        ),
+        fixed_ns=np.zeros(rows * ranks),
+        transfer_ns=np.zeros(rows * ranks),
+        cut_rows=cut_rows,
+    )
+
+
+def by_segment(made: Program, work: Work) -> list[list[float]]:
+    """Work by segment and rank."""
+    shape = (made.segment_count, len(made.ranks))
+    cells = made.row_segment[work.row] * shape[1] + made.row_rank[work.row]
+    table = np.bincount(cells, weights=work.ns, minlength=shape[0] * shape[1])
+    return [[float(value) for value in row] for row in table.reshape(shape)]
+
+
+tables = st.integers(2, 5).flatmap(
+    lambda ranks: st.lists(
+        st.lists(st.integers(0, 10**9), min_size=ranks, max_size=ranks), min_size=1, max_size=6
+    )
+)
+
+
+@given(tables)
+def test_balance_conserves_the_work_of_every_segment(table: list[list[int]]) -> None:
+    made = program(table)
+    after = by_segment(made, apply_edits(made, [Edit(balance=True)]))
+    for before, levelled in zip(table, after, strict=True):
+        np.testing.assert_allclose(levelled, sum(before) / len(before), rtol=1e-9)
+
+
+@given(tables)
+def test_balance_of_some_ranks_leaves_the_others_alone(table: list[list[int]]) -> None:
+    made = program(table)
+    after = by_segment(made, apply_edits(made, [Edit(balance=True, ranks=(0, 1))]))
+    for before, levelled in zip(table, after, strict=True):
+        np.testing.assert_allclose(levelled[:2], (before[0] + before[1]) / 2, rtol=1e-9)
+        assert levelled[2:] == before[2:]
+
+
+@given(tables)
+def test_median_only_takes_away(table: list[list[int]]) -> None:
+    made = program(table)
+    after = by_segment(made, apply_edits(made, [Edit(to_median=True)]))
+    for before, levelled in zip(table, after, strict=True):
+        usual = min(before) if len(before) == 2 else float(np.median(before))
+        np.testing.assert_allclose(levelled, np.minimum(before, usual), rtol=1e-9)
+
+
+def test_every_third_occurrence_is_kept() -> None:
+    made = program([[5, 1], [0, 1], [7, 1], [9, 1], [4, 1], [0, 1], [3, 1]])
+    edited = apply_edits(made, [Edit(ranks=(0,), keep_every=3)])
+    assert [row[0] for row in by_segment(made, edited)] == [0, 0, 0, 9, 0, 0, 0]
+
+
+def test_other_accounts_are_left_alone() -> None:
+    made = program([[5, 1]], account=EVALUATION)
+    edited = apply_edits(made, [Edit(Account.TRAINING), Edit(Account.CHECKPOINT, balance=True)])
+    assert by_segment(made, edited) == [[5, 1]]
+
+
+def test_edits_apply_one_after_the_other() -> None:
+    made = program([[8, 2], [4, 4]])
+    edited = apply_edits(made, [Edit(ranks=(0,), factor=0.5), Edit(balance=True)])
+    assert by_segment(made, edited) == [[3, 3], [3, 3]]

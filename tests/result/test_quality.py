@@ -1,0 +1,119 @@
+"""Can it be trusted: every row says why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perfscope.result.quality import quality
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import Ending, EndKind, Trace
+from tests.findings.analysed import analyse_trace
+from tests.findings.training_runs import Plan, training_run
+
+IDS = [
+    "run_length",
+    "overhead",
+    "dropped_records",
+    "missing_ranks",
+    "endings",
+    "clocks",
+    "unlabelled_time",
+    "replay_error",
+    "recording_notes",
+]
+
+
+def rows(trace: Trace) -> dict[str, dict[str, Any]]:
+    analysed = analyse_trace(trace)
+    return {row["id"]: row for row in quality(analysed.results, analysed.replay)}
+
+
+def test_all_is_well() -> None:
+    found = rows(training_run(Plan(evaluate_s=1.0)))
+    assert list(found) == IDS
+    assert {row["status"] for row in found.values()} == {"pass"}
+
+
+def test_short_runs_are_named() -> None:
+    assert rows(training_run(Plan(steps=5)))["run_length"]["status"] == "warn"
+
+
+def test_cost_is_estimated_from_what_was_recorded() -> None:
+    def busy(builder: TraceBuilder) -> None:
+        builder.rank(2).set(sampler_cpu_ns=2_000_000_000)
+
+    row = rows(training_run(Plan(steps=100), change=busy))["overhead"]
+    assert row["status"] == "fail"
+    assert "rank 2" in row["detail"]
+    assert "100 ns" in row["detail"]
+
+
+def test_dropped_records() -> None:
+    def drop(builder: TraceBuilder) -> None:
+        builder.rank(1).set(dropped_records=1234, detail_end_ns=5_000_000_000)
+
+    row = rows(training_run(Plan(steps=50), change=drop))["dropped_records"]
+    assert row["status"] == "warn"
+    assert "rank 1: 1,234" in row["detail"]
+
+
+def test_missing_ranks_cannot_be_replayed() -> None:
+    trace = training_run(Plan(steps=50))
+    del trace.ranks[2]
+    found = rows(trace)
+    assert found["missing_ranks"]["status"] == "fail"
+    assert "Missing: 2." in found["missing_ranks"]["detail"]
+    assert found["replay_error"]["status"] == "not_measured"
+    assert "rank 2" in found["replay_error"]["detail"]
+
+
+def test_endings_name_the_ranks() -> None:
+    def kill(builder: TraceBuilder) -> None:
+        builder.rank(3).set(ending=Ending(EndKind.ABORTED, 7))
+
+    row = rows(training_run(Plan(steps=50), change=kill))["endings"]
+    assert row["status"] == "warn"
+    assert "rank 3: called MPI_Abort with code 7" in row["detail"]
+
+
+def test_clocks_of_two_hosts() -> None:
+    trace = training_run(Plan(steps=50))
+    trace.ranks[1].host = "node1"
+    trace.ranks[1].clock_offset_ns = 2_000_000
+    trace.ranks[1].clock_error_ns = 1_000_000
+    row = rows(trace)["clocks"]
+    assert row["status"] == "warn"
+    assert "1.00 ms" in row["detail"]
+
+
+def test_unlabelled_time() -> None:
+    builder = TraceBuilder(2, end_s=20.0)
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(19.0)
+    row = rows(builder.build())["unlabelled_time"]
+    assert row["status"] == "warn"
+    assert "--stack-hz" in row["detail"]
+
+
+def test_processes_that_never_met() -> None:
+    """mpi4py under another MPI's mpirun: each process is rank 0 of 1 while four were started."""
+    builder = TraceBuilder(1, end_s=20.0).set(launcher="mpirun (Open MPI)")
+    builder.rank(0).init(1.0).finalize(19.0).set(
+        metadata={"rank_environment": {"PMI_SIZE": "4"}}, mpi_library="/usr/lib/libmpich.so.12"
+    )
+    row = rows(builder.build())["separate_worlds"]
+    assert row["status"] == "fail"
+    assert row["title"].startswith("4 processes")
+    assert "libmpich.so.12" in row["detail"]
+    assert "pip install" in row["detail"]
+
+
+def test_notes_are_passed_on() -> None:
+    trace = training_run(Plan(steps=50))
+    trace.notes = ["First.", "Second."]
+    row = rows(trace)["recording_notes"]
+    assert (row["status"], row["title"], row["detail"]) == (
+        "info",
+        "2 notes on the recording",
+        "First. Second.",
+    )

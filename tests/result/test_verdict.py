@@ -1,0 +1,97 @@
+"""The verdict: one sentence, honest sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perfscope.findings.finding import Status
+from perfscope.result.document import build
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import Ending, EndKind
+from tests.findings.analysed import Analysed, analyse, analyse_trace
+from tests.findings.training_runs import Plan, training_run
+
+
+def verdict(analysed: Analysed) -> dict[str, Any]:
+    found: dict[str, Any] = build(
+        analysed.results, analysed.replay, tuple(analysed.findings.values())
+    )["verdict"]
+    return found
+
+
+def test_names_rank_function_line_and_gain() -> None:
+    found = verdict(analyse(Plan(ranks=2, evaluate_s=2.0)))
+    assert found["status"] == "fail"
+    assert found["sentence"].startswith(
+        "Rank 0 evaluates alone in evaluate() (train.py:212) while 1 rank waits: "
+    )
+    assert "of the run, 20.0 s, can be given back." in found["sentence"]
+    assert found["top"] == ["rank_zero_evaluation"]
+    assert found["combined_gain_s"] == pytest.approx(20.0, rel=0.01)
+
+
+def test_gains_together_are_replayed_together() -> None:
+    """Rank 1 is slow where rank 0 evaluates: what each fix gives depends on the other."""
+    plan = Plan(
+        ranks=2,
+        steps=100,
+        evaluate_s=0.1,
+        evaluate_every=1,
+        slow_rank=1,
+        slow_forward_s=0.1,
+        samples=(32, 32),
+    )
+    found = verdict(analyse(plan))
+    truth = analyse(Plan(ranks=2, steps=100)).results.focus.length_ns
+    measured = analyse(plan).results.focus.length_ns
+    assert found["combined_gain_s"] == pytest.approx((measured - truth) * 1e-9, rel=0.1)
+
+
+def test_healthy() -> None:
+    found = verdict(analyse(Plan()))
+    assert found["status"] == "pass"
+    assert found["sentence"].startswith(
+        "Nothing to fix was found: 4 ranks, parallel efficiency 0.9"
+    )
+    assert found["top"] == []
+    assert found["combined_gain_s"] is None
+
+
+def test_says_when_nothing_can_be_said() -> None:
+    found = verdict(analyse_trace(TraceBuilder(1, end_s=5.0).build()))
+    assert found["status"] == "info"
+    assert found["sentence"].startswith("Nothing can be said about this run.")
+
+
+def test_a_killed_rank_comes_first() -> None:
+    def kill(builder: TraceBuilder) -> None:
+        builder.rank(1).set(ending=Ending(EndKind.KILLED, 9))
+
+    found = verdict(analyse_trace(training_run(Plan(steps=20), change=kill)))
+    assert found["sentence"].startswith("The run was cut short (rank 1: killed by SIGKILL (9)). ")
+
+
+def test_processes_that_never_met_come_first() -> None:
+    def alone(builder: TraceBuilder) -> None:
+        builder.rank(0).set(metadata={"rank_environment": {"PMI_SIZE": "4"}})
+
+    found = verdict(analyse_trace(training_run(Plan(ranks=1, steps=20), change=alone)))
+    assert found["sentence"].startswith("The 4 processes never met: ")
+
+
+def test_crowded_cpus_come_before_the_jitter_they_cause() -> None:
+    def crowd(builder: TraceBuilder) -> None:
+        for number in range(4):
+            rank = builder.rank(number).set(cpus_allowed="0-3", cpu_count_allowed=4)
+            for tick in range(10, 500):
+                at = tick * 0.1
+                rank.process_sample(at, cpu_s=at, queue_delay_s=at, threads=4, runnable=3)
+
+    analysed = analyse_trace(training_run(Plan(unlucky_s=0.015), change=crowd))
+    found = verdict(analysed)
+    assert found["top"] == ["threads_over_cores", "load_imbalance"]
+    assert found["sentence"].startswith("12.0 threads want to run on 4 CPUs of node0.")
+    assert "together" not in found["sentence"]
+    assert analysed.findings["load_imbalance"].status is Status.WARN
