@@ -1,0 +1,92 @@
+"""Reads the result document: missing parts are empty, what is no finite number is None."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Document = Mapping[str, Any]
+NO_REASON = "the result does not hold it"
+
+
+def mapping(document: Any, *path: str) -> Mapping[str, Any]:
+    """The object at the path; empty when there is none."""
+    found = _follow(document, path)
+    return found if isinstance(found, Mapping) else {}
+
+
+def rows(document: Any, *path: str) -> list[Mapping[str, Any]]:
+    """The objects of the array at the path; empty when there is none."""
+    found = _follow(document, path)
+    return [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
+
+
+def numbers(document: Any, *path: str) -> list[float]:
+    """The array of numbers at the path, 0.0 for each element that is none."""
+    found = _follow(document, path)
+    return [number(item) or 0.0 for item in found] if isinstance(found, list) else []
+
+
+def texts(document: Any, *path: str) -> list[str]:
+    """The array of texts at the path; empty when there is none."""
+    found = _follow(document, path)
+    return [str(item) for item in found] if isinstance(found, list) else []
+
+
+def integers(document: Any, *path: str) -> list[int]:
+    """The array of whole numbers at the path; empty when there is none."""
+    return [int(value) for value in numbers(document, *path)]
+
+
+def text(document: Any, *path: str) -> str:
+    """The text at the path; "" when there is none."""
+    found = _follow(document, path)
+    return found if isinstance(found, str) else ""
+
+
+def number(value: Any) -> float | None:
+    """The value as a finite number, None when it is anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return value
+
+
+def _follow(document: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        if not isinstance(document, Mapping):
+            return None
+        document = document.get(key)
+    return document
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A metric object of the document: its value, or why there is none, and which variant it is."""
+
+    value: float | None
+    unit: str
+    reason: str
+    useful: str
+    focus: str
+    formula: str
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether there is a value."""
+        return self.value is not None
+
+
+def figure(document: Any, *path: str) -> Figure:
+    """The metric object at the path; one without a value when there is none."""
+    found = mapping(document, *path)
+    value = number(found.get("value"))
+    return Figure(
+        value=value,
+        unit=text(found, "unit"),
+        reason="" if value is not None else text(found, "reason") or NO_REASON,
+        useful=text(found, "useful"),
+        focus=text(found, "foa"),
+        formula=text(found, "formula"),
+    )

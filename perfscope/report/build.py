@@ -1,0 +1,105 @@
+"""Makes the report: one HTML file that needs no network and no script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from perfscope.registry import members
+from perfscope.report import formats
+from perfscope.report.access import Document, text
+from perfscope.report.sections import ORDER
+from perfscope.report.sections.section import Section
+from perfscope.report.text import sentence, shortened, stopped, visible_document
+from perfscope.report.words import status_word
+
+HERE = Path(__file__).parent
+TITLE_LENGTH = 120
+
+
+def build_html(document: Document) -> str:
+    """The whole report as one HTML page; the same document gives the same page, byte for byte.
+
+    Args:
+        document: the result document, as analysis.json holds it. Its texts come from the recorded
+            job and are not trusted.
+    """
+    safe: Document = visible_document(dict(document))
+    environment = _environment()
+    sections = [
+        {
+            "id": section.id,
+            "title": section.title,
+            "body": Markup(
+                environment.get_template(section.template).render(section.context(safe))
+            ),
+        }
+        for section in _sections()
+    ]
+    style = (HERE / "assets" / "report.css").read_text(encoding="utf-8")
+    tool = f"{text(safe, 'tool', 'name')} {text(safe, 'tool', 'version')}".strip()
+    return environment.get_template("page.html").render(
+        title=_title(safe),
+        policy=_policy(style),
+        style=Markup(style),
+        generator=tool or "perfscope",
+        sections=sections,
+    )
+
+
+def write_report(document: Document, path: Path) -> None:
+    """Writes the report of the document to a file, replacing one that is there.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    page = build_html(document).encode("utf-8")
+    unfinished = path.with_name(path.name + ".part")
+    unfinished.write_bytes(page)
+    unfinished.replace(path)
+
+
+def _title(document: Document) -> str:
+    sentence = text(document, "verdict", "sentence")
+    status = status_word(document.get("verdict", {}).get("status")).word
+    return shortened(f"{status}: {sentence}" if sentence else "perfscope report", TITLE_LENGTH)
+
+
+def _policy(style: str) -> str:
+    """Allows this page's own style sheet and nothing else: no script, no network, no frame."""
+    digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _sections() -> tuple[Section, ...]:
+    found: list[Any] = members("perfscope.report.sections", "SECTION", order=ORDER)
+    return tuple(found)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=select_autoescape(["html"], default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "shortened": shortened,
+        "sentence": sentence,
+        "stopped": stopped,
+        "seconds": formats.seconds,
+        "percent": formats.percent,
+    }
+    return environment

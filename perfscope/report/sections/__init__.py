@@ -1,0 +1,18 @@
+"""The sections of the report, one file each; a file that is not in `ORDER` comes last."""
+
+ORDER = (
+    "overview",
+    "ledger",
+    "efficiency",
+    "phases",
+    "steps",
+    "communication",
+    "memory",
+    "threads",
+    "devices",
+    "functions",
+    "findings",
+    "environment",
+    "quality",
+    "method",
+)

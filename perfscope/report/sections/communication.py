@@ -1,0 +1,90 @@
+"""Communication: what each operation cost, where ranks waited, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perfscope.report.access import Document, mapping, number, numbers, rows, text
+from perfscope.report.charts import Segment
+from perfscope.report.formats import bytes_, count, seconds
+from perfscope.report.sections.ledger import draw, rank_numbers
+from perfscope.report.sections.section import Context, Section
+from perfscope.report.text import shortened
+from perfscope.report.views import Column, Place, place, rank_bars, rank_table
+
+MOST_OPERATIONS = 60
+MOST_ARRIVALS = 20
+PARTS = (
+    ("communication_wait", "Waiting for another rank", "wait_s_by_rank"),
+    ("communication_transfer", "Moving data", "transfer_s_by_rank"),
+    ("communication_other", "Other communication", "other_s_by_rank"),
+)
+
+
+def _context(document: Document) -> Context:
+    communication = mapping(document, "collectives")
+    operations = rows(communication, "operations")
+    arrivals = rows(communication, "late_arrivals")
+    parts = [(role, label, numbers(communication, key)) for role, label, key in PARTS]
+    longest = max(len(values) for _, _, values in parts)
+    used = [part for part in parts if any(part[2]) and len(part[2]) == longest]
+    ranks = rank_numbers(document, longest)
+    bars = rank_bars(ranks, [Segment(role, values) for role, _, values in used])
+    return {
+        "operations": [_operation(row) for row in operations[:MOST_OPERATIONS]],
+        "operations_left_out": max(len(operations) - MOST_OPERATIONS, 0),
+        "arrivals": [_arrival(row) for row in arrivals[:MOST_ARRIVALS]],
+        "arrivals_left_out": max(len(arrivals) - MOST_ARRIVALS, 0),
+        "used": [{"role": role, "label": label} for role, label, _ in used],
+        "chart": draw(bars, "communication", "Seconds in communication by rank") if used else "",
+        "ranks_per_bar": bars.ranks_per_bar,
+        "table": rank_table(ranks, [Column(label, v, seconds) for _, label, v in used]),
+        "matched": count(number(communication.get("matched_calls"))),
+        "unmatched": [
+            (name, count(number(value)))
+            for name, value in list(mapping(communication, "unmatched").items())[:MOST_OPERATIONS]
+        ],
+        "takeaway": _takeaway(arrivals),
+    }
+
+
+def _operation(row: Mapping[str, Any]) -> Context:
+    return {
+        "name": text(row, "name"),
+        "calls": count(number(row.get("calls"))),
+        "seconds": seconds(number(row.get("seconds"))),
+        "wait": seconds(number(row.get("wait_s"))),
+        "transfer": seconds(number(row.get("transfer_s"))),
+        "sent": bytes_(number(row.get("bytes_sent"))),
+        "received": bytes_(number(row.get("bytes_received"))),
+        "detailed": count(number(row.get("detailed_calls"))),
+    }
+
+
+def _arrival(row: Mapping[str, Any]) -> Context:
+    caller = mapping(row, "caller")
+    return {
+        "rank": count(number(row.get("rank"))),
+        "phase": text(row, "phase") or "outside any phase",
+        "place": place(row),
+        "caller": place(caller) if caller else None,
+        "waiting": seconds(number(row.get("waiting_s"))),
+        "stall": seconds(number(row.get("stall_s"))),
+        "instances": count(number(row.get("instances"))),
+    }
+
+
+def _takeaway(arrivals: list[Mapping[str, Any]]) -> str:
+    if not arrivals or number(arrivals[0].get("waiting_s")) is None:
+        return ""
+    first = _arrival(arrivals[0])
+    waited = f"The others waited longest for rank {first['rank']}: {first['waiting']} in all"
+    late: Place = first["place"]
+    if not late.function:
+        return waited
+    at = f" ({shortened(late.short_location, 60)})" if late.location else ""
+    return f"{waited}, while it was in {shortened(late.function, 60)}{at}"
+
+
+SECTION = Section("communication", "Communication", "communication.html", _context)

@@ -1,0 +1,54 @@
+"""Functions: where the computation takes place in the user's code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perfscope.report.access import Document, mapping, number, numbers, rows, text
+from perfscope.report.formats import percent, seconds
+from perfscope.report.sections.section import Context, Section
+from perfscope.report.svg import ACCOUNT_ROLES
+from perfscope.report.text import shortened
+from perfscope.report.views import place
+
+MOST_FUNCTIONS = 40
+
+
+def _context(document: Document) -> Context:
+    labels = {text(row, "id"): text(row, "label") for row in rows(document, "ledger")}
+    found = rows(document, "ledger_functions")
+    largest = max((number(row.get("seconds")) or 0.0 for row in found), default=0.0)
+    shown = []
+    for row in found[:MOST_FUNCTIONS]:
+        own = number(row.get("seconds")) or 0.0
+        account = text(row, "account")
+        by_rank = numbers(row, "seconds_by_rank")
+        shown.append(
+            {
+                "place": place(row),
+                "seconds": seconds(own),
+                "share": percent(number(row.get("share"))),
+                "width": round(100 * own / largest, 2) if largest > 0 else 0,
+                "role": account if account in ACCOUNT_ROLES else "untraced",
+                "account": labels.get(account, account),
+                "busiest": seconds(max(by_rank, default=None)),
+            }
+        )
+    unlabelled = number(mapping(document, "unlabelled").get("share"))
+    return {
+        "functions": shown,
+        "left_out": max(len(found) - MOST_FUNCTIONS, 0),
+        "unlabelled": percent(unlabelled) if unlabelled else "",
+        "takeaway": _takeaway(found),
+    }
+
+
+def _takeaway(found: list[Mapping[str, Any]]) -> str:
+    if not found or not text(found[0], "function"):
+        return ""
+    share = percent(number(found[0].get("share")))
+    return f"{shortened(text(found[0], 'function'), 60)} takes {share} of the ranks’ time"
+
+
+SECTION = Section("functions", "Functions", "functions.html", _context)

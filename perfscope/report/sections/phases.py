@@ -1,0 +1,82 @@
+"""Phases: what each kind of work took on each rank, and which function does it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import cycle, zip_longest
+from typing import Any
+
+from perfscope.report.access import Document, figure, integers, number, numbers, rows, text
+from perfscope.report.charts import Segment
+from perfscope.report.formats import ratio, seconds
+from perfscope.report.sections.ledger import draw, rank_numbers
+from perfscope.report.sections.section import Context, Section
+from perfscope.report.svg import PHASE_ROLES
+from perfscope.report.views import Column, place, rank_bars, rank_list, rank_table
+from perfscope.report.words import EFFICIENCIES, PHASE_SOURCES
+
+MOST_PHASES = 40
+MOST_DRAWN = len(PHASE_ROLES)
+ROLES = {
+    "train": "training",
+    "forward": "phase-1",
+    "backward": "phase-3",
+    "optimizer": "phase-5",
+    "input": "input_wait",
+    "evaluate": "evaluation",
+    "checkpoint": "checkpoint",
+    "io": "io",
+    "device_wait": "device_wait",
+}
+FREE_ROLES = [  # for other phases, those least like the colours above first
+    role
+    for role in ("phase-6", "phase-7", "phase-8", "phase-4", "phase-2", *PHASE_ROLES)
+    if role not in ROLES.values()
+]
+SHOWN_EFFICIENCIES = ("parallel_efficiency", "load_balance", "communication_efficiency")
+
+
+def _context(document: Document) -> Context:
+    found = rows(document, "phases")
+    shown = [_phase(row) for row in found[:MOST_PHASES]]
+    drawn = [phase for phase in shown if any(phase["s_by_rank"])][:MOST_DRAWN]
+    free = cycle(FREE_ROLES)
+    for phase in drawn:
+        phase["role"] = ROLES.get(phase["id"]) or next(free)
+    ranks = rank_numbers(document, len(drawn[0]["s_by_rank"]) if drawn else 0)
+    drawn = [phase for phase in drawn if len(phase["s_by_rank"]) == len(ranks)]
+    bars = rank_bars(ranks, [Segment(p["role"], p["s_by_rank"]) for p in drawn])
+    return {
+        "phases": shown,
+        "drawn": drawn,
+        "left_out": len(found) - len(shown),
+        "efficiency_titles": [EFFICIENCIES[name].label for name in SHOWN_EFFICIENCIES],
+        "chart": draw(bars, "phases", "Seconds of each rank in each phase") if drawn else "",
+        "ranks_per_bar": bars.ranks_per_bar,
+        "table": rank_table(ranks, [Column(p["label"], p["s_by_rank"], seconds) for p in drawn]),
+    }
+
+
+def _phase(row: Mapping[str, Any]) -> Context:
+    by_rank = numbers(row, "seconds_by_rank")
+    longest, inside = max(
+        zip_longest(by_rank, numbers(row, "communication_s_by_rank")),
+        key=lambda pair: pair[0] or 0.0,
+        default=(None, None),
+    )
+    measured = {name: figure(row, "metrics", name) for name in SHOWN_EFFICIENCIES}
+    return {
+        "id": text(row, "id"),
+        "label": text(row, "label") or text(row, "id"),
+        "source": PHASE_SOURCES.get(text(row, "source"), text(row, "source")),
+        "count": number(row.get("count")),
+        "ranks": rank_list(integers(row, "ranks")),
+        "s_by_rank": by_rank,
+        "longest": seconds(longest),
+        "communication": seconds(inside),
+        "where": [place(frame) for frame in rows(row, "where")[:3]],
+        "efficiencies": [ratio(measured[name].value) for name in SHOWN_EFFICIENCIES],
+    }
+
+
+SECTION = Section("phases", "Phases by rank", "phases.html", _context)

@@ -1,0 +1,103 @@
+"""Threads and CPU: what each rank ran, against the CPUs that it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perfscope.report.access import Document, integers, number, rows, text
+from perfscope.report.charts import Line, Plot, lines
+from perfscope.report.formats import count, decimal, percent, seconds
+from perfscope.report.sections.memory import rank_lines
+from perfscope.report.sections.section import Context, Section
+from perfscope.report.views import Column, rank_list, rank_table
+
+MOST_NODES = 64
+MOST_GROUPS = 40
+CHARTS = (
+    ("cpu_series", "CPUs busy", "How many CPUs each rank kept busy"),
+    ("runnable_series", "runnable threads", "How many threads of each rank wanted to run"),
+    ("threads_series", "threads", "How many threads each rank had"),
+)
+
+
+def _context(document: Document) -> Context:
+    ranks = rows(document, "threads", "ranks")
+    numbers_ = [int(number(row.get("rank")) or 0) for row in ranks]
+
+    def column(title: str, key: str, write: Any) -> Column:
+        return Column(title, [number(row.get(key)) for row in ranks], write)
+
+    columns = [
+        column("Threads at most", "threads_max", count),
+        column("Runnable threads, mean", "runnable_mean", decimal),
+        column("Runnable threads, 95 % at most", "runnable_p95", decimal),
+        column("CPUs it may use", "cpus_available", decimal),
+        column("CPU time", "cpu_s", seconds),
+        column("CPU use", "cpu_utilisation", percent),
+        column("Waiting for a CPU", "queue_delay_s", seconds),
+        column("Switched away by force", "involuntary_switches", count),
+    ]
+    nodes = rows(document, "threads", "nodes")
+    return {
+        "charts": _charts(ranks),
+        "table": rank_table(numbers_, columns),
+        "nodes": [_node(row) for row in nodes[:MOST_NODES]],
+        "nodes_left_out": max(len(nodes) - MOST_NODES, 0),
+        "groups": _groups(ranks),
+        "takeaway": _takeaway(nodes),
+    }
+
+
+def _charts(ranks: list[Mapping[str, Any]]) -> list[Context]:
+    out = []
+    for key, y_title, title in CHARTS:
+        series: list[Line] = rank_lines(ranks, key)
+        if series:
+            plot = Plot(f"threads-{key[:3]}", f"{title}, over time", y_title, height=180.0)
+            out.append({"title": title, "svg": lines(plot, series)})
+    return out
+
+
+def _node(row: Mapping[str, Any]) -> Context:
+    return {
+        "host": text(row, "host"),
+        "ranks": rank_list(integers(row, "ranks")),
+        "cpus": decimal(number(row.get("cpus"))),
+        "mean": decimal(number(row.get("runnable_mean"))),
+        "p95": decimal(number(row.get("runnable_p95"))),
+        "sharing": rank_list(shared)
+        if (shared := integers(row, "ranks_sharing_a_cpu"))
+        else "none",
+    }
+
+
+def _groups(ranks: list[Mapping[str, Any]]) -> list[Context]:
+    """Groups of threads of the same name, by rank, as far as they fit."""
+    return [
+        {
+            "rank": count(number(rank.get("rank"))),
+            "stem": text(group, "stem"),
+            "count": count(number(group.get("count"))),
+            "cpu": seconds(number(group.get("cpu_s"))),
+            "runnable": decimal(number(group.get("runnable_mean"))),
+        }
+        for rank in ranks
+        for group in rows(rank, "groups")
+    ][:MOST_GROUPS]
+
+
+def _takeaway(nodes: list[Mapping[str, Any]]) -> str:
+    loads = [
+        (runnable / cpus, runnable, cpus)
+        for row in nodes
+        if (runnable := number(row.get("runnable_mean"))) is not None
+        and (cpus := number(row.get("cpus")))
+    ]
+    if not loads:
+        return ""
+    _, runnable, cpus = max(loads)
+    return f"On the busiest node {decimal(runnable)} threads wanted to run on {decimal(cpus)} CPUs"
+
+
+SECTION = Section("threads", "Threads and CPU", "threads.html", _context)

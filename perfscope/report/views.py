@@ -1,0 +1,151 @@
+"""Pieces that several sections show: rank lists, places in the code, tables by rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+from urllib.parse import urlsplit
+
+from perfscope.report.access import number, text
+from perfscope.report.charts import Segment
+
+MOST_RANKS_SHOWN = 64
+MOST_GROUPS = 25
+_LINK_CHARACTERS = frozenset(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#[]@!$&'()*+,;=%"
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A function in the user's code."""
+
+    function: str
+    location: str  # file:line, or the file when the line is unknown, or ""
+
+    @property
+    def short_location(self) -> str:
+        """The location without the directories above the last one."""
+        parts = self.location.split("/")
+        return self.location if len(parts) <= 2 else f"…/{'/'.join(parts[-2:])}"
+
+
+def place(row: Mapping[str, Any]) -> Place:
+    """The place that a row with function, file and line names."""
+    file, line = text(row, "file"), number(row.get("line"))
+    return Place(text(row, "function"), f"{file}:{int(line)}" if file and line else file)
+
+
+def rank_list(ranks: Sequence[float], *, most: int = 12) -> str:
+    """Rank numbers in words: `rank 0`, `ranks 0-3, 7`; more than `most` runs are counted."""
+    if not ranks:
+        return "no rank"
+    ordered = sorted({int(rank) for rank in ranks})
+    runs = []
+    for _, group in groupby(enumerate(ordered), key=lambda pair: pair[1] - pair[0]):
+        members = [rank for _, rank in group]
+        runs.append(f"{members[0]}–{members[-1]}" if len(members) > 1 else str(members[0]))
+    shown = ", ".join(runs[:most])
+    left = len(runs) - most
+    if left > 0:
+        shown += f" and others ({len(ordered):,} ranks)"
+    return f"rank {shown}" if len(ordered) == 1 else f"ranks {shown}"
+
+
+def safe_link(reference: str) -> str | None:
+    """The reference when it is a plain http(s) address that may be followed; None otherwise."""
+    if not set(reference) <= _LINK_CHARACTERS:
+        return None
+    try:
+        parts = urlsplit(reference)
+    except ValueError:
+        return None
+    is_plain = (
+        parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
+    )
+    return reference if is_plain else None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One quantity by rank and how it is written."""
+
+    title: str
+    values: Sequence[float | None]
+    write: Callable[[float | None], str]
+
+
+@dataclass(frozen=True)
+class RankTable:
+    """A table with a row for each rank, or for each quantile when there are too many ranks."""
+
+    titles: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    is_summary: bool
+
+
+def rank_table(ranks: Sequence[int], columns: Sequence[Column]) -> RankTable:
+    """The columns by rank; above `MOST_RANKS_SHOWN` ranks their extremes and quartiles."""
+    titles = tuple(column.title for column in columns)
+    if len(ranks) <= MOST_RANKS_SHOWN:
+        rows = tuple(
+            (
+                f"rank {rank}",
+                tuple(c.write(c.values[n] if n < len(c.values) else None) for c in columns),
+            )
+            for n, rank in enumerate(ranks)
+        )
+        return RankTable(titles, rows, is_summary=False)
+    quartiles = (
+        ("highest", 1.0),
+        ("75th percentile", 0.75),
+        ("median", 0.5),
+        ("25th percentile", 0.25),
+        ("lowest", 0.0),
+    )
+    rows = tuple(
+        (name, tuple(_quantile(ranks, column, share) for column in columns))
+        for name, share in quartiles
+    )
+    return RankTable(titles, rows, is_summary=True)
+
+
+def _quantile(ranks: Sequence[int], column: Column, share: float) -> str:
+    known = sorted((v, r) for v, r in zip(column.values, ranks, strict=False) if v is not None)
+    if not known:
+        return column.write(None)
+    value, rank = known[round(share * (len(known) - 1))]
+    written = column.write(value)
+    is_extreme = share in (0.0, 1.0) and known[0][0] != known[-1][0]
+    return f"{written} (rank {rank})" if is_extreme else written
+
+
+@dataclass(frozen=True)
+class RankBars:
+    """Stacked bars by rank; above `MOST_RANKS_SHOWN` ranks each bar is the mean of neighbours."""
+
+    labels: tuple[str, ...]
+    segments: tuple[Segment, ...]
+    ranks_per_bar: int
+
+
+def rank_bars(ranks: Sequence[int], parts: Sequence[Segment]) -> RankBars:
+    """The segments by rank, averaged over runs of neighbouring ranks when there are many."""
+    count = len(ranks)
+    size = 1 if count <= MOST_RANKS_SHOWN else -(-count // MOST_GROUPS)
+    starts = range(0, count, size)
+    labels = tuple(_bar_label(ranks[s : s + size]) for s in starts)
+    segments = tuple(
+        Segment(part.role, [_mean(part.values[s : s + size]) for s in starts]) for part in parts
+    )
+    return RankBars(labels, segments, size)
+
+
+def _bar_label(ranks: Sequence[int]) -> str:
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]}–{ranks[-1]}"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,123 @@
+"""What the report calls things: every closed set of the document in words for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StatusWord:
+    """How one status is shown: a sign, a word, and the class that colours both."""
+
+    sign: str
+    word: str
+    style: str
+
+
+STATUSES = {
+    "fail": StatusWord("✕", "Problem", "fail"),
+    "warn": StatusWord("!", "Warning", "warn"),
+    "info": StatusWord("i", "Note", "info"),
+    "not_measured": StatusWord("–", "Not measured", "none"),
+    "not_applicable": StatusWord("–", "Does not apply", "none"),
+    "pass": StatusWord("✓", "Passed", "pass"),
+    "error": StatusWord("?", "Check failed to run", "warn"),
+}
+UNKNOWN_STATUS = StatusWord("–", "Unknown", "none")
+
+GAIN_BASES = {
+    "replay": "predicted by replaying the recorded run with the fix applied",
+    "upper_bound": "an upper bound: the fix cannot give back more than this",
+}
+CONFIDENCES = {"high": "high", "medium": "medium", "low": "low"}
+
+GOOD_FROM, ACCEPTABLE_FROM = 0.8, 0.6  # the POP Centre's bands
+
+
+@dataclass(frozen=True)
+class EfficiencyWord:
+    """One node of the efficiency tree: its name, its meaning, and its factors."""
+
+    id: str
+    label: str
+    meaning: str
+    children: tuple[str, ...] = ()
+
+
+EFFICIENCIES = {
+    word.id: word
+    for word in (
+        EfficiencyWord(
+            "training_efficiency",
+            "Training efficiency",
+            "Share of all ranks’ time that went into training steps: what you pay for and get.",
+            ("parallel_efficiency", "productive_share"),
+        ),
+        EfficiencyWord(
+            "parallel_efficiency",
+            "Parallel efficiency",
+            "Share of all ranks’ time spent outside communication. The rest goes into waiting for "
+            "other ranks and moving data.",
+            ("load_balance", "communication_efficiency"),
+        ),
+        EfficiencyWord(
+            "load_balance",
+            "Load balance",
+            "How evenly the work is spread: mean work of a rank divided by that of the busiest "
+            "rank. Low means that one rank has more to do than the others.",
+        ),
+        EfficiencyWord(
+            "communication_efficiency",
+            "Communication efficiency",
+            "Share of the time in which the busiest rank worked. Even that rank loses the rest "
+            "inside communication.",
+            ("serialization_efficiency", "transfer_efficiency"),
+        ),
+        EfficiencyWord(
+            "serialization_efficiency",
+            "Serialization efficiency",
+            "What would remain of communication efficiency on a network without transfer time. Low "
+            "means that ranks wait for each other in turn.",
+        ),
+        EfficiencyWord(
+            "transfer_efficiency",
+            "Transfer efficiency",
+            "What moving the data costs: run time on a network without transfer time, divided by "
+            "the measured time.",
+        ),
+        EfficiencyWord(
+            "productive_share",
+            "Productive share",
+            "Of the time outside communication, the share spent in training steps rather than in "
+            "evaluation, input, checkpoints and the like.",
+        ),
+    )
+}
+
+STEP_SOURCES = {
+    "marker": "steps marked in the program with perfscope.step",
+    "framework": "steps reported by the training framework",
+    "collectives": "one period of the repeating pattern of collective operations, because neither "
+    "a framework nor a marker named the steps",
+}
+PHASE_SOURCES = {
+    "marker": "marker",
+    "framework": "framework",
+    "sampled": "stack sampler",
+}
+
+
+def status_word(status: object) -> StatusWord:
+    """How a status is shown; one that is not in the closed set is shown as unknown."""
+    return STATUSES.get(str(status), UNKNOWN_STATUS)
+
+
+def band(value: float | None) -> StatusWord:
+    """In which of the POP Centre's bands an efficiency lies."""
+    if value is None:
+        return StatusWord("–", "not measured", "none")
+    if value >= GOOD_FROM:
+        return StatusWord("✓", "good", "pass")
+    if value >= ACCEPTABLE_FROM:
+        return StatusWord("!", "worth a look", "warn")
+    return StatusWord("✕", "poor", "fail")

@@ -1,0 +1,61 @@
+"""Reads a page's structure for tests: ids, headings, tables, links and attributes."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+VOID = frozenset({"meta", "link", "br", "img", "input", "hr"})
+
+
+class Outline(HTMLParser):
+    """What a page is made of, collected while it is parsed.
+
+    Attributes:
+        ids: every id, in order.
+        headings: the levels of the headings, in order.
+        tables: for each table whether it has a caption and whether every header cell has a scope.
+        targets: the fragments that links and labels point at.
+        attributes: the names of all attributes.
+        tags: the names of all elements.
+    """
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.headings: list[int] = []
+        self.tables: list[dict[str, bool]] = []
+        self.targets: list[str] = []
+        self.attributes: set[str] = set()
+        self.tags: set[str] = set()
+        self.unclosed: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.tags.add(tag)
+        self.attributes.update(values)
+        if identity := values.get("id"):
+            self.ids.append(identity)
+        if tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
+            self.headings.append(int(tag[1]))
+        if tag == "table":
+            self.tables.append({"caption": False, "scopes": True})
+        if tag == "caption":
+            self.tables[-1]["caption"] = True
+        if tag == "th" and not values.get("scope"):
+            self.tables[-1]["scopes"] = False
+        href = values.get("href") or ""
+        if href.startswith("#"):
+            self.targets.append(href[1:])
+        self.targets += (values.get("aria-labelledby") or "").split()
+        if tag not in VOID:
+            self.unclosed.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.unclosed or self.unclosed.pop() != tag:
+            raise AssertionError(f"</{tag}> closes nothing")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.unclosed.pop()

@@ -1,0 +1,327 @@
+"""Result documents of made-up runs, in the schema of analysis.json, for the tests of the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from perfscope import __version__
+from tests.report import sample_parts as parts
+from tests.report.sample_parts import EFFICIENCIES, Json, Shape, metric
+
+REASON = "nothing was recorded of this run: record it with `perfscope run -- COMMAND`"
+HOSTILE_TEXTS = (
+    "<script>window.pwned=1;console.log('pwned')</script>",
+    '"\'><img src=x onerror="window.pwned=1">',
+    "</style><style>*{display:none}</style>",
+    "</svg><svg onload=window.pwned=1>",
+    "javascript:window.pwned=1",
+    "{{ 7 * 7 }}{% raw %}",
+    "$\\frac{1}{0}$ _^ \\",
+    "evil\u202egnp.exe\u2066\u200f",
+    "nul\x00bell\x07esc\x1b[31mred",
+    "lone \ud800 surrogate",
+    "&lt;b&gt;already escaped&amp;",
+    "x" * 100_000,
+    "日本語の関数名 مثال עברית",
+    "]]><!-- --><![CDATA[",
+    "url(https://example.invalid/x.png)",
+)
+
+
+def document(shape: Shape) -> Json:
+    """A complete result document of a made-up run."""
+    seconds = parts.seconds(shape)
+    outside = seconds["training"] + seconds["input_wait"] + seconds["evaluation"]
+    findings = parts.findings(shape)
+    top = [f for f in findings if f["gain_s"]][:3]
+    gain = max((f["gain_s"] for f in top), default=None)
+    where = [{"file": "examples/train.py", "line": 148, "function": "train_step"}]
+    phases = [parts.phase("train", "Training", seconds["training"], where)]
+    if shape.evaluation_s:
+        where = [{"file": "examples/train.py", "line": 212, "function": "evaluate"}]
+        phases.append(parts.phase("evaluate", "Evaluation", seconds["evaluation"], where, count=6))
+    window = shape.wall_s - 1.5
+    efficiencies = parts.efficiencies(outside, seconds["training"], window)
+    phases[0]["metrics"] = dict(efficiencies)
+    return {
+        "schema_version": "1",
+        "tool": {"name": "perfscope", "version": __version__},
+        "run": _run(shape, window),
+        "verdict": _verdict(top, gain, shape),
+        "ledger": parts.ledger(seconds, shape.ranks),
+        "ledger_functions": _functions(seconds),
+        "unlabelled": {"share": 0.013, "seconds": 0.4, "target": 0.05},
+        "metrics": efficiencies
+        | {
+            "outside_communication_s_by_rank": outside.tolist(),
+            "useful_s_by_rank": seconds["training"].tolist(),
+            "productive_split": {"input": 0.014, "evaluation": 0.18, "other": 0.011},
+        },
+        "phases": phases,
+        "steps": parts.steps(shape),
+        "collectives": parts.collectives(seconds, shape),
+        "memory": parts.memory(shape),
+        "threads": parts.threads(shape),
+        "io": {
+            "read_bytes_by_rank": [31_000_000 + r for r in range(shape.ranks)],
+            "written_bytes_by_rank": [12_000 * (r + 1) for r in range(shape.ranks)],
+        },
+        "devices": {"value": None, "reason": "no accelerator was visible to the job"},
+        "replay": {
+            "available": True,
+            "reason": "",
+            "relative_error": 3.1e-9,
+            "ideal_runtime_s": window * 0.97,
+            "edits_assumptions": ["input queues refill at the speed seen in the run"],
+        },
+        "findings": findings,
+        "quality": _quality(),
+        "how_measured": _how_measured(),
+    }
+
+
+def _run(shape: Shape, window_s: float) -> Json:
+    hosts = [
+        {
+            "name": f"node{n:02d}",
+            "ranks": [r for r in range(shape.ranks) if parts.host(r, shape) == f"node{n:02d}"],
+        }
+        for n in range(shape.hosts)
+    ]
+    samples = shape.steps * 64 * shape.ranks / window_s
+    return {
+        "command": ["mpirun", "-n", str(shape.ranks), "python", "examples/train.py", "--epochs=6"],
+        "source": "trace",
+        "start_unix_s": 1_795_000_000.0,
+        "wall_s": shape.wall_s,
+        "launcher": "mpirun (MPICH)",
+        "exit_code": 0,
+        "ranks": shape.ranks,
+        "recorded_ranks": shape.ranks,
+        "missing_ranks": [],
+        "incomplete_ranks": [],
+        "hosts": hosts,
+        "focus_of_analysis_s": [1.2, 1.2 + window_s],
+        "focus_kind": "communication_lifetime",
+        "focus_reason": "from the last rank's exit of MPI_Init to the last entry into MPI_Finalize",
+        "endings": [
+            {
+                "rank": rank,
+                "host": parts.host(rank, shape),
+                "pid": 4000 + rank,
+                "kind": "finalized",
+                "code": None,
+                "text": "finalized",
+            }
+            for rank in range(shape.ranks)
+        ],
+        "throughput": {
+            "samples_per_s": metric(samples, "1/s"),
+            "step_s_median": metric(0.0874, "s"),
+            "step_s_p95": metric(0.0951, "s"),
+            "epoch_s_median": metric(4.31, "s"),
+            "time_to_solution_s": metric(shape.wall_s, "s"),
+            "steps": shape.steps,
+            "step_source": "collectives",
+        },
+        "batch_size": 64,
+        "versions": {"python": "3.11.7", "numpy": "2.4.6", "mpi4py": "4.1.2", "MPICH": "5.0.2"},
+        "environment": {"OMP_NUM_THREADS": "1", "SLURM_JOB_ID": "81231"},
+        "topology": [
+            {"host": h["name"], "sockets": 1, "cores": 2, "smt": False, "numa_nodes": 1, "cpus": 2}
+            for h in hosts
+        ],
+    }
+
+
+def _verdict(top: list[Json], gain: float | None, shape: Shape) -> Json:
+    sentence = (
+        f"Rank 0 evaluates alone for {shape.evaluation_s:.1f} s while the other ranks wait: "
+        f"fixing it would give back about {gain:.1f} of {shape.wall_s:.1f} s."
+        if shape.evaluation_s and gain
+        else "Nothing costs this run more than 3 % of its time."
+    )
+    return {
+        "sentence": sentence,
+        "status": top[0]["status"] if top else "pass",
+        "combined_gain_s": gain,
+        "combined_gain_share": gain / shape.wall_s if gain else None,
+        "top": [f["id"] for f in top],
+    }
+
+
+def _functions(seconds: dict[str, np.ndarray]) -> list[Json]:
+    rows = [
+        ("train_step", "examples/train.py", 148, "training", seconds["training"] * 0.8),
+        ("load_batch", "examples/data.py", 31, "input_wait", seconds["input_wait"]),
+        ("evaluate", "examples/train.py", 212, "evaluation", seconds["evaluation"]),
+        ("build_model", "examples/model.py", 12, "computation", seconds["computation"]),
+    ]
+    total = sum(float(v.sum()) for v in seconds.values())
+    return [
+        {
+            "function": function,
+            "file": file,
+            "line": line,
+            "seconds": float(own.sum()),
+            "share": float(own.sum()) / total,
+            "account": account,
+            "seconds_by_rank": own.tolist(),
+        }
+        for function, file, line, account, own in rows
+        if own.sum() > 0
+    ]
+
+
+def _quality() -> list[Json]:
+    rows = (
+        ("run_length", "pass", "The run is long enough", "26.9 s, 240 steps"),
+        ("overhead", "pass", "Recording cost little", "about 0.02 % of the run"),
+        ("dropped_records", "pass", "No record was dropped", "1,440 records kept"),
+        ("missing_ranks", "pass", "Every rank was recorded", ""),
+        ("endings", "pass", "Every rank ended by itself", "all finalized"),
+        ("clocks", "pass", "All ranks share one clock", "one host"),
+        ("unlabelled_time", "pass", "1.3 % of the time has no label", "target: at most 5 %"),
+        ("replay_error", "pass", "The replay reproduces the run", "relative error 3.1e-09"),
+        ("recording_notes", "info", "1 note", "the agent saw no framework"),
+    )
+    return [dict(zip(("id", "status", "title", "detail"), row, strict=True)) for row in rows]
+
+
+def _how_measured() -> list[Json]:
+    return [
+        {
+            "term": "Focus of analysis",
+            "text": "from the moment every rank has initialised communication to the last rank's "
+            "entry into finalisation",
+        },
+        {"term": "Parallel efficiency", "text": "sum of W / (P x T) = load balance x max W / T"},
+    ]
+
+
+def two_ranks_evaluation() -> Json:
+    """Two ranks of which rank 0 evaluates alone."""
+    return document(Shape(ranks=2, evaluation_s=6.2, imbalance=0.08))
+
+
+def four_ranks_healthy() -> Json:
+    """Four ranks with nothing to fix."""
+    return document(Shape(ranks=4))
+
+
+def thousand_ranks() -> Json:
+    """A thousand ranks on 16 nodes, unevenly loaded, with growing memory."""
+    shape = Shape(
+        ranks=1000,
+        hosts=16,
+        imbalance=0.25,
+        steps=2000,
+        wall_s=213.0,
+        evaluation_s=11.0,
+        growing_memory=True,
+    )
+    doc = document(shape)
+    doc["run"]["missing_ranks"] = [17, 400]
+    doc["run"]["recorded_ranks"] = 998
+    doc["run"]["incomplete_ranks"] = [17, 93, 400]
+    doc["run"]["endings"][93] |= {"kind": "killed", "code": 9, "text": "killed by signal 9"}
+    doc["quality"][3] |= {"status": "warn", "title": "2 ranks left no recording"}
+    return doc
+
+
+def everything_null() -> Json:
+    """A run of which nothing was measured."""
+    doc = document(Shape(ranks=1, steps=0))
+    run = doc["run"]
+    doc["unlabelled"] = {"share": 0.0, "seconds": 0.0, "target": 0.05}
+    for key in ("samples_per_s", "step_s_median", "step_s_p95", "epoch_s_median"):
+        run["throughput"][key] = metric(None, "", REASON)
+    run["throughput"]["time_to_solution_s"] = metric(None, "s", REASON)
+    run["throughput"] |= {"steps": 0, "step_source": None}
+    run |= {"exit_code": None, "launcher": "", "batch_size": None, "versions": {}}
+    run |= {"environment": {}, "topology": [], "endings": [], "hosts": []}
+    doc["verdict"] = {
+        "sentence": "Nothing was measured.",
+        "status": "info",
+        "combined_gain_s": None,
+        "combined_gain_share": None,
+        "top": [],
+    }
+    for row in doc["ledger"]:
+        row |= {"seconds": 0.0, "share": 0.0, "ns_by_rank": []}
+    doc["ledger_functions"] = []
+    doc["metrics"] = {name: metric(None, "ratio", REASON) for name in EFFICIENCIES} | {
+        "outside_communication_s_by_rank": [],
+        "useful_s_by_rank": [],
+        "productive_split": {},
+    }
+    doc["phases"] = []
+    doc["steps"] = {
+        "source": None,
+        "count": 0,
+        "numbers": [],
+        "max_seconds": [],
+        "min_seconds": [],
+        "series": {},
+    }
+    doc["collectives"] |= {key: [] for key in ("operations", "late_arrivals", "wait_s_by_rank")}
+    doc["collectives"] |= {"transfer_s_by_rank": [], "other_s_by_rank": [], "matched_calls": 0}
+    doc["memory"] = {"ranks": [], "nodes": []}
+    doc["threads"] = {"ranks": [], "nodes": []}
+    doc["io"] = {"read_bytes_by_rank": [], "written_bytes_by_rank": []}
+    doc["replay"] = {
+        "available": False,
+        "reason": REASON,
+        "relative_error": None,
+        "ideal_runtime_s": None,
+        "edits_assumptions": [],
+    }
+    doc["findings"] = [
+        parts.finding("rank_zero_evaluation", "not_measured", "Evaluation on one rank", REASON)
+    ]
+    doc["quality"] = [
+        {"id": "run_length", "status": "not_measured", "title": "Length", "detail": REASON}
+    ]
+    return doc
+
+
+def hostile() -> Json:
+    """A run in which every text that a trace can carry is an attack."""
+    counter = iter(range(10**9))
+
+    def attack(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            changed = {k: attack(v, k) for k, v in value.items()}
+            if key in ("versions", "environment", "series", "unmatched"):
+                return {**changed, **{text: changed.get("loss", text) for text in HOSTILE_TEXTS}}
+            return changed
+        if isinstance(value, list):
+            return [attack(v, key) for v in value]
+        if isinstance(value, str) and key not in ("status", "gain_basis", "confidence", "id"):
+            return HOSTILE_TEXTS[next(counter) % len(HOSTILE_TEXTS)]
+        return value
+
+    doc: Json = attack(two_ranks_evaluation())
+    doc["ledger_functions"] = [
+        doc["ledger_functions"][0] | {"function": text, "file": text} for text in HOSTILE_TEXTS
+    ]
+    doc["findings"][0]["references"] = [
+        "javascript:alert(1)",
+        "data:text/html,<script>alert(1)</script>",
+        "https://user:secret@example.org/",
+        'https://docs.example.org/a?b=<c>&d="e"',
+        "https://docs.example.org/fine",
+        "//example.org/x",
+    ]
+    return doc
+
+
+ALL = {
+    "two_ranks": two_ranks_evaluation,
+    "four_ranks": four_ranks_healthy,
+    "thousand_ranks": thousand_ranks,
+    "null": everything_null,
+    "hostile": hostile,
+}

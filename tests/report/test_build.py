@@ -1,0 +1,144 @@
+"""The page as a whole: its policy, its structure, its size, and the same bytes every time."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from perfscope.report.build import build_html, write_report
+from perfscope.report.sections import ORDER
+from tests.report.page_outline import Outline
+from tests.report.sample_document import ALL, everything_null, two_ranks_evaluation
+
+MOST_BYTES = {"null": 150_000, "thousand_ranks": 1_500_000}
+
+
+@cache
+def page(name: str) -> str:
+    return build_html(ALL[name]())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_policy_allows_only_the_own_style(name: str) -> None:
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page(name))
+    style = re.search(r"<style>(.*?)</style>", page(name), re.DOTALL)
+    assert policy is not None
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert policy[1].replace("&#39;", "'") == (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_structure_is_sound(name: str) -> None:
+    outline = Outline(page(name))
+    assert len(outline.ids) == len(set(outline.ids))
+    assert set(outline.targets) <= set(outline.ids)
+    assert outline.unclosed == []
+    assert outline.headings[0] == 1
+    assert outline.headings.count(1) == 1
+    steps = zip(outline.headings, outline.headings[1:], strict=False)
+    assert all(deeper - level <= 1 for level, deeper in steps)
+    assert all(table["caption"] and table["scopes"] for table in outline.tables)
+    assert "style" not in outline.attributes  # the policy forbids it
+    assert not outline.tags & {"script", "img", "iframe", "object", "embed", "form"}
+
+
+def test_sections_come_in_the_stated_order() -> None:
+    found = re.findall(r'<section id="([^"]+)"', page("two_ranks"))
+    assert tuple(found) == ORDER
+
+
+@pytest.mark.parametrize(("name", "most"), MOST_BYTES.items())
+def test_page_stays_small(name: str, most: int) -> None:
+    assert len(page(name).encode()) <= most
+
+
+def test_first_screen_says_what_matters() -> None:
+    shown = page("two_ranks").replace("\xa0", " ")
+    overview = shown[shown.index('<section id="overview"') : shown.index('<section id="ledger"')]
+    for expected in (
+        "Rank 0 evaluates alone for 6.2 s",
+        "samples/s",
+        "load balance 0.889 × communication efficiency 0.912",
+        "about 5.77 s",
+        "predicted by replaying",
+        "examples/train.py:212",
+        "Let every rank evaluate its own part of the validation set.",
+        "Both together",
+        "The replay reproduces the run",
+    ):
+        assert expected in overview
+
+
+def test_same_document_gives_the_same_bytes_in_every_process() -> None:
+    script = (
+        "from tests.report.sample_document import two_ranks_evaluation as d;"
+        "from perfscope.report.build import build_html;"
+        "import hashlib; print(hashlib.sha256(build_html(d()).encode()).hexdigest())"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2])},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    own = hashlib.sha256(page("two_ranks").encode()).hexdigest()
+    assert {digest.strip() for digest in digests} == {own}
+
+
+def test_document_is_left_as_it_was() -> None:
+    document = two_ranks_evaluation()
+    before = copy.deepcopy(document)
+    build_html(document)
+    assert document == before
+
+
+def test_hostile_texts_are_shown_and_never_markup() -> None:
+    hostile = page("hostile")
+    assert "&lt;script&gt;window.pwned=1" in hostile
+    assert "<script" not in hostile
+    assert "onerror=&#34;" in hostile
+    assert 'onerror="' not in hostile
+    assert "{{ 7 * 7 }}" in hostile
+    assert not any(c in hostile for c in "\x00\x07\x1b\u202e\u2066\u200f\ud800")
+    assert "\\u202e" in hostile
+    assert "x" * 1001 not in hostile
+    assert "user:secret@" in hostile
+    assert 'href="https://user' not in hostile
+
+
+def test_an_empty_document_still_makes_a_page() -> None:
+    assert "There is no verdict on this run." in build_html({})
+
+
+def test_report_replaces_the_file_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "report with ö.html"
+    path.write_text("old", encoding="utf-8")
+    write_report(everything_null(), path)
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_matplotlib_is_not_loaded_without_a_chart() -> None:
+    script = (
+        "import sys; from perfscope.report.build import build_html; build_html({});"
+        "assert 'matplotlib' not in sys.modules"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)

@@ -1,0 +1,154 @@
+"""The report as a browser shows it: nothing leaves the file, and everybody can read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perfscope.report.build import write_report
+from tests.report.browser import Browser, browser
+from tests.report.sample_document import ALL
+from tests.support.requirements import require_browser
+
+OPEN_ALL = "document.querySelectorAll('details').forEach(d => { d.open = true; })"
+WIDE_ELEMENTS = """[...document.querySelectorAll('body *')].filter(e =>
+  e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.scroll') && !e.closest('.skip')
+).slice(0, 5).map(e => e.outerHTML.slice(0, 120))"""
+HANDLERS = """[...document.querySelectorAll('*')].filter(
+  e => [...e.attributes].some(a => /^on/i.test(a.name))).length"""
+LOW_CONTRAST = """(() => {
+  const parse = text => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map(v => v / 255)
+      .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = element => {
+    for (let e = element; e; e = e.parentElement) {
+      const c = parse(getComputedStyle(e).backgroundColor);
+      if (c.length === 3 || c[3] === 1) return c;
+    }
+    return null;
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const failures = []; let seen = 0;
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const e = node.parentElement;
+    if (!node.data.trim() || e.closest('.unseen') || !e.checkVisibility()) continue;
+    const style = getComputedStyle(e);
+    const ink = parse(e.closest('svg') ? style.fill : style.color), paper = behind(e);
+    const [a, b] = [light(ink), light(paper)];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    seen += 1;
+    if (!(ratio >= 4.5)) failures.push([node.data.slice(0, 40), e.className, ratio]);
+  }
+  return {seen, failures: failures.slice(0, 10)};
+})()"""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The report of every sample document."""
+    folder = tmp_path_factory.mktemp("pages")
+    out = {}
+    for name, document in ALL.items():
+        out[name] = folder / f"{name}.html"
+        write_report(document(), out[name])
+    return out
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all tests of this file."""
+    with browser(str(require_browser()), tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_asks_for_nothing_but_itself_and_reports_no_error(
+    window: Browser, pages: dict[str, Path], name: str
+) -> None:
+    window.open(pages[name])
+    asked = [event["request"]["url"] for event in window.seen("Network.requestWillBeSent")]
+    assert [url for url in asked if not url.startswith("data:")] == [pages[name].as_uri()]
+    for kind in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
+        assert window.seen(kind) == []
+    assert window.seen("Audits.issueAdded") == []
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_never_scrolls_sideways(
+    window: Browser, pages: dict[str, Path], name: str, width: int
+) -> None:
+    window.open(pages[name], width=width)
+    window.run(OPEN_ALL)
+    assert window.run(WIDE_ELEMENTS) == []
+    assert window.run("document.documentElement.scrollWidth <= innerWidth") is True
+
+
+@pytest.mark.parametrize("name", ["two_ranks", "null", "thousand_ranks"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_text_has_enough_contrast(
+    window: Browser, pages: dict[str, Path], name: str, dark: bool
+) -> None:
+    window.open(pages[name], dark=dark)
+    window.run(OPEN_ALL)
+    result = window.run(LOW_CONTRAST)
+    assert result["failures"] == []
+    assert result["seen"] > 150
+
+
+def test_dark_mode_is_dark(window: Browser, pages: dict[str, Path]) -> None:
+    window.open(pages["two_ranks"], dark=True)
+    assert window.run("getComputedStyle(document.body).backgroundColor") == "rgb(15, 18, 23)"
+
+
+def test_reads_the_same_without_javascript(window: Browser, pages: dict[str, Path]) -> None:
+    window.open(pages["two_ranks"])
+    with_scripts = window.run("document.body.innerText")
+    window.page("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        window.open(pages["two_ranks"])
+        without_scripts = window.run("document.body.innerText")
+    finally:
+        window.page("Emulation.setScriptExecutionDisabled", value=False)
+    assert without_scripts == with_scripts
+    for expected in ("Rank 0 evaluates alone", "train.py:212", "Load balance", "MPI_Allreduce"):
+        assert expected in without_scripts
+
+
+def test_hostile_texts_execute_nothing(window: Browser, pages: dict[str, Path]) -> None:
+    window.open(pages["hostile"])
+    window.run(OPEN_ALL)
+    assert window.run("window.pwned") is None
+    assert window.run("document.querySelectorAll('script, img, iframe, object').length") == 0
+    assert window.run("document.querySelectorAll('style').length") == 1
+    assert window.run(HANDLERS) == 0
+    links = window.run("[...document.querySelectorAll('a')].map(a => a.getAttribute('href'))")
+    assert [link for link in links if not link.startswith("#")] == ["https://docs.example.org/fine"]
+
+
+def test_skip_link_and_links_take_the_keyboard(window: Browser, pages: dict[str, Path]) -> None:
+    window.open(pages["two_ranks"])
+    for kind in ("keyDown", "keyUp"):
+        window.page(
+            "Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9
+        )
+    assert window.run("document.activeElement.getAttribute('href')") == "#main"
+    assert window.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert window.run("document.activeElement.getBoundingClientRect().left >= 0") is True
+
+
+def test_prints_on_paper(window: Browser, pages: dict[str, Path], tmp_path: Path) -> None:
+    window.open(pages["two_ranks"], dark=True)
+    window.pdf(tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+    window.page("Emulation.setEmulatedMedia", media="print")
+    try:
+        ink = window.run("getComputedStyle(document.querySelector('h1')).color")
+    finally:
+        window.page("Emulation.setEmulatedMedia", media="")
+    assert ink == "rgb(23, 26, 33)"

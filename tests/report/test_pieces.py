@@ -1,0 +1,227 @@
+"""The pieces that sections are made of: safe text, numbers, rank lists, links, and drawings."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from perfscope.report import access, formats
+from perfscope.report.charts import Line, Plot, Segment, band, lines, stacked_bars
+from perfscope.report.svg import ACCOUNT_ROLES, colour, inline
+from perfscope.report.text import LONGEST_TEXT, sentence, shortened, visible, visible_document
+from perfscope.report.views import Column, place, rank_bars, rank_list, rank_table, safe_link
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("a\nb\tc\u2028d", "a b c d"),
+        ("nul\x00", "nul\\x00"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),
+        ("\ud800", "\\ud800"),
+        ("\U000e0041", "\\ue0041"),
+        ("Ünïcödé 日本 👩\u200d🔬", "Ünïcödé 日本 👩\u200d🔬"),
+    ],
+)
+def test_visible_spells_out_what_hides(text: str, expected: str) -> None:
+    assert visible(text) == expected
+
+
+def test_visible_cuts_endless_text_and_says_so() -> None:
+    cut = visible("x" * 100_000)
+    assert cut == "x" * LONGEST_TEXT + "… (100,000 characters)"
+
+
+def test_visible_document_covers_keys_and_nested_values() -> None:
+    document = {"a\x00": ["\u202e", 1, None, {"k": ("v\x1b", 2.5)}]}
+    assert visible_document(document) == {"a\\x00": ["\\u202e", 1, None, {"k": ["v\\x1b", 2.5]}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("no clock", "No clock."), ("Ends.", "Ends."), ("", ""), ("...", "...")]
+)
+def test_sentence_ends_once(text: str, expected: str) -> None:
+    assert sentence(text) == expected
+
+
+def test_shortened_keeps_both_ends() -> None:
+    assert shortened("a" * 30 + "b" * 30, 20) == "a" * 13 + "…" + "b" * 6
+    assert shortened("short", 20) == "short"
+
+
+@pytest.mark.parametrize("value", [None, True, "3", NAN, INFINITY, [], {}])
+def test_what_is_no_finite_number_is_none(value: object) -> None:
+    assert access.number(value) is None
+
+
+def test_a_metric_without_a_value_has_a_reason() -> None:
+    assert access.figure({}, "x").reason == access.NO_REASON
+    assert access.figure({"x": {"value": NAN, "unit": "s"}}, "x").value is None
+    assert access.figure({"x": {"value": 2, "unit": "s", "reason": "old"}}, "x").reason == ""
+
+
+@pytest.mark.parametrize(
+    ("ranks", "expected"),
+    [
+        ([], "no rank"),
+        ([3], "rank 3"),
+        ([0, 1, 2, 5], "ranks 0–2, 5"),
+        ([5, 1, 1], "ranks 1, 5"),
+        (
+            list(range(0, 100, 2)),
+            "ranks 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22 and others (50 ranks)",
+        ),
+    ],
+)
+def test_rank_list(ranks: list[float], expected: str) -> None:
+    assert rank_list(ranks) == expected
+
+
+@pytest.mark.parametrize(
+    ("reference", "is_safe"),
+    [
+        ("https://docs.example.org/a?b=c#d", True),
+        ("http://example.org", True),
+        ("javascript:alert(1)", False),
+        ("JaVaScRiPt:alert(1)", False),
+        ("data:text/html,x", False),
+        ("//example.org", False),
+        ("https://", False),
+        ("https://user@example.org", False),
+        ("https://example.org/\u202e", False),
+        ("https://exa mple.org", False),
+        ("https://[", False),
+        (" https://example.org", False),
+        ("file:///etc/passwd", False),
+    ],
+)
+def test_only_plain_web_addresses_become_links(reference: str, is_safe: bool) -> None:
+    assert safe_link(reference) == (reference if is_safe else None)
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [("/a/b/c.py", "…/b/c.py:3"), ("c.py", "c.py:3"), ("b/c.py", "b/c.py:3"), ("", "")],
+)
+def test_a_place_can_be_short(file: str, expected: str) -> None:
+    assert place({"function": "f", "file": file, "line": 3}).short_location == expected
+
+
+def test_rank_table_names_the_extreme_ranks() -> None:
+    values = [float(rank) for rank in range(100)]
+    table = rank_table(range(100), [Column("Time", values, formats.count)])
+    assert table.is_summary
+    assert [cells[0] for _, cells in table.rows] == ["99 (rank 99)", "74", "50", "25", "0 (rank 0)"]
+
+
+def test_rank_table_of_equal_values_names_no_rank() -> None:
+    table = rank_table(range(100), [Column("Time", [1.0] * 100, formats.count)])
+    assert {cells[0] for _, cells in table.rows} == {"1"}
+
+
+def test_rank_table_says_which_values_are_missing() -> None:
+    table = rank_table([0, 1], [Column("Time", [None], formats.count)])
+    assert [cells for _, cells in table.rows] == [("–",), ("–",)]
+
+
+def test_rank_bars_average_neighbours_only_when_there_are_many() -> None:
+    few = rank_bars([0, 2], [Segment("training", [1.0, 3.0])])
+    assert (few.labels, few.ranks_per_bar) == (("rank 0", "rank 2"), 1)
+    many = rank_bars(range(100), [Segment("training", [float(r) for r in range(100)])])
+    assert many.ranks_per_bar == 4
+    assert many.labels[0] == "ranks 0–3"
+    assert many.segments[0].values[0] == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (1.5, "s", "1.50 s"),
+        (1024, "bytes", "1.00 KiB"),
+        (0.5, "ratio", "0.500"),
+        (0.5, "share", "50.0 %"),
+        (3, "threads", "3 threads"),
+        (12345.6, "", "12,346"),
+        ("1 of 2", "", "1 of 2"),
+        (None, "s", "–"),
+        (NAN, "s", "–"),
+    ],
+)
+def test_evidence_is_written_in_its_unit(value: object, unit: str, expected: str) -> None:
+    assert formats.evidence(value, unit).replace("\xa0", " ") == expected
+
+
+@pytest.mark.parametrize(
+    ("largest_s", "tick", "expected"),
+    [(20_000.0, 1.5, "1.5 h"), (600.0, 5, "5 min"), (9.0, 2.5, "2.5 s"), (0.02, 15, "15 ms")],
+)
+def test_time_axis_uses_one_unit(largest_s: float, tick: float, expected: str) -> None:
+    assert formats.time_scale(largest_s).tick(tick).replace("\xa0", " ") == expected
+
+
+def test_byte_axis_uses_one_unit() -> None:
+    scale = formats.byte_scale(400 * 2**20)
+    assert (scale.factor, scale.unit) == (2**20, "MiB")
+
+
+def chart() -> str:
+    segments = [Segment("training", [1.0, 2.0]), Segment("evaluation", [0.5, 0.0])]
+    return stacked_bars("c", "the label", ["rank 0", "rank 1"], segments, scale=formats.PLAIN)
+
+
+def test_drawing_has_classes_instead_of_styles_and_colours() -> None:
+    drawn = chart()
+    assert 'class="f-training"' in drawn
+    assert 'class="f-evaluation"' in drawn
+    assert 'aria-label="the label"' in drawn
+    assert not re.search(r"style=|#[0-9a-f]{6}|<metadata|font-family|DejaVu|xmlns", drawn)
+
+
+def test_drawing_escapes_its_texts() -> None:
+    hostile = '<script>&"$x^2$'
+    plot = Plot("p", hostile, hostile)
+    drawn = lines(plot, [Line(hostile, [0, 1], [0, 1]), Line("b", [0, 1], [1, 0])])
+    assert "<script" not in drawn
+    assert "&lt;script&gt;&amp;" in drawn
+
+
+def test_many_lines_become_bands() -> None:
+    series = [Line(f"rank {n}", [0, 1, 2], [n, n, n]) for n in range(20)]
+    drawn = lines(Plot("p", "label", "threads"), series)
+    assert 'class="f-band' in drawn
+    assert "median rank" in drawn
+    assert "rank 19" not in drawn
+
+
+def test_long_bands_keep_their_peaks_and_stay_small() -> None:
+    high = [1.0] * 5000
+    high[2345] = 9.0
+    x = [float(n) for n in range(5000)]
+    drawn = band(Plot("p", "label", "step time"), x, [0.5] * 5000, high)
+    assert len(drawn) < 40_000
+    flat = band(Plot("p", "label", "step time"), x, [0.5] * 5000, [1.0] * 5000)
+    assert drawn != flat
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.0], [5.0, 5.0], [-1.0, -1.0], [1e-12, 1e15]])
+def test_odd_ranges_can_be_drawn(values: list[float]) -> None:
+    assert "<svg" in lines(Plot("p", "label", ""), [Line("a", [0, 1], values)])
+
+
+def test_every_account_has_a_stand_in_colour_of_its_own() -> None:
+    assert len({colour(role) for role in ACCOUNT_ROLES}) == len(ACCOUNT_ROLES)
+
+
+def test_ids_of_a_drawing_carry_its_name() -> None:
+    source = (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        'viewBox="0 0 9 9"><defs><path id="m1" d="M 0 0"/></defs>'
+        '<use xlink:href="#m1" x="1"/></svg>'
+    )
+    drawn = inline(source, prefix="mine", label="l")
+    assert 'id="mine-0"' in drawn
+    assert 'href="#mine-0"' in drawn

@@ -1,0 +1,61 @@
+"""The report of documents that the analysis made, so that both sides mean the same fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perfscope.report.access import NO_REASON
+from perfscope.report.build import build_html
+from tests.findings.analysed import analyse
+from tests.findings.training_runs import Plan
+from tests.report.page_outline import Outline
+from tests.report.sample_document import two_ranks_evaluation
+
+PLANS = {
+    "healthy": Plan(steps=60),
+    "evaluation": Plan(steps=60, evaluate_s=1.0),
+    "sampled": Plan(steps=60, evaluate_s=1.0, markers=False),
+    "one rank": Plan(steps=20, ranks=1),
+}
+
+
+def keys(value: Any, path: str = "") -> set[str]:
+    """The paths of all objects' keys, each array by its first element."""
+    if isinstance(value, dict):
+        own = {f"{path}.{key}" for key in value}
+        return own.union(*(keys(item, f"{path}.{key}") for key, item in value.items()))
+    if isinstance(value, list) and value:
+        return keys(value[0], f"{path}[]")
+    return set()
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_page_of_an_analysis_is_sound(plan: Plan) -> None:
+    page = build_html(analyse(plan).document())
+    outline = Outline(page)
+    assert len(outline.ids) == len(set(outline.ids))
+    assert set(outline.targets) <= set(outline.ids)
+    assert all(table["caption"] and table["scopes"] for table in outline.tables)
+    assert NO_REASON not in page  # every figure that the page shows is in the document
+
+
+def test_sample_documents_have_the_keys_of_real_ones() -> None:
+    real = keys(analyse(PLANS["evaluation"]).document())
+    sample = keys(two_ranks_evaluation())
+    parts = (
+        "verdict",
+        "ledger",
+        "metrics",
+        "phases",
+        "collectives",
+        "replay",
+        "quality",
+        "findings",
+    )
+    for part in parts:
+        wanted = {
+            key for key in sample if key.startswith(f".{part}") and not key.endswith("reason")
+        }
+        assert not {key for key in wanted - real if "productive_split" not in key}, part

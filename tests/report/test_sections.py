@@ -1,0 +1,159 @@
+"""Every section by itself: with a full document, with nothing measured, and with parts missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perfscope.registry import members
+from perfscope.report.build import build_html
+from perfscope.report.sections import ORDER
+from perfscope.report.sections.section import Section
+from tests.report.sample_document import (
+    everything_null,
+    four_ranks_healthy,
+    thousand_ranks,
+    two_ranks_evaluation,
+)
+from tests.report.sample_parts import metric
+
+SECTIONS: dict[str, Section] = {
+    section.id: section for section in members("perfscope.report.sections", "SECTION", order=ORDER)
+}
+ABSENT = {
+    "overview": "nothing was recorded of this run",
+    "ledger": "no rank left a recording of its time",
+    "efficiency": "nothing was recorded of this run",
+    "phases": "no phase was seen",
+    "steps": "step times, because nothing was recorded",
+    "communication": "no communication was recorded",
+    "memory": "--sample-hz",
+    "threads": "--sample-hz",
+    "devices": "no accelerator was visible",
+    "functions": "--stack-hz",
+    "findings": "1 diagnosis could not be made",
+    "environment": "no rank left a recording",
+    "quality": "this run could not be replayed",
+    "method": "Focus of analysis",
+}
+
+
+def body(page: str, section: str) -> str:
+    """The part of the page that one section fills, with plain spaces."""
+    start = page.index(f'<section id="{section}"')
+    return page[start : page.index("</section>", start)].replace("\xa0", " ")
+
+
+def shown(document: dict[str, Any], section: str) -> str:
+    return body(build_html(document), section)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_nothing_measured_is_a_sentence_that_says_why(section: str) -> None:
+    assert ABSENT[section] in shown(everything_null(), section)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("missing", list(four_ranks_healthy()))
+def test_a_missing_part_breaks_no_section(section: str, missing: str) -> None:
+    document = everything_null()
+    del document[missing]
+    SECTIONS[section].context(document)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_a_context_is_a_pure_function_of_the_document(section: str) -> None:
+    document = two_ranks_evaluation()
+    assert SECTIONS[section].context(document) == SECTIONS[section].context(document)
+
+
+def test_efficiency_shows_each_value_as_the_product_of_its_factors() -> None:
+    shown_tree = shown(two_ranks_evaluation(), "efficiency")
+    assert "0.811 = 0.889 × 0.912" in shown_tree
+    assert "Productive share is the factor that loses most" in shown_tree
+
+
+def test_one_missing_factor_has_its_own_reason() -> None:
+    document = two_ranks_evaluation()
+    document["metrics"]["transfer_efficiency"] = metric(None, "ratio", "clocks disagree")
+    tree = shown(document, "efficiency")
+    assert "clocks disagree" in tree
+    assert "0.912 =" not in tree
+    assert "0.811 = 0.889 × 0.912" in tree
+
+
+def test_efficiency_above_one_is_shown_as_it_is() -> None:
+    document = two_ranks_evaluation()
+    document["metrics"]["transfer_efficiency"] = metric(1.25, "ratio")
+    assert "1.250" in shown(document, "efficiency")
+
+
+def test_late_arrivals_name_rank_function_and_line() -> None:
+    communication = shown(two_ranks_evaluation(), "communication")
+    assert "while it was in evaluate (examples/train.py:212)" in communication
+    assert "examples/train.py:260" in communication
+    assert "outside any phase" in communication
+
+
+def test_passed_findings_are_folded_and_failed_ones_are_not() -> None:
+    findings = shown(two_ranks_evaluation(), "findings")
+    before_fold, _, folded = findings.partition("<details>")
+    assert "Rank 0 evaluates alone" in before_fold
+    assert "do not run more threads" not in before_fold
+    assert "1 diagnosis passed" in folded
+    assert "do not run more threads" in folded
+
+
+def test_a_diagnosis_that_failed_to_run_is_named() -> None:
+    document = two_ranks_evaluation()
+    document["findings"][-1]["status"] = "error"
+    assert "1 diagnosis failed to run" in shown(document, "findings")
+
+
+def test_many_ranks_become_quartiles_and_means() -> None:
+    page = build_html(thousand_ranks())
+    assert "Each bar is the mean of up to 40 neighbouring ranks." in body(page, "ledger")
+    assert "75th percentile" in body(page, "memory")
+    assert "the middle half of them" in body(page, "memory")
+    assert page.count('scope="row">rank 500<') == 0
+
+
+def test_few_ranks_are_shown_one_by_one() -> None:
+    memory = shown(four_ranks_healthy(), "memory")
+    assert all(f"rank {rank}" in memory for rank in range(4))
+
+
+def test_endings_of_many_ranks_are_grouped_with_the_odd_ones_first() -> None:
+    environment = shown(thousand_ranks(), "environment")
+    assert environment.index("killed by signal 9") < environment.index(">finalized<")
+    assert "ranks 17, 400" in environment
+
+
+def test_ranks_without_a_recording_keep_the_numbers_of_the_others() -> None:
+    document = four_ranks_healthy()
+    document["run"] |= {"ranks": 5, "missing_ranks": [1], "recorded_ranks": 4}
+    ledger = shown(document, "ledger")
+    assert "rank 4" in ledger
+    assert "rank 1<" not in ledger
+
+
+def test_a_reference_is_a_title_and_a_link() -> None:
+    findings = shown(two_ranks_evaluation(), "findings")
+    assert "POP Centre of Excellence, metrics:" in findings
+    assert '<a href="https://co-design.pop-coe.eu/metrics/"' in findings
+
+
+def test_phases_of_different_kinds_have_different_colours() -> None:
+    document = two_ranks_evaluation()
+    names = ("forward", "backward", "optimizer", "input", "evaluate", "user:a", "user:b", "predict")
+    document["phases"] = [document["phases"][0] | {"id": name, "label": name} for name in names]
+    drawn = SECTIONS["phases"].context(document)["drawn"]
+    assert len({phase["role"] for phase in drawn}) == len(names)
+
+
+def test_gains_name_their_basis_and_interval() -> None:
+    findings = shown(two_ranks_evaluation(), "findings")
+    assert "95 % interval 5.58 s to 6.01 s" in findings
+    assert "at most 480 ms" in findings
+    assert "an upper bound" in findings
