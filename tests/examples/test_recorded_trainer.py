@@ -1,0 +1,131 @@
+"""Recording the trainer changes no result, names each planted fault, and predicts the gain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from tests.examples.trainer_run import TINY, finding, record_trainer, run_trainer
+
+UNLABELLED_LIMIT = 0.05
+GAIN_TOLERANCE = 0.1
+STEP = ("--work", "sleep", "--forward-ms", "10", "--backward-ms", "20")
+
+
+def test_recording_changes_no_result(tmp_path: Path) -> None:
+    options = (*TINY, "--steps", "40", "--evaluate-every", "10")
+    plain = run_trainer(tmp_path, *options)
+    recorded, _ = record_trainer(tmp_path, *options)
+    marked, _ = record_trainer(tmp_path / "marked", *options, "--markers")
+    assert recorded.losses == plain.losses
+    assert recorded.accuracy == plain.accuracy
+    assert marked.losses == plain.losses
+
+
+@pytest.mark.parametrize("markers", [(), ("--markers",)], ids=["samples", "markers"])
+def test_evaluation_on_rank_zero(tmp_path: Path, markers: tuple[str, ...]) -> None:
+    options = (*TINY, *STEP, "--steps", "120")
+    evaluation = ("--evaluate-every", "30", "--evaluate-ms", "600")
+    planted, analysis = record_trainer(tmp_path, *options, *evaluation, *markers)
+    verdict = finding(analysis, "rank_zero_evaluation")
+    assert verdict["status"] == "fail"
+    assert verdict["ranks"] == [0]
+    assert ("train_numpy.py", "evaluate") in places(verdict)
+    assert line_is_in(verdict, "evaluate")
+    evaluations_s = sum(planted.seconds("evaluate", rank=0))
+    assert verdict["gain_s"] == pytest.approx(evaluations_s, rel=GAIN_TOLERANCE)
+    assert analysis["unlabelled"]["share"] <= UNLABELLED_LIMIT
+    assert "evaluate" in analysis["verdict"]["sentence"]
+
+
+def test_slow_rank(tmp_path: Path) -> None:
+    options = (*TINY, *STEP, "--steps", "150", "--evaluate-every", "none")
+    slow = ("--slow-rank", "1", "--slow-ms", "15", "--slow-where", "backward")
+    # The markers tell that both ranks process equally many samples: rank 1 should be as fast.
+    planted, analysis = record_trainer(tmp_path, *options, *slow, "--markers")
+    verdict = finding(analysis, "load_imbalance")
+    assert verdict["status"] == "fail"
+    assert verdict["ranks"] == [1]
+    given_back_s = planted.critical_s() - planted.critical_s(ranks=(0,))
+    assert verdict["gain_s"] == pytest.approx(given_back_s, rel=GAIN_TOLERANCE)
+    work_s = [planted.critical_s(ranks=(rank,)) for rank in (0, 1)]
+    balance = sum(work_s) / (2 * max(work_s))
+    assert analysis["metrics"]["load_balance"]["value"] == pytest.approx(balance, abs=0.02)
+    assert finding(analysis, "rank_zero_evaluation")["status"] == "pass"
+
+
+def test_slow_rank_without_markers(tmp_path: Path) -> None:
+    options = (*TINY, *STEP, "--steps", "150", "--evaluate-every", "none")
+    planted, analysis = record_trainer(tmp_path, *options, "--slow-rank", "1", "--slow-ms", "15")
+    verdict = finding(analysis, "load_imbalance")
+    assert verdict["status"] == "fail"
+    assert verdict["ranks"] == [1]
+    # Rank 1 may have more to do: of two ranks only an even spread of the same work is certain.
+    work_s = [planted.critical_s(ranks=(rank,)) for rank in (0, 1)]
+    given_back_s = planted.critical_s() - sum(work_s) / 2
+    assert verdict["gain_s"] == pytest.approx(given_back_s, rel=GAIN_TOLERANCE)
+
+
+def test_another_rank_slow_in_each_step(tmp_path: Path) -> None:
+    options = (*TINY, *STEP, "--steps", "150", "--evaluate-every", "none")
+    _, analysis = record_trainer(tmp_path, *options, "--random-slow-ms", "30")
+    metrics = analysis["metrics"]
+    assert metrics["load_balance"]["value"] > 0.9
+    assert metrics["serialization_efficiency"]["value"] < 0.85
+    assert finding(analysis, "load_imbalance")["status"] == "fail"
+
+
+def test_healthy_run(tmp_path: Path) -> None:
+    step = ("--work", "sleep", "--forward-ms", "20", "--backward-ms", "40")
+    options = (*TINY, *step, "--steps", "120", "--evaluate-every", "none")
+    _, analysis = record_trainer(tmp_path, *options)
+    assert {f["status"] for f in analysis["findings"]}.isdisjoint({"fail", "warn", "error"})
+    assert analysis["metrics"]["parallel_efficiency"]["value"] > 0.9
+    assert analysis["unlabelled"]["share"] <= UNLABELLED_LIMIT
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("planted", "fixed", "name"),
+    [
+        (("--evaluate-every", "20"), ("--evaluate-every", "none"), "rank_zero_evaluation"),
+        (
+            ("--evaluate-every", "none", "--slow-rank", "1", "--slow-ms", "12", "--markers"),
+            ("--evaluate-every", "none"),
+            "load_imbalance",
+        ),
+        (
+            ("--evaluate-every", "none", "--random-slow-ms", "30"),
+            ("--evaluate-every", "none"),
+            "load_imbalance",
+        ),
+    ],
+    ids=["evaluation", "slow rank", "another rank each step"],
+)
+def test_predicted_gain_is_that_of_the_fix(
+    tmp_path: Path, planted: tuple[str, ...], fixed: tuple[str, ...], name: str
+) -> None:
+    options = (*TINY, *STEP, "--steps", "200", "--evaluate-ms", "400")
+    given_back_s, predicted_s = [], []
+    for repeat in range(3):
+        before, analysis = record_trainer(tmp_path / str(repeat), *options, *planted)
+        after = run_trainer(tmp_path, *options, *fixed)
+        given_back_s.append(before.training_s(rank=0) - after.training_s(rank=0))
+        predicted_s.append(finding(analysis, name)["gain_s"])
+    assert median(predicted_s) == pytest.approx(median(given_back_s), rel=GAIN_TOLERANCE)
+
+
+def places(verdict: dict[str, Any]) -> set[tuple[str, str]]:
+    """File name and function of each place that a finding names."""
+    return {(Path(where["file"]).name, where["function"]) for where in verdict["where"]}
+
+
+def line_is_in(verdict: dict[str, Any], function: str) -> bool:
+    """Whether the named line lies in the function, in the source as it is."""
+    where = next(w for w in verdict["where"] if w["function"] == function)
+    lines = Path(where["file"]).read_text(encoding="utf-8").splitlines()
+    above = [line for line in lines[: where["line"]] if line.startswith("def ")]
+    return above[-1].startswith(f"def {function}(")
