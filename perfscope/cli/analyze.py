@@ -122,15 +122,19 @@ def _rule(text: str) -> tuple[str, str]:
 
 def _write(document: dict[str, Any], directory: Path, *, with_report: bool) -> Path:
     """Writes the results; returns the file to look at."""
-    from perfscope.result.document import write, write_text
+    from perfscope.result.document import unwritable, write
 
     write(directory / ANALYSIS_FILE, document)
     if not with_report:
         return directory / ANALYSIS_FILE
-    from perfscope.report.build import build_html
+    from perfscope.report.build import write_report
 
-    write_text(directory / REPORT_FILE, build_html(document))
-    return directory / REPORT_FILE
+    report = directory / REPORT_FILE
+    try:
+        write_report(document, report)
+    except OSError as error:
+        raise unwritable(report, error) from error
+    return report
 
 
 def _show(document: dict[str, Any], *, as_json: bool, written: Path) -> None:

@@ -11,7 +11,7 @@ from perfscope.findings import thresholds
 from perfscope.findings.solo_work import find_solo_work, own_seconds
 from perfscope.metrics.ledger import Account
 from perfscope.metrics.samples import samples_by_rank
-from perfscope.replay.model import Edit
+from perfscope.replay.model import Edit, Level
 from perfscope.trace.model import Frame, PhaseKind
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from perfscope.replay.model import Prediction, Replay
 
 SOLO_KINDS = {PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT, PhaseKind.IO}
+SHARED = Edit(level=Level.SHARED)
 
 
 class Pattern(Enum):
@@ -47,7 +48,11 @@ class Excess:
 
 @dataclass(frozen=True)
 class ImbalanceFacts:
-    """The work of the ranks once what one rank does alone is set aside; seconds by rank."""
+    """The work of the ranks, without what one rank does alone and without waiting for input.
+
+    `is_bound` says that `prediction` is more than a fix can give back: ordinary spread of the step
+    times was taken away with it.
+    """
 
     ranks: tuple[int, ...]
     work_s: tuple[float, ...]
@@ -57,7 +62,8 @@ class ImbalanceFacts:
     equal_samples: bool | None  # whether all ranks processed as many samples; None unknown
     edits: tuple[Edit, ...]  # the change that the gain is about
     prediction: Prediction | None
-    evenly: Prediction | None  # when the same total work is spread evenly
+    evenly: Prediction | None  # when the ranks work equally long, step times varying as they do
+    is_bound: bool
     explained: tuple[Edit, ...]  # what other findings explain
     is_single: bool  # whether most of the waiting for the heavy ranks was one single wait
 
@@ -78,15 +84,17 @@ def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
     work_s = _work_without_solo(results)
     heavy = _heavy(ranks, work_s)
     solo = tuple(dict.fromkeys(work.edit for work in find_solo_work(results)))
-    evenly = replay.predict([Edit(balance=True)], after=solo)
+    ideal = replay.predict([SHARED], after=solo)
     constant_s = max(work_s) - mean(work_s)
-    constant = evenly is None or constant_s >= thresholds.CONSTANT_SHARE * evenly.gain_s
+    constant = ideal is None or constant_s >= thresholds.CONSTANT_SHARE * ideal.gain_s
     excess = _excess(results, heavy) if constant else ()
     pattern = Pattern.ALTERNATING
     if constant:
         pattern = Pattern.STRAGGLER if _everywhere(excess, work_s) else Pattern.CONSTANT
     equal = _equal_samples(results)
     edits = _edits(len(ranks), heavy if constant else None, equal)
+    prediction = replay.predict(edits, after=solo)
+    is_bound = not constant and not _stands_out(prediction)
     return ImbalanceFacts(
         ranks=ranks,
         work_s=work_s,
@@ -94,11 +102,21 @@ def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
         pattern=pattern,
         excess=excess,
         equal_samples=equal,
-        edits=edits,
-        prediction=replay.predict(edits, after=solo),
-        evenly=evenly,
+        edits=(SHARED,) if is_bound else edits,
+        prediction=ideal if is_bound else prediction,
+        evenly=replay.predict([Edit(level=Level.EVEN)], after=solo),
+        is_bound=is_bound,
         explained=solo,
         is_single=constant and _is_single(results, heavy),
+    )
+
+
+def _stands_out(prediction: Prediction | None) -> bool:
+    """Whether ranks are late again and again, and by more than step times vary anyway."""
+    return (
+        prediction is not None
+        and prediction.reach >= thresholds.RECURRING_SHARE
+        and prediction.gain_share >= thresholds.JITTER_SHARE
     )
 
 
@@ -106,7 +124,19 @@ def _work_without_solo(results: Results) -> tuple[float, ...]:
     work = dict(zip(results.efficiency.ranks, results.efficiency.outside_s, strict=True))
     for solo in find_solo_work(results):
         work[solo.rank] = max(0.0, work[solo.rank] - solo.seconds)
+    for rank, waited_s in input_wait_s(results).items():
+        work[rank] = max(0.0, work[rank] - waited_s)
     return tuple(work.values())
+
+
+def input_wait_s(results: Results) -> dict[int, float]:
+    """Seconds that each rank waits for its next batch: no work that another rank could do."""
+    waited = dict.fromkeys(results.efficiency.ranks, 0.0)
+    for phase in results.phases:
+        if phase.kind is PhaseKind.INPUT:
+            for rank, seconds in zip(phase.ranks, own_seconds(phase), strict=True):
+                waited[rank] = waited.get(rank, 0.0) + seconds
+    return waited
 
 
 def _heavy(ranks: tuple[int, ...], work_s: tuple[float, ...]) -> tuple[int, ...]:
@@ -130,19 +160,22 @@ def _edits(
     """The change that takes the imbalance away.
 
     Ranks that take longer for as many samples should work as fast as the others; where they have
-    more to do, or of two ranks it is not known, the same work is spread evenly.
+    more to do, or of two ranks it is not known, the ranks should work equally long. Where another
+    rank is late each time, what is far beyond the ordinary should take the usual time.
     """
+    if heavy is None:
+        return (Edit(level=Level.USUAL),)
     spread = equal_samples is False or (equal_samples is None and rank_count == 2)
     if spread:
-        return (Edit(balance=True),)
-    return (Edit(ranks=heavy, to_median=True),)
+        return (Edit(level=Level.EVEN),)
+    return (Edit(ranks=heavy, level=Level.AS_OTHERS),)
 
 
 def _excess(results: Results, heavy: tuple[int, ...]) -> tuple[Excess, ...]:
     rows = [
         (_name(p), p.id, p.where, dict(zip(p.ranks, own_seconds(p), strict=True)))
         for p in results.phases
-        if p.kind not in SOLO_KINDS
+        if p.kind not in SOLO_KINDS and p.kind is not PhaseKind.INPUT
     ]
     for share in results.ledger.functions:
         if share.account is Account.COMPUTATION:
@@ -165,10 +198,19 @@ def _name(phase: PhaseResult) -> str:
 
 
 def _late_frames(results: Results, heavy: tuple[int, ...], phase: str) -> tuple[Frame, ...]:
-    """What the heavy ranks were doing in the phase when the others already waited."""
-    late = results.communication.late_arrivals
-    frames = (a.frame for a in late if a.rank in heavy and a.phase == phase and phase)
-    return tuple(dict.fromkeys(frame for frame in frames if frame is not None))
+    """The function in which the heavy ranks kept the others waiting longest, and its caller.
+
+    Functions that the others waited less for are often only seen at the edge of the work.
+    """
+    late = [
+        arrival
+        for arrival in results.communication.late_arrivals
+        if arrival.rank in heavy and arrival.phase == phase and phase and arrival.frame
+    ]
+    if not late:
+        return ()
+    lead = max(late, key=lambda arrival: arrival.waiting_s)
+    return tuple(frame for frame in (lead.frame, lead.caller) if frame is not None)
 
 
 def _is_single(results: Results, heavy: tuple[int, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import mean, median
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
@@ -11,11 +12,16 @@ from perfscope.findings.imbalance_facts import (
     ImbalanceFacts,
     Pattern,
     imbalance_facts,
+    input_wait_s,
 )
-from perfscope.findings.threads_over_cores import is_crowded
+from perfscope.findings.threads_over_cores import waits_for_cpus
+from perfscope.metrics.ledger import Account
+from perfscope.replay.model import Edit, Level
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
 
@@ -25,12 +31,19 @@ TITLE = "Some ranks work longer than others"
 DESCRIPTION = (
     "Compares the work of the ranks between collectives, what one rank does alone set aside: the "
     "same ranks slower in one phase, one rank slower in everything, or another rank each time. "
-    "Replays the run with the late ranks as fast as the others, or with the work spread evenly."
+    "Replays the run with the late ranks as fast as the others, or with equally much work for all; "
+    "step times keep the spread that they have. Waiting for input is not counted as work."
 )
 REFERENCES = (
     (
         "POP Centre of Excellence, load balance and serialisation efficiency: "
         "https://co-design.pop-coe.eu/metrics/"
+    ),
+)
+CROWDED_ACTIONS = (
+    (
+        "Give the ranks CPUs of their own first: fewer threads in each rank, and no other "
+        "processes on the same CPUs."
     ),
 )
 OVERLAPS = ("rank_zero_evaluation", "threads_over_cores")
@@ -45,25 +58,26 @@ def judge(results: Results, replay: Replay) -> Finding:
     facts = imbalance_facts(results, replay)
     length_s = results.focus.length_ns * 1e-9
     gain_s = facts.prediction.gain_s if facts.prediction else facts.constant_s
-    status = _status(facts, gain_s / length_s, crowded=is_crowded(results))
+    crowded = waits_for_cpus(results) and _waits_explain(results, facts)
+    status = _status(facts, gain_s / length_s, crowded=crowded)
     if status is Status.PASS:
-        return _passed(facts, gain_s, length_s)
+        return _uneven_input(results, replay) or _passed(facts, gain_s, length_s)
     top = facts.excess[0] if facts.excess else None
     return Finding(
         id=ID,
         status=status,
-        title=_title(facts),
-        summary=_summary(facts, gain_s, length_s),
+        title=_title(facts, crowded=crowded),
+        summary=_summary(facts, gain_s, length_s, crowded=crowded),
         gain_s=gain_s,
-        gain_interval_s=facts.prediction.interval_s if facts.prediction else None,
+        gain_interval_s=_interval(facts),
         gain_share=gain_s / length_s,
-        gain_basis="replay" if facts.prediction else "upper_bound",
+        gain_basis="replay" if _is_replayed(facts) else "upper_bound",
         confidence=_confidence(facts),
         ranks=facts.heavy,
         window_s=_window(results, facts),
         where=top.where if top else (),
         evidence=_evidence(facts),
-        actions=_actions(facts),
+        actions=(*CROWDED_ACTIONS, *_actions(facts)) if crowded else _actions(facts),
         references=REFERENCES,
         overlaps=OVERLAPS,
         edits=facts.edits,
@@ -73,11 +87,68 @@ def judge(results: Results, replay: Replay) -> Finding:
 def _status(facts: ImbalanceFacts, share: float, *, crowded: bool) -> Status:
     status = thresholds.judge(facts.prediction, share)
     if facts.pattern is not Pattern.ALTERNATING:
-        return status
-    if share < thresholds.JITTER_SHARE:
+        return Status.WARN if crowded and status is Status.FAIL else status
+    spread = thresholds.JITTER_SHARE if crowded else thresholds.SPREAD_SHARE
+    if facts.is_bound and share < spread:
         return Status.PASS
     # ranks that wait for CPUs are late by chance: the cause is another finding's
-    return Status.WARN if crowded and status is Status.FAIL else status
+    return Status.WARN if crowded or facts.is_bound else status
+
+
+def _interval(facts: ImbalanceFacts) -> tuple[float, float] | None:
+    """Of the gain, where it is one that a fix can reach."""
+    return facts.prediction.interval_s if facts.prediction and not facts.is_bound else None
+
+
+def _is_replayed(facts: ImbalanceFacts) -> bool:
+    """Whether the gain is one that a fix can reach, and not only a bound."""
+    return facts.prediction is not None and not facts.is_bound
+
+
+def _uneven_input(results: Results, replay: Replay) -> Finding | None:
+    """The others wait for a rank that waits for its input: named, but not to be balanced."""
+    waited = input_wait_s(results)
+    rank = max(waited, key=lambda number: waited[number])
+    length_s = results.focus.length_ns * 1e-9
+    level = Edit(Account.INPUT_WAIT, (rank,), level=Level.AS_OTHERS)
+    prediction = replay.predict([level])
+    more_s = waited[rank] - min(waited.values())
+    share = prediction.gain_share if prediction else more_s / length_s
+    if share < thresholds.FAIL_SHARE:
+        return None
+    return Finding(
+        id=ID,
+        status=Status.INFO,
+        title=f"The other ranks wait for rank {rank}, which waits for its input",
+        summary=(
+            f"Rank {rank} waits {format_seconds(waited[rank])} for its next batch, "
+            f"{format_seconds(more_s)} more than the rank that waits least. Waiting for input is "
+            "no work that could be dealt out, and how much faster input would give back depends "
+            "on the input queues of all ranks: no seconds are claimed."
+        ),
+        confidence=Confidence.MEDIUM,
+        ranks=(rank,),
+        evidence=tuple(
+            Evidence(f"Input wait of rank {number}", seconds, "s", "0")
+            for number, seconds in sorted(waited.items(), key=lambda item: -item[1])[:4]
+        ),
+        references=REFERENCES,
+    )
+
+
+def _waits_explain(results: Results, facts: ImbalanceFacts) -> bool:
+    """Whether waiting for CPUs makes ranks late: another each time, or those that wait more."""
+    if facts.pattern is Pattern.ALTERNATING:
+        return True
+    queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
+    work = dict(zip(facts.ranks, facts.work_s, strict=True))
+    rest = [rank for rank in facts.ranks if rank not in facts.heavy]
+
+    def more(seconds: Mapping[int, float]) -> float:
+        usual = median(seconds.get(rank, 0.0) for rank in rest)
+        return mean(seconds.get(rank, 0.0) for rank in facts.heavy) - usual
+
+    return bool(rest) and more(queued) >= thresholds.QUEUED_SHARE * more(work)
 
 
 def _quiet(status: Status, summary: str) -> Finding:
@@ -94,9 +165,9 @@ def _passed(facts: ImbalanceFacts, gain_s: float, length_s: float) -> Finding:
         summary=f"The load balance{aside} is {facts.load_balance:.3f}; "
         f"a perfect one would give back {format_seconds(gain_s)} ({share}).",
         gain_s=gain_s,
-        gain_interval_s=facts.prediction.interval_s if facts.prediction else None,
+        gain_interval_s=_interval(facts),
         gain_share=gain_s / length_s,
-        gain_basis="replay" if facts.prediction else "upper_bound",
+        gain_basis="replay" if _is_replayed(facts) else "upper_bound",
         confidence=Confidence.HIGH if facts.prediction else Confidence.MEDIUM,
         evidence=_evidence(facts),
         overlaps=OVERLAPS,
@@ -105,16 +176,19 @@ def _passed(facts: ImbalanceFacts, gain_s: float, length_s: float) -> Finding:
 
 
 def _confidence(facts: ImbalanceFacts) -> Confidence:
-    if facts.prediction is None:
+    if facts.prediction is None or facts.is_bound:
         return Confidence.LOW
     low, high = facts.prediction.interval_s
     is_narrow = high - low <= thresholds.NARROW_INTERVAL * facts.prediction.gain_s
     return Confidence.HIGH if is_narrow else Confidence.MEDIUM
 
 
-def _title(facts: ImbalanceFacts) -> str:
+def _title(facts: ImbalanceFacts, *, crowded: bool) -> str:
     if facts.pattern is Pattern.ALTERNATING:
-        return "In each step another rank is late: the work alternates between ranks"
+        if crowded:
+            return "In each step another rank is late, because the ranks wait for CPUs"
+        how = "varies from step to step" if facts.is_bound else "alternates between ranks"
+        return f"In each step another rank is late: the work {how}"
     who = wording.ranks(facts.heavy)
     verb = "works" if len(facts.heavy) == 1 else "work"
     waiting = wording.others(len(facts.ranks) - len(facts.heavy))
@@ -144,15 +218,22 @@ def _place(facts: ImbalanceFacts) -> str:
     return f" in {top.name}, {where},"
 
 
-def _summary(facts: ImbalanceFacts, gain_s: float, length_s: float) -> str:
+def _summary(facts: ImbalanceFacts, gain_s: float, length_s: float, *, crowded: bool) -> str:
     cost = f"{format_seconds(gain_s)} ({format_share(gain_s / length_s)})"
     if facts.pattern is Pattern.ALTERNATING:
+        cause = (
+            " Their threads wait for CPUs, and which rank gets one late is chance."
+            if crowded
+            else ""
+        )
+        most = "at most " if facts.is_bound else ""
         return (
             f"Added up, the ranks work equally long (load balance {facts.load_balance:.3f}), but "
-            f"at each collective all wait for a different rank. {_change(facts)} would give back "
-            f"{cost}."
+            f"at each collective all wait for a different rank.{cause} {_change(facts)} would "
+            f"give back {most}{cost}."
         )
     extra = max(facts.work_s) - min(facts.work_s)
+    cause = " Most of that is waiting for CPUs, not work." if crowded else ""
     samples = {
         True: "All ranks process equally many samples. ",
         False: "The ranks do not process equally many samples. ",
@@ -160,16 +241,18 @@ def _summary(facts: ImbalanceFacts, gain_s: float, length_s: float) -> str:
     }[facts.equal_samples]
     return (
         f"Between the rank that works longest and the one that works shortest lie "
-        f"{format_seconds(extra)}; the load balance is {facts.load_balance:.3f}. {samples}"
+        f"{format_seconds(extra)}; the load balance is {facts.load_balance:.3f}.{cause} {samples}"
         f"{_change(facts)} would give back {cost}."
     )
 
 
 def _change(facts: ImbalanceFacts) -> str:
-    if facts.edits[0].balance:
-        return "Spreading the same work evenly"
+    if facts.is_bound:
+        return "Equally much work for every rank in every single step"
     if facts.pattern is Pattern.ALTERNATING:
-        return "Keeping every rank to the usual time of each step"
+        return "Work that takes the usual time instead of far longer"
+    if facts.edits[0].level is Level.EVEN:
+        return "Spreading the same work evenly"
     return f"Working as fast as {_others(facts)}"
 
 
@@ -184,7 +267,8 @@ def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
             label = f"{_label(excess)}: more than the other ranks{ratio}"
             found.append(Evidence(label, excess.seconds, "s", "0"))
     if facts.evenly:
-        found.append(Evidence("Gain if the same work were spread evenly", facts.evenly.gain_s, "s"))
+        label = "Gain if the ranks worked equally long, added up"
+        found.append(Evidence(label, facts.evenly.gain_s, "s"))
     return tuple(found)
 
 

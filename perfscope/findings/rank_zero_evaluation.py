@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.solo_work import SoloWork, find_solo_work
 from perfscope.metrics.ledger import Account
-from perfscope.replay.model import Edit
+from perfscope.replay.model import Edit, Level
 from perfscope.trace.model import PhaseKind
 from perfscope.units import format_seconds, format_share
 
@@ -28,8 +29,32 @@ DESCRIPTION = (
 REFERENCES = (
     "POP Centre of Excellence, load balance efficiency: https://co-design.pop-coe.eu/metrics/",
 )
+LITTLE = "What one rank does alone costs little"
+FAULTS = {Status.FAIL, Status.WARN}
 OVERLAPS = ("load_imbalance",)
 RARER = 2
+
+
+@dataclass(frozen=True)
+class _Milder:
+    """Seconds that each way to fix the most costly work gives back."""
+
+    whole_s: float  # nobody waits for it any more
+    shared_s: float  # every rank does an equal part
+    rarer_s: float  # every RARER-th time only
+    is_bound: bool  # not replayed
+
+    def text(self, seconds: float) -> str:
+        """What one of them gives back, in words."""
+        return f"that gives back {'up to ' if self.is_bound else ''}{format_seconds(seconds)}"
+
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The two milder ones, as rows."""
+        most = ", at most" if self.is_bound else ""
+        return (
+            Evidence(f"Gain if done every {RARER}nd time only{most}", self.rarer_s, "s"),
+            Evidence(f"Gain if distributed over all ranks{most}", self.shared_s, "s"),
+        )
 
 
 def judge(results: Results, replay: Replay) -> Finding:
@@ -46,12 +71,13 @@ def judge(results: Results, replay: Replay) -> Finding:
     gain_s = prediction.gain_s if prediction else bound_s
     share = gain_s / length_s if length_s else 0.0
     main = works[0]
+    milder = _milder(main, replay, len(results.trace.ranks), bound_s)
     is_planned = main.account is not Account.COMPUTATION
     status = thresholds.judge(prediction, share, is_planned=is_planned)
     return Finding(
         id=ID,
         status=status,
-        title=_title(main, results),
+        title=_title(main, results) if status in FAULTS else LITTLE,
         summary=_summary(main, results, gain_s, status),
         gain_s=gain_s,
         gain_interval_s=prediction.interval_s if prediction else None,
@@ -61,8 +87,8 @@ def judge(results: Results, replay: Replay) -> Finding:
         ranks=tuple(dict.fromkeys(work.rank for work in works)),
         window_s=main.window_s,
         where=main.where,
-        evidence=(*_evidence(works, length_s), *_alternatives(main, edits, replay)),
-        actions=_actions(main) if status in {Status.FAIL, Status.WARN} else (),
+        evidence=(*_evidence(works, length_s), *milder.evidence()),
+        actions=_actions(main, milder) if status in FAULTS else (),
         references=REFERENCES,
         overlaps=OVERLAPS,
         edits=edits,
@@ -145,31 +171,46 @@ def _evidence(works: tuple[SoloWork, ...], length_s: float) -> tuple[Evidence, .
     return tuple(found)
 
 
-def _alternatives(work: SoloWork, edits: tuple[Edit, ...], replay: Replay) -> list[Evidence]:
-    """What the milder changes would give back."""
-    rarer = replay.predict([Edit(work.account, (work.rank,), keep_every=RARER)])
-    shared = replay.predict([Edit(account=work.account, balance=True)])
-    found = []
-    # a kept segment of unlabelled computation is mostly the rank's ordinary work
-    if rarer and not edits[0].to_median:
-        found.append(Evidence(f"Gain if done every {RARER}nd time only", rarer.gain_s, "s"))
-    if shared:
-        found.append(Evidence("Gain if distributed over all ranks", shared.gain_s, "s"))
-    return found
+def _milder(work: SoloWork, replay: Replay, ranks: int, bound_s: float) -> _Milder:
+    """Replays the milder changes; where that cannot be done, scales what the whole gives back."""
+    alone = replay.predict([work.edit])
+    whole_s = alone.gain_s if alone else min(bound_s, work.stall_s, work.seconds)
+    kept = (work.count // RARER) / work.count if work.count else 1 / RARER
+    shared_s, rarer_s = whole_s * (1 - 1 / ranks), whole_s * (1 - kept)
+    # unlabelled computation is mostly the rank's ordinary work: it is not to be dealt out
+    if work.account is not Account.COMPUTATION:
+        shared = replay.predict([Edit(work.account, level=Level.SHARED)])
+        rarer = replay.predict([Edit(work.account, (work.rank,), keep_every=RARER)])
+        shared_s = shared.gain_s if shared else shared_s
+        rarer_s = rarer.gain_s if rarer else rarer_s
+    return _Milder(whole_s=whole_s, shared_s=shared_s, rarer_s=rarer_s, is_bound=alone is None)
 
 
-def _actions(work: SoloWork) -> tuple[str, ...]:
+def _actions(work: SoloWork, milder: _Milder) -> tuple[str, ...]:
     if work.account is Account.CHECKPOINT:
         return (
-            "Write checkpoints less often, or hand a copy to a background thread and train on.",
-            "Let every rank write its own part of the model (sharded checkpoint).",
+            (
+                "Hand a copy to a background thread and train on, so that no rank waits for the "
+                f"file: {milder.text(milder.whole_s)}."
+            ),
+            f"Save every {RARER}nd time only: {milder.text(milder.rarer_s)}.",
+            (
+                "Let every rank write its own part of the model (sharded checkpoint): "
+                f"{milder.text(milder.shared_s)}."
+            ),
         )
     what = "evaluation" if work.account is Account.EVALUATION else f"the work in {work.label}()"
-    doing = "evaluate" if work.account is Account.EVALUATION else f"run {work.label}()"
+    doing = "Evaluate" if work.account is Account.EVALUATION else f"Run {work.label}()"
     return (
-        f"Distribute {what} over all ranks: each takes its part of the data, then one allreduce.",
-        f"{doing.capitalize()} less often: half as often gives back about half of it.",
-        f"Move {what} to a separate process that reads the checkpoints, so that no rank waits.",
+        (
+            f"Distribute {what} over all ranks, each with its part of the data, then one "
+            f"allreduce: {milder.text(milder.shared_s)}."
+        ),
+        f"{doing} every {RARER}nd time only: {milder.text(milder.rarer_s)}.",
+        (
+            f"Move {what} to a separate process with CPUs of its own that reads the checkpoints, "
+            f"so that no rank waits: {milder.text(milder.whole_s)}."
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
 from perfscope.metrics.ledger import Account
-from perfscope.replay.model import Edit
+from perfscope.replay.model import Edit, Level
 from perfscope.trace.model import Frame, PhaseKind
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _from_function(results: Results, share: FunctionShare) -> SoloWork | None:
         window_s=(min(a.first_s for a in late), max(a.last_s for a in late)),
         account=Account.COMPUTATION,
         # the rank's ordinary work stays: only what it does beyond the others is taken away
-        edit=Edit(account=Account.COMPUTATION, ranks=(rank,), to_median=True),
+        edit=Edit(account=Account.COMPUTATION, ranks=(rank,), level=Level.AS_OTHERS),
     )
 
 

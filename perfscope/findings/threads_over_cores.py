@@ -91,10 +91,10 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     )
 
 
-def is_crowded(results: Results) -> bool:
-    """Whether this diagnosis fails, so that lateness of ranks may be chance."""
+def waits_for_cpus(results: Results) -> bool:
+    """Whether ranks of some node wait for CPUs, so that it is chance which one is late."""
     nodes = [_node(results, node) for node in results.resources.node_threads]
-    return any(node.node.cpus > 0 and _status(node) is Status.FAIL for node in nodes)
+    return any(node.node.cpus > 0 and _status(node) is not Status.PASS for node in nodes)
 
 
 def _node(results: Results, node: NodeThreads) -> _Node:

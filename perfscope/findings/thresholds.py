@@ -23,8 +23,11 @@ EQUAL_SAMPLES_SHARE = 0.02  # ranks whose sample counts differ by less have the 
 SINGLE_SHARE = 0.5  # of the waiting for a rank, in one single wait: it happened once
 NARROW_INTERVAL = 1.0  # width of the interval of a gain over the gain, up to which it is certain
 JITTER_SHARE = 0.03  # of the focus: ordinary jitter, when another rank is late each time
+SPREAD_SHARE = 0.05  # the same where nobody is late by more than step times vary anyway
+RECURRING_SHARE = 0.25  # of the time: what makes ranks late more rarely is a disturbance
 SAME_RATIO_SPREAD = 0.3  # phases slowed alike, relative to the mean excess: slow in everything
 PHASE_LEAST_SHARE = 0.03  # of a rank's work, below which a phase says nothing about its speed
+QUEUED_SHARE = 0.5  # of what a rank works longer, spent waiting for CPUs: that is the cause
 
 CROWDED_WARN = 1.2  # runnable threads per CPU
 CROWDED_FAIL = 1.5

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from perfscope.errors import UsageError
 from perfscope.trace.model import EndKind, Rank, Trace
 
+INITIALISED = (
+    "from when every rank has initialised communication to when the last one enters finalisation"
+)
+
 PhaseWindows = Mapping[str, tuple[int, int]]
 
 
@@ -74,7 +78,7 @@ def _whole_focus(trace: Trace) -> Focus:
 def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
     start = max(rank.init_exit_ns or rank.start_ns for rank in ranks)
     finalizing = [r.finalize_enter_ns for r in ranks if r.finalize_enter_ns is not None]
-    reasons = ["every rank has initialised communication -> the last rank enters finalisation"]
+    reasons = [INITIALISED]
     end = max(finalizing, default=max(rank.end_ns for rank in ranks))
     for rank in ranks:
         if rank.finalize_enter_ns is None and rank.end_ns < end:
@@ -91,7 +95,7 @@ def _steps_lifetime(trace: Trace) -> Focus | None:
     if not working:
         return None
     start = max(int(rank.steps["t0"][0]) for rank in working)
-    reasons = ["the first step of every rank -> the last step or phase of any"]
+    reasons = ["from the first step of every rank to the last step or phase of any"]
     ends = []
     for rank in working:
         ends.append(int(rank.steps["t1"].max()))

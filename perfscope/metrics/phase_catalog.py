@@ -11,6 +11,7 @@ import numpy.typing as npt
 from perfscope.metrics.stack_rules import kind_of_id
 from perfscope.trace.model import PhaseKind, RowFlag, Table, Trace
 
+TRAINING_FRAMEWORKS = frozenset({"keras", "tensorflow", "torch"})
 _LABELS = {
     "train": "Training",
     "forward": "Forward",
@@ -77,8 +78,14 @@ def phase_id(trace: Trace, kind: int, name: int) -> str:
     return f"user:{trace.names[name]}" if 0 <= name < len(trace.names) else "user:unnamed"
 
 
+def is_hooked(metadata: Mapping[str, object]) -> bool:
+    """Whether the agent hooked a training framework in this rank: not just MPI or BLAS."""
+    frameworks = metadata.get("frameworks")
+    return isinstance(frameworks, Mapping) and not TRAINING_FRAMEWORKS.isdisjoint(frameworks)
+
+
 def source_of(metadata: Mapping[str, object], rows: Table) -> str:
     """Where phases come from: `sampled`, a `framework` that the agent hooked, or a `marker`."""
     if len(rows) and bool(np.all(rows["flags"] & RowFlag.SAMPLED)):
         return "sampled"
-    return "framework" if metadata.get("frameworks") else "marker"
+    return "framework" if is_hooked(metadata) else "marker"

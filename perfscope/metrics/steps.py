@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.metrics.patterns import pattern_times
+from perfscope.metrics.phase_catalog import is_hooked
 from perfscope.metrics.preparation import Prepared
 from perfscope.metrics.value import Metric
 from perfscope.trace.model import Table, Trace
@@ -40,10 +41,7 @@ class StepsResult:
 
 
 MAX_SERIES = 2000
-UNKNOWN_SAMPLES = (
-    "how many samples a step processes is not known: "
-    "neither a framework nor perfscope.step(samples=...) told"
-)
+UNKNOWN_SAMPLES = "no step told its samples, as perfscope.step() can"
 NO_STEPS = "no steps were found: no framework, no marker, no repeating pattern of collectives"
 
 
@@ -96,7 +94,7 @@ def _told_steps(prepared: Prepared) -> _Step | None:
     tables = [_inside(prepared, rank.steps) for rank in prepared.trace.ranks]
     if not any(len(table) for table in tables):
         return None
-    hooked = any(rank.metadata.get("frameworks") for rank in prepared.trace.ranks)
+    hooked = any(is_hooked(rank.metadata) for rank in prepared.trace.ranks)
     numbers = [_step_numbers(table) for table in tables]
     every = np.unique(np.concatenate(numbers))
     seconds = np.full((len(every), len(tables)), np.nan)

@@ -21,7 +21,7 @@ from perfscope.metrics.intervals import (
     union,
 )
 from perfscope.metrics.ledger import INDEX, IS_COMMUNICATION, Account
-from perfscope.metrics.phase_catalog import PhaseCatalog
+from perfscope.metrics.phase_catalog import PhaseCatalog, is_hooked
 from perfscope.metrics.sampled import RankSamples
 from perfscope.metrics.waits import Waits
 from perfscope.trace.model import PhaseKind, Rank, Table, Trace
@@ -78,7 +78,7 @@ class Timeline:
 
 def blocking_layer(rank: Rank, rows: Table, catalog: PhaseCatalog, trace: Trace) -> Layer:
     """The marked phases inside which samples name no phase, as indices of the catalog."""
-    hooked = bool(rank.metadata.get("frameworks"))
+    hooked = is_hooked(rank.metadata)
     undecided = (PhaseKind.USER,) if hooked else UNDECIDED_KINDS
     blocking = rows[~np.isin(rows["kind"], undecided)]
     index = catalog.of_rows(trace, blocking)

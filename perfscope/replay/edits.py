@@ -8,11 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.metrics.ledger import INDEX, Account
+from perfscope.replay.leveling import levelled
 from perfscope.replay.model import Edit
 from perfscope.replay.program import Floats, Program, Work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+WAITING = (INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT])
+"""Accounts in which a rank waits for something else than a rank: no work that can be levelled."""
 
 
 def apply_edits(program: Program, edits: Sequence[Edit]) -> Work:
@@ -25,19 +29,17 @@ def apply_edits(program: Program, edits: Sequence[Edit]) -> Work:
 
 def _apply(program: Program, work: Work, edit: Edit) -> Work:
     chosen = _chosen(program, work, edit)
-    if not (edit.balance or edit.to_median or edit.keep_every):
+    if edit.level is None and edit.keep_every is None:
         return Work(work.row, work.account, np.where(chosen, work.ns * edit.factor, work.ns))
-    totals = _totals(program, work, chosen)
-    columns = _columns(program, edit)
-    if edit.balance:
-        target = np.where(columns, totals[:, columns].mean(axis=1, keepdims=True), totals)
-    elif edit.to_median:
-        of_all = _totals(program, work, _chosen(program, work, Edit(account=edit.account)))
-        median = of_all.min(axis=1) if len(program.ranks) == 2 else np.median(of_all, axis=1)
-        median = median[:, None]
-        target = np.where(columns, np.minimum(totals, median), totals)
-    else:
+    if edit.level is None:
+        totals = _totals(program, work, chosen)
         target = np.where(_kept(totals, edit.keep_every or 1)[:, None], totals, 0.0)
+    else:
+        of_all = _chosen(program, work, Edit(edit.account, level=edit.level))
+        totals = _totals(program, work, of_all)
+        target = levelled(
+            totals, level=edit.level, columns=_columns(program, edit), kinds=program.segment_kind
+        )
     return _rescale(program, work, edit, chosen, totals, target)
 
 
@@ -53,6 +55,8 @@ def _chosen(program: Program, work: Work, edit: Edit) -> npt.NDArray[np.bool_]:
     chosen: npt.NDArray[np.bool_] = _columns(program, edit)[program.row_rank[work.row]]
     if edit.account is not None:
         chosen = chosen & (work.account == INDEX[edit.account])
+    elif edit.level is not None:
+        chosen = chosen & ~np.isin(work.account, WAITING)
     return chosen
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from perfscope.metrics.collectives import TO_ALL_CODES, TO_ROOT_CODES, Instances, match_collectives
 from perfscope.metrics.ledger import IS_COMMUNICATION
 from perfscope.metrics.pool import Bools, Pool
+from perfscope.replay.kinds import call_kinds, segment_kinds
 from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.program import Floats, Ints, Program, Work
 from perfscope.replay.schedule import cut_table, schedule
@@ -47,6 +48,7 @@ class _Calls:
     rank: Ints  # position of the rank
     enter: Ints
     exit: Ints
+    kind: Ints  # equal where operation, communicator and size are alike
     end: Ints  # when each rank's own work ends, shape (ranks,)
     meetings: Meetings  # of the calls
 
@@ -168,6 +170,7 @@ def _calls(
         rank=pool.rank[rows],
         enter=np.clip(pool.enter[rows], focus.start_ns, focus.end_ns),
         exit=np.clip(pool.exit[rows], focus.start_ns, focus.end_ns),
+        kind=call_kinds(pool, rows),
         end=np.array(ends, dtype=np.int64),
         meetings=Meetings(call_of_row[members], starts, kind, root),
     )
@@ -215,12 +218,23 @@ def _program(results: Results, calls: _Calls) -> Program:
         ranks=tuple(rank.number for rank in trace.ranks),
         row_rank=np.repeat(np.arange(len(lengths)), lengths),
         row_segment=row_segment,
+        segment_kind=_segment_kinds(results, calls, cut_rows),
         work=Work(*(np.concatenate(part) for part in zip(*pieces, strict=True))),
         fixed_ns=fixed,
         transfer_ns=transfer,
         cut_rows=cut_rows,
         releases=releases,
     )
+
+
+def _segment_kinds(results: Results, calls: _Calls, cut_rows: Ints) -> Ints:
+    """The kind of each segment, as the first rank saw the collectives around it."""
+    own = calls.of_rank(0)
+    rows = cut_rows[:, 0]
+    kind = np.concatenate([[-1], calls.kind[own], [-2]])[rows]
+    enter = np.concatenate([[results.focus.start_ns], calls.enter[own], [calls.end[0]]])[rows]
+    starts = np.sort(results.trace.ranks[0].steps["t0"].astype(np.int64))
+    return segment_kinds(kind, enter, starts)
 
 
 def _gaps(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -11,33 +12,48 @@ if TYPE_CHECKING:
     from perfscope.metrics.ledger import Account
 
 
+class Level(Enum):
+    """How work is levelled between ranks.
+
+    The work of one segment, between two collectives of all ranks, is compared in `SHARED`; the
+    others compare ranks over all segments of a kind, so that the spread of the step times stays.
+    """
+
+    SHARED = "shared"  # each rank does an equal part of each segment's work: none is lost
+    EVEN = "even"  # each rank works as long as the ranks do on average: none is lost
+    AS_OTHERS = "as_others"  # the chosen ranks work as long as the usual one of the others
+    USUAL = "usual"  # work far beyond the ordinary spread takes as long as that of the others
+
+
 @dataclass(frozen=True)
 class Edit:
     """A change to the run: scale the work of one kind on some ranks.
 
     `account` None means all work outside communication; `ranks` None means all ranks. `factor` 0
-    removes it. The other three replace `factor`, and act segment by segment, a segment being the
-    work between two collectives of all ranks: `balance` gives each of `ranks` the mean over them,
-    so that no work is lost; `to_median` gives each of `ranks` at most the median over all ranks (of
-    two, the lesser); `keep_every` k keeps every k-th segment that holds such work and removes the
-    others.
+    removes it. The others replace `factor`: `level` levels the work between ranks, of which waiting
+    for input or a device is no part; `keep_every` k keeps every k-th segment that holds such work
+    and removes it from the others.
     """
 
     account: Account | None = None
     ranks: tuple[int, ...] | None = None
     factor: float = 0.0
-    balance: bool = False
-    to_median: bool = False
+    level: Level | None = None
     keep_every: int | None = None
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Seconds that edits give back over the focus of analysis, with a 95 % interval."""
+    """Seconds that edits give back over the focus of analysis, with a 95 % interval.
+
+    `reach` is the share of the time of the edited run that lies in segments which became shorter:
+    near 1 the edits matter in every step, near 0 only now and then.
+    """
 
     gain_s: float
     interval_s: tuple[float, float]
     gain_share: float
+    reach: float
     assumptions: tuple[str, ...]
 
 

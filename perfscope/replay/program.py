@@ -46,6 +46,7 @@ class Program:
     ranks: tuple[int, ...]
     row_rank: Ints  # column of the row's rank, shape (rows,)
     row_segment: Ints  # shape (rows,)
+    segment_kind: Ints  # segments of one kind lie at the same place of a step, shape (segments,)
     work: Work
     fixed_ns: Floats  # before each row: a rank's communication alone, never edited, shape (rows,)
     transfer_ns: Floats  # of each row: exit - need, shape (rows,)

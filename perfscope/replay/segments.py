@@ -78,7 +78,8 @@ class SegmentReplay:
         if self._program is None:
             return None
         before = self._lengths(tuple(after))
-        gains = before - self._lengths((*after, *edits))
+        edited = self._lengths((*after, *edits))
+        gains = before - edited
         gain_s = NS * float(gains.sum())
         interval = gain_interval(gains)
         assumptions: tuple[str, ...] = ASSUMPTIONS
@@ -91,6 +92,7 @@ class SegmentReplay:
             gain_s=gain_s,
             interval_s=(NS * interval[0], NS * interval[1]),
             gain_share=gain_s / (NS * self._focus_ns),
+            reach=float(edited[gains > 0].sum() / max(1.0, edited.sum())),
             assumptions=assumptions,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -60,9 +61,14 @@ def write_report(document: Document, path: Path) -> None:
         OSError: the file cannot be written.
     """
     page = build_html(document).encode("utf-8")
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_bytes(page)
-    unfinished.replace(path)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_bytes(page)
+        partial.replace(path)
+    except OSError:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
 
 
 def _title(document: Document) -> str:

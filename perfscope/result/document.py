@@ -113,16 +113,7 @@ def dumps(document: Json) -> str:
 
 
 def write(path: Path, document: Json) -> None:
-    """Writes the document.
-
-    Raises:
-        PerfscopeError: the place cannot be written to.
-    """
-    write_text(path, dumps(document))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a result file, replacing an older one at once.
+    """Writes the document, replacing an older one at once.
 
     Raises:
         PerfscopeError: the place cannot be written to.
@@ -130,7 +121,7 @@ def write_text(path: Path, text: str) -> None:
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
+        partial.write_text(dumps(document), encoding="utf-8")
         partial.replace(path)
     except OSError as error:
         with suppress(OSError):

@@ -12,6 +12,22 @@ if TYPE_CHECKING:
 NS = 1e-9
 TERMS = (
     (
+        "useful",
+        (
+            "What counts as useful time in an efficiency: `outside_communication` is all time "
+            "that a rank does not spend inside MPI, `training_work` only forward, backward, "
+            "optimizer and the rest of the training steps."
+        ),
+    ),
+    (
+        "foa",
+        (
+            "The focus of analysis: the stretch of the run over which a number is taken, so that "
+            "start-up and shutdown do not count. `communication_lifetime` begins when every rank "
+            "has initialised communication and ends when the last one enters finalisation."
+        ),
+    ),
+    (
         "Serialisation and transfer efficiency",
         (
             "Largest time outside communication over T_id, and T_id over T, where T_id is the run "
@@ -45,7 +61,8 @@ TERMS = (
             "The run is replayed with a change: work keeps its measured duration, each "
             "collective its transfer time, and who waits for whom follows anew. The 95 % "
             "interval is a moving-block bootstrap over the segments between collectives of all "
-            "ranks, with a fixed seed."
+            "ranks, with a fixed seed. A rank made as fast as the others gets their step times as "
+            "they are spread, so it is still late by chance as often as they are."
         ),
     ),
     (

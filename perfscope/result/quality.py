@@ -231,7 +231,10 @@ def _replay_error(replay: Replay) -> Check:
             f"Gains are upper bounds, because {reason}.",
         )
     detail = (
-        f"The replay of the unchanged run differs from the measured one by {error:.1e} (relative)."
+        "The replay of the unchanged run takes exactly as long as the measured one."
+        if error == 0
+        else f"The replay of the unchanged run differs from the measured one by {error:.1e} "
+        "(relative)."
     )
     if error <= REPLAY_PASS:
         return Check("replay_error", Status.PASS, "The replay reproduces the run", detail)

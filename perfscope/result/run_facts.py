@@ -49,10 +49,12 @@ def incomplete_ranks(trace: Trace) -> list[int]:
     return [rank.number for rank in trace.ranks if rank.ending.kind not in NATURAL_ENDS]
 
 
-def ending_text(ending: Ending) -> str:
+def ending_text(ending: Ending, *, with_number: bool = True) -> str:
     """How a rank ended, in words: `finalized`, `exited with code 3`, `killed by SIGKILL (9)`."""
     if ending.kind is EndKind.KILLED and ending.code is not None:
-        return f"killed by {_signal_name(ending.code)}"
+        name = _signal_name(ending.code)
+        number = f" ({ending.code})" if with_number and not name.startswith("signal") else ""
+        return f"killed by {name}{number}"
     if ending.kind is EndKind.ABORTED and ending.code is not None:
         return f"called MPI_Abort with code {ending.code}"
     if ending.kind is EndKind.EXITED and ending.code is not None:
@@ -64,7 +66,7 @@ def ending_text(ending: Ending) -> str:
 
 def _signal_name(number: int) -> str:
     try:
-        return f"{Signals(number).name} ({number})"
+        return Signals(number).name
     except ValueError:
         return f"signal {number}"
 

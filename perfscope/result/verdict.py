@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from perfscope.findings import wording
 from perfscope.findings.finding import Status
 from perfscope.findings.thresholds import WARN_SHARE
 from perfscope.result.run_facts import ending_text, incomplete_ranks, separate_worlds
@@ -65,7 +66,7 @@ def combined_gain(
 def _together(replay: Replay, findings: Sequence[Finding]) -> Prediction | None:
     edits: list[Edit] = [edit for finding in findings for edit in finding.edits]
     # what a rank does alone goes first: what is left is then compared between the ranks
-    relative = [edit for edit in edits if edit.balance or (edit.to_median and not edit.account)]
+    relative = [edit for edit in edits if edit.level is not None and edit.account is None]
     absolute = [edit for edit in edits if edit not in relative]
     return replay.predict([*dict.fromkeys(absolute), *dict.fromkeys(relative)])
 
@@ -85,14 +86,21 @@ def _sentence(
 ) -> str:
     if not top:
         return _healthy(results, findings)
-    sentence = _about(top[0])
-    if len(top) > 1:
-        more = "one more finding" if len(top) == 2 else f"{len(top) - 1} more findings"
-        priced = sum(finding.gain_s is not None for finding in top)
-        is_sum = gain_s is not None and priced > 1
-        together = f": {format_seconds(gain_s)} together" if is_sum else ""
-        sentence += f" There {'is' if len(top) == 2 else 'are'} {more}{together}."
-    return sentence
+    return _about(top[0]) + _more(top, gain_s)
+
+
+def _more(top: Sequence[Finding], gain_s: float | None) -> str:
+    """How many further findings there are, and what all give back when fixed together."""
+    if len(top) == 1:
+        return ""
+    there = "There is one more finding" if len(top) == 2 else "There are two more findings"
+    priced = [finding for finding in top if finding.gain_s is not None]
+    if gain_s is None or len(priced) < 2:
+        return f" {there}."
+    which = "together, they" if len(priced) == len(top) else "together, the two with a number"
+    bounded = any(finding.gain_basis == "upper_bound" for finding in priced)
+    most = "up to " if bounded else ""
+    return f" {there}; fixed {which} would give back {most}{format_seconds(gain_s)}."
 
 
 def _about(finding: Finding) -> str:
@@ -102,8 +110,8 @@ def _about(finding: Finding) -> str:
     bound = "up to " if finding.gain_basis == "upper_bound" else ""
     share = format_share(finding.gain_share)
     return (
-        f"{finding.title}: {bound}{share} of the run, {format_seconds(finding.gain_s)}, "
-        "can be given back."
+        f"{finding.title}. Without this the run would be {bound}{format_seconds(finding.gain_s)} "
+        f"({share}) shorter."
     )
 
 
@@ -138,6 +146,9 @@ def _preface(results: Results) -> str:
     early = set(incomplete_ranks(trace))
     if not early:
         return ""
-    first = min((rank for rank in trace.ranks if rank.number in early), key=lambda r: r.end_ns)
-    others = f" and {len(early) - 1} more" if len(early) > 1 else ""
-    return f"The run was cut short (rank {first.number}{others}: {ending_text(first.ending)}). "
+    ends = sorted((rank for rank in trace.ranks if rank.number in early), key=lambda r: r.end_ns)
+    how = ending_text(ends[0].ending, with_number=False)
+    alike = sorted(rank.number for rank in ends if rank.ending == ends[0].ending)
+    rest = len(ends) - len(alike)
+    more = f"; {rest} more {'rank' if rest == 1 else 'ranks'} otherwise" if rest else ""
+    return f"The run was cut short ({wording.ranks(alike)}: {how}{more}). "

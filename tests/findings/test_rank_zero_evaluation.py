@@ -149,3 +149,36 @@ def test_a_function_of_the_training_step_is_not_solo_work() -> None:
     findings = analyse_trace(builder.build()).findings
     assert findings["rank_zero_evaluation"].status is Status.PASS
     assert findings["load_imbalance"].status is Status.FAIL
+
+
+def test_the_first_action_says_its_own_number() -> None:
+    finding = judged(Plan(ranks=2, steps=100, evaluate_s=1.0))
+    assert finding.gain_s == pytest.approx(5.0, abs=0.1)
+    assert finding.actions[0].startswith("Distribute evaluation over all ranks")
+    assert finding.actions[0].endswith(": that gives back 2.49 s.")
+    # the 1st, 3rd and 5th of five are left out
+    assert finding.actions[1] == "Evaluate every 2nd time only: that gives back 3.00 s."
+    assert finding.actions[2].endswith("that gives back 4.99 s.")
+
+
+def test_unlabelled_work_has_numbers_for_each_action() -> None:
+    finding = judged(Plan(steps=100, evaluate_s=2.0, markers=False))
+    gains = {evidence.label: evidence.value for evidence in finding.evidence}
+    assert gains["Gain if distributed over all ranks"] == pytest.approx(7.5, rel=0.05)
+
+
+def test_without_a_replay_the_numbers_are_bounds() -> None:
+    def send(builder: TraceBuilder) -> None:
+        builder.rank(0).op("MPI_Send", 1.0001, 1.0002, peer=1, tag=1, sent=8)
+        builder.rank(1).op("MPI_Recv", 1.0001, 1.0003, peer=0, tag=1, received=8)
+
+    run = training_run(Plan(ranks=2, evaluate_s=2.0), change=send)
+    finding = analyse_trace(run).findings["rank_zero_evaluation"]
+    assert "that gives back up to " in finding.actions[0]
+
+
+def test_what_costs_little_is_not_titled_as_a_fault() -> None:
+    finding = judged(Plan(steps=100, evaluate_s=0.04))
+    assert finding.status is Status.PASS
+    assert finding.evidence
+    assert finding.title == "What one rank does alone costs little"

@@ -28,10 +28,14 @@ class Plan:
     optimizer_s: float = 0.010
     allreduce_s: float = 0.005
     jitter: float = 0.02  # relative, of forward and backward
+    noise: float = 0.0  # standard deviation of the logarithm of forward and backward
+    tail: float = 0.0  # how often forward takes far longer, by chance, on any rank
     slow_rank: int | None = None
     slow_forward_s: float = 0.0
     slow_backward_s: float = 0.0
     slow_factor: float = 1.0  # of everything that the slow rank does
+    starved_rank: int | None = None
+    starved_s: float = 0.0  # more input wait of that rank in each step
     unlucky_s: float = 0.0  # forward of another rank each step
     evaluate_s: float = 0.0
     evaluate_every: int = 20
@@ -73,8 +77,14 @@ class _Run:
             noise = 1.0 + plan.jitter * self.random.standard_normal(2)
             forward = plan.forward_s * noise[0] + (plan.slow_forward_s if slow else 0.0)
             backward = plan.backward_s * noise[1] + (plan.slow_backward_s if slow else 0.0)
+            if plan.noise:
+                forward *= float(np.exp(plan.noise * self.random.standard_normal()))
+                backward *= float(np.exp(plan.noise * self.random.standard_normal()))
+            if plan.tail and self.random.random() < plan.tail:
+                forward *= 2.0 + float(self.random.pareto(2.0))
             forward += plan.unlucky_s if rank == unlucky else 0.0
-            self.phase(rank, PhaseKind.INPUT, plan.input_s * factor, number)
+            waits = plan.starved_s if rank == plan.starved_rank else 0.0
+            self.phase(rank, PhaseKind.INPUT, plan.input_s * factor + waits, number)
             self.phase(rank, PhaseKind.FORWARD, forward * factor, number)
             self.phase(rank, PhaseKind.BACKWARD, backward * factor, number)
             self.begins.setdefault(number, []).append(begin)

@@ -6,7 +6,6 @@ Everything here is written without the replay: work is a table by event and rank
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from statistics import median
 
 from perfscope.metrics.ledger import Account
 from perfscope.trace.builder import TraceBuilder
@@ -144,18 +143,16 @@ def edit_factor(spec: Spec, account: Account | None, ranks: tuple[int, ...], fac
                     work[kind] *= factor
 
 
-def edit_level(spec: Spec, account: Account, *, balance: bool) -> None:
-    """Balances one kind of work over the ranks, or cuts it to the median, segment by segment."""
+def edit_shared(spec: Spec, account: Account) -> None:
+    """Gives each rank an equal part of one kind of work, segment by segment."""
     for pieces in segments(spec):
         total = dict.fromkeys(range(spec.ranks), 0.0)
         last: dict[int, Work] = {}
         for rank, work in pieces:
             total[rank] += work.get(account, 0)
             last[rank] = work
-        values = list(total.values())
-        usual = min(values) if spec.ranks == 2 else median(values)
+        target = sum(total.values()) / spec.ranks
         for rank in total:
-            target = sum(values) / spec.ranks if balance else min(total[rank], usual)
             if total[rank] > 0:
                 for other, work in pieces:
                     if other == rank and account in work:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.replay.edits import apply_edits
-from perfscope.replay.model import Edit
+from perfscope.replay.model import Edit, Level
 from perfscope.replay.program import Program, Work
 
 TRAINING = INDEX[Account.TRAINING]
@@ -27,6 +27,7 @@ def program(table: Sequence[Sequence[float]], account: int = TRAINING) -> Progra
         ranks=tuple(range(ranks)),
         row_rank=np.repeat(np.arange(ranks), rows),
         row_segment=np.tile(np.maximum(np.arange(rows) - 1, 0), ranks),
+        segment_kind=np.zeros(segments, dtype=np.int64),
         work=Work(
             row=cut_rows[1:].ravel(),
             account=np.full(values.size, account),
@@ -56,7 +57,7 @@ tables = st.integers(2, 5).flatmap(
 @given(tables)
 def test_balance_conserves_the_work_of_every_segment(table: list[list[int]]) -> None:
     made = program(table)
-    after = by_segment(made, apply_edits(made, [Edit(balance=True)]))
+    after = by_segment(made, apply_edits(made, [Edit(level=Level.SHARED)]))
     for before, levelled in zip(table, after, strict=True):
         np.testing.assert_allclose(levelled, sum(before) / len(before), rtol=1e-9)
 
@@ -64,19 +65,37 @@ def test_balance_conserves_the_work_of_every_segment(table: list[list[int]]) -> 
 @given(tables)
 def test_balance_of_some_ranks_leaves_the_others_alone(table: list[list[int]]) -> None:
     made = program(table)
-    after = by_segment(made, apply_edits(made, [Edit(balance=True, ranks=(0, 1))]))
+    after = by_segment(made, apply_edits(made, [Edit(level=Level.SHARED, ranks=(0, 1))]))
     for before, levelled in zip(table, after, strict=True):
         np.testing.assert_allclose(levelled[:2], (before[0] + before[1]) / 2, rtol=1e-9)
         assert levelled[2:] == before[2:]
 
 
 @given(tables)
-def test_median_only_takes_away(table: list[list[int]]) -> None:
+def test_even_ranks_lose_no_work(table: list[list[int]]) -> None:
     made = program(table)
-    after = by_segment(made, apply_edits(made, [Edit(to_median=True)]))
-    for before, levelled in zip(table, after, strict=True):
-        usual = min(before) if len(before) == 2 else float(np.median(before))
-        np.testing.assert_allclose(levelled, np.minimum(before, usual), rtol=1e-9)
+    after = by_segment(made, apply_edits(made, [Edit(level=Level.EVEN)]))
+    totals = np.sum(after, axis=0)
+    np.testing.assert_allclose(totals, np.sum(table) / len(table[0]), rtol=1e-9)
+
+
+@given(tables)
+def test_a_rank_made_as_fast_as_the_others_never_works_longer(table: list[list[int]]) -> None:
+    made = program(table)
+    edit = Edit(ranks=(0,), level=Level.AS_OTHERS)
+    before = np.asarray(table, dtype=float)
+    after = np.asarray(by_segment(made, apply_edits(made, [edit])))
+    usual = np.median(np.sort(before[:, 1:], axis=0), axis=1).sum()
+    assert after[:, 0].sum() <= max(usual, min(usual, before[:, 0].sum())) * (1 + 1e-9) + 1
+    np.testing.assert_array_equal(after[:, 1:], before[:, 1:])
+
+
+def test_waiting_for_input_is_no_work_to_level() -> None:
+    for account in (Account.INPUT_WAIT, Account.DEVICE_WAIT):
+        made = program([[5, 1], [6, 2]], account=INDEX[account])
+        for level in Level:
+            edited = apply_edits(made, [Edit(ranks=(0,), level=level)])
+            assert by_segment(made, edited) == [[5, 1], [6, 2]]
 
 
 def test_every_third_occurrence_is_kept() -> None:
@@ -87,11 +106,13 @@ def test_every_third_occurrence_is_kept() -> None:
 
 def test_other_accounts_are_left_alone() -> None:
     made = program([[5, 1]], account=EVALUATION)
-    edited = apply_edits(made, [Edit(Account.TRAINING), Edit(Account.CHECKPOINT, balance=True)])
+    edited = apply_edits(
+        made, [Edit(Account.TRAINING), Edit(Account.CHECKPOINT, level=Level.SHARED)]
+    )
     assert by_segment(made, edited) == [[5, 1]]
 
 
 def test_edits_apply_one_after_the_other() -> None:
     made = program([[8, 2], [4, 4]])
-    edited = apply_edits(made, [Edit(ranks=(0,), factor=0.5), Edit(balance=True)])
+    edited = apply_edits(made, [Edit(ranks=(0,), factor=0.5), Edit(level=Level.SHARED)])
     assert by_segment(made, edited) == [[3, 3], [3, 3]]

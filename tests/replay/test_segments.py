@@ -13,7 +13,7 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.ledger import Account
 from perfscope.metrics.pool import Pool
 from perfscope.metrics.results import Options
-from perfscope.replay.model import Edit
+from perfscope.replay.model import Edit, Level
 from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.model import Trace
 from tests.replay.random_programs import (
@@ -22,7 +22,7 @@ from tests.replay.random_programs import (
     Spec,
     as_measured,
     edit_factor,
-    edit_level,
+    edit_shared,
     simulate,
     to_trace,
 )
@@ -127,15 +127,13 @@ def test_scaled_work_is_the_simulation_of_it(
 
 
 @settings(max_examples=60, deadline=None)
-@given(spec=programs(rooted=True), account=st.sampled_from(ACCOUNTS), balance=st.booleans())
-def test_levelled_work_is_the_simulation_of_it(
-    spec: Spec, account: Account, *, balance: bool
-) -> None:
+@given(spec=programs(rooted=True), account=st.sampled_from(ACCOUNTS))
+def test_shared_work_is_the_simulation_of_it(spec: Spec, account: Account) -> None:
     replay, measured = prepared(spec)
     before = simulate(measured)
     edited = deepcopy(measured)
-    edit_level(edited, account, balance=balance)
-    prediction = replay.predict([Edit(account, balance=balance, to_median=not balance)])
+    edit_shared(edited, account)
+    prediction = replay.predict([Edit(account, level=Level.SHARED)])
     assert prediction is not None
     assert prediction.gain_s == pytest.approx((before - simulate(edited)) * NS, abs=5e-9)
 
@@ -156,7 +154,7 @@ def test_less_work_never_takes_longer(spec: Spec, account: Account | None) -> No
 @given(programs(rooted=True), st.sampled_from(ACCOUNTS))
 def test_gains_of_combined_edits_count_what_the_first_left(spec: Spec, account: Account) -> None:
     replay = replay_of(to_trace(spec))
-    first, second = Edit(account, (0,)), Edit(balance=True)
+    first, second = Edit(account, (0,)), Edit(level=Level.SHARED)
     both = replay.predict([first, second])
     alone = replay.predict([first])
     beyond = replay.predict([second], after=[first])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -166,3 +167,10 @@ def test_versions_and_environment_come_from_the_ranks() -> None:
     assert run["environment"] == {"OMP_NUM_THREADS": "1"}
     assert run["batch_size"] == 32
     assert run["topology"] == [{"host": "node0", "cores": 2}]
+
+
+def test_the_words_beside_an_efficiency_are_explained() -> None:
+    document: Any = analyse(Plan(steps=5)).document()
+    terms = {row["term"] for row in document["how_measured"]}
+    assert {"useful", "foa"} <= terms
+    assert "->" not in document["run"]["focus_reason"]

@@ -117,3 +117,10 @@ def test_notes_are_passed_on() -> None:
         "2 notes on the recording",
         "First. Second.",
     )
+
+
+def test_an_exact_replay_is_said_to_be_exact() -> None:
+    row = rows(training_run(Plan(steps=5)))["replay_error"]
+    assert row["detail"] == (
+        "The replay of the unchanged run takes exactly as long as the measured one."
+    )

@@ -10,6 +10,7 @@ from perfscope.findings.finding import Status
 from perfscope.result.document import build
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Ending, EndKind
+from perfscope.units import format_seconds
 from tests.findings.analysed import Analysed, analyse, analyse_trace
 from tests.findings.training_runs import Plan, training_run
 
@@ -25,9 +26,9 @@ def test_names_rank_function_line_and_gain() -> None:
     found = verdict(analyse(Plan(ranks=2, evaluate_s=2.0)))
     assert found["status"] == "fail"
     assert found["sentence"].startswith(
-        "Rank 0 evaluates alone in evaluate() (train.py:212) while 1 rank waits: "
+        "Rank 0 evaluates alone in evaluate() (train.py:212) while 1 rank waits. "
     )
-    assert "of the run, 20.0 s, can be given back." in found["sentence"]
+    assert "Without this the run would be 20.0 s (27.7 %) shorter." in found["sentence"]
     assert found["top"] == ["rank_zero_evaluation"]
     assert found["combined_gain_s"] == pytest.approx(20.0, rel=0.01)
 
@@ -70,7 +71,7 @@ def test_a_killed_rank_comes_first() -> None:
         builder.rank(1).set(ending=Ending(EndKind.KILLED, 9))
 
     found = verdict(analyse_trace(training_run(Plan(steps=20), change=kill)))
-    assert found["sentence"].startswith("The run was cut short (rank 1: killed by SIGKILL (9)). ")
+    assert found["sentence"].startswith("The run was cut short (rank 1: killed by SIGKILL). ")
 
 
 def test_processes_that_never_met_come_first() -> None:
@@ -93,5 +94,29 @@ def test_crowded_cpus_come_before_the_jitter_they_cause() -> None:
     found = verdict(analysed)
     assert found["top"] == ["threads_over_cores", "load_imbalance"]
     assert found["sentence"].startswith("12.0 threads want to run on 4 CPUs of node0.")
-    assert "together" not in found["sentence"]
-    assert analysed.findings["load_imbalance"].status is Status.WARN
+    assert found["sentence"].endswith("There is one more finding.")
+    imbalance = analysed.findings["load_imbalance"]
+    assert imbalance.status is Status.WARN
+    assert imbalance.title == ("In each step another rank is late, because the ranks wait for CPUs")
+    assert "CPUs of their own" in imbalance.actions[0]
+
+
+def test_two_findings_say_what_both_fixes_give() -> None:
+    found = verdict(analyse(Plan(evaluate_s=4.0, slow_rank=1, slow_forward_s=0.05)))
+    assert found["top"] == ["rank_zero_evaluation", "load_imbalance"]
+    gain = format_seconds(found["combined_gain_s"])
+    assert found["sentence"].endswith(
+        f"There is one more finding; fixed together, they would give back {gain}."
+    )
+
+
+def test_ranks_that_ended_alike_are_named_together() -> None:
+    def kill(builder: TraceBuilder) -> None:
+        for number in (0, 1):
+            builder.rank(number).set(ending=Ending(EndKind.KILLED, 15))
+        builder.rank(3).set(ending=Ending(EndKind.ABORTED, 1))
+
+    found = verdict(analyse_trace(training_run(Plan(steps=20), change=kill)))
+    assert found["sentence"].startswith(
+        "The run was cut short (ranks 0 and 1: killed by SIGTERM; 1 more rank otherwise). "
+    )

@@ -1,0 +1,30 @@
+"""Which stretches between collectives are alike, so that their work can be compared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfscope.metrics.pool import Pool, dense
+from perfscope.replay.program import Ints
+
+
+def call_kinds(pool: Pool, rows: Ints) -> Ints:
+    """A number for each call, equal where operation, communicator and size class are."""
+    size_class = np.ceil(np.log2(pool.sent[rows] + 1)).astype(np.int64)
+    return dense(pool.op[rows].astype(np.int64), pool.comm[rows], size_class)
+
+
+def segment_kinds(kind: Ints, enter: Ints, step_starts: Ints) -> Ints:
+    """A number for each segment, equal where both its collectives and its place in the step are.
+
+    Args:
+        kind: of the collectives that bound the segments, shape (segments + 1,).
+        enter: when a rank entered them, shape (segments + 1,).
+        step_starts: when its steps began, in order; none where no steps are known.
+    """
+    step = np.searchsorted(step_starts, enter, side="right")
+    first = np.flatnonzero(np.diff(step, prepend=-1))
+    place = np.arange(len(step)) - np.repeat(first, np.diff(np.append(first, len(step))))
+    if not len(step_starts):
+        place[:] = 0
+    return dense(kind[:-1], kind[1:], place[1:])

@@ -1,0 +1,111 @@
+"""How long ranks would work if their work were levelled, in seconds that a real run can reach.
+
+Work varies from step to step, and a fix does not take that away: a rank made as fast as the others
+is late by chance as often as they are. Taking the lesser of two ranks in each step would promise
+more. Ranks are therefore compared over all segments of a kind, value by value in sorted order, and
+each rank keeps the order of its own long and short steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.replay.model import Level
+from perfscope.replay.program import Floats, Ints
+
+Bools = npt.NDArray[np.bool_]
+
+GROUP_GAP = 1.5  # segments whose usual work differs by such a factor, with none between
+GROUP_LEAST_SHARE = 0.1  # of the segments of a kind, and at least this many:
+GROUP_LEAST = 8
+NOTHING = 1e-6  # of the most work: less counts as that much
+SPREAD_FROM_QUARTILE = 4.5  # standard deviations above the first quartile: beyond ordinary work
+NORMAL_QUARTILES = 0.970  # standard deviations from the 5 % to the 25 % quantile
+FEWEST_VALUES = 32  # below which the ordinary spread is not known
+
+
+def levelled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Floats:
+    """Work by segment and rank after levelling, in the unit of `work`, shape (segments, ranks).
+
+    Args:
+        work: what is levelled, shape (segments, ranks).
+        level: in which way.
+        columns: which ranks it touches, shape (ranks,).
+        kinds: which segments are alike, shape (segments,).
+    """
+    if level is Level.SHARED:
+        return np.where(columns, work[:, columns].mean(axis=1, keepdims=True), work)
+    result = work.copy()
+    for kind in np.unique(kinds):
+        rows = np.flatnonzero(kinds == kind)
+        if level is Level.USUAL:
+            result[rows] = _without_outliers(work[rows], columns)
+            continue
+        usual = np.median(work[np.ix_(rows, _reference(columns))], axis=1)
+        for group in _groups(usual):
+            chosen = rows[group]
+            rule = _even if level is Level.EVEN else _as_others
+            result[chosen] = rule(work[chosen], columns)
+    return result
+
+
+def _reference(columns: Bools) -> Ints:
+    """The ranks by which like segments are told: those left alone, or all."""
+    return np.flatnonzero(columns if columns.all() else ~columns)
+
+
+def _groups(usual: Floats) -> list[Ints]:
+    """Segments of about the same usual work; small groups stay with their neighbours."""
+    order = np.argsort(usual, kind="stable")
+    values = np.maximum(usual[order], NOTHING * usual.max(initial=0.0))
+    least = max(GROUP_LEAST, GROUP_LEAST_SHARE * len(order))
+    cuts: list[int] = []
+    for place in np.flatnonzero(values[1:] > GROUP_GAP * values[:-1]) + 1:
+        if place - (cuts[-1] if cuts else 0) >= least and len(order) - place >= least:
+            cuts.append(int(place))
+    return np.split(order, cuts)
+
+
+def _even(work: Floats, columns: Bools) -> Floats:
+    """Every rank gets the mean of the ranks' sorted values: no work is lost, its spread stays."""
+    mean = np.sort(work[:, columns], axis=0).mean(axis=1)
+    return _in_order(work, np.where(columns)[0], mean)
+
+
+def _as_others(work: Floats, columns: Bools) -> Floats:
+    """The ranks that work longer than the others get the others' sorted values."""
+    if columns.all():
+        return work
+    usual = np.median(np.sort(work[:, ~columns], axis=0), axis=1)
+    longer = np.flatnonzero(columns & (work.sum(axis=0) > usual.sum()))
+    return _in_order(work, longer, usual)
+
+
+def _in_order(work: Floats, ranks: Ints, values: Floats) -> Floats:
+    """The sorted values dealt out to the ranks, each in the order of its own work."""
+    result = work.copy()
+    for rank in ranks:
+        result[np.argsort(work[:, rank], kind="stable"), rank] = values
+    return result
+
+
+def _without_outliers(work: Floats, columns: Bools) -> Floats:
+    """Work beyond the ordinary spread becomes that of the others in the same segment.
+
+    The spread is taken from the lower half: of two ranks that are late in turn, half of all work
+    is late.
+    """
+    positive = np.log(work[work > 0])
+    if len(positive) < FEWEST_VALUES:
+        return work
+    low, quartile = np.quantile(positive, (0.05, 0.25))
+    bound = np.exp(quartile + SPREAD_FROM_QUARTILE * (quartile - low) / NORMAL_QUARTILES)
+    late = (work > bound) & columns
+    if not np.any(late):
+        return work
+    ordinary = np.where(work > bound, np.nan, work)
+    usual = np.full(len(work), np.nanmedian(ordinary))
+    known = ~np.all(np.isnan(ordinary), axis=1)
+    usual[known] = np.nanmedian(ordinary[known], axis=1)
+    return np.where(late, usual[:, None], work)

@@ -1,0 +1,57 @@
+"""What operations cost: totals that are never dropped, waits from the records."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.metrics.compute import compute
+from perfscope.trace.builder import TraceBuilder
+
+
+def job() -> TraceBuilder:
+    builder = TraceBuilder(2, end_s=10.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).finalize(9.0)
+        rank.op("MPI_Allreduce", 2.0 + number, 4.0, sent=8, received=8)
+    return builder
+
+
+def test_by_hand() -> None:
+    results = compute(job().build()).communication
+    allreduce = next(o for o in results.operations if o.name == "MPI_Allreduce")
+    assert (allreduce.calls, allreduce.detailed_calls) == (2, 2)
+    assert allreduce.seconds == pytest.approx(3.0)
+    assert allreduce.seconds_by_rank == pytest.approx((2.0, 1.0))
+    assert (allreduce.bytes_sent, allreduce.bytes_received) == (16, 16)
+    assert allreduce.wait_s == pytest.approx(1.0)
+    assert allreduce.transfer_s == pytest.approx(2.0)
+    init = next(o for o in results.operations if o.name == "MPI_Init")
+    assert init.wait_s is None
+    assert results.wait_s_by_rank == pytest.approx((1.0, 0.0))
+    assert results.transfer_s_by_rank == pytest.approx((1.0, 1.0))
+    assert results.matched_calls == 2
+    assert [o.seconds for o in results.operations] == sorted(
+        (o.seconds for o in results.operations), reverse=True
+    )
+
+
+def test_totals_count_what_was_dropped() -> None:
+    builder = job()
+    builder.rank(0).set(totals={53: (1000, 5 * 10**9, 8000, 8000)}, detail_end_ns=5 * 10**9)
+    allreduce = next(
+        o for o in compute(builder.build()).communication.operations if o.name == "MPI_Allreduce"
+    )
+    assert (allreduce.calls, allreduce.detailed_calls) == (1001, 2)
+    assert allreduce.seconds == pytest.approx(6.0)
+
+
+def test_communication_of_another_thread_does_not_stop_the_main_one() -> None:
+    builder = TraceBuilder(2, end_s=10.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).finalize(9.0)
+        rank.op("MPI_Allreduce", 2.0, 6.0, tid=555)
+    results = compute(builder.build())
+    assert results.efficiency.parallel_efficiency.value == 1.0
+    assert results.communication.wait_s_by_rank == (0.0, 0.0)
+    assert results.efficiency.transfer_efficiency.value is None
+    assert results.communication.operations[0].seconds == pytest.approx(8.0)

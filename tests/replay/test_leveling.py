@@ -1,0 +1,114 @@
+"""Levelled work against runs in which the fix was really made, with step times that vary.
+
+Both runs of a pair draw the same chances: the truth is the run without the planted fault.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from perfscope.replay.kinds import segment_kinds
+from perfscope.replay.leveling import levelled
+from perfscope.replay.model import Level
+
+Floats = npt.NDArray[np.float64]
+STEPS = 80
+WORK_S, EXTRA_S = 0.1, 0.06
+REPEATS = 30
+
+
+def chances(random: np.random.Generator, ranks: int, noise: str) -> Floats:
+    """Work of a healthy run by step and rank, in seconds."""
+    spread = {"none": 0.0, "little": 0.05}.get(noise, 0.2)
+    work = WORK_S * np.exp(spread * random.standard_normal((STEPS, ranks)))
+    if noise == "heavy":
+        work += WORK_S * (random.random(work.shape) < 0.02) * random.pareto(2.5, work.shape)
+    return work
+
+
+def length(work: Floats) -> float:
+    return float(work.max(axis=1).sum())
+
+
+def predicted_over_true(ranks: int, noise: str, *, factor: bool, level: Level) -> float:
+    """Predicted gain over the true one when rank 1 is slow, mean over repeats."""
+    random = np.random.default_rng(20261120)
+    ratios = []
+    for _ in range(REPEATS):
+        healthy = chances(random, ranks, noise)
+        slow = healthy.copy()
+        slow[:, 1] = slow[:, 1] * (1 + EXTRA_S / WORK_S) if factor else slow[:, 1] + EXTRA_S
+        columns = np.arange(ranks) == 1 if level is Level.AS_OTHERS else np.ones(ranks, np.bool_)
+        after = levelled(slow, level=level, columns=columns, kinds=np.zeros(STEPS, np.int64))
+        if level is Level.EVEN:
+            healthy = healthy + EXTRA_S / ranks
+        ratios.append((length(slow) - length(after)) / (length(slow) - length(healthy)))
+    return float(np.mean(ratios))
+
+
+@pytest.mark.parametrize("factor", [False, True])
+@pytest.mark.parametrize("noise", ["none", "little", "lognormal", "heavy"])
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+def test_a_slow_rank_made_as_fast_as_the_others(ranks: int, noise: str, *, factor: bool) -> None:
+    ratio = predicted_over_true(ranks, noise, factor=factor, level=Level.AS_OTHERS)
+    assert ratio == pytest.approx(1.0, abs=0.05 if noise == "heavy" else 0.025)
+
+
+@pytest.mark.parametrize("noise", ["none", "little", "lognormal"])
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_work_dealt_out_evenly(ranks: int, noise: str) -> None:
+    ratio = predicted_over_true(ranks, noise, factor=False, level=Level.EVEN)
+    assert ratio == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+def test_another_late_rank_each_step(ranks: int) -> None:
+    random = np.random.default_rng(1)
+    healthy = chances(random, ranks, "little")
+    late = healthy.copy()
+    late[np.arange(STEPS), random.integers(ranks, size=STEPS)] += EXTRA_S
+    every = np.ones(ranks, np.bool_)
+    after = levelled(late, level=Level.USUAL, columns=every, kinds=np.zeros(STEPS, np.int64))
+    gain, truth = length(late) - length(after), length(late) - length(healthy)
+    assert gain == pytest.approx(truth, rel=0.12)
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+@pytest.mark.parametrize("level", [Level.EVEN, Level.USUAL])
+def test_chance_alone_gives_nothing_back(ranks: int, level: Level) -> None:
+    random = np.random.default_rng(2)
+    every, kinds = np.ones(ranks, np.bool_), np.zeros(STEPS, np.int64)
+    shares = []
+    for _ in range(REPEATS):
+        work = chances(random, ranks, "lognormal")
+        after = levelled(work, level=level, columns=every, kinds=kinds)
+        shares.append(1 - length(after) / length(work))
+    assert np.mean(shares) < 0.01
+
+
+def test_parts_of_a_step_are_compared_with_like_parts() -> None:
+    """Rank 1 is slow in its first part, so much that this takes longer than the second one."""
+    random = np.random.default_rng(3)
+    parts = np.tile([[0.08], [0.16], [0.01]], (STEPS, 1))
+    healthy = parts * np.exp(0.03 * random.standard_normal((3 * STEPS, 2)))
+    slow = healthy.copy()
+    slow[::3, 1] += 0.12
+    columns = np.array([False, True])
+    truth = length(slow) - length(healthy)
+    place = np.tile(np.arange(3), STEPS)
+    for kinds in (place, np.zeros_like(place)):  # whether steps are known or not
+        after = levelled(slow, level=Level.AS_OTHERS, columns=columns, kinds=kinds)
+        assert length(slow) - length(after) == pytest.approx(truth, rel=0.02)
+
+
+def test_kinds_are_collectives_and_places_in_the_step() -> None:
+    collectives = np.array([-1, 5, 5, 6, 5, 5, 6, -2])
+    enter = np.array([0, 10, 20, 30, 40, 50, 60, 70])
+    with_steps = segment_kinds(collectives, enter, np.array([5, 35])).tolist()
+    assert with_steps[1:3] == with_steps[4:6]
+    assert len(set(with_steps)) == 5
+    without = segment_kinds(collectives, enter, np.array([], np.int64)).tolist()
+    assert without[1] == without[4]
+    assert without[2] == without[5]
