@@ -42,16 +42,20 @@ class _LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+# \b keeps click from folding the lines behind it.
+_HELP = """Find out where the time, the memory and the threads of a training job go, and why.
+
+\b
+perfscope run -- mpirun -n 4 python train.py
+perfscope analyze trace/
+"""
+
+
+@click.group(cls=_LazyGroup, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(perfscope.__version__, prog_name="perfscope")
 @click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
 def cli(verbose: bool) -> None:
-    r"""Find out where the time, the memory and the threads of a training job go, and why.
-
-    \b
-    perfscope run -- mpirun -n 4 python train.py
-    perfscope analyze trace/
-    """
+    """All commands; each is loaded when it is called."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -36,7 +36,17 @@ _RATE = click.IntRange(min=0, max=1000)
 _STACK_RATE = click.IntRange(min=0, max=10)
 
 
+# \b keeps click from folding the lines behind it.
+_HELP = """Start COMMAND and record it; its output, signals and exit code stay its own.
+
+\b
+perfscope run -- mpirun -n 4 python train.py
+perfscope run --output runs/baseline -- python train.py
+"""
+
+
 @click.command(
+    help=_HELP,
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
     options_metavar="[OPTIONS] [--]",
 )
@@ -83,12 +93,7 @@ def run(
     quiet: bool,
     command: tuple[str, ...],
 ) -> None:
-    r"""Start COMMAND and record it; its output, signals and exit code stay its own.
-
-    \b
-    perfscope run -- mpirun -n 4 python train.py
-    perfscope run --output runs/baseline -- python train.py
-    """
+    """Records a command and ends with its exit code."""
     from perfscope.collect.launch import RecordingOptions
     from perfscope.collect.record import record
 

@@ -119,6 +119,16 @@ def test_unwritable_output_suggests_another(
     assert "--output" in lines[2]
 
 
+def test_a_report_that_cannot_be_written_leaves_no_rest(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out"
+    (output / "report.html").mkdir(parents=True)
+    assert main(["analyze", str(recording), "-o", str(output)]) == ExitCode.USAGE
+    assert "report.html" in capsys.readouterr().err
+    assert {path.name for path in output.iterdir()} == {"analysis.json", "report.html"}
+
+
 @pytest.mark.parametrize(
     ("gate", "code"),
     [

@@ -1,10 +1,9 @@
-"""The command itself: quick to answer, and clear when something is wrong."""
+"""The command itself: light to load, and clear when something is wrong."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import click
@@ -14,8 +13,6 @@ import perfscope
 from perfscope.cli import main as cli_main
 from perfscope.errors import ExitCode, UnreadableInputError
 from tests.support.recording import job_variables, perfscope_command
-
-QUICK_S = 0.150
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -28,21 +25,11 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("option", ["--help", "--version"])
-def test_it_answers_at_once(option: str) -> None:
-    """The best of several, so that a busy machine is not taken for slow code."""
-    seconds = []
-    for _ in range(12):
-        began = time.perf_counter()
-        assert run(option).returncode == 0
-        seconds.append(time.perf_counter() - began)
-    assert min(seconds) < QUICK_S
-
-
 def test_help_names_every_command_without_loading_it() -> None:
     code = (
         "import sys; from perfscope.cli.main import main; main(['--help']);"
-        "assert not {'perfscope.cli.analyze', 'numpy', 'rich'} & set(sys.modules), sys.modules"
+        "heavy = {'perfscope.cli.analyze', 'perfscope.cli.run', 'numpy', 'pandas', 'rich'};"
+        "assert not heavy & set(sys.modules), sys.modules"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
