@@ -19,7 +19,8 @@ from benchmarks.recorder.measures import MEASURES, ROOT, Cost, Setting
 from perfscope.collect.places import recorder_library
 
 RESULTS = ROOT / "bench-results" / "recorder.json"
-MARKED = re.compile(r"(<!-- bench-recorder: begin -->\n).*(<!-- bench-recorder: end -->)", re.DOTALL)
+BEGIN, END = "<!-- bench-recorder: begin -->\n", "<!-- bench-recorder: end -->"
+MARKED = re.compile(f"({BEGIN}).*({END})", re.DOTALL)
 
 
 def find_library() -> Path:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from perfscope.collect.places import agent_directory
 
@@ -20,7 +22,7 @@ BURSTS, BURST_CALLS, BURST_PAUSE_US = 40, 2000, 120_000
 FLOOD_CALLS = 300_000
 SAMPLED_S = 4.0
 REDUCTIONS = 50_000
-EXAMPLE_OPTIONS = ("--epochs", "4", "--quiet")
+EXAMPLE_OPTIONS = ("--quiet",)
 SAMPLER_CPU_AT = 280  # ps_header.sampler_cpu_ns
 
 
@@ -75,7 +77,11 @@ class Cost:
         }
 
 
-def _run(command: Sequence[str | Path], variables: Mapping[str, str]) -> str:
+Command = list[str | Path]
+T = TypeVar("T")
+
+
+def _run(command: Command, variables: Mapping[str, str]) -> str:
     done = subprocess.run(
         [str(word) for word in command],
         env={**os.environ, **variables},
@@ -109,10 +115,10 @@ def _columns(text: str) -> dict[str, float]:
 
 def _build_stub(setting: Setting) -> Path:
     library, program = setting.directory / "libmpi_stub.so", setting.directory / "call_cost"
-    compiler = ("cc", "-O2", "-Wall", "-Wextra")
-    shared = ("-shared", "-fPIC", "-Wl,-soname,libmpi_stub.so", "-o", library)
+    compiler: Command = ["cc", "-O2", "-Wall", "-Wextra"]
+    shared: Command = ["-shared", "-fPIC", "-Wl,-soname,libmpi_stub.so", "-o", library]
     _run([*compiler, HERE / "stub_mpi.c", *shared], {})
-    linked = ("-L", setting.directory, "-lmpi_stub", f"-Wl,-rpath,{setting.directory}")
+    linked: Command = ["-L", setting.directory, "-lmpi_stub", f"-Wl,-rpath,{setting.directory}"]
     _run([*compiler, HERE / "call_cost.c", "-o", program, *linked], {})
     return program
 
@@ -126,7 +132,7 @@ def calls(setting: Setting) -> list[Cost]:
     }
     costs = []
     for suffix, shape in kinds.items():
-        command = [program, *map(str, shape)]
+        command: Command = [program, *map(str, shape)]
         bare = [_columns(_run(command, {})) for _ in range(setting.repeats)]
         with_it = [
             _columns(_run(command, _recorded(setting, "calls"))) for _ in range(setting.repeats)
@@ -141,10 +147,8 @@ def calls(setting: Setting) -> list[Cost]:
 
 def events(setting: Setting) -> list[Cost]:
     """ns of CPU time of what the agent writes through ctypes."""
-    command = [setting.prefix / "bin" / "python", HERE / "event_cost.py"]
-    runs = [
-        _columns(_run(command, _recorded(setting, "events"))) for _ in range(setting.repeats)
-    ]
+    command: Command = [setting.prefix / "bin" / "python", HERE / "event_cost.py"]
+    runs = [_columns(_run(command, _recorded(setting, "events"))) for _ in range(setting.repeats)]
     goals = {"phases": 2000.0}
     return [
         Cost(f"ctypes: {name}", "ns", tuple(run[name] for run in runs), goals.get(name))
@@ -156,11 +160,12 @@ def samples(setting: Setting) -> list[Cost]:
     """Share of one core that the sampler takes at its 10 Hz."""
     costs = []
     for threads in (1, 16, 64):
-        command = [setting.prefix / "bin" / "python", HERE / "sample_cost.py", str(threads)]
+        script = HERE / "sample_cost.py"
+        words: Command = [setting.prefix / "bin" / "python", script, str(threads), str(SAMPLED_S)]
         shares = []
         for _ in range(setting.repeats):
             variables = _recorded(setting, "samples")
-            _run([*command, str(SAMPLED_S)], variables)
+            _run(words, variables)
             [path] = Path(variables["PERFSCOPE_DIR"]).glob("*/*.rec")
             (cpu_ns,) = struct.unpack_from("<Q", path.read_bytes(), SAMPLER_CPU_AT)
             shares.append(cpu_ns / (SAMPLED_S * 1e9) * 100)
@@ -168,69 +173,86 @@ def samples(setting: Setting) -> list[Cost]:
     return costs
 
 
-def _wall_s(command: Sequence[str | Path], variables: Mapping[str, str]) -> float:
+def _wall_s(command: Command, variables: Mapping[str, str]) -> float:
     before = time.perf_counter()
     _run(command, variables)
     return time.perf_counter() - before
 
 
-def _paired(
-    repeats: int, without: Callable[[], float], with_it: Callable[[], float]
-) -> list[tuple[float, float]]:
+def _paired(repeats: int, without: Callable[[], T], with_it: Callable[[], T]) -> list[tuple[T, T]]:
     """Runs both in turn, so that a busy moment of the machine meets both."""
     without(), with_it()
     return [(without(), with_it()) for _ in range(repeats)]
 
 
+def _start_up(setting: Setting, name: str, extra: dict[str, str]) -> Cost:
+    command: Command = [setting.prefix / "bin" / "python", "-c", ""]
+    pairs = _paired(
+        4 * setting.repeats,
+        lambda: _wall_s(command, {}),
+        lambda: _wall_s(command, _recorded(setting, "start") | extra),
+    )
+    return Cost(f"start-up: {name}", "ms", tuple((b - a) * 1e3 for a, b in pairs), 10.0)
+
+
 def start_up(setting: Setting) -> list[Cost]:
     """ms that a Python process takes longer to start."""
-    command = [setting.prefix / "bin" / "python", "-c", ""]
     agent = {"PYTHONPATH": str(agent_directory())}
-    variants = {"recorder": {}, "recorder and agent": agent}
-    costs = []
-    for name, extra in variants.items():
-        pairs = _paired(
-            4 * setting.repeats,
-            lambda: _wall_s(command, {}),
-            lambda extra=extra: _wall_s(command, {**_recorded(setting, "start"), **extra}),
-        )
-        values = tuple((b - a) * 1e3 for a, b in pairs)
-        costs.append(Cost(f"start-up: {name}", "ms", values, 10.0))
-    return costs
+    return [
+        _start_up(setting, "recorder", {}),
+        _start_up(setting, "recorder and agent", agent),
+    ]
+
+
+def _reduction(setting: Setting, name: str, job: Command) -> list[Cost]:
+    command: Command = [setting.prefix / "bin" / "mpirun", "-n", "2", *job, str(REDUCTIONS)]
+    pairs = _paired(
+        setting.repeats,
+        lambda: float(_run(command, {})),
+        lambda: float(_run(command, _recorded(setting, "reductions"))),
+    )
+    return [
+        Cost(f"allreduce, {name}, bare", "us", tuple(a for a, _ in pairs)),
+        Cost(f"allreduce, {name}, recorded", "us", tuple(b for _, b in pairs)),
+    ]
 
 
 def reductions(setting: Setting) -> list[Cost]:
     """us of an 8-byte reduction of two ranks, with and without recording."""
-    mpirun = setting.prefix / "bin" / "mpirun"
     program = setting.directory / "allreduce_cost"
-    _run([setting.prefix / "bin" / "mpicc", "-O2", "-o", program, HERE / "allreduce_cost.c"], {})
-    python = [setting.prefix / "bin" / "python", HERE / "allreduce_cost.py"]
-    costs = []
-    for name, job in (("C", [program]), ("mpi4py", python)):
-        command = [mpirun, "-n", "2", *job, str(REDUCTIONS)]
-        pairs = _paired(
-            setting.repeats,
-            lambda command=command: float(_run(command, {})),
-            lambda command=command: float(_run(command, _recorded(setting, "reductions"))),
-        )
-        costs.append(Cost(f"allreduce, {name}, bare", "us", tuple(a for a, _ in pairs)))
-        costs.append(Cost(f"allreduce, {name}, recorded", "us", tuple(b for _, b in pairs)))
-    return costs
+    compiler, python = setting.prefix / "bin" / "mpicc", setting.prefix / "bin" / "python"
+    _run([compiler, "-O2", "-o", program, HERE / "allreduce_cost.c"], {})
+    through_python: Command = [python, HERE / "allreduce_cost.py"]
+    return _reduction(setting, "C", [program]) + _reduction(setting, "mpi4py", through_python)
+
+
+def _example(command: Command) -> tuple[float, float]:
+    """Wall time of the example and the time that it says its training took, in s."""
+    before = time.perf_counter()
+    said = _run(command, {})
+    wall_s = time.perf_counter() - before
+    found = re.search(r"seconds ([0-9.]+)", said)
+    if found is None:
+        raise SystemExit(f"the example printed no result:\n{said}")
+    return wall_s, float(found[1])
 
 
 def whole_run(setting: Setting) -> list[Cost]:
-    """Wall time of the example under `perfscope run`, over that of the example alone."""
-    script = [setting.prefix / "bin" / "python", ROOT / "examples" / "train_numpy.py"]
+    """The example under `perfscope run`, over the example alone."""
+    script: Command = [setting.prefix / "bin" / "python", ROOT / "examples" / "train_numpy.py"]
     job = [setting.prefix / "bin" / "mpirun", "-n", "2", *script, *EXAMPLE_OPTIONS]
-    perfscope = [sys.executable, "-m", "perfscope", "run", "--quiet", "--output"]
-
-    def recorded() -> float:
-        trace = _fresh(setting, "whole") / "trace"
-        return _wall_s([*perfscope, trace, "--", *job], {"PERFSCOPE_RECORDER": ""})
-
-    pairs = _paired(setting.repeats, lambda: _wall_s(job, {}), recorded)
-    ratios = tuple((b / a - 1) * 100 for a, b in pairs)
-    return [Cost("whole run of the example", "% longer", ratios, 1.0)]
+    perfscope: Command = [sys.executable, "-m", "perfscope", "run", "--quiet", "--output"]
+    pairs = _paired(
+        setting.repeats,
+        lambda: _example(job),
+        lambda: _example([*perfscope, _fresh(setting, "whole") / "trace", "--", *job]),
+    )
+    wall = tuple((b[0] / a[0] - 1) * 100 for a, b in pairs)
+    training = tuple((b[1] / a[1] - 1) * 100 for a, b in pairs)
+    return [
+        Cost("example, training", "% longer", training, 1.0),
+        Cost("example, from start to end", "% longer", wall, 1.0),
+    ]
 
 
 MEASURES = (calls, events, samples, start_up, reductions, whole_run)

@@ -158,10 +158,8 @@ static void grow_to(uint64_t slots)
 static void count_drop(enum ps_priority priority)
 {
     ps_header *header = ps_recorder.header;
-    uint64_t unset = 0;
-    __atomic_fetch_add(&header->dropped, 1, __ATOMIC_RELAXED);
-    __atomic_compare_exchange_n(&header->first_drop_ns, &unset, ps_monotonic(), false, __ATOMIC_RELAXED,
-                                __ATOMIC_RELAXED);
+    if (__atomic_fetch_add(&header->dropped, 1, __ATOMIC_RELAXED) == 0)
+        header->first_drop_ns = ps_monotonic();
     if (priority == PS_DETAIL && !atomic_exchange(&buffer.is_detail_stopped, true) &&
         !atomic_load(&buffer.is_disk_full))
         ps_set_header_flag(PS_FLAG_SIZE_LIMIT);

@@ -1,46 +1,13 @@
 /* Blocking collectives whose counts are scalars. */
-#include "volume.h"
+#include "collective_forms.h"
 
-/* Both forms of a collective: the int one, and the large-count one that falls back to it. */
-#define COLLECTIVE(NAME, TYPE, PARAMETERS, ARGUMENTS, COMM, FITS, VOLUME)                                         \
-    PS_EXPORT int MPI_##NAME PARAMETERS                                                                           \
-    {                                                                                                             \
-        static ps_function function = PS_FUNCTION(MPI_##NAME);                                                    \
-        ps_function *const real = &function;                                                                      \
-        BODY(NAME, TYPE, ARGUMENTS, COMM, FITS, VOLUME)                                                           \
-    }                                                                                                             \
-    PS_EXPORT int MPI_##NAME##_c PARAMETERS                                                                       \
-    {                                                                                                             \
-        static ps_function function = PS_LARGE_FUNCTION(MPI_##NAME);                                              \
-        ps_function *const real = &function;                                                                      \
-        BODY(NAME, TYPE, ARGUMENTS, COMM, FITS, VOLUME)                                                           \
-    }
-
-#define UNPACK(...) __VA_ARGS__
-#define BODY(NAME, TYPE, ARGUMENTS, COMM, FITS, VOLUME)                                                           \
-    if (!ps_ready(real))                                                                                          \
-        return ps_missing_function();                                                                             \
-    if (!(FITS))                                                                                                  \
-        return ps_count_too_large();                                                                              \
-    if (!ps_is_recorded())                                                                                        \
-        return PS_CALL(real, TYPE, UNPACK ARGUMENTS);                                                             \
-    ps_call call = ps_collective_call(PS_OP_MPI_##NAME, COMM);                                                    \
-    VOLUME;                                                                                                       \
-    ps_call_begin(&call);                                                                                         \
-    int result = PS_CALL(real, TYPE, UNPACK ARGUMENTS);                                                           \
-    ps_call_end(&call);                                                                                           \
-    return result;
+#define COLLECTIVE(...) PS_COLLECTIVE(__VA_ARGS__, (void)0)
 
 #define OUT ((ps_side){send, send_count, send_type})
 #define IN ((ps_side){receive, receive_count, receive_type})
 #define BOTH_FIT ps_fits(real, send_count) && ps_fits(real, receive_count)
 
-PS_EXPORT int MPI_Barrier(PS_W comm)
-{
-    static ps_function function = PS_FUNCTION(MPI_Barrier);
-    ps_function *const real = &function;
-    BODY(Barrier, ps_call_1, (comm), comm, true, (void)0)
-}
+PS_COLLECTIVE_INT(Barrier, ps_call_1, (PS_W comm), (comm), comm, true, (void)0, (void)0)
 
 COLLECTIVE(Bcast, ps_call_5, (PS_W buffer, PS_W count, PS_W type, PS_W root, PS_W comm),
            (buffer, count, type, root, comm), comm, ps_fits(real, count),

@@ -1,45 +1,14 @@
 /* Nonblocking collectives. */
+#include <stdlib.h>
+
 #include "array_arguments.h"
+#include "collective_forms.h"
 #include "requests.h"
-#include "volume.h"
 
-#define UNPACK(...) __VA_ARGS__
-#define BODY(NAME, TYPE, ARGUMENTS, COMM, FITS, VOLUME)                                                           \
-    if (!ps_ready(real))                                                                                          \
-        return ps_missing_function();                                                                             \
-    if (!(FITS))                                                                                                  \
-        return ps_count_too_large();                                                                              \
-    if (!ps_is_recorded())                                                                                        \
-        return PS_CALL(real, TYPE, UNPACK ARGUMENTS);                                                             \
-    ps_call call = ps_collective_call(PS_OP_MPI_##NAME, COMM);                                                    \
-    VOLUME;                                                                                                       \
-    ps_call_begin(&call);                                                                                         \
-    int result = PS_CALL(real, TYPE, UNPACK ARGUMENTS);                                                           \
-    if (result == 0)                                                                                              \
-        ps_request_created(&call, request, NULL);                                                                 \
-    ps_call_end(&call);                                                                                           \
-    return result;
+#define AFTER_CALL (result == 0 ? ps_request_created(&call, request, NULL) : (void)0)
+#define COLLECTIVE(...) PS_COLLECTIVE(__VA_ARGS__, AFTER_CALL)
 
-#define COLLECTIVE(NAME, TYPE, PARAMETERS, ARGUMENTS, COMM, FITS, VOLUME)                                         \
-    PS_EXPORT int MPI_##NAME PARAMETERS                                                                           \
-    {                                                                                                             \
-        static ps_function function = PS_FUNCTION(MPI_##NAME);                                                    \
-        ps_function *const real = &function;                                                                      \
-        BODY(NAME, TYPE, ARGUMENTS, COMM, FITS, VOLUME)                                                           \
-    }                                                                                                             \
-    PS_EXPORT int MPI_##NAME##_c PARAMETERS                                                                       \
-    {                                                                                                             \
-        static ps_function function = PS_LARGE_FUNCTION(MPI_##NAME);                                              \
-        ps_function *const real = &function;                                                                      \
-        BODY(NAME, TYPE, ARGUMENTS, COMM, FITS, VOLUME)                                                           \
-    }
-
-PS_EXPORT int MPI_Ibarrier(PS_W comm, PS_W request)
-{
-    static ps_function function = PS_FUNCTION(MPI_Ibarrier);
-    ps_function *const real = &function;
-    BODY(Ibarrier, ps_call_2, (comm, request), comm, true, (void)0)
-}
+PS_COLLECTIVE_INT(Ibarrier, ps_call_2, (PS_W comm, PS_W request), (comm, request), comm, true, (void)0, AFTER_CALL)
 
 COLLECTIVE(Ibcast, ps_call_6, (PS_W buffer, PS_W count, PS_W type, PS_W root, PS_W comm, PS_W request),
            (buffer, count, type, root, comm, request), comm, ps_fits(real, count),
@@ -86,9 +55,11 @@ static int do_iallgatherv(ps_function *real, GATHERED)
         ps_call_begin(&call);
     int result = PS_CALL(real, ps_call_9, send, send_count, send_type, receive, counts, displacements, type, comm,
                          request);
-    /* The library may read the arrays until the request completes. Nobody tells when that is in a call that is not
-     * recorded: what is not recorded keeps them for ever. */
-    if (is_recorded && result == 0)
+    /* The library may read the arrays until the request completes. Nobody tells when that is for a call that is not
+     * recorded: its arrays stay for ever. */
+    if (result != 0)
+        free(owned);
+    else if (is_recorded)
         ps_request_created(&call, request, &(ps_pending){.owned = owned});
     if (is_recorded)
         ps_call_end(&call);

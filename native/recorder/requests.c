@@ -18,13 +18,11 @@ void ps_request_created(ps_call *call, ps_word request_pointer, const ps_pending
     pending.sent = call->sent;
     pending.received = call->received;
     call->request = pending.id;
-    if (handle == ps_abi.request_null || !ps_map_put(&ps_requests, handle, &pending))
-        ps_request_failed(&pending);
-}
-
-void ps_request_failed(const ps_pending *details)
-{
-    free(details->owned);
+    /* A request that cannot be kept has no completion, and what it owns is in use until then. */
+    if (handle != ps_abi.request_null)
+        ps_map_put(&ps_requests, handle, &pending);
+    else
+        free(pending.owned);
 }
 
 static bool was_cancelled(const ps_pending *pending, ps_word status)

@@ -18,7 +18,7 @@
 #define NS_PER_SECOND 1000000000u
 #define MAX_IGNORED 16u
 /* A scan of all threads may take this part of the time until the next one. */
-#define SCAN_BUDGET_DIVISOR 1000u
+#define SCAN_BUDGET_DIVISOR 2000u
 #define SYSTEM_HZ 2u /* counters that only grow: nothing is lost by reading them less often */
 #define NODE_HZ 1u
 

@@ -1,4 +1,4 @@
-"""Reads a recording with `struct` alone: an oracle that shares no code with the package's reader."""
+"""Reads a recording with `struct` alone, sharing no code with the package's reader."""
 
 from __future__ import annotations
 
@@ -159,7 +159,10 @@ def _read_definitions(recording: Recording, data: bytes) -> None:
         elif kind == 2:
             head = COMMUNICATOR.unpack_from(payload)
             members = struct.unpack_from(f"<{head[3]}i", payload, COMMUNICATOR.size)
-            recording.communicators[number] = Communicator(*head, members)
+            identity, parent, ordinal, size_of_it, my_rank = head
+            recording.communicators[number] = Communicator(
+                identity, parent, ordinal, size_of_it, my_rank, members
+            )
         elif kind == 3:
             recording.stacks[number] = struct.unpack(f"<{size // 4}I", payload)
         else:

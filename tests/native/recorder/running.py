@@ -1,8 +1,9 @@
-"""Starts jobs with the recorder preloaded by hand: what `perfscope run` does, and nothing else of it."""
+"""Starts jobs with the recorder preloaded by hand, as `perfscope run` does."""
 
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,11 @@ def run(
         check=False,
     )
     return Job(done.returncode, done.stdout, done.stderr, directory)
+
+
+def python_command(program: str, *arguments: str) -> list[str | Path]:
+    """A command line that runs one of the programs in jobs/ with this Python, without MPI."""
+    return [sys.executable, JOBS / program, *arguments]
 
 
 def run_mpi(

@@ -1,4 +1,4 @@
-"""C programs linked to an MPI library, where the library's symbols are in the program's own scope."""
+"""C programs linked to an MPI library, whose symbols are in the program's own scope."""
 
 from __future__ import annotations
 

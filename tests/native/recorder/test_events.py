@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ AGENT, EXITED = 128, 16
 @pytest.fixture
 def recording(library: Path, tmp_path: Path) -> Recording:
     """Of jobs/events.py, which ends with code 9."""
-    command = [sys.executable, running.JOBS / "events.py"]
+    command = running.python_command("events.py")
     job = running.run(command, library, tmp_path / "run")
     assert (job.exit_code, job.stderr) == (9, "")
     return job.recordings[0]

@@ -1,4 +1,4 @@
-"""The library as a file: what it needs of the system, how it compiles, and the numbers of its format."""
+"""The library as a file: what it needs, how it compiles, the numbers of its format."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_it_compiles_without_a_warning(tmp_path: Path) -> None:
     compile_all(tmp_path, "-O2")
 
 
-def test_every_source_is_built(library: Path) -> None:
+def test_every_source_is_built() -> None:
     listed = re.findall(r"^  (\w+\.c)$", (SOURCES / "CMakeLists.txt").read_text(), re.MULTILINE)
     assert listed == sorted(path.name for path in SOURCES.glob("*.c"))
 
@@ -91,7 +91,8 @@ LAYOUT = """
 #include <stdio.h>
 #include "format.h"
 int main(void) {
-    printf("%zu %zu %zu %zu\\n", sizeof(ps_record), sizeof(ps_total), sizeof(ps_thread), sizeof(ps_header));
+    printf("%zu %zu %zu %zu\\n", sizeof(ps_record), sizeof(ps_total), sizeof(ps_thread),
+           sizeof(ps_header));
 #define AT(field) printf(#field " %zu\\n", offsetof(ps_header, field));
 FIELDS
 }
@@ -149,9 +150,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("program", ["families.py", "threads.py 200", "forking.py"])
-def test_sanitizers_find_nothing(
-    mpi: Mpi, sanitized: Path, program: str, tmp_path: Path
-) -> None:
+def test_sanitizers_find_nothing(mpi: Mpi, sanitized: Path, program: str, tmp_path: Path) -> None:
     compiler = require_tool("cc")
     runtime = Path(output(compiler, "-print-file-name=libasan.so").strip())
     # Leaks are those of Python and of the MPI library; the checks of this test are ours.
@@ -160,7 +159,9 @@ def test_sanitizers_find_nothing(
         "LD_PRELOAD": f"{runtime}:{sanitized}",
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=66",
     }
-    command = mpi.python_command(3, running.JOBS / program.split()[0], *program.split()[1:])
+    command = mpi.python_command(
+        3, running.JOBS / program.split(maxsplit=1)[0], *program.split()[1:]
+    )
     job = running.run(command, sanitized, tmp_path / "run", variables=variables)
     assert (job.exit_code, "runtime error" in job.stderr) == (0, False), job.stderr
     assert len(job.recordings) == 3

@@ -1,4 +1,4 @@
-"""Bounded recordings: the size limit, a full disk, a file size limit, a directory that cannot be written."""
+"""Bounded recordings: size limit, full disk, file size limit, no directory to write to."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.native.recorder import running
 from tests.native.recorder.conftest import Start
-from tests.native.recorder.decode import METRIC, OPERATION, SAMPLE, Recording, decode_all
+from tests.native.recorder.decode import METRIC, OPERATION, SAMPLE, STEP, Recording, decode_all
 from tests.support.environments import Mpi
 from tests.support.recording import job_variables
 from tests.support.requirements import require_root, require_tool
 
-DISK_FULL, SIZE_LIMIT, FINALIZED = 32, 64, 4
+DISK_FULL, SIZE_LIMIT, FINALIZED, EXITED = 32, 64, 4, 16
 MIB = 1 << 20
 CALLS = 16_000
 
@@ -58,9 +56,7 @@ def test_a_full_disk_stops_detail_and_not_the_job(
     unshare = require_tool("unshare")
     small, kept = tmp_path / "small", tmp_path / "kept"
     small.mkdir()
-    job = shlex.join(
-        mpich.python_command(2, running.JOBS / "calls.py", str(CALLS), "0")
-    )
+    job = shlex.join(mpich.python_command(2, running.JOBS / "calls.py", str(CALLS), "0"))
     script = f"""
 mount -t tmpfs -o size=1m none {shlex.quote(str(small))} || exit 99
 mkdir {shlex.quote(str(small / "run"))}
@@ -76,8 +72,6 @@ cp -r {shlex.quote(str(small / "run"))} {shlex.quote(str(kept))}
         timeout=running.TIMEOUT_S,
         check=False,
     )
-    if done.returncode == 99:
-        pytest.skip("mounting is not allowed here")
     assert (done.returncode, done.stderr) == (0, "")
     recordings = decode_all(kept)
     assert len(recordings) == 2
@@ -104,9 +98,7 @@ def test_a_directory_that_cannot_be_written_is_silent(
     assert blocked.is_file()
 
 
-def test_a_record_file_that_cannot_be_made_leaves_a_note(
-    library: Path, tmp_path: Path
-) -> None:
+def test_a_record_file_that_cannot_be_made_leaves_a_note(library: Path, tmp_path: Path) -> None:
     """The first chunk does not fit into the process's file size limit, the note does."""
     program = "import ctypes, os; print(ctypes.CDLL(os.environ['PERFSCOPE_RECORDER']).ps_open())"
     command = ["sh", "-c", f"ulimit -f 64; exec {shlex.join([sys.executable, '-c', program])}"]
@@ -130,8 +122,53 @@ def test_the_files_belong_to_the_process(mpich: Mpi, start: Start) -> None:
     job = start(mpich, 2, "calls.py", "1", "0").succeeded()
     for recording in job.recordings:
         header = recording.header
-        assert recording.path.name == f"{header['pid']}-{header['start_ticks']}.rec"
+        assert recording.path.name == f"{int(header['pid'])}-{int(header['start_ticks'])}.rec"
         assert recording.path.parent.name == header["host"] == os.uname().nodename
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         assert header["boot_id"] == boot
         assert recording.path.stat().st_size == 65536 + 64 * int(header["claimed"])
+
+
+def test_old_records_do_not_count_as_memory_of_the_job(library: Path, tmp_path: Path) -> None:
+    job = running.run(running.python_command("many_events.py"), library, tmp_path / "run")
+    [recording] = job.succeeded().recordings
+    assert len(recording.of_kind(STEP)) == 400_000  # 25 MB
+    resident = [r.sent for r in recording.of_kind(SAMPLE) if r.op == 1]
+    assert resident[-1] - resident[0] < 8 * MIB
+
+
+def test_a_program_that_replaces_the_process_has_files_of_its_own(
+    library: Path, tmp_path: Path
+) -> None:
+    job = running.run(running.python_command("replacing.py"), library, tmp_path / "run")
+    first, second = sorted(job.succeeded().recordings, key=lambda r: len(r.path.name))
+    assert second.path.name == f"{first.path.stem}-1.rec"
+    assert (first.header["pid"], first.rank) == (second.header["pid"], 0)
+    assert second.rank == 1
+    assert first.flags & EXITED == 0
+    assert second.flags & EXITED == EXITED
+
+
+LIMITS = {
+    "cpu.max": "150000 100000",
+    "memory.max": "1073741824",
+    "memory.current": "4096",
+    "cpu/cpu.cfs_quota_us": "150000",
+    "cpu/cpu.cfs_period_us": "100000",
+    "memory/memory.limit_in_bytes": "1073741824",
+    "memory/memory.usage_in_bytes": "4096",
+}
+
+
+def test_limits_of_the_control_group_are_noted(library: Path, tmp_path: Path) -> None:
+    """Both versions laid over the real ones in a mount namespace."""
+    require_root("mount over /sys/fs/cgroup")
+    place = "/sys/fs/cgroup"
+    script = f"mount -t tmpfs none {place} && mkdir {place}/cpu {place}/memory || exit 99\n"
+    script += "".join(f"echo {text} > {place}/{name}\n" for name, text in LIMITS.items())
+    script += shlex.join([str(word) for word in running.python_command("resources.py")])
+    command: list[str | Path] = [require_tool("unshare"), "--mount", "sh", "-c", script]
+    [recording] = running.run(command, library, tmp_path / "run").succeeded().recordings
+    assert recording.header["cgroup_cpu_quota_us"] == 1_500_000
+    assert recording.header["cgroup_memory_limit"] == 1 << 30
+    assert {r.request for r in recording.of_kind(SAMPLE) if r.op == 3} == {4096}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 from tests.native.recorder import running
 from tests.native.recorder.conftest import Start
-from tests.native.recorder.decode import SAMPLE, Recording
+from tests.native.recorder.decode import SAMPLE, Record, Recording
 from tests.support.environments import Mpi
 
 PROVIDED_MULTIPLE = 256
@@ -26,7 +27,7 @@ def check_location(recording: Recording, tid: int) -> None:
     done = [r.request for r in records if r.kind == 2]
     assert made == done
     calls = [r for r in records if r.kind == 1]
-    assert all(a.t1 <= b.t0 for a, b in zip(calls, calls[1:], strict=False))
+    assert all(a.t1 <= b.t0 for a, b in pairwise(calls))
 
 
 def test_two_threads_calling_at_once(mpi: Mpi, start: Start) -> None:
@@ -43,15 +44,13 @@ def test_two_threads_calling_at_once(mpi: Mpi, start: Start) -> None:
             check_location(recording, tid)
 
 
-def samples(recording: Recording, kind: int) -> list:
+def samples(recording: Recording, kind: int) -> list[Record]:
     """Samples of one kind in time order."""
     return [r for r in recording.of_kind(SAMPLE) if r.op == kind]
 
 
-def test_the_sampler_sees_threads_memory_and_processor_time(
-    library: Path, tmp_path: Path
-) -> None:
-    command = [sys.executable, running.JOBS / "resources.py"]
+def test_the_sampler_sees_threads_memory_and_processor_time(library: Path, tmp_path: Path) -> None:
+    command = running.python_command("resources.py")
     variables = {"PERFSCOPE_SAMPLE_HZ": "20"}
     job = running.run(command, library, tmp_path / "run", variables=variables).succeeded()
     [recording] = job.recordings
@@ -62,7 +61,7 @@ def test_the_sampler_sees_threads_memory_and_processor_time(
     assert {r.peer for r in process[2:-2]} == {2}  # neither the sampler nor the ignored thread
     assert max(r.tag for r in process) >= 1
     assert process[-1].received - process[0].received > 300_000_000
-    assert all(a.received <= b.received for a, b in zip(process, process[1:], strict=False))
+    assert all(a.received <= b.received for a, b in pairwise(process))
     [burner] = [thread for thread in recording.threads if thread.name == "burner"]
     assert burner.cpu_ns > 300_000_000
     assert burner.runnable_seen > 0
@@ -72,11 +71,11 @@ def test_the_sampler_sees_threads_memory_and_processor_time(
 
 
 def test_samples_of_system_and_node(library: Path, tmp_path: Path) -> None:
-    command = [sys.executable, running.JOBS / "resources.py"]
+    command = running.python_command("resources.py")
     [recording] = running.run(command, library, tmp_path / "run").succeeded().recordings
     system, node = samples(recording, SYSTEM), samples(recording, NODE)
-    assert all(a.request <= b.request for a, b in zip(system, system[1:], strict=False))
-    assert all(a.sent <= b.sent for a, b in zip(system, system[1:], strict=False))
+    assert all(a.request <= b.request for a, b in pairwise(system))
+    assert all(a.sent <= b.sent for a, b in pairwise(system))
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for record in node:
         assert 0 < record.sent < record.received
@@ -86,7 +85,7 @@ def test_samples_of_system_and_node(library: Path, tmp_path: Path) -> None:
 
 
 def test_no_sampler_when_it_is_switched_off(library: Path, tmp_path: Path) -> None:
-    command = [sys.executable, running.JOBS / "resources.py"]
+    command = running.python_command("resources.py")
     variables = {"PERFSCOPE_SAMPLE_HZ": "0"}
     job = running.run(command, library, tmp_path / "run", variables=variables).succeeded()
     [recording] = job.recordings
@@ -96,9 +95,8 @@ def test_no_sampler_when_it_is_switched_off(library: Path, tmp_path: Path) -> No
 
 def test_the_affinity_of_the_job_is_noted(library: Path, tmp_path: Path) -> None:
     only = min(os.sched_getaffinity(0))
-    program = f"import os; os.sched_setaffinity(0, [{only}]); " + (
-        f"exec(open({str(running.JOBS / 'resources.py')!r}).read())"
-    )
+    script = str(running.JOBS / "resources.py")
+    program = f"import os; os.sched_setaffinity(0, [{only}]); exec(open({script!r}).read())"
     job = running.run([sys.executable, "-c", program], library, tmp_path / "run").succeeded()
     [recording] = job.recordings
     assert recording.header["cpus_allowed"] == 1

@@ -22,9 +22,9 @@ recorder.ps_set_rank(3, 8)
 recorder.ps_set_flag(128)
 
 
-def name(text):
+def name(text: str) -> int:
     """Interns a text."""
-    return recorder.ps_name(text.encode(), len(text.encode()))
+    return int(recorder.ps_name(text.encode(), len(text.encode())))
 
 
 assert name("épreuve") == name("épreuve") != name("other")

@@ -5,6 +5,7 @@ Every rank does the same; test_families.py holds what each record must say.
 
 import ctypes
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -15,7 +16,8 @@ UNSET = 0xFFFFFFFF
 
 recorder = ctypes.CDLL(os.environ["PERFSCOPE_RECORDER"])
 recorder.ps_phase_begin.restype = ctypes.c_uint64
-recorder.ps_phase_begin.argtypes = [ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_int32]
+U32 = ctypes.c_uint32
+recorder.ps_phase_begin.argtypes = [U32, U32, U32, ctypes.c_int32]
 recorder.ps_phase_end.argtypes = [ctypes.c_uint64]
 
 world = MPI.COMM_WORLD
@@ -24,7 +26,7 @@ right, left = (rank + 1) % size, (rank - 1) % size
 
 
 @contextmanager
-def family(name):
+def family(name: str) -> Iterator[None]:
     """Marks the records of one family."""
     text = name.encode()
     token = recorder.ps_phase_begin(USER_PHASE, recorder.ps_name(text, len(text)), UNSET, -1)
@@ -32,12 +34,12 @@ def family(name):
     recorder.ps_phase_end(token)
 
 
-def doubles(count):
+def doubles(count: int) -> np.ndarray:
     """A buffer of `count` doubles."""
     return np.zeros(count)
 
 
-def blocking_p2p():
+def blocking_p2p() -> None:
     """Sends of each mode from rank 0 to rank 1, then a ring."""
     if rank == 0:
         MPI.Attach_buffer(bytearray(4096))
@@ -59,7 +61,7 @@ def blocking_p2p():
     world.Recv(doubles(4), source=MPI.PROC_NULL, tag=23)
 
 
-def wildcards():
+def wildcards() -> None:
     """Rank 0 receives from anybody, with and without a status of its own."""
     if rank == 0:
         for _ in range(size - 1):
@@ -74,11 +76,14 @@ def wildcards():
             world.Send(doubles(7), dest=0, tag=40)
 
 
-def waits():
+def waits() -> None:
     """Each function that waits, on a ring of messages."""
     send, receive = doubles(3), doubles(3)
-    world.Irecv(receive, source=left, tag=1).Wait() if rank else world.Isend(send, right, tag=1).Wait()
-    world.Isend(send, right, tag=1).Wait() if rank else world.Irecv(receive, left, tag=1).Wait()
+    for is_sending in (rank == 0, rank != 0):
+        request = (
+            world.Isend(send, right, tag=1) if is_sending else world.Irecv(receive, left, tag=1)
+        )
+        request.Wait()
     MPI.Request.Waitall([world.Irecv(receive, left, tag=2), world.Issend(send, right, tag=2)])
     pair = [world.Irecv(receive, left, tag=3), world.Isend(send, right, tag=3)]
     MPI.Request.Waitany(pair)
@@ -86,10 +91,10 @@ def waits():
     pair = [world.Irecv(receive, left, tag=4), world.Isend(send, right, tag=4)]
     done = 0
     while done < 2:
-        done += len(MPI.Request.Waitsome(pair))
+        done += len(MPI.Request.Waitsome(pair) or [])
 
 
-def reuse():
+def reuse() -> None:
     """Many requests whose handles are used again, more of them at once than fit inline."""
     for _ in range(20):
         both = [world.Irecv(doubles(2), left, tag=5), world.Isend(doubles(2), right, tag=5)]
@@ -99,7 +104,7 @@ def reuse():
     MPI.Request.Waitall(many)
 
 
-def tests():
+def tests() -> None:
     """Polls with each testing function until everything arrived."""
     send, receive = doubles(3), doubles(3)
     request = world.Irecv(receive, left, tag=1)
@@ -124,7 +129,7 @@ def tests():
         done += len(MPI.Request.Testsome(pair) or [])
 
 
-def given_up():
+def given_up() -> None:
     """A request that is cancelled and one that is freed."""
     request = world.Irecv(doubles(3), source=left, tag=77)
     request.Cancel()
@@ -133,7 +138,7 @@ def given_up():
     world.Recv(doubles(3), source=left, tag=78)
 
 
-def probes():
+def probes() -> None:
     """Probes and receives of matched messages."""
     sent = [world.Isend(doubles(4), right, tag=tag) for tag in (1, 2, 3, 4)]
     world.Probe(source=MPI.ANY_SOURCE, tag=1)
@@ -149,7 +154,7 @@ def probes():
     MPI.Request.Waitall(sent)
 
 
-def collectives():
+def collectives() -> None:
     """Every blocking collective; the root is the last rank."""
     root = size - 1
     ones, all_ones = doubles(2), doubles(2 * size)
@@ -179,7 +184,7 @@ def collectives():
     world.Exscan(ones, doubles(2))
 
 
-def in_place():
+def in_place() -> None:
     """Collectives whose send or receive buffer is MPI_IN_PLACE."""
     root = size - 1
     counts = [i + 1 for i in range(size)]
@@ -197,7 +202,7 @@ def in_place():
     world.Alltoall(MPI.IN_PLACE, doubles(2 * size))
 
 
-def nonblocking_collectives():
+def nonblocking_collectives() -> None:
     """Each completed by a wait."""
     ones, all_ones = doubles(2), doubles(2 * size)
     counts = [i + 1 for i in range(size)]
@@ -212,7 +217,7 @@ def nonblocking_collectives():
     world.Allreduce(ones, doubles(2))
 
 
-def communicators():
+def communicators() -> None:
     """Communicators made in each way, one barrier on each that this rank is in."""
     group = world.Get_group()
     upper = group.Incl(list(range(1, size)))
@@ -234,7 +239,8 @@ def communicators():
     for comm in made:
         comm.Barrier()
     half = made[3]
-    half.Sendrecv(doubles(1), dest=(half.rank + 1) % half.size, recvbuf=doubles(1), source=MPI.ANY_SOURCE)
+    following = (half.rank + 1) % half.size
+    half.Sendrecv(doubles(1), dest=following, recvbuf=doubles(1), source=MPI.ANY_SOURCE)
     MPI.COMM_SELF.Barrier()
     for comm in made:
         comm.Free()
@@ -244,11 +250,11 @@ def communicators():
         again.Free()
 
 
-def elsewhere():
+def elsewhere() -> None:
     """Communicators from functions that are not watched, and one between two groups."""
     grid = world.Create_cart([size])
     grid.Allreduce(doubles(1), doubles(1))
-    half = world.Split(min(rank, 1), key=rank)
+    half = MPI.Intracomm(world.Split(min(rank, 1), key=rank))
     between = half.Create_intercomm(0, world, 1 if rank == 0 else 0)
     between.Barrier()
     between.Bcast(doubles(2), root=MPI.ROOT if rank == 0 else 0)
@@ -262,7 +268,7 @@ def elsewhere():
         comm.Free()
 
 
-def types():
+def types() -> None:
     """A derived type whose handle is given to a type of another size."""
     for count in (3, 5):
         blocks = MPI.DOUBLE.Create_contiguous(count).Commit()

@@ -1,4 +1,4 @@
-"""Forks a child that goes on calling MPI-free code, another that runs a program; prints what the children said."""
+"""Forks a child that goes on, and children that run programs, one of which is killed."""
 
 import ctypes
 import os

@@ -12,7 +12,7 @@ CALLS = 500
 world = MPI.COMM_WORLD
 
 
-def kill_soon():
+def kill_soon() -> None:
     """Lets the main thread get into its receive."""
     time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -12,7 +12,7 @@ recorder.ps_sampler_start()
 recorder.ps_sampler_start()
 
 
-def compute():
+def compute() -> None:
     """Keeps one core busy."""
     ctypes.CDLL(None).prctl(15, b"burner", 0, 0, 0)
     end = time.monotonic() + 1.5
@@ -20,7 +20,7 @@ def compute():
         pass
 
 
-def helper():
+def helper() -> None:
     """A thread that the counts must leave out."""
     recorder.ps_ignore_thread(threading.get_native_id())
     time.sleep(1.5)

@@ -11,7 +11,7 @@ world = MPI.COMM_WORLD
 assert MPI.Query_thread() == MPI.THREAD_MULTIPLE
 
 
-def work(comm):
+def work(comm: MPI.Intracomm) -> None:
     """Allreduces and a ring of nonblocking messages."""
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     for _ in range(CALLS):
