@@ -63,13 +63,15 @@ typedef struct {
     uint16_t op;       /* see ps_kind */
     uint32_t tid;      /* kernel thread id */
     uint32_t comm;     /* operation: index of the communicator (PS_DEF_COMMUNICATOR), UINT32_MAX none; phase: name id */
-    uint32_t seq;      /* collective: ordinal on its communicator from 0; phase, step: step number, UINT32_MAX none */
+    uint32_t seq;      /* collective: ordinal on its communicator from 0; phase, step: step number, UINT32_MAX none;
+                          combined send and receive: world rank of the source, or PS_PEER_* as 32 bits */
     int32_t peer;      /* world rank of the peer or root, or PS_PEER_* */
     int32_t tag;       /* operation: tag; phase, step, metric: epoch, -1 none */
     uint64_t sent;     /* operation: bytes this rank contributes; step: samples processed by this rank, 0 unknown */
     uint64_t received; /* operation: bytes this rank obtains; step: global batch size if known, else 0 */
     uint64_t request;  /* nonblocking and completion: request id (never reused, from 1); wait on several: how many
-                          requests; coalesced test or probe: how many calls; else 0 */
+                          requests; coalesced test or probe: how many calls; combined send and receive: tag of the
+                          message received plus 1, 0 unknown; else 0 */
 } ps_record;
 _Static_assert(sizeof(ps_record) == PS_RECORD_BYTES, "a record is 64 bytes");
 

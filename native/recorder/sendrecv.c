@@ -1,18 +1,40 @@
-/* Combined sends and receives: peer and tag are those of the send, the bytes received are those of the status. */
+/* Combined sends and receives: peer and tag are those of the send. Where the message received came from stands in the
+ * fields that other messages leave empty: seq is its source, request its tag plus one. */
 #include "status.h"
 
 typedef struct {
     ps_word buffer, count, type, peer, tag;
 } message;
 
-static ps_call exchange_call(uint16_t op, const ps_function *real, const message *out, ps_word comm)
+static uint64_t kept_tag(int32_t tag)
+{
+    return tag >= 0 ? (uint64_t)tag + 1 : 0;
+}
+
+static ps_call exchange_call(uint16_t op, const ps_function *real, const message *out, ps_word source,
+                             ps_word receive_tag, ps_word comm)
 {
     ps_call call = PS_NEW_CALL(op, ps_comm_of(comm));
     call.peer = ps_peer(call.comm, (int)out->peer);
     call.tag = (int)out->tag;
+    call.seq = (uint32_t)ps_peer(call.comm, (int)source);
+    call.request = kept_tag(ps_tag(receive_tag));
     if (call.peer != PS_PEER_PROC_NULL)
         call.sent = ps_bytes(ps_count(real, out->count), out->type);
     return call;
+}
+
+/* The source and tag that were asked for may have been wildcards: the status tells the true ones. */
+static void end_exchange(ps_call *call, bool is_successful, ps_word status)
+{
+    if (is_successful) {
+        call->seq = (uint32_t)ps_peer(call->comm, ps_status_source(status));
+        call->request = kept_tag(ps_status_tag(status));
+        call->received = ps_status_bytes(status);
+    }
+    if (call->record)
+        call->record->seq = call->seq;
+    ps_call_end(call);
 }
 
 static int do_sendrecv(ps_function *real, const message *out, const message *in, ps_word comm, ps_word status)
@@ -26,15 +48,13 @@ static int do_sendrecv(ps_function *real, const message *out, const message *in,
     ps_word seen = is_recorded ? ps_status_or_own(status, &own) : status;
     ps_call call = PS_NEW_CALL(PS_OP_MPI_Sendrecv, NULL);
     if (is_recorded) {
-        call = exchange_call(PS_OP_MPI_Sendrecv, real, out, comm);
+        call = exchange_call(PS_OP_MPI_Sendrecv, real, out, in->peer, in->tag, comm);
         ps_call_begin(&call);
     }
     int result = PS_CALL(real, ps_call_12, out->buffer, out->count, out->type, out->peer, out->tag, in->buffer,
                          in->count, in->type, in->peer, in->tag, comm, seen);
-    if (is_recorded) {
-        call.received = result == 0 ? ps_status_bytes(seen) : 0;
-        ps_call_end(&call);
-    }
+    if (is_recorded)
+        end_exchange(&call, result == 0, seen);
     return result;
 }
 
@@ -50,15 +70,13 @@ static int do_replace(ps_function *real, const message *out, ps_word source, ps_
     ps_word seen = is_recorded ? ps_status_or_own(status, &own) : status;
     ps_call call = PS_NEW_CALL(PS_OP_MPI_Sendrecv_replace, NULL);
     if (is_recorded) {
-        call = exchange_call(PS_OP_MPI_Sendrecv_replace, real, out, comm);
+        call = exchange_call(PS_OP_MPI_Sendrecv_replace, real, out, source, receive_tag, comm);
         ps_call_begin(&call);
     }
     int result = PS_CALL(real, ps_call_9, out->buffer, out->count, out->type, out->peer, out->tag, source,
                          receive_tag, comm, seen);
-    if (is_recorded) {
-        call.received = result == 0 ? ps_status_bytes(seen) : 0;
-        ps_call_end(&call);
-    }
+    if (is_recorded)
+        end_exchange(&call, result == 0, seen);
     return result;
 }
 

@@ -37,34 +37,89 @@ def match_messages(trace: Trace, pool: Pool, clocks_agree: Bools) -> Messages:
         pool: its operations.
         clocks_agree: by communicator, whether the times of its members can be compared.
     """
+    sides = _Sides.of(trace, pool, clocks_agree)
     send_of = np.full(len(pool), -1, np.int64)
-    usable = (pool.peer >= 0) & (pool.tag >= 0) & (pool.comm >= 0)
-    if len(trace.communicators):
-        usable &= clocks_agree[np.maximum(pool.comm, 0)]
-    sends = np.flatnonzero(pool.is_of(OperationClass.SEND, OperationClass.ISEND) & usable)
-    receives = np.flatnonzero(pool.is_of(OperationClass.RECV, OperationClass.IRECV) & usable)
-    probes = np.flatnonzero(pool.is_of(OperationClass.PROBE) & usable)
-    rows = np.concatenate([sends, receives, probes])
-    incoming = np.concatenate([np.zeros(len(sends)), np.ones(len(receives) + len(probes))]) > 0
-    source = np.where(incoming, pool.peer[rows], pool.rank[rows])
-    target = np.where(incoming, pool.rank[rows], pool.peer[rows])
-    channel = dense(source, target, pool.tag[rows], pool.comm[rows])
-    sent, got = channel[: len(sends)], channel[len(sends) : len(sends) + len(receives)]
-    sends, sent = _by_time(pool, sends, sent)
-    receives, got = _by_time(pool, receives, got)
+    channel = dense(
+        np.concatenate([side.source for side in sides.all()]),
+        np.concatenate([side.target for side in sides.all()]),
+        np.concatenate([side.tag for side in sides.all()]),
+        np.concatenate([pool.comm[side.rows] for side in sides.all()]),
+    )
+    ends = np.cumsum([len(side.rows) for side in sides.all()])
+    sends, sent = _by_time(pool, sides.sends.rows, channel[: ends[0]])
+    receives, got = _by_time(pool, sides.receives.rows, channel[ends[0] : ends[1]])
+    probes, asked = sides.probes.rows, channel[ends[1] :]
     ordinal_sent, ordinal_got = ordinals(sent), ordinals(got)
     partner = _find(sent, ordinal_sent, got, ordinal_got)
     found = partner >= 0
     send_of[receives[found]] = sends[partner[found]]
-    asked = channel[len(sends) + len(receives) :]
     earlier = _received_before(pool, receives, got, probes, asked)
     probed = _find(sent, ordinal_sent, asked, earlier)
     send_of[probes[probed >= 0]] = sends[probed[probed >= 0]]
     taken = np.zeros(len(sends), np.bool_)
     taken[partner[found]] = True
-    exchanged = _match_exchanges(pool, usable, send_of)
-    unmatched = np.concatenate([receives[~found], sends[~taken], exchanged])
+    unmatched = np.unique(np.concatenate([receives[~found], sends[~taken]]))
     return Messages(send_of, unmatched, int(np.count_nonzero(found)))
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Rows that send, receive or probe, and the message's source, target (positions) and tag."""
+
+    rows: Rows
+    source: Rows
+    target: Rows
+    tag: Rows
+
+    def only(self, usable: Bools) -> _Side:
+        return _Side(self.rows[usable], self.source[usable], self.target[usable], self.tag[usable])
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Both ends of all messages; a combined send and receive is on both."""
+
+    sends: _Side
+    receives: _Side
+    probes: _Side
+
+    @classmethod
+    def of(cls, trace: Trace, pool: Pool, clocks_agree: Bools) -> _Sides:
+        on_comm = pool.comm >= 0
+        if len(trace.communicators):
+            on_comm &= clocks_agree[np.maximum(pool.comm, 0)]
+
+        def usable(side: _Side) -> _Side:
+            known = (side.source >= 0) & (side.target >= 0) & (side.tag >= 0)
+            return side.only(known & on_comm[side.rows])
+
+        def rows_of(*classes: OperationClass) -> Rows:
+            return np.flatnonzero(pool.is_of(*classes))
+
+        def outgoing(rows: Rows) -> _Side:
+            return _Side(rows, pool.rank[rows], pool.peer[rows], pool.tag[rows])
+
+        def incoming(rows: Rows) -> _Side:
+            return _Side(rows, pool.peer[rows], pool.rank[rows], pool.tag[rows])
+
+        exchanges = rows_of(OperationClass.SENDRECV)
+        got = _Side(
+            exchanges,
+            pool.positions_of(pool.seq[exchanges]),
+            pool.rank[exchanges],
+            pool.request[exchanges] - 1,
+        )
+        sends = rows_of(OperationClass.SEND, OperationClass.ISEND, OperationClass.SENDRECV)
+        receives = incoming(rows_of(OperationClass.RECV, OperationClass.IRECV))
+        pairs = zip(vars(receives).values(), vars(got).values(), strict=True)
+        return cls(
+            sends=usable(outgoing(sends)),
+            receives=usable(_Side(*(np.concatenate(pair) for pair in pairs))),
+            probes=usable(incoming(rows_of(OperationClass.PROBE))),
+        )
+
+    def all(self) -> tuple[_Side, _Side, _Side]:
+        return self.sends, self.receives, self.probes
 
 
 def _by_time(pool: Pool, rows: Rows, channel: Rows) -> tuple[Rows, Rows]:
@@ -97,34 +152,3 @@ def _received_before(pool: Pool, receives: Rows, got: Rows, probes: Rows, asked:
     result = np.empty(len(rows), np.int64)
     result[order] = before - base
     return result[len(receives) :]
-
-
-def _match_exchanges(pool: Pool, usable: Bools, send_of: Rows) -> Rows:
-    """Combined sends and receives, whose source is not recorded: matched where only one can be it.
-
-    That is so where exactly one rank exchanges towards a rank on the communicator, and both did so
-    equally often, as in rings and between pairs.
-    """
-    rows = np.flatnonzero(pool.is_of(OperationClass.SENDRECV) & usable)
-    if not len(rows):
-        return rows
-    sources: dict[tuple[int, int], list[int]] = {}
-    for comm, target, source in set(
-        zip(
-            pool.comm[rows].tolist(),
-            pool.peer[rows].tolist(),
-            pool.rank[rows].tolist(),
-            strict=True,
-        )
-    ):
-        sources.setdefault((comm, target), []).append(source)
-    unmatched = []
-    for (comm, target), candidates in sorted(sources.items()):
-        on_comm = rows[pool.comm[rows] == comm]
-        incoming = on_comm[(pool.peer[on_comm] == target)]
-        own = on_comm[pool.rank[on_comm] == target]
-        if len(candidates) == 1 and len(incoming) == len(own):
-            send_of[own] = incoming
-        else:
-            unmatched.append(own)
-    return np.concatenate(unmatched) if unmatched else rows[:0]

@@ -34,6 +34,7 @@ class Pool:
     received: npt.NDArray[np.int64]
     request: npt.NDArray[np.int64]
     offsets: npt.NDArray[np.int64]  # (ranks + 1,) where each rank's rows begin
+    numbers: npt.NDArray[np.int64]  # (ranks,) world rank of each position
 
     @classmethod
     def of(cls, ranks: Sequence[Rank], tables: Sequence[Table]) -> Pool:
@@ -50,6 +51,7 @@ class Pool:
         numbers = np.array([rank.number for rank in ranks], np.int64)
         columns["peer"] = _positions(columns["peer"], numbers)
         return cls(
+            numbers=numbers,
             rank=np.repeat(np.arange(len(ranks)), lengths),
             offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             **columns,
@@ -57,6 +59,10 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.enter)
+
+    def positions_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Positions in `Trace.ranks` of world ranks, -1 for those that are not recorded."""
+        return _positions(numbers, self.numbers)
 
     def is_of(self, *classes: OperationClass) -> Bools:
         """Which rows are of one of the classes."""

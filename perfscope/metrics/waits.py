@@ -16,7 +16,7 @@ from perfscope.metrics.collectives import (
 from perfscope.metrics.intervals import Times
 from perfscope.metrics.messages import Messages, match_messages
 from perfscope.metrics.pool import Bools, Pool
-from perfscope.trace.model import Trace
+from perfscope.trace.model import PEER_PROC_NULL, PEER_UNKNOWN, Trace
 from perfscope.trace.operations import OperationClass, code_of, name_of
 
 EAGER_BYTES = 4096
@@ -90,6 +90,9 @@ def _message_needs(pool: Pool, messages: Messages, need: Times, known: Bools, ca
     eager &= ~_is_synchronous(pool)
     known |= eager | pool.is_of(OperationClass.ISEND, OperationClass.IRECV)
     known |= pool.is_of(OperationClass.I_COLLECTIVE)
+    # a combined call that receives from nobody is a send
+    alone = pool.is_of(OperationClass.SENDRECV) & (pool.seq == PEER_PROC_NULL)
+    known |= alone & (pool.sent <= EAGER_BYTES)
     polls = pool.is_of(OperationClass.TEST)
     need[polls], known[polls] = pool.exit[polls], True
 
@@ -198,7 +201,8 @@ def _enclosing_rows(pool: Pool, completions: Pool) -> Rows:
 def _lost(pool: Pool, collectives: Matched, messages: Messages, known: Bools) -> dict[str, int]:
     """Calls without their partners by name; also receives whose source is not known."""
     blind = np.flatnonzero(
-        pool.is_of(OperationClass.RECV, OperationClass.PROBE) & ~known & (pool.peer < 0)
+        (pool.is_of(OperationClass.RECV, OperationClass.PROBE) & ~known & (pool.peer < 0))
+        | (pool.is_of(OperationClass.SENDRECV) & ~known & (pool.seq == PEER_UNKNOWN))
     )
     rows = np.unique(np.concatenate([collectives.unmatched_rows, messages.unmatched_rows, blind]))
     codes, counts = np.unique(pool.op[rows], return_counts=True)

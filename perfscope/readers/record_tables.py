@@ -20,7 +20,7 @@ MAX_AMOUNT = 1 << 60
 """Byte counts and ids above this are damage."""
 
 _POLLING = codes_mask([OperationClass.TEST])
-_COMPLETING = codes_mask([OperationClass.WAIT, OperationClass.TEST])
+_EXCHANGING = codes_mask([OperationClass.SENDRECV])
 
 
 @dataclass
@@ -139,13 +139,23 @@ class _Reading:
         rows["comm"] = self._translate(
             raw["comm"], self._numbering.communicators, "with an unknown communicator (kept)"
         )
-        numbered = (rows["comm"] >= 0) & (raw["seq"] != NO_ID) & IS_COLLECTIVE[rows["op"]]
-        rows["seq"] = np.where(numbered, raw["seq"].astype(np.int64), -1)
+        rows["seq"] = self._sequence(raw, rows)
         peer = raw["peer"]
         outside = (peer < PEER_PROC_NULL) | (peer >= self._numbering.world_size)
         self._count("with an unknown peer (kept)", outside)
         rows["peer"] = np.where(outside, PEER_UNKNOWN, peer)
         return rows
+
+    def _sequence(self, raw: Table, rows: Table) -> npt.NDArray[np.int64]:
+        """Ordinals of collectives, and the world ranks that combined calls received from."""
+        numbered = (rows["comm"] >= 0) & (raw["seq"] != NO_ID) & IS_COLLECTIVE[rows["op"]]
+        result = np.where(numbered, raw["seq"].astype(np.int64), -1)
+        exchanges = _EXCHANGING[rows["op"]]
+        source = raw["seq"][exchanges].view(np.int32)
+        inside = (source >= 0) & (source < self._numbering.world_size)
+        outside = np.where(source == PEER_PROC_NULL, PEER_PROC_NULL, PEER_UNKNOWN)
+        result[exchanges] = np.where(inside, source, outside)
+        return result
 
     def _completions(self, raw: Table) -> Table:
         known = (raw["op"] < len(KNOWN)) & KNOWN[np.minimum(raw["op"], len(KNOWN) - 1)]

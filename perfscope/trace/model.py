@@ -68,12 +68,16 @@ OPERATION_DTYPE = np.dtype(
         ("flags", "u2"),  # RowFlag
         ("tid", "u4"),
         ("comm", "i4"),  # index in Trace.communicators, -1 none
-        ("seq", "i8"),  # ordinal of a collective on its communicator, -1 none
+        # ordinal of a collective on its communicator; of a combined send and receive the world
+        # rank that it received from, or PEER_* (peer is that of the send); -1 none
+        ("seq", "i8"),
         ("peer", "i4"),  # world rank of the peer or root, or PEER_*
         ("tag", "i4"),
         ("sent", "i8"),  # bytes
         ("received", "i8"),  # bytes
-        ("request", "i8"),  # request id, or number of requests or calls (see recording format)
+        # request id, or number of requests or calls; of a combined send and receive the tag of
+        # what it received + 1, 0 unknown
+        ("request", "i8"),
     ]
 )
 COMPLETION_DTYPE = (

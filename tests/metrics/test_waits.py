@@ -9,7 +9,7 @@ import pytest
 from perfscope.metrics.compute import compute
 from perfscope.metrics.waits import split_operations
 from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.model import PEER_NONE, RowFlag
+from perfscope.trace.model import PEER_NONE, PEER_PROC_NULL, PEER_UNKNOWN, RowFlag
 from perfscope.trace.operations import name_of
 
 
@@ -190,13 +190,33 @@ def test_exchanges_in_a_ring() -> None:
     for rank in range(3):
         for turn in range(2):
             enter = 1.0 + 5 * turn + rank
-            builder.rank(rank).op("MPI_Sendrecv", enter, 4.0 + 5 * turn, peer=(rank + 1) % 3, tag=0)
+            builder.rank(rank).op(
+                "MPI_Sendrecv",
+                enter,
+                4.0 + 5 * turn,
+                peer=(rank + 1) % 3,
+                tag=7,
+                seq=(rank - 1) % 3,
+                request=7 + 1,
+            )
     waits = waits_of(builder)
     assert waits[0, "MPI_Sendrecv"] == [2.0, 2.0]
     assert waits[1, "MPI_Sendrecv"] == [0.0, 0.0]
-    builder.rank(1).op("MPI_Sendrecv", 15.0, 16.0, peer=0, tag=0)
+
+
+def test_an_exchange_whose_halves_meet_different_calls() -> None:
+    builder = TraceBuilder(2, end_s=20.0)
+    exchange = builder.rank(0).op
+    exchange("MPI_Sendrecv", 1.0, 4.0, peer=1, tag=1, seq=1, request=3, sent=8)
+    exchange("MPI_Sendrecv", 5.0, 5.1, peer=1, tag=1, seq=PEER_PROC_NULL, sent=8)
+    exchange("MPI_Sendrecv", 6.0, 6.1, peer=1, tag=1, seq=PEER_UNKNOWN, sent=8)
+    builder.rank(1).op("MPI_Recv", 0.5, 1.5, peer=0, tag=1)
+    builder.rank(1).op("MPI_Send", 3.0, 3.1, peer=0, tag=2)
+    builder.rank(1).op("MPI_Recv", 5.5, 5.6, peer=0, tag=1)
     waits = waits_of(builder)
-    assert waits[0, "MPI_Sendrecv"] == [None, None]
+    assert waits[0, "MPI_Sendrecv"] == [2.0, 0.0, None]
+    assert waits[1, "MPI_Recv"] == [0.5, 0.0]
+    assert compute(builder.build()).communication.unmatched == {"MPI_Sendrecv": 1}
 
 
 def test_ranks_in_finalize_wait_for_the_last_one() -> None:

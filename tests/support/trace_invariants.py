@@ -6,7 +6,7 @@ import numpy as np
 
 from perfscope.trace import model
 from perfscope.trace.model import EndKind, PhaseKind, Rank, Trace
-from perfscope.trace.operations import KNOWN
+from perfscope.trace.operations import KNOWN, OperationClass, in_classes
 
 MAX_LIFE_NS = 500 * 86400 * 10**9
 
@@ -60,7 +60,10 @@ def _check_operations(trace: Trace, rank: Rank) -> None:
         assert np.all((table["comm"] >= -1) & (table["comm"] < len(trace.communicators)))
         assert np.all(table["peer"] >= model.PEER_PROC_NULL)
         assert np.all(table["peer"] < trace.world_size)
-        assert np.all(table["seq"] >= -1)
+        exchanging = in_classes(table["op"], OperationClass.SENDRECV)
+        assert np.all(table["seq"][~exchanging] >= -1)
+        assert np.all(table["seq"][exchanging] >= model.PEER_PROC_NULL)
+        assert np.all(table["seq"][exchanging] < trace.world_size)
         for column in ("sent", "received", "request"):
             assert np.all(table[column] >= 0)
     coalesced = (rank.operations["flags"] & model.RowFlag.COALESCED) != 0
