@@ -17,6 +17,7 @@ NOT_FOUND = 127
 SIGNAL_BASE = 128
 
 _SI_KERNEL = 0x80
+_ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
 _PASSED_ON = frozenset(
     {
         signal.SIGINT,
@@ -43,10 +44,12 @@ class Ending:
     Attributes:
         exit_code: what perfscope exits with: the command's own code, or 128 + n after signal n.
         signal: the signal that killed it, None when it exited.
+        received: signals that asked perfscope, and so the job, to end, in order.
     """
 
     exit_code: int
     signal: int | None = None
+    received: tuple[int, ...] = ()
 
 
 def run_job(command: Sequence[str], environment: Mapping[str, str]) -> Ending:
@@ -142,8 +145,11 @@ def _start(
 
 def _attend(pid: int, waited_for: frozenset[signal.Signals], watch: GroupWatch) -> Ending:
     """Waits for the job's end, passes signals on, and stops and continues with it."""
+    received: dict[int, None] = {}
     while True:
         info = signal.sigwaitinfo(waited_for)
+        if info.si_signo in _ENDING:
+            received[info.si_signo] = None
         if info.si_signo != signal.SIGCHLD:
             _pass_on(pid, info, watch)
             continue
@@ -156,8 +162,8 @@ def _attend(pid: int, waited_for: frozenset[signal.Signals], watch: GroupWatch) 
             continue
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
-            return Ending(SIGNAL_BASE + number, signal=number)
-        return Ending(os.WEXITSTATUS(status))
+            return Ending(SIGNAL_BASE + number, number, tuple(received))
+        return Ending(os.WEXITSTATUS(status), received=tuple(received))
 
 
 def _pass_on(pid: int, info: signal.struct_siginfo, watch: GroupWatch) -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from signal import Signals
 from typing import Any
 
 import perfscope
@@ -79,6 +80,7 @@ class RunFile:
             "ranks_requested": self.launcher.ranks_requested,
             "exit_code": ending.exit_code if ending else None,
             "signal": ending.signal if ending else None,
+            "signals_received": [Signals(n).name for n in ending.received] if ending else [],
             "notes": self.notes,
             "options": self.options.as_json(),
             "environment": performance_environment(),

@@ -90,6 +90,17 @@ def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
     return Focus(start, end, "communication_lifetime", "; ".join(reasons))
 
 
+def _last_event(ranks: Sequence[Rank]) -> str:
+    """What closes the window unless something else does earlier."""
+    entered = [rank.number for rank in ranks if rank.finalize_enter_ns is not None]
+    if len(entered) == len(ranks):
+        return "the last rank enters finalisation"
+    if not entered:
+        return "the ranks end, of which none entered finalisation"
+    never = len(ranks) - len(entered)
+    return f"the last of {len(entered)} ranks enters finalisation, {never} never did"
+
+
 def _steps_lifetime(trace: Trace) -> Focus | None:
     working = [rank for rank in trace.ranks if len(rank.steps)]
     if not working:

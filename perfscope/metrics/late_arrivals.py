@@ -144,19 +144,20 @@ def _doings(prepared: Prepared, late: _Late) -> tuple[Ints, Ints]:
 
 
 def _last_exits(prepared: Prepared, late: _Late) -> Times:
-    """When each late rank last left a collective that synchronised it with others."""
+    """When each late rank last left a collective, or MPI_Init: what came before is no cause."""
     pool, instances = prepared.waits.pool, prepared.waits.instances
     rows = np.sort(instances.members)
     result = np.full(len(late.rank), np.iinfo(np.int64).min, np.int64)
     for position, rank in enumerate(prepared.trace.ranks):
         mine = np.flatnonzero(late.rank == position)
         own = rows[(pool.rank[rows] == position) & (pool.tid[rows] == rank.main_tid)]
+        began = rank.start_ns if rank.init_exit_ns is None else rank.init_exit_ns
         if not len(own):
-            result[mine] = rank.start_ns
+            result[mine] = began
             continue
         place = np.searchsorted(pool.enter[own], late.enter[mine], side="left") - 1
         exits = pool.exit[own[np.maximum(place, 0)]]
-        result[mine] = np.where(place >= 0, exits, rank.start_ns)
+        result[mine] = np.where(place >= 0, exits, began)
     return result
 
 

@@ -65,6 +65,15 @@ class _Pieces:
     label: Ints
 
 
+@dataclass(frozen=True)
+class _Samples:
+    """Stack samples of a main location; those before `began` say nothing of what comes after."""
+
+    times: Times
+    stacks: Ints
+    began: int
+
+
 def sample_rank(
     rank: Rank, labels: StackLabels, blocking: Layer, *, has_training: bool
 ) -> RankSamples:
@@ -78,7 +87,9 @@ def sample_rank(
     """
     gaps = _gaps(rank, blocking)
     mine = rank.stacks[rank.stacks["tid"] == rank.main_tid]
-    pieces = _pieces(gaps, mine["t"].astype(np.int64), mine["stack"].astype(np.int64), labels)
+    began = rank.start_ns if rank.init_exit_ns is None else rank.init_exit_ns
+    samples = _Samples(mine["t"].astype(np.int64), mine["stack"].astype(np.int64), began)
+    pieces = _pieces(gaps, samples, labels)
     label = np.where(gaps.blocked[pieces.gap], UNLABELLED, pieces.label)
     if has_training:
         label = np.where(label == labels.train, UNLABELLED, label)
@@ -128,8 +139,9 @@ def _neighbours(operations: npt.NDArray[np.void], begin: Times, finish: Times) -
     return before, after
 
 
-def _pieces(gaps: Gaps, times: Times, stacks: Ints, labels: StackLabels) -> _Pieces:
+def _pieces(gaps: Gaps, samples: _Samples, labels: StackLabels) -> _Pieces:
     """Every gap in pieces, each spoken for by one stack; what no sample speaks for is left out."""
+    times, stacks = samples.times, samples.stacks
     if not len(gaps.start) or not len(times):
         return _Pieces(*(np.empty(0, np.int64) for _ in range(5)))
     gap = np.searchsorted(gaps.start, times, side="right") - 1
@@ -141,7 +153,7 @@ def _pieces(gaps: Gaps, times: Times, stacks: Ints, labels: StackLabels) -> _Pie
     empty = np.flatnonzero(bare)
     kin = _kin_pieces(gaps, empty, at, gap, stack, labels)
     left = np.setdiff1d(empty, kin.gap, assume_unique=True)
-    near = _near_pieces(gaps, left, times, stacks, labels)
+    near = _near_pieces(gaps, left, samples, labels)
     parts = zip(*((p.start, p.end, p.gap, p.stack, p.label) for p in (own, kin, near)), strict=True)
     return _Pieces(*(np.concatenate(columns) for columns in parts))
 
@@ -208,14 +220,17 @@ def _majority(kinds: Ints, label: Ints, wanted: Ints) -> Ints:
     return table[wanted]
 
 
-def _near_pieces(
-    gaps: Gaps, left: Ints, times: Times, stacks: Ints, labels: StackLabels
-) -> _Pieces:
+def _near_pieces(gaps: Gaps, left: Ints, samples: _Samples, labels: StackLabels) -> _Pieces:
     """Where no sample of its kind exists: the nearest sample of the thread, if near enough."""
+    times, stacks = samples.times, samples.stacks
+    first_valid = int(np.searchsorted(times, samples.began))
+    if first_valid == len(times):
+        left = left[gaps.start[left] < samples.began]
     reach = round(REACH_PERIODS * _period_ns(times))
     start, end = gaps.start[left], gaps.end[left]
     after = np.searchsorted(times, start, side="left")
     earlier, later = np.maximum(after - 1, 0), np.minimum(after, len(times) - 1)
+    earlier = np.where(start >= samples.began, np.maximum(earlier, first_valid), earlier)
     # a sample taken inside the preceding or following operation speaks for the gap, too
     middle = times[earlier] + (times[later] - times[earlier]) // 2
     one_sided = earlier == later

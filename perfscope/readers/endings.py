@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from perfscope.readers import agent_metadata
 from perfscope.readers.process_file import ProcessFile
 from perfscope.readers.recording_layout import HeaderFlag
-from perfscope.trace.model import Ending, EndKind
+from perfscope.trace.model import Ending, EndKind, Raised
 
 TRUSTED_DELAY_NS = 10**9
 """A parent that saw the end within this time of the last sign of life saw it as it happened."""
 
 MAX_ENDS_BYTES = 16 << 20
+MAX_TYPE_LENGTH = 100
 
 
 @dataclass(frozen=True)
@@ -85,19 +87,42 @@ def observed_end(process: ProcessFile, ends: ObservedEnds) -> ObservedEnd | None
     return min(late, key=lambda end: end.mono_ns, default=None)
 
 
+def raised_by(process: ProcessFile) -> Raised | None:
+    """The uncaught exception that the agent noted, None without one."""
+    told = agent_metadata.mapping(process.metadata, "exception")
+    if not (name := agent_metadata.text(told, "type")):
+        return None
+    return Raised(
+        type=name[:MAX_TYPE_LENGTH],
+        message=agent_metadata.text(told, "message"),
+        file=agent_metadata.text(told, "file"),
+        line=max(agent_metadata.integer(told, "line") or 0, 0),
+    )
+
+
 def ending_of(
     process: ProcessFile,
     seen: ObservedEnd | None,
     *,
     command_exit: tuple[int | None, int | None] | None = None,
 ) -> Ending:
-    """How a process ended.
+    """How a process ended, and the exception that ended it unless it then exited with 0.
 
     Args:
         process: the process.
         seen: what its parent saw.
         command_exit: (exit code, signal) of the command when this process is the command itself.
     """
+    ending = _ending(process, seen, command_exit)
+    exited_well = ending.kind in {EndKind.FINALIZED, EndKind.EXITED} and ending.code == 0
+    return ending if exited_well else replace(ending, raised=raised_by(process))
+
+
+def _ending(
+    process: ProcessFile,
+    seen: ObservedEnd | None,
+    command_exit: tuple[int | None, int | None] | None,
+) -> Ending:
     flags = process.flags
     finalized = bool(flags & HeaderFlag.FINALIZED)
     if seen is not None and seen.signal is not None:

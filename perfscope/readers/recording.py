@@ -256,6 +256,7 @@ class _Assembly:
             "mpi_libraries": sorted(libraries),
             "options": agent_metadata.mapping(values, "options"),
             "signal": agent_metadata.integer(values, "signal"),
+            "signals_received": list(agent_metadata.texts(values, "signals_received")),
             "ranks_requested": agent_metadata.integer(values, "ranks_requested"),
             "perfscope": agent_metadata.text(values, "perfscope"),
         }

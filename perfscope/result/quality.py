@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfscope.findings.finding import Status
+from perfscope.result.endings import account_of_ends, ending_text, incomplete_ranks
 from perfscope.result.measures import UNLABELLED_TARGET
-from perfscope.result.run_facts import ending_text, incomplete_ranks, library_text, separate_worlds
+from perfscope.result.run_facts import library_text, separate_worlds
 from perfscope.units import format_count, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -176,8 +177,8 @@ def _endings(trace: Trace) -> Check:
             f"{len(trace.ranks)} ranks finalised or exited.",
         )
     texts = [
-        f"rank {rank.number}: {ending_text(rank.ending)}, {format_seconds(rank.end_ns * NS)} "
-        "after the start"
+        f"rank {rank.number} {ending_text(rank)}, {format_seconds(rank.end_ns * NS)} after the "
+        "start"
         for rank in trace.ranks
         if rank.number in early
     ]
@@ -186,8 +187,17 @@ def _endings(trace: Trace) -> Check:
         "endings",
         Status.WARN,
         f"{len(early)} of {len(trace.ranks)} ranks did not end by themselves",
-        "; ".join(texts[:8]) + more + ". What was recorded before that is analysed.",
+        f"{account_of_ends(trace)} One by one: {'; '.join(texts[:8])}{more}. What was recorded "
+        f"before that is analysed.{_messages(trace)}",
     )
+
+
+def _messages(trace: Trace) -> str:
+    """What the exceptions said, each once."""
+    raised = [rank.ending.raised for rank in trace.ranks]
+    said = dict.fromkeys(f"{r.type}: {r.message}" for r in raised if r and r.message)
+    shown = " ".join(f"{text[:200]}." for text in list(said)[:3])
+    return f" Messages: {shown}" if shown else ""
 
 
 def _clocks(trace: Trace) -> Check:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from signal import Signals
 from typing import TYPE_CHECKING, Any
 
-from perfscope.trace.model import EndKind
+from perfscope.result.endings import endings, incomplete_ranks
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
-    from perfscope.trace.model import Ending, Rank, Trace
+    from perfscope.trace.model import Trace
 
 Json = dict[str, Any]
 NS = 1e-9
 SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "WORLD_SIZE")
-NATURAL_ENDS = {EndKind.FINALIZED, EndKind.EXITED}
 
 
 def run(results: Results) -> Json:
@@ -35,50 +33,12 @@ def run(results: Results) -> Json:
         "focus_of_analysis_s": [focus.start_ns * NS, focus.end_ns * NS],
         "focus_kind": focus.kind,
         "focus_reason": focus.reason,
-        "endings": [_ending(rank) for rank in trace.ranks],
+        "endings": endings(trace),
         "throughput": _throughput(results),
         "batch_size": _batch_size(trace),
         "versions": _texts(trace, "versions"),
         "environment": _texts(trace, "environment"),
         "topology": _topology(trace),
-    }
-
-
-def incomplete_ranks(trace: Trace) -> list[int]:
-    """Ranks that left a recording but did not end by themselves."""
-    return [rank.number for rank in trace.ranks if rank.ending.kind not in NATURAL_ENDS]
-
-
-def ending_text(ending: Ending, *, with_number: bool = True) -> str:
-    """How a rank ended, in words: `finalized`, `exited with code 3`, `killed by SIGKILL (9)`."""
-    if ending.kind is EndKind.KILLED and ending.code is not None:
-        name = _signal_name(ending.code)
-        number = f" ({ending.code})" if with_number and not name.startswith("signal") else ""
-        return f"killed by {name}{number}"
-    if ending.kind is EndKind.ABORTED and ending.code is not None:
-        return f"called MPI_Abort with code {ending.code}"
-    if ending.kind is EndKind.EXITED and ending.code is not None:
-        return f"exited with code {ending.code}"
-    if ending.kind is EndKind.UNKNOWN:
-        return "no sign of an end: killed from outside or still running"
-    return str(ending.kind.value)
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _ending(rank: Rank) -> Json:
-    return {
-        "rank": rank.number,
-        "host": rank.host,
-        "pid": rank.pid,
-        "kind": rank.ending.kind.value,
-        "code": rank.ending.code,
-        "text": ending_text(rank.ending),
     }
 
 

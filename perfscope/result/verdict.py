@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from perfscope.findings import wording
 from perfscope.findings.finding import Status
 from perfscope.findings.thresholds import WARN_SHARE
-from perfscope.result.run_facts import ending_text, incomplete_ranks, separate_worlds
+from perfscope.result.endings import account_of_ends
+from perfscope.result.run_facts import separate_worlds
 from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 MOST = 3
+GOOD_EFFICIENCY = 0.8
+"""Below this parallel efficiency a run without findings is not called healthy."""
+
 UNPRICED_SHARE = 0.1  # of the focus: what a fault without seconds is ranked as
 FAULTS = {Status.FAIL, Status.WARN}
 UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
@@ -32,7 +35,7 @@ def verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> Js
     gain_s, share = combined_gain(results, replay, top)
     return {
         "sentence": _preface(results) + _sentence(results, findings, top, gain_s),
-        "status": _status(findings, faults).value,
+        "status": _status(results, findings, faults).value,
         "combined_gain_s": gain_s,
         "combined_gain_share": share,
         "top": [finding.id for finding in top],
@@ -71,10 +74,10 @@ def _together(replay: Replay, findings: Sequence[Finding]) -> Prediction | None:
     return replay.predict([*dict.fromkeys(absolute), *dict.fromkeys(relative)])
 
 
-def _status(findings: Sequence[Finding], faults: Sequence[Finding]) -> Status:
+def _status(results: Results, findings: Sequence[Finding], faults: Sequence[Finding]) -> Status:
     if any(finding.status is Status.FAIL for finding in faults):
         return Status.FAIL
-    if faults:
+    if faults or _is_inefficient(results):
         return Status.WARN
     if all(finding.status in UNKNOWN for finding in findings):
         return Status.INFO
@@ -120,18 +123,45 @@ def _healthy(results: Results, findings: Sequence[Finding]) -> str:
     if not judged:
         reasons = dict.fromkeys(finding.summary for finding in findings)
         return "Nothing can be said about this run. " + " ".join(reasons)
-    efficiency = results.efficiency.parallel_efficiency
+    efficiency = results.efficiency.parallel_efficiency.value
     ranks = len(results.trace.ranks)
-    number = (
-        f", parallel efficiency {format_ratio(efficiency.value)}"
-        if efficiency.value is not None
-        else ""
-    )
+    number = f", parallel efficiency {format_ratio(efficiency)}" if efficiency is not None else ""
     open_ones = len(findings) - len(judged)
     rest = f" {open_ones} of {len(findings)} diagnoses could not be made." if open_ones else ""
+    subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
+    if _is_inefficient(results):
+        return (
+            f"No cause was found for a low efficiency: {subject}; {_communication(results)}.{rest}"
+        )
     return (
-        f"Nothing to fix was found: {ranks} {'rank' if ranks == 1 else 'ranks'}{number}, and no "
-        f"finding is worth {format_share(WARN_SHARE)} of the run.{rest}"
+        f"{_found_nothing(results)}: {subject}, and no finding is worth {format_share(WARN_SHARE)} "
+        f"of the run.{rest}"
+    )
+
+
+def _found_nothing(results: Results) -> str:
+    cut_short = any(not rank.ending.is_natural for rank in results.trace.ranks)
+    return "Up to then nothing to fix was found" if cut_short else "Nothing to fix was found"
+
+
+def _is_inefficient(results: Results) -> bool:
+    """Whether the ranks lost so much that "nothing to fix" would mislead."""
+    value = results.efficiency.parallel_efficiency.value
+    return value is not None and value < GOOD_EFFICIENCY
+
+
+def _communication(results: Results) -> str:
+    """How much of the ranks' time went into communication, and which part of it."""
+    found = results.communication
+    parts = {
+        "waiting for others": sum(found.wait_s_by_rank),
+        "transfer": sum(found.transfer_s_by_rank),
+        "other": sum(found.other_s_by_rank),
+    }
+    whole = results.focus.length_ns * NS * len(results.trace.ranks)
+    shares = ", ".join(f"{name} {format_share(s / whole)}" for name, s in parts.items() if s)
+    return (
+        f"communication took {format_share(sum(parts.values()) / whole)} of their time ({shares})"
     )
 
 
@@ -143,12 +173,5 @@ def _preface(results: Results) -> str:
             f"The {launched} processes never met: each says that it is rank 0 of 1, and only one "
             "of them is judged here. "
         )
-    early = set(incomplete_ranks(trace))
-    if not early:
-        return ""
-    ends = sorted((rank for rank in trace.ranks if rank.number in early), key=lambda r: r.end_ns)
-    how = ending_text(ends[0].ending, with_number=False)
-    alike = sorted(rank.number for rank in ends if rank.ending == ends[0].ending)
-    rest = len(ends) - len(alike)
-    more = f"; {rest} more {'rank' if rest == 1 else 'ranks'} otherwise" if rest else ""
-    return f"The run was cut short ({wording.ranks(alike)}: {how}{more}). "
+    account = account_of_ends(trace)
+    return f"{account} " if account else ""

@@ -48,7 +48,7 @@ class EndKind(Enum):
     """How a rank ended."""
 
     FINALIZED = "finalized"
-    EXITED = "exited"  # without MPI_Finalize, or never used MPI; code known
+    EXITED = "exited"  # without MPI_Finalize having returned, or never used MPI; code known
     KILLED = "killed"  # by a signal; signal known
     ABORTED = "aborted"  # called MPI_Abort; code known
     ABORTED_IN_TEARDOWN = (
@@ -172,12 +172,31 @@ class Communicator:
 
 
 @dataclass(frozen=True)
+class Raised:
+    """The uncaught Python exception that ended a program, and the user's line that raised it."""
+
+    type: str
+    message: str
+    file: str
+    line: int  # 0 unknown
+
+
+@dataclass(frozen=True)
 class Ending:
     """How a rank ended, with the exit code or signal where known and how it is known."""
 
     kind: EndKind
     code: int | None = None  # exit code, abort code or signal number
     source: str = ""
+    raised: Raised | None = None
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether the rank ended by itself: finalised or exited, without a sign of failure."""
+        if self.raised is not None:
+            return False
+        exited_well = self.kind is EndKind.EXITED and not self.code
+        return self.kind is EndKind.FINALIZED or exited_well
 
 
 @dataclass(frozen=True)
@@ -266,5 +285,4 @@ class Trace:
     @property
     def is_incomplete(self) -> bool:
         """Whether a rank is missing or did not end by itself."""
-        ended = {EndKind.FINALIZED, EndKind.EXITED}
-        return bool(self.missing_ranks) or any(r.ending.kind not in ended for r in self.ranks)
+        return bool(self.missing_ranks) or not all(r.ending.is_natural for r in self.ranks)

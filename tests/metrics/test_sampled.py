@@ -217,3 +217,14 @@ def test_samples_of_other_threads_say_nothing_of_the_main_one() -> None:
     builder = TraceBuilder(1, end_s=2.0)
     builder.rank(0).init(0.0).finalize(2.0).stack(1.0, OTHER, tid=5)
     assert compute(builder.build()).ledger.unlabelled_ns.tolist() == [2 * 10**9]
+
+
+def test_samples_of_the_start_up_do_not_speak_for_the_work() -> None:
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0).init(1.0, enter_s=0.8)
+    rank.stack(0.9, [("<module>", "/w/train.py", 3)])
+    rank.op("MPI_Barrier", 1.08, 1.5)
+    rank.stack(1.9, [("work", "/w/train.py", 30)]).op("MPI_Barrier", 2.0, 2.1).finalize(9.0)
+    results = compute(builder.build())
+    assert "<module>" not in [share.function for share in results.ledger.functions]
+    assert results.ledger.ns[list(Account).index(Account.UNTRACED), 0] > 0

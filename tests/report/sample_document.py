@@ -114,6 +114,10 @@ def _run(shape: Shape, window_s: float) -> Json:
                 "kind": "finalized",
                 "code": None,
                 "text": "finalized",
+                "end_s": shape.wall_s,
+                "in_operation": None,
+                "exception": None,
+                "is_first": False,
             }
             for rank in range(shape.ranks)
         ],

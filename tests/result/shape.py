@@ -88,6 +88,10 @@ DOCUMENT = {
                 "kind": OneOf(ENDS),
                 "code": Maybe(int),
                 "text": str,
+                "end_s": float,
+                "in_operation": Maybe(str),
+                "exception": Maybe({"type": str, "message": str, "file": str, "line": int}),
+                "is_first": bool,
             }
         ],
         "throughput": {

@@ -133,18 +133,6 @@ def test_unwritable_place_says_what_to_do(tmp_path: Path) -> None:
     assert caught.value.exit_code == ExitCode.USAGE
 
 
-def test_endings_are_told_in_words() -> None:
-    from perfscope.result.run_facts import ending_text
-    from perfscope.trace.model import Ending, EndKind
-
-    assert ending_text(Ending(EndKind.KILLED, 9)) == "killed by SIGKILL (9)"
-    assert ending_text(Ending(EndKind.KILLED, 99)) == "killed by signal 99"
-    assert ending_text(Ending(EndKind.ABORTED, 3)) == "called MPI_Abort with code 3"
-    assert ending_text(Ending(EndKind.EXITED, 2)) == "exited with code 2"
-    assert ending_text(Ending(EndKind.FINALIZED, 0)) == "finalized"
-    assert "killed from outside" in ending_text(Ending(EndKind.UNKNOWN))
-
-
 def test_versions_and_environment_come_from_the_ranks() -> None:
     def note(builder: TraceBuilder) -> None:
         builder.rank(0).set(

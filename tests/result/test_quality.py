@@ -73,7 +73,7 @@ def test_endings_name_the_ranks() -> None:
 
     row = rows(training_run(Plan(steps=50), change=kill))["endings"]
     assert row["status"] == "warn"
-    assert "rank 3: called MPI_Abort with code 7" in row["detail"]
+    assert "rank 3 called MPI_Abort with code 7" in row["detail"]
 
 
 def test_clocks_of_two_hosts() -> None:

@@ -71,7 +71,10 @@ def test_a_killed_rank_comes_first() -> None:
         builder.rank(1).set(ending=Ending(EndKind.KILLED, 9))
 
     found = verdict(analyse_trace(training_run(Plan(steps=20), change=kill)))
-    assert found["sentence"].startswith("The run was cut short (rank 1: killed by SIGKILL). ")
+    assert found["sentence"].startswith("The run was cut short 6.73 s after the start: rank 1 was ")
+    assert (
+        "killed by SIGKILL (9). Up to then nothing to fix was found: 4 ranks" in found["sentence"]
+    )
 
 
 def test_processes_that_never_met_come_first() -> None:
@@ -110,13 +113,15 @@ def test_two_findings_say_what_both_fixes_give() -> None:
     )
 
 
-def test_ranks_that_ended_alike_are_named_together() -> None:
-    def kill(builder: TraceBuilder) -> None:
-        for number in (0, 1):
-            builder.rank(number).set(ending=Ending(EndKind.KILLED, 15))
-        builder.rank(3).set(ending=Ending(EndKind.ABORTED, 1))
-
-    found = verdict(analyse_trace(training_run(Plan(steps=20), change=kill)))
+def test_a_low_efficiency_without_a_finding_is_not_called_healthy() -> None:
+    builder = TraceBuilder(2, end_s=30.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).finalize(29.0)
+        for second in range(2, 28):
+            rank.op("MPI_Allreduce", second + 0.1, second + 0.95, sent=8, received=8)
+    found = verdict(analyse_trace(builder.build()))
+    assert found["status"] == "warn"
     assert found["sentence"].startswith(
-        "The run was cut short (ranks 0 and 1: killed by SIGTERM; 1 more rank otherwise). "
+        "No cause was found for a low efficiency: 2 ranks, parallel efficiency 0.211; "
+        "communication took 78.9 % of their time (transfer 78.9 %)."
     )
