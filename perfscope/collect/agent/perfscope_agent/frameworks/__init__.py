@@ -32,6 +32,8 @@ def install() -> None:
         ("torch.autograd", "torch", "install_backward"),
         ("torch.nn.modules.module", "torch", "install_module"),
         ("torch.serialization", "torch", "install_save"),
+        ("torch.distributed.distributed_c10d", "torch_distributed", "install"),
+        ("torch.nn.parallel.distributed", "torch_distributed", "install_ddp"),
         ("torch", "torch", "loaded"),
         ("mpi4py.MPI", "mpi4py", "install"),
         ("numpy", "blas", "install"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, recorder, steps
-from . import wrap
+from . import torch_compile, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,6 +130,11 @@ class _Loop:
 
 
 _loop = _Loop()
+backward_depth = 0
+"""Backward passes that are running: checkpointed models nest them."""
+before_backward: list[Callable[[], None]] = []
+after_backward: list[Callable[[int], None]] = []
+"""What else wants to know of the outermost backward pass; the end is given in ns."""
 _loaders: list[dict[str, Any]] = []
 
 
@@ -138,9 +143,12 @@ def install_loader(module: ModuleType) -> None:
     import torch
 
     is_grad_enabled = torch.is_grad_enabled
+    torch_module = torch_compile.module()
 
     def make_next(original: AnyFunction) -> AnyFunction:
         def following(self: Any) -> Any:
+            if torch_module.compiler.is_compiling():
+                return original(self)
             rec = recorder.current
             if rec is None:
                 return original(self)
@@ -158,14 +166,16 @@ def install_loader(module: ModuleType) -> None:
 
     def make_iter(original: AnyFunction) -> AnyFunction:
         def iterate(self: Any) -> Any:
+            if torch_module.compiler.is_compiling():
+                return original(self)
             if recorder.current is not None:
                 _note_loader(self)
             return original(self)
 
         return iterate
 
-    wrap.replace(module._BaseDataLoaderIter, "__next__", make_next)
-    wrap.replace(module.DataLoader, "__iter__", make_iter)
+    torch_compile.replace(module._BaseDataLoaderIter, "__next__", make_next)
+    torch_compile.replace(module.DataLoader, "__iter__", make_iter)
 
 
 def _note_loader(loader: Any) -> None:
@@ -186,19 +196,33 @@ def _note_loader(loader: Any) -> None:
 
 def install_backward(module: ModuleType) -> None:
     """Backward: Tensor.backward looks this function up each time, so it is covered."""
+    torch_module = torch_compile.module()
 
     def make(original: AnyFunction) -> AnyFunction:
         def backward(*args: Any, **kwargs: Any) -> Any:
+            global backward_depth
+            if torch_module.compiler.is_compiling():
+                return original(*args, **kwargs)
             rec = recorder.current
-            if rec is None:
+            if rec is None or backward_depth:
                 return original(*args, **kwargs)
             _loop.begins_backward(rec.now())
-            with wrap.Inside(rec, recorder.Phase.BACKWARD, "backward"):
-                return original(*args, **kwargs)
+            for tell in before_backward:
+                tell()
+            backward_depth = 1
+            try:
+                with wrap.Inside(rec, recorder.Phase.BACKWARD, "backward"):
+                    result = original(*args, **kwargs)
+                    end_ns = rec.now()
+            finally:
+                backward_depth = 0
+            for tell_end in after_backward:
+                tell_end(end_ns)
+            return result
 
         return backward
 
-    wrap.replace(module, "backward", make)
+    torch_compile.replace(module, "backward", make)
 
 
 def install_optimizer(module: ModuleType) -> None:
@@ -228,9 +252,12 @@ def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
 
 def install_module(module: ModuleType) -> None:
     """Evaluation: from eval() to train() of the same module; eval() calls train(False)."""
+    torch_module = torch_compile.module()
 
     def make(original: AnyFunction) -> AnyFunction:
         def train(self: Any, mode: bool = True) -> Any:
+            if torch_module.compiler.is_compiling():
+                return original(self, mode)
             rec = recorder.current
             if rec is not None:
                 if not mode:
@@ -241,7 +268,7 @@ def install_module(module: ModuleType) -> None:
 
         return train
 
-    wrap.replace(module.Module, "train", make)
+    torch_compile.replace(module.Module, "train", make)
 
 
 def install_save(module: ModuleType) -> None:
@@ -251,6 +278,7 @@ def install_save(module: ModuleType) -> None:
 
 def loaded(module: ModuleType) -> None:
     """Notes the version and the threads once PyTorch is there."""
+    torch_compile.hide_agent()
     metadata.framework(_SOURCE, version=str(module.__version__), input_wait="DataLoader")
     metadata.collect_versions()
     metadata.write()
