@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -29,6 +30,23 @@ class _Size(click.ParamType[int]):
         if size_bytes < _LEAST_BYTES:
             self.fail(f"{value!r} is too little; give at least 1M", param, ctx)
         return size_bytes
+
+
+class _Steps(click.ParamType[tuple[int, int]]):
+    """A window of steps such as 10:12."""
+
+    name = "steps"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """The first and the last step."""
+        if isinstance(value, tuple):
+            return value
+        first, _, last = str(value).partition(":")
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+            self.fail(f"{value!r} is no window of steps; write it as 10:12", param, ctx)
+        return int(first), int(last)
 
 
 _LEAST_BYTES = 1024 * 1024
@@ -80,24 +98,28 @@ perfscope run --output runs/baseline -- python train.py
     show_default=True,
     help="Samples of the Python stack per second; 0 for none.",
 )
+@click.option(
+    "--torch-profiler",
+    type=_Steps(),
+    default=None,
+    metavar="A:B",
+    help="PyTorch's profiler for steps A to B, counted from 0; one trace a rank, not analysed.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but what went wrong.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def run(
     ctx: click.Context,
+    /,
     *,
     output: Path,
-    max_size_bytes: int,
-    sample_hz: int,
-    stack_hz: int,
     quiet: bool,
     command: tuple[str, ...],
+    **recording: Any,
 ) -> None:
     """Records a command and ends with its exit code."""
     from perfscope.collect.launch import RecordingOptions
     from perfscope.collect.record import record
 
-    options = RecordingOptions(
-        max_size_bytes=max_size_bytes, sample_hz=sample_hz, stack_hz=stack_hz
-    )
+    options = RecordingOptions(**recording)
     ctx.exit(record(command, output=output, options=options, quiet=quiet))

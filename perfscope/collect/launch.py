@@ -22,9 +22,10 @@ _OWN_VARIABLES = (
     "PERFSCOPE_MAX_BYTES",
     "PERFSCOPE_SAMPLE_HZ",
     "PERFSCOPE_STACK_HZ",
+    "PERFSCOPE_TORCH_PROFILER",
     "PERFSCOPE_OWNER",
 )
-_FORWARDED = ("LD_PRELOAD", "PYTHONPATH", *_OWN_VARIABLES[:5])
+_FORWARDED = ("LD_PRELOAD", "PYTHONPATH", *_OWN_VARIABLES[:-1])
 _OPENMPI_LIST = "OMPI_MCA_mca_base_env_list"
 _OPENMPI_DELIMITER = "OMPI_MCA_mca_base_env_list_delimiter"
 
@@ -37,19 +38,24 @@ class RecordingOptions:
         max_size_bytes: bound on the records of one process; behind it only totals grow.
         sample_hz: samples of memory, threads and CPU per second, 0 for none.
         stack_hz: samples of the Python stack per second, 0 for none.
+        torch_profiler: first and last step that PyTorch's profiler records, None for none.
     """
 
     max_size_bytes: int = DEFAULT_MAX_BYTES
     sample_hz: int = DEFAULT_HZ
     stack_hz: int = DEFAULT_HZ
+    torch_profiler: tuple[int, int] | None = None
 
-    def as_json(self) -> dict[str, int]:
+    def as_json(self) -> dict[str, int | list[int]]:
         """The options as they stand in run.json."""
-        return {
+        options: dict[str, int | list[int]] = {
             "max_size_bytes": self.max_size_bytes,
             "sample_hz": self.sample_hz,
             "stack_hz": self.stack_hz,
         }
+        if self.torch_profiler is not None:
+            options["torch_profiler"] = list(self.torch_profiler)
+        return options
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,8 @@ def job_environment(
     environment["PERFSCOPE_MAX_BYTES"] = str(options.max_size_bytes)
     environment["PERFSCOPE_SAMPLE_HZ"] = str(options.sample_hz)
     environment["PERFSCOPE_STACK_HZ"] = str(options.stack_hz)
+    if options.torch_profiler is not None:
+        environment["PERFSCOPE_TORCH_PROFILER"] = "{}:{}".format(*options.torch_profiler)
     if injection.recorder is not None:
         environment["PERFSCOPE_RECORDER"] = str(injection.recorder)
         _put_first(environment, "LD_PRELOAD", str(injection.recorder))

@@ -10,7 +10,7 @@ from perfscope.metrics.late_arrivals import LateArrival, late_arrivals
 from perfscope.metrics.ledger import COMMUNICATION_ACCOUNTS, INDEX
 from perfscope.metrics.preparation import Prepared
 from perfscope.metrics.timeline import Timeline
-from perfscope.trace.operations import name_of
+from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, name_of
 
 __all__ = ["Communication", "LateArrival", "OperationResult", "communication"]
 
@@ -26,8 +26,8 @@ class OperationResult:
     calls: int
     seconds: float
     seconds_by_rank: tuple[float, ...]
-    bytes_sent: int
-    bytes_received: int
+    bytes_sent: int | None  # None: not known
+    bytes_received: int | None
     wait_s: float | None
     transfer_s: float | None
     detailed_calls: int  # calls of which a record exists
@@ -78,14 +78,15 @@ def _operations(prepared: Prepared) -> tuple[OperationResult, ...]:
         totals = [rank.totals.get(code, (0, 0, 0, 0)) for rank in trace.ranks]
         rows = pool.op == code
         split = bool(np.any(rows & waits.known))
+        told = code < FIRST_FRAMEWORK_CODE
         results.append(
             OperationResult(
                 name=name_of(code),
                 calls=sum(total[0] for total in totals),
                 seconds=sum(total[1] for total in totals) / 1e9,
                 seconds_by_rank=tuple(total[1] / 1e9 for total in totals),
-                bytes_sent=sum(total[2] for total in totals),
-                bytes_received=sum(total[3] for total in totals),
+                bytes_sent=sum(total[2] for total in totals) if told else None,
+                bytes_received=sum(total[3] for total in totals) if told else None,
                 wait_s=float(wait[rows].sum()) / 1e9 if split else None,
                 transfer_s=float(transfer[rows].sum()) / 1e9 if split else None,
                 detailed_calls=int(np.count_nonzero(rows)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perfscope.metrics.bookkeeping import ledger
 from perfscope.metrics.communication import communication
+from perfscope.metrics.gradient_exchange import gradient_exchange
 from perfscope.metrics.phases import phases
 from perfscope.metrics.pop import efficiency
 from perfscope.metrics.preparation import prepare
@@ -34,6 +35,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         phases=phases(prepared),
         steps=steps(prepared),
         communication=communication(prepared),
+        gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
         timelines=prepared.timelines,
         phase_ids=prepared.catalog.ids,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from perfscope.metrics.communication import Communication
 from perfscope.metrics.focus import Focus
+from perfscope.metrics.gradient_exchange import GradientExchange
 from perfscope.metrics.ledger import Ledger
 from perfscope.metrics.phases import PhaseResult
 from perfscope.metrics.pop import Efficiency
@@ -38,6 +39,7 @@ class Results:
     steps: StepsResult
     communication: Communication
     resources: Resources
+    gradient_exchange: GradientExchange
     timelines: tuple[Timeline, ...] = ()
     """Every moment of each rank's main location, in the order of `Trace.ranks`."""
     phase_ids: tuple[str, ...] = ()

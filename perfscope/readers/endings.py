@@ -143,7 +143,7 @@ def _killed(process: ProcessFile, signal: int, source: str) -> Ending:
     in_teardown = HeaderFlag.FINALIZE_ENTERED | HeaderFlag.FINALIZED | HeaderFlag.EXITED
     if process.flags & HeaderFlag.ABORTED:
         return Ending(EndKind.ABORTED, process.exit_code, f"MPI_Abort, then signal {signal}")
-    done = process.flags & in_teardown
+    done = process.flags & in_teardown or agent_metadata.integer(process.metadata, "program_end_ns")
     kind = EndKind.ABORTED_IN_TEARDOWN if done else EndKind.KILLED
     return Ending(kind, signal, source)
 

@@ -12,6 +12,7 @@ from perfscope.readers import agent_metadata
 from perfscope.readers.clocks import Clock, align, domain_of
 from perfscope.readers.definitions import frame_of
 from perfscope.readers.endings import ObservedEnds, read_ends
+from perfscope.readers.framework_operations import adopt
 from perfscope.readers.interning import Interning
 from perfscope.readers.process_file import ProcessFile, read_process
 from perfscope.readers.rank_assembly import RankContext, assemble_rank
@@ -180,6 +181,7 @@ class _Assembly:
                 workers=self._arrangement.workers.get(number, []),
             )
             ranks.append(assemble_rank(process, context, interning))
+        notes = adopt(ranks, interning.names, interning.communicators, world.size)
         first_sign = min(rank.start_ns for rank in ranks)
         last_sign = max(rank.end_ns for rank in ranks)
         whole = run_start is not None and run_end is not None
@@ -204,6 +206,7 @@ class _Assembly:
                 *clock_notes,
                 *(note for process in self._processes for note in process.notes),
                 *interning.notes,
+                *notes,
             ],
             source=str(self._path),
             other_processes=[

@@ -33,15 +33,15 @@ ACCOUNTS: dict[Account, tuple[str, str]] = {
     Account.CHECKPOINT: ("Checkpoint", "Saving or loading the model."),
     Account.COMMUNICATION_WAIT: (
         "Communication: waiting",
-        "Inside MPI before the last rank needed had arrived: time lost to other ranks.",
+        "In a call before the last rank needed had arrived: time lost to other ranks.",
     ),
     Account.COMMUNICATION_TRANSFER: (
         "Communication: transfer",
-        "Inside MPI after everybody needed had arrived: time that the network and MPI take.",
+        "In such a call after everybody needed had arrived: time that the network takes.",
     ),
     Account.COMMUNICATION_OTHER: (
         "Communication: other",
-        "Inside MPI where the partners of the call are not known.",
+        "In such a call where the partners of the call are not known.",
     ),
     Account.IO: ("Files", "Reading and writing files in phases marked as such."),
     Account.DEVICE_WAIT: ("Device wait", "The host waits for an accelerator."),
@@ -210,6 +210,18 @@ def collectives(results: Results) -> Json:
         "late_arrivals": [_late_arrival(arrival) for arrival in found.late_arrivals],
         "matched_calls": found.matched_calls,
         "unmatched": dict(sorted(found.unmatched.items())),
+        "gradient_exchange": _gradient_exchange(results),
+    }
+
+
+def _gradient_exchange(results: Results) -> Json:
+    found = results.gradient_exchange
+    return {
+        "exchanges": found.exchanges,
+        "exposed_s": found.exposed_s.as_json(),
+        "exposed_s_by_rank": list(found.exposed_s_by_rank),
+        "wait_s_by_rank": list(found.wait_s_by_rank),
+        "transfer_s_by_rank": list(found.transfer_s_by_rank),
     }
 
 

@@ -37,7 +37,7 @@ class OperationClass(Enum):
 
 @dataclass(frozen=True)
 class Operation:
-    """One MPI function."""
+    """One function of MPI or of a framework."""
 
     code: int
     name: str
@@ -111,8 +111,53 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(97, "MPI_Comm_idup", OperationClass.COMMUNICATOR),
 )
 
-BY_CODE: dict[int, Operation] = {operation.code: operation for operation in OPERATIONS}
-BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}
+GRADIENT_EXCHANGE = "gradient_exchange"
+
+_TORCH: tuple[tuple[OperationClass, tuple[str, ...]], ...] = (
+    (
+        OperationClass.N_TO_N,
+        (
+            GRADIENT_EXCHANGE,
+            "all_reduce",
+            "all_reduce_coalesced",
+            "all_gather",
+            "all_gather_object",
+            "all_gather_single",
+            "all_gather_into_tensor",
+            "all_gather_coalesced",
+            "all_to_all",
+            "all_to_all_single",
+            "barrier",
+            "monitored_barrier",
+            "reduce_scatter",
+            "reduce_scatter_single",
+            "reduce_scatter_tensor",
+        ),
+    ),
+    (
+        OperationClass.ONE_TO_N,
+        (
+            "broadcast_buffers",
+            "broadcast",
+            "broadcast_object_list",
+            "scatter",
+            "scatter_object_list",
+        ),
+    ),
+    (OperationClass.N_TO_ONE, ("reduce", "gather", "gather_object")),
+)
+FIRST_FRAMEWORK_CODE = 224
+"""From here on codes are given by the reader, and stand in no recording."""
+
+FRAMEWORK_OPERATIONS: tuple[Operation, ...] = tuple(
+    Operation(FIRST_FRAMEWORK_CODE + place, f"torch.distributed.{name}", cls)
+    for place, (cls, name) in enumerate((cls, name) for cls, names in _TORCH for name in names)
+)
+"""Collectives of frameworks, which the agent records; their bytes are not known."""
+
+ALL_OPERATIONS = (*OPERATIONS, *FRAMEWORK_OPERATIONS)
+BY_CODE: dict[int, Operation] = {operation.code: operation for operation in ALL_OPERATIONS}
+BY_NAME: dict[str, Operation] = {operation.name: operation for operation in ALL_OPERATIONS}
 
 COLLECTIVE_CLASSES = frozenset(
     {
@@ -131,7 +176,7 @@ def codes_mask(classes: Iterable[OperationClass]) -> npt.NDArray[np.bool_]:
     """Which codes belong to the classes: (256,) booleans to be indexed with a column of codes."""
     wanted = frozenset(classes)
     mask = np.zeros(MAX_OPERATIONS, dtype=np.bool_)
-    mask[[operation.code for operation in OPERATIONS if operation.cls in wanted]] = True
+    mask[[operation.code for operation in ALL_OPERATIONS if operation.cls in wanted]] = True
     return mask
 
 

@@ -169,8 +169,8 @@ DOCUMENT = {
                 "calls": int,
                 "seconds": float,
                 "seconds_by_rank": [float],
-                "bytes_sent": int,
-                "bytes_received": int,
+                "bytes_sent": Maybe(int),
+                "bytes_received": Maybe(int),
                 "wait_s": Maybe(float),
                 "transfer_s": Maybe(float),
                 "detailed_calls": int,
@@ -195,6 +195,13 @@ DOCUMENT = {
         ],
         "matched_calls": int,
         "unmatched": Map(int),
+        "gradient_exchange": {
+            "exchanges": int,
+            "exposed_s": METRIC,
+            "exposed_s_by_rank": [float],
+            "wait_s_by_rank": [float],
+            "transfer_s_by_rank": [float],
+        },
     },
     "memory": {
         "ranks": [

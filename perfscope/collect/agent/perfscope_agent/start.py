@@ -9,6 +9,7 @@ from . import metadata, notes, recorder, roles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Callable
 
 _MAX_RECORDED_FORKS = 64
@@ -83,6 +84,26 @@ def _await_mpi() -> None:
     from . import hooks
 
     hooks.on_import("mpi4py.MPI", _promote)
+    if not roles.signature():
+        hooks.on_import("torch.distributed.distributed_c10d", _await_process_group)
+
+
+def _await_process_group(module: ModuleType) -> None:
+    """Lets a process that torch.multiprocessing.spawn started become a rank."""
+    from .frameworks import torch_distributed
+
+    torch_distributed.becomes_rank = _promote_to
+    torch_distributed.install(module)
+
+
+def _promote_to(rank: int, size: int) -> None:
+    """Records a worker that initialised a process group as a rank."""
+    global _role
+    if _role != roles.Role.WORKER or not recorder.load(rank, size):
+        return
+    _role = roles.Role.RANK
+    notes.add("recorded although another Python started it: it initialised a process group")
+    _start_recording(is_lazy=False)
 
 
 def _promote(_module: object) -> None:
@@ -148,9 +169,16 @@ def _finish() -> None:
         ("open step", _close_step),
         ("exception", _note_exception),
         ("statistics", _note_statistics),
+        ("end of the program", _note_end),
         ("metadata", metadata.write),
     ):
         _try(name, action)
+
+
+def _note_end() -> None:
+    """The program's own work is over; what kills the process now does so in its teardown."""
+    rec = recorder.current
+    metadata.facts["program_end_ns"] = rec.now() if rec is not None else None
 
 
 def _close_step() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, recorder, steps
-from . import torch_compile, wrap
+from . import torch_compile, torch_profiler, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class _Loop:
         self.last_unit_end_ns = 0
         self.evaluation_start_ns = 0
         self.evaluation_end_ns = 0  # latest evidence that it was an evaluation
+        self.profiled = torch_profiler.requested()
         self.evaluation_root = 0  # identity of the module that was set to evaluation
 
     def emit(
@@ -47,6 +48,8 @@ class _Loop:
 
     def asks_for_batch(self, is_first: bool, is_grad_enabled: bool, now_ns: int) -> None:
         """A batch is requested; an iterator's first begins an epoch or an evaluation."""
+        if self.profiled is not None:
+            self.profiled.begins_step()
         if is_first and not self.evaluation_start_ns:
             if is_grad_enabled:
                 self._end_epoch(self.last_unit_end_ns)
@@ -102,6 +105,8 @@ class _Loop:
 
     def begins_backward(self, now_ns: int) -> None:
         """Gradients are wanted: an evaluation is over, and so is the forward pass."""
+        if self.profiled is not None:
+            self.profiled.begins_step()
         if self.evaluation_start_ns:
             # A frozen model stays in evaluation mode for good: nothing is written without evidence.
             self.end_evaluation(self.evaluation_end_ns)
@@ -120,9 +125,13 @@ class _Loop:
         self.unit_start_ns = self.last_unit_end_ns = now_ns
         self.unit_samples = 0
         self.epoch_units += 1
+        if self.profiled is not None:
+            self.profiled.ends_step(key)
 
     def finish(self) -> None:
         """Writes what was kept back."""
+        if self.profiled is not None:
+            self.profiled.close()
         self.cycle.cut()
         self._end_epoch(self.last_unit_end_ns)
         if self.evaluation_start_ns:

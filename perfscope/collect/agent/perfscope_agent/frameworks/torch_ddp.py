@@ -1,0 +1,192 @@
+"""DistributedDataParallel: what is exposed of its gradient exchange.
+
+It reduces gradients inside the backward pass, out of Python's sight. What a rank waits there begins
+when its own last gradient is ready: with nothing left to compute, the rest of the backward pass is
+exposed communication. Other ways to train in parallel are recognised and said not to be measured.
+"""
+
+from __future__ import annotations
+
+import sys
+from _thread import get_ident
+from time import monotonic_ns
+
+from .. import metadata, recorder
+from . import torch, torch_compile, torch_distributed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable
+
+    from .torch_distributed import Group
+
+    AnyFunction = Callable[..., Any]
+
+_BUFFERS = "broadcast_buffers"
+_SHARDED = "FSDP gathers and scatters parameters all through a step: what is exposed is not told"
+_DEEPSPEED = "DeepSpeed exchanges gradients in its own ways: what is exposed is not told"
+
+
+class _Model:
+    """A DistributedDataParallel model and when its last gradient was ready."""
+
+    def __init__(self, c10d: Any, model: Any) -> None:
+        import weakref
+
+        self._model = weakref.ref(model)
+        self._c10d = c10d
+        self.group: Group | None = None
+        self.ready_ns = 0
+
+    def watch(self) -> bool:
+        """Hooks the gradients' arrival; False where there is nothing to be timed."""
+        model = self._model()
+        group = (
+            None if model is None else torch_distributed.group_of(self._c10d, model.process_group)
+        )
+        if model is None or group is None:
+            return False
+        reason = _no_exposure(model, group)
+        if reason:
+            metadata.framework(torch_distributed.NAME, exposed_reason=reason)
+            return False
+        self.group = group
+
+        def ready(_gradients: Any) -> None:
+            self.ready_ns = monotonic_ns()
+
+        torch_compile.hide(ready)
+        for node in _accumulators(model):
+            node.register_prehook(ready)
+        metadata.framework(torch_distributed.NAME, exposed="DistributedDataParallel")
+        return True
+
+    def end_backward(self, end_ns: int) -> None:
+        """Writes what was exposed, if this backward pass exchanged gradients."""
+        ready_ns, self.ready_ns = self.ready_ns, 0
+        model = self._model()
+        # Set by the forward pass: False below no_sync(), while gradients are only accumulated.
+        if ready_ns and model is not None and getattr(model, "require_forward_param_sync", True):
+            assert self.group is not None
+            self.group.emit(torch_distributed.GRADIENTS, ready_ns, end_ns)
+
+
+def _no_exposure(model: Any, group: Group) -> str:
+    """Why the end of the backward pass would not tell what was exposed, "" where it does."""
+    if not group.is_blocking:
+        return torch_distributed.not_blocking(group.backend)
+    if any(parameter.device.type != "cpu" for parameter in model.parameters()):
+        return "gradients on a device are exchanged without blocking the host"
+    if getattr(model, "_delay_all_reduce_all_params", False):
+        return "this model exchanges its gradients outside the backward pass"
+    if any(hasattr(parameter, "_in_backward_optimizers") for parameter in model.parameters()):
+        return "the optimizer runs inside the backward pass"
+    return ""
+
+
+def _accumulators(model: Any) -> list[Any]:
+    """The graph nodes that add up each parameter's gradient.
+
+    Hooks on the parameters themselves would show in copies, in pickles and to torch.compile.
+    """
+    parameters = getattr(model, "_module_parameters", None) or list(model.parameters())
+    # The reducer of the model keeps these nodes alive as long as itself.
+    return [
+        parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+        for parameter in parameters
+        if parameter.requires_grad
+    ]
+
+
+_new_models: list[_Model] = []
+_models: list[_Model] = []
+
+
+def install_ddp(module: ModuleType) -> None:
+    """Exposed communication of DistributedDataParallel, and the broadcast of its buffers."""
+    c10d = sys.modules["torch.distributed.distributed_c10d"]
+
+    torch_module = torch_compile.module()
+
+    def make_init(original: AnyFunction) -> AnyFunction:
+        def init(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if torch_module.compiler.is_compiling():
+                return original(self, *args, **kwargs)
+            result = original(self, *args, **kwargs)
+            if recorder.current is not None:
+                torch_distributed.guarded(lambda: _new_models.append(_Model(c10d, self)))
+            return result
+
+        return init
+
+    def make_broadcast(original: AnyFunction) -> AnyFunction:
+        def broadcast(self: Any, tensors: Any, size: Any, authoritative_rank: int = 0) -> Any:
+            if torch_module.compiler.is_compiling():
+                return original(self, tensors, size, authoritative_rank)
+            begin_ns = monotonic_ns()
+            result = original(self, tensors, size, authoritative_rank)
+            if recorder.current is not None and get_ident() == recorder.main_thread:
+                torch_distributed.guarded(_note_buffers, c10d, self, begin_ns, authoritative_rank)
+            return result
+
+        return broadcast
+
+    model = module.DistributedDataParallel
+    torch_compile.replace(model, "__init__", make_init)
+    torch_compile.replace(model, "_distributed_broadcast_coalesced", make_broadcast)
+    torch.before_backward.append(_before_backward)
+    torch.after_backward.append(_after_backward)
+
+
+def _note_buffers(c10d: Any, model: Any, begin_ns: int, root: int) -> None:
+    group = torch_distributed.group_of(c10d, model.process_group)
+    if group is not None and group.is_blocking:
+        group.emit(_BUFFERS, begin_ns, monotonic_ns(), group.ranks[root])
+
+
+def _before_backward() -> None:
+    # Not at construction: moving or compiling the model may still come.
+    while _new_models:
+        model = _new_models.pop()
+        if model.watch():
+            _models.append(model)
+            torch_distributed.exchanges_in_backward = True
+    for model in _models:
+        model.ready_ns = 0
+
+
+def _after_backward(end_ns: int) -> None:
+    for model in _models:
+        model.end_backward(end_ns)
+
+
+def install_fsdp(module: ModuleType) -> None:
+    """FSDP is recognised; what it exposes cannot be told from the end of the backward pass."""
+    _note_construction(module, "FullyShardedDataParallel")
+
+
+def install_fully_shard(module: ModuleType) -> None:
+    """The newer FSDP, `fully_shard`: each of its modules has one of these states."""
+    _note_construction(module, "FSDPState")
+
+
+def _note_construction(module: ModuleType, name: str) -> None:
+    torch_module = torch_compile.module()
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def init(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if torch_module.compiler.is_compiling():
+                return original(self, *args, **kwargs)
+            metadata.framework("fsdp", exposed_reason=_SHARDED)
+            return original(self, *args, **kwargs)
+
+        return init
+
+    if hasattr(module, name):
+        torch_compile.replace(getattr(module, name), "__init__", make)
+
+
+def note_deepspeed(_module: ModuleType) -> None:
+    """DeepSpeed is recognised; it exchanges gradients in its own ways."""
+    metadata.framework("deepspeed", exposed_reason=_DEEPSPEED)
