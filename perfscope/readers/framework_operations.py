@@ -23,7 +23,12 @@ from perfscope.trace.model import (
     Rank,
     Table,
 )
-from perfscope.trace.operations import BY_NAME, GRADIENT_EXCHANGE, MAX_OPERATIONS
+from perfscope.trace.operations import (
+    BY_NAME,
+    FIRST_FRAMEWORK_CODE,
+    GRADIENT_EXCHANGE,
+    MAX_OPERATIONS,
+)
 
 PACKAGE = "torch.distributed"
 SEPARATOR = "\x1e"
@@ -134,12 +139,29 @@ def _adopt_rank(rank: Rank, found: Table, calls: dict[int, _Call], groups: _Grou
         elif call.operation not in (_INIT, _DESTROY):
             sound = False
     operations["peer"] = np.where(operations["peer"] < 0, PEER_NONE, operations["peer"])
-    operations = operations[operations["op"] > 0]
-    _add_totals(rank, operations)
-    merged = np.concatenate([rank.operations, operations])
-    rank.operations = merged[np.argsort(merged["t0"], kind="stable")]
+    merged = np.concatenate([rank.operations, operations[operations["op"] > 0]])
+    merged = merged[np.argsort(merged["t0"], kind="stable")]
+    rank.operations = _disjoint(merged)
+    _add_totals(rank, rank.operations[rank.operations["op"] >= FIRST_FRAMEWORK_CODE])
     _close(rank)
-    return sound
+    return sound and len(rank.operations) == len(merged)
+
+
+def _disjoint(operations: Table) -> Table:
+    """Without the adopted calls that reach into the next call of their thread, or begin in one."""
+    while True:
+        order = np.argsort(operations["tid"], kind="stable")  # by thread, then by time
+        ordered = operations[order]
+        reaches = (ordered["t1"][:-1] > ordered["t0"][1:]) & (
+            ordered["tid"][:-1] == ordered["tid"][1:]
+        )
+        adopted = ordered["op"] >= FIRST_FRAMEWORK_CODE
+        bad = np.zeros(len(ordered), np.bool_)
+        bad[:-1] = reaches & adopted[:-1]
+        bad[1:] |= reaches & ~adopted[:-1] & adopted[1:]
+        if not np.any(bad):
+            return operations
+        operations = np.delete(operations, order[bad])
 
 
 def _add_totals(rank: Rank, operations: Table) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _BUFFERS = "broadcast_buffers"
 _SHARDED = "FSDP gathers and scatters parameters all through a step: what is exposed is not told"
+_SEVERAL_GROUPS = "one backward pass exchanges gradients in several process groups"
 _DEEPSPEED = "DeepSpeed exchanges gradients in its own ways: what is exposed is not told"
 
 
@@ -62,14 +63,15 @@ class _Model:
         metadata.framework(torch_distributed.NAME, exposed="DistributedDataParallel")
         return True
 
-    def end_backward(self, end_ns: int) -> None:
-        """Writes what was exposed, if this backward pass exchanged gradients."""
-        ready_ns, self.ready_ns = self.ready_ns, 0
+    def has_exchanged(self) -> bool:
+        """Whether the backward pass that has just ended exchanged gradients of this model."""
         model = self._model()
         # Set by the forward pass: False below no_sync(), while gradients are only accumulated.
-        if ready_ns and model is not None and getattr(model, "require_forward_param_sync", True):
-            assert self.group is not None
-            self.group.emit(torch_distributed.GRADIENTS, ready_ns, end_ns)
+        return (
+            self.ready_ns > 0
+            and model is not None
+            and bool(getattr(model, "require_forward_param_sync", True))
+        )
 
 
 def _no_exposure(model: Any, group: Group) -> str:
@@ -157,8 +159,16 @@ def _before_backward() -> None:
 
 
 def _after_backward(end_ns: int) -> None:
-    for model in _models:
-        model.end_backward(end_ns)
+    exchanged = [model for model in _models if model.has_exchanged()]
+    groups = {id(model.group): model.group for model in exchanged}
+    if len(groups) > 1:
+        metadata.framework(torch_distributed.NAME, exposed_reason=_SEVERAL_GROUPS)
+    elif groups:
+        (group,) = groups.values()
+        assert group is not None
+        # Only with the last gradient of all models there is nothing left to compute.
+        ready_ns = max(model.ready_ns for model in exchanged)
+        group.emit(torch_distributed.GRADIENTS, ready_ns, end_ns)
 
 
 def install_fsdp(module: ModuleType) -> None:

@@ -1,0 +1,202 @@
+"""Recorded DDP training: exposed waiting, workers that are no ranks, untouched results."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from tests.support import environments, recording
+from tests.support.environments import REPOSITORY
+
+SCRIPT = REPOSITORY / "examples" / "train_ddp.py"
+RESULT = re.compile(r"^result: loss \S+  parameters \S+", re.MULTILINE)
+WORKER_WARNING = {"PYTHONWARNINGS": "ignore::UserWarning"}
+AGREEMENT_S = 0.002
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of the example said.
+
+    Attributes:
+        result: its result line up to the digest of the parameters.
+        log: the lines of its timings.
+        analysis: the result document, empty when it was not recorded.
+        directory: the recording.
+    """
+
+    result: str
+    log: list[dict[str, Any]]
+    analysis: dict[str, Any]
+    directory: Path
+
+    def steps(self, rank: int) -> list[dict[str, Any]]:
+        """The timings of one rank's steps."""
+        return [line for line in self.log if line["rank"] == rank and "step" in line]
+
+    @property
+    def compiled(self) -> list[Any]:
+        """The compiler's counters by rank."""
+        lines = [line for line in self.log if "compiled" in line]
+        return [line["compiled"] for line in sorted(lines, key=lambda line: int(line["rank"]))]
+
+    def metadata(self, role: str) -> list[dict[str, Any]]:
+        """What the agent noted about the processes of one role."""
+        files = [json.loads(path.read_text()) for path in self.directory.glob("*/*.json")]
+        return [values for values in files if values["role"] == role]
+
+
+def free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return int(server.getsockname()[1])
+
+
+def launcher(name: str) -> list[str]:
+    """A command line up to the script, for two ranks."""
+    torch = environments.environment("torch")
+    if name == "torchrun":
+        port = f"--master-port={free_port()}"
+        return [str(torch.prefix / "bin" / "torchrun"), port, "--nproc-per-node", "2"]
+    return environments.mpi("mpich").command(2, torch.python)
+
+
+def run_ddp(
+    directory: Path,
+    *arguments: str,
+    start: str = "torchrun",
+    options: tuple[str, ...] = (),
+    recorded: bool = True,
+) -> Outcome:
+    """Runs the example to its end, recorded and analysed or as it is."""
+    directory.mkdir(exist_ok=True)
+    timings = directory / "timings.jsonl"
+    command = [*launcher(start), str(SCRIPT), "--timings", str(timings), *arguments]
+    variables: Mapping[str, str] = {
+        "OMP_NUM_THREADS": "1",
+        "MASTER_PORT": str(free_port()),
+        **WORKER_WARNING,
+    }
+    analysis: dict[str, Any] = {}
+    if recorded:
+        done = recording.record(
+            command,
+            cwd=directory,
+            output=directory / "trace",
+            options=options,
+            variables=variables,
+        )
+        assert done.exit_code == 0, done.stderr
+        output = done.stdout
+        analysed = recording.analyze(directory / "trace", "--json", "--no-report")
+        assert analysed.returncode == 0, analysed.stderr
+        analysis = json.loads(analysed.stdout)
+    else:
+        plain = recording.run_plain(command, cwd=directory, variables=variables)
+        assert plain.returncode == 0, plain.stderr
+        output = plain.stdout
+    result = RESULT.search(output)
+    assert result is not None, output
+    lines = timings.read_text(encoding="utf-8").splitlines()
+    return Outcome(result[0], [json.loads(line) for line in lines], analysis, directory / "trace")
+
+
+def own_wait_s(outcome: Outcome, rank: int) -> float:
+    """Median of what a rank waited for the other's last gradient, by the program's own clock."""
+    pairs = zip(outcome.steps(0), outcome.steps(1), strict=True)
+    ready = [(first["ready_s"], second["ready_s"]) for first, second in pairs]
+    return float(median(max(moments) - moments[rank] for moments in ready))
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """Rank 1 loses 20 ms in every step; each rank has four loader workers."""
+    directory = tmp_path_factory.mktemp("slow")
+    arguments = ("--steps", "60", "--workers", "4", "--slow-ms", "20")
+    return run_ddp(directory, *arguments, options=("--torch-profiler", "3:5"))
+
+
+def test_exposed_wait_is_that_of_the_program(slow: Outcome) -> None:
+    found = slow.analysis["collectives"]["gradient_exchange"]
+    assert found["exchanges"] == 60
+    for rank in (0, 1):
+        assert found["wait_s_by_rank"][rank] == pytest.approx(
+            own_wait_s(slow, rank), abs=AGREEMENT_S
+        )
+    assert found["wait_s_by_rank"][0] > 0.015
+    assert slow.analysis["collectives"]["unmatched"] == {}
+
+
+def test_the_late_rank_and_its_function_are_named(slow: Outcome) -> None:
+    late = slow.analysis["collectives"]["late_arrivals"][0]
+    assert late["rank"] == 1
+    assert (Path(late["file"]).name, late["function"]) == ("train_ddp.py", "train")
+    (verdict,) = [f for f in slow.analysis["findings"] if f["id"] == "load_imbalance"]
+    assert (verdict["status"], verdict["ranks"], verdict["gain_basis"]) == ("fail", [1], "replay")
+
+
+def test_exposed_time_counts_as_communication(slow: Outcome) -> None:
+    communication = slow.analysis["collectives"]
+    waited_s = communication["gradient_exchange"]["wait_s_by_rank"][0] * 60
+    assert communication["wait_s_by_rank"][0] >= 0.9 * waited_s
+    assert slow.analysis["replay"]["relative_error"] < 1e-6
+    phases = {phase["id"]: phase["count"] for phase in slow.analysis["phases"]}
+    assert (phases["backward"], phases["optimizer"]) == (120, 120)
+    assert phases["input"] >= 120
+
+
+def test_torchrun_is_the_launcher_and_workers_are_no_ranks(slow: Outcome) -> None:
+    run = slow.analysis["run"]
+    assert (run["launcher"], run["ranks"], run["missing_ranks"]) == ("torchrun", 2, [])
+    assert run["focus_kind"] == "communication_lifetime"
+    assert run["throughput"]["steps"] == 60
+    ranks, workers = slow.metadata("rank"), slow.metadata("worker")
+    assert len(workers) == 8
+    assert {worker["owner_pid"] for worker in workers} == {rank["pid"] for rank in ranks}
+    assert [rank["agent_notes"] for rank in ranks] == [[], []]
+
+
+def test_profiler_window_leaves_one_trace_a_rank(slow: Outcome) -> None:
+    import gzip
+
+    traces = sorted(slow.directory.glob("*/*.torch-trace.json.gz"))
+    assert len(traces) == 2
+    for path in traces:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        assert sum(str(e.get("name", "")).startswith("Optimizer.step") for e in events) == 3
+    told = [rank["frameworks"]["torch"]["profiler"] for rank in slow.metadata("rank")]
+    assert {(t["first_step"], t["steps"]) for t in told} == {(3, 3)}
+
+
+def test_compiled_model_is_undisturbed(tmp_path: Path) -> None:
+    arguments = ("--steps", "12", "--slow-ms", "20", "--compile", "aot_eager")
+    plain = run_ddp(tmp_path / "plain", *arguments, recorded=False)
+    recorded = run_ddp(tmp_path / "recorded", *arguments)
+    assert recorded.result == plain.result
+    assert recorded.compiled == plain.compiled
+    assert len(plain.compiled) == 2
+    assert plain.compiled[0]["stats"]["unique_graphs"] > 0
+    found = recorded.analysis["collectives"]["gradient_exchange"]
+    assert found["exchanges"] == 12
+    assert found["wait_s_by_rank"][0] == pytest.approx(own_wait_s(recorded, 0), abs=AGREEMENT_S)
+
+
+def test_gloo_under_mpirun_exchanges_once_per_accumulated_step(tmp_path: Path) -> None:
+    arguments = ("--steps", "20", "--accumulate", "2", "--workers", "0", "--slow-ms", "20")
+    outcome = run_ddp(tmp_path, *arguments, start="mpirun")
+    assert outcome.analysis["run"]["launcher"] == "mpirun (MPICH)"
+    assert outcome.analysis["run"]["ranks"] == 2
+    assert outcome.analysis["run"]["throughput"]["steps"] == 20
+    found = outcome.analysis["collectives"]["gradient_exchange"]
+    assert found["exchanges"] == 20
+    phases = {phase["id"]: phase["count"] for phase in outcome.analysis["phases"]}
+    assert phases["backward"] == 80
