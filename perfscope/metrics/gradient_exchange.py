@@ -14,7 +14,6 @@ from perfscope.metrics.value import Metric
 from perfscope.trace.operations import BY_NAME, GRADIENT_EXCHANGE
 
 _CODE = BY_NAME[f"torch.distributed.{GRADIENT_EXCHANGE}"].code
-NOT_USED = "no DistributedDataParallel model exchanged gradients"
 
 
 @dataclass(frozen=True)
@@ -32,13 +31,15 @@ class GradientExchange:
     transfer_s_by_rank: tuple[float, ...]
 
 
-def gradient_exchange(prepared: Prepared) -> GradientExchange:
-    """Exposed communication of overlapped gradient exchanges, by rank."""
+def gradient_exchange(prepared: Prepared) -> GradientExchange | None:
+    """Exposed communication of overlapped gradient exchanges, by rank; None where none was seen."""
     pool, waits, focus = prepared.waits.pool, prepared.waits, prepared.focus
     inside = (pool.enter >= focus.start_ns) & (pool.exit <= focus.end_ns) & (pool.op == _CODE)
     reason = _not_measured(prepared)
-    if not np.any(inside) or reason:
-        return GradientExchange(0, Metric(None, "s", reason or NOT_USED), (), (), ())
+    if reason:
+        return GradientExchange(0, Metric(None, "s", reason), (), (), ())
+    if not np.any(inside):
+        return None
     by_rank = [np.flatnonzero(inside & (pool.rank == p)) for p in range(len(pool.offsets) - 1)]
     exposed = tuple(_median_s((pool.exit - pool.enter)[rows]) for rows in by_rank)
     split = bool(np.all(waits.known[inside]))

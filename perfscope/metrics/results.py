@@ -39,7 +39,7 @@ class Results:
     steps: StepsResult
     communication: Communication
     resources: Resources
-    gradient_exchange: GradientExchange
+    gradient_exchange: GradientExchange | None
     timelines: tuple[Timeline, ...] = ()
     """Every moment of each rank's main location, in the order of `Trace.ranks`."""
     phase_ids: tuple[str, ...] = ()

@@ -214,8 +214,10 @@ def collectives(results: Results) -> Json:
     }
 
 
-def _gradient_exchange(results: Results) -> Json:
+def _gradient_exchange(results: Results) -> Json | None:
     found = results.gradient_exchange
+    if found is None:
+        return None
     return {
         "exchanges": found.exchanges,
         "exposed_s": found.exposed_s.as_json(),

@@ -97,3 +97,16 @@ def test_the_command_itself(tmp_path: Path) -> None:
     write_run(tmp_path, launcher=direct, exit_code=None, signal=9)
     ending = open_recording(tmp_path).ranks[0].ending
     assert (ending.kind, ending.code) == (EndKind.KILLED, 9)
+
+
+def test_killed_after_python_had_run_its_exit_handlers(tmp_path: Path) -> None:
+    process = ProcessWriter(rank=0, size=1, flags=MPI)
+    process.metadata = {"role": "rank", "program_end_ns": process.mono(4.0)}
+    process.header |= {"alive_ns": process.mono(5.0)}
+    path = process.write(tmp_path)
+    (path.parent / "7.ends").write_text(
+        f"{process.pid} {process.start_ticks} 6 {process.mono(5)}\n"
+    )
+    write_run(tmp_path, launcher={"kind": "torchrun"})
+    ending = open_recording(tmp_path).ranks[0].ending
+    assert (ending.kind, ending.code) == (EndKind.ABORTED_IN_TEARDOWN, 6)

@@ -90,6 +90,7 @@ def test_without_a_destroyed_group_the_focus_ends_with_the_work(tmp_path: Path) 
 
 def test_exposed_time_is_split_at_the_slowest_ranks_last_gradient(results: Results) -> None:
     found = results.gradient_exchange
+    assert found is not None
     assert found.exchanges == 2
     assert found.exposed_s.value == pytest.approx(0.03)
     assert found.wait_s_by_rank == pytest.approx((0.02, 0.0))
@@ -106,7 +107,7 @@ def test_other_numbers_than_the_launchers_are_not_matched(tmp_path: Path) -> Non
     trace = two_ranks(tmp_path, told=0)
     assert any("numbers its ranks otherwise" in note for note in trace.notes)
     assert all(len(rank.operations) == 0 for rank in trace.ranks)
-    assert compute(trace).gradient_exchange.exposed_s.reason
+    assert compute(trace).gradient_exchange is None
 
 
 @pytest.mark.parametrize("members", ["7", "0,0", "0,x", "99999999999"])
@@ -142,4 +143,5 @@ def test_what_was_not_measured_says_why(tmp_path: Path) -> None:
         process.write(tmp_path)
     write_run(tmp_path)
     found = compute(open_recording(tmp_path)).gradient_exchange
+    assert found is not None
     assert (found.exposed_s.value, found.exposed_s.reason) == (None, "FSDP gathers all through")

@@ -272,6 +272,7 @@ def everything_null() -> Json:
     }
     doc["collectives"] |= {key: [] for key in ("operations", "late_arrivals", "wait_s_by_rank")}
     doc["collectives"] |= {"transfer_s_by_rank": [], "other_s_by_rank": [], "matched_calls": 0}
+    doc["collectives"]["gradient_exchange"] = None
     doc["memory"] = {"ranks": [], "nodes": []}
     doc["threads"] = {"ranks": [], "nodes": []}
     doc["io"] = {"read_bytes_by_rank": [], "written_bytes_by_rank": []}

@@ -317,6 +317,7 @@ def collectives(seconds: dict[str, np.ndarray], shape: Shape) -> Json:
         ],
         "matched_calls": shape.steps * shape.ranks,
         "unmatched": {},
+        "gradient_exchange": None,
     }
 
 

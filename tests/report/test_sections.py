@@ -157,3 +157,22 @@ def test_gains_name_their_basis_and_interval() -> None:
     assert "95 % interval 5.58 s to 6.01 s" in findings
     assert "at most 480 ms" in findings
     assert "an upper bound" in findings
+
+
+def test_exposed_gradient_exchange_is_shown_or_said_not_to_be_measured() -> None:
+    document = four_ranks_healthy()
+    by_rank = {f"{part}_s_by_rank": [0.0201] * 4 for part in ("exposed", "wait", "transfer")}
+    document["collectives"]["gradient_exchange"] = {
+        "exchanges": 60,
+        "exposed_s": {"value": 0.0227, "unit": "s"},
+        **by_rank,
+    }
+    text = shown(document, "communication")
+    assert "60 exchanges" in text
+    assert "22.7 ms" in text
+    document["collectives"]["gradient_exchange"]["exposed_s"] = {
+        "value": None,
+        "unit": "s",
+        "reason": "collectives of backend nccl do not block the host",
+    }
+    assert "backend nccl do not block" in shown(document, "communication")

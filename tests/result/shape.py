@@ -195,13 +195,15 @@ DOCUMENT = {
         ],
         "matched_calls": int,
         "unmatched": Map(int),
-        "gradient_exchange": {
-            "exchanges": int,
-            "exposed_s": METRIC,
-            "exposed_s_by_rank": [float],
-            "wait_s_by_rank": [float],
-            "transfer_s_by_rank": [float],
-        },
+        "gradient_exchange": Maybe(
+            {
+                "exchanges": int,
+                "exposed_s": METRIC,
+                "exposed_s_by_rank": [float],
+                "wait_s_by_rank": [float],
+                "transfer_s_by_rank": [float],
+            }
+        ),
     },
     "memory": {
         "ranks": [

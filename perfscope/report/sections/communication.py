@@ -45,7 +45,26 @@ def _context(document: Document) -> Context:
             (name, count(number(value)))
             for name, value in list(mapping(communication, "unmatched").items())[:MOST_OPERATIONS]
         ],
+        "exchange": _exchange(mapping(communication, "gradient_exchange"), ranks),
         "takeaway": _takeaway(arrivals),
+    }
+
+
+def _exchange(found: Mapping[str, Any], ranks: list[int]) -> Context | None:
+    """What is exposed of gradient exchanges inside the backward pass; None where there are none."""
+    exposed = mapping(found, "exposed_s")
+    parts = (
+        ("Exposed", numbers(found, "exposed_s_by_rank")),
+        ("Waiting", numbers(found, "wait_s_by_rank")),
+        ("Transfer", numbers(found, "transfer_s_by_rank")),
+    )
+    if number(exposed.get("value")) is None:
+        return {"reason": text(exposed, "reason")} if exposed else None
+    return {
+        "reason": "",
+        "count": count(number(found.get("exchanges"))),
+        "exposed": seconds(number(exposed.get("value"))),
+        "table": rank_table(ranks, [Column(label, v, seconds) for label, v in parts if v]),
     }
 
 
