@@ -197,3 +197,41 @@ last = Last()
     assert done.exit_code == -6
     (rank,) = done.of_role("rank")
     assert rank.metadata["program_end_ns"] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "framework", "reason"),
+    [
+        (
+            "import os\nfrom torch.distributed.device_mesh import init_device_mesh\n"
+            "from torch.distributed.fsdp import fully_shard\n"
+            "dist.init_process_group('gloo', init_method='file://' + os.path.abspath('store'),"
+            " rank=0, world_size=1)\n"
+            "fully_shard(torch.nn.Linear(4, 4), mesh=init_device_mesh('cpu', (1,)))\n",
+            "fsdp",
+            "FSDP gathers",
+        ),
+        (
+            "from torch.testing._internal.distributed.fake_pg import FakeStore\n"
+            "dist.init_process_group('fake', store=FakeStore(), rank=0, world_size=1)\n"
+            "dist.all_reduce(torch.ones(1))\n",
+            "torch.distributed",
+            "do not block the host",
+        ),
+    ],
+    ids=["fsdp", "backend"],
+)
+def test_what_cannot_be_told_has_a_reason(
+    text: str,
+    framework: str,
+    reason: str,
+    tmp_path: Path,
+    job: Callable[..., Job],
+    environment: Callable[[str], Environment],
+) -> None:
+    program = "import torch\nimport torch.distributed as dist\n" + text
+    done = job(program, python=environment("torch").python, variables=RANK_ZERO, cwd=tmp_path)
+    assert done.exit_code == 0, done.stderr
+    (rank,) = done.of_role("rank")
+    assert reason in rank.metadata["frameworks"][framework]["exposed_reason"]
+    assert [name for name, _ in collectives(done) if name == "all_reduce"] == []
