@@ -31,6 +31,23 @@ class _Size(click.ParamType[int]):
         return size_bytes
 
 
+class _Steps(click.ParamType[tuple[int, "int | None"]]):
+    """A range of steps such as 20:30."""
+
+    name = "steps"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int | None]:
+        """First step, and the step before which it ends, None the last."""
+        first, separator, end = str(value).partition(":")
+        numbers = [text for text in (first, end) if text]
+        is_sound = separator and numbers and all(t.isascii() and t.isdigit() for t in numbers)
+        if not is_sound or max(map(len, numbers)) > 9 or (end and int(end) <= int(first or 0)):
+            self.fail(f"{value!r} is not a range of steps; write it as 20:30", param, ctx)
+        return int(first or 0), int(end) if end else None
+
+
 _LEAST_BYTES = 1024 * 1024
 _RATE = click.IntRange(min=0, max=1000)
 _STACK_RATE = click.IntRange(min=0, max=10)
@@ -80,16 +97,30 @@ perfscope run --output runs/baseline -- python train.py
     show_default=True,
     help="Samples of the Python stack per second; 0 for none.",
 )
+@click.option(
+    "--steps",
+    type=_Steps(),
+    metavar="A:B",
+    help="Record MPI calls one by one only from step A up to, not including, step B; totals go on.",
+)
+@click.option(
+    "--stop-after",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="End the job (SIGTERM) when rank 0 has recorded step N; perfscope then exits with 0.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but what went wrong.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
-def run(
+def run(  # noqa: PLR0913 - one argument an option
     ctx: click.Context,
     *,
     output: Path,
     max_size_bytes: int,
     sample_hz: int,
     stack_hz: int,
+    steps: tuple[int, int | None] | None,
+    stop_after: int | None,
     quiet: bool,
     command: tuple[str, ...],
 ) -> None:
@@ -98,6 +129,10 @@ def run(
     from perfscope.collect.record import record
 
     options = RecordingOptions(
-        max_size_bytes=max_size_bytes, sample_hz=sample_hz, stack_hz=stack_hz
+        max_size_bytes=max_size_bytes,
+        sample_hz=sample_hz,
+        stack_hz=stack_hz,
+        steps=steps,
+        stop_after=stop_after,
     )
     ctx.exit(record(command, output=output, options=options, quiet=quiet))

@@ -11,7 +11,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.readers import agent_metadata
 from perfscope.readers.clocks import Clock, align, domain_of
 from perfscope.readers.definitions import frame_of
-from perfscope.readers.endings import ObservedEnds, read_ends
+from perfscope.readers.endings import ObservedEnds, read_ends, stopped_on_request
 from perfscope.readers.interning import Interning
 from perfscope.readers.process_file import ProcessFile, read_process
 from perfscope.readers.rank_assembly import RankContext, assemble_rank
@@ -179,7 +179,10 @@ class _Assembly:
                 command_exit=self._command_exit(),
                 workers=self._arrangement.workers.get(number, []),
             )
-            ranks.append(assemble_rank(process, context, interning))
+            rank = assemble_rank(process, context, interning)
+            if agent_metadata.mapping(self._run.values, "stopped"):
+                rank.ending = stopped_on_request(rank.ending)
+            ranks.append(rank)
         first_sign = min(rank.start_ns for rank in ranks)
         last_sign = max(rank.end_ns for rank in ranks)
         whole = run_start is not None and run_end is not None
