@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfscope import units
-from perfscope.collect import advice, elf, launch, process, rundir, summary
+from perfscope.collect import advice, elf, launch, leftovers, process, rundir, summary
 from perfscope.collect.launch import OPENMPI_LIST, Injection, RecordingOptions
 from perfscope.collect.launcher import recognise
 from perfscope.collect.places import LIBRARY_NAME, agent_directory, load_problem, recorder_library
@@ -137,6 +137,7 @@ def _injection(library: Path, program: Path) -> Injection:
 
 
 def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
+    leftovers.bring_in(run.directory)
     found = summary.summarise(run.directory)
     if found.processes == 0:
         teller.insist(

@@ -33,6 +33,8 @@ def install() -> None:
         ("torch.nn.modules.module", "torch", "install_module"),
         ("torch.serialization", "torch", "install_save"),
         ("torch", "torch", "loaded"),
+        ("daal4py._daal4py", "daal4py", "install"),
+        ("daal4py", "daal4py", "loaded"),
         ("mpi4py.MPI", "mpi4py", "install"),
         ("numpy", "blas", "install"),
     ):
@@ -52,7 +54,7 @@ def finish() -> None:
     """At exit: lets the hooks that were installed write what they kept back."""
     import sys
 
-    for hook in ("tensorflow", "torch", "blas"):
+    for hook in ("tensorflow", "torch", "daal4py", "blas"):
         module = sys.modules.get(__name__ + "." + hook)
         if module is not None:
             module.finish()
