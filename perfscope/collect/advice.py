@@ -40,13 +40,13 @@ def before_start(
     notes = []
     if launcher.program is not None and (found := shutil.which(launcher.program)) is not None:
         verdict = elf.loadable(Path(found))
-        if verdict is not elf.Loadable.YES and not _container_at(command):
+        if verdict is not elf.Loadable.YES and _container_at(command, launcher) is None:
             notes.append(f"{launcher.program} runs unrecorded: {verdict.value}")
     if injection.recorder is not None and (forwarding := forwarding_note(launcher)):
         notes.append(forwarding)
     told = (
         _exported(launcher, environment),
-        _container(command, injection, environment, directory),
+        _container(command, launcher, injection, environment, directory=directory),
         _batch(command),
         _network(directory, environment),
     )
@@ -93,25 +93,25 @@ def _option(arguments: Sequence[str], name: str) -> str | None:
     return value
 
 
-def _container_at(command: Sequence[str]) -> int | None:
-    """Where in the command a container is started, None when nowhere."""
-    for index, word in enumerate(command):
-        name = Path(word).name
-        if name in _BIND_COMMANDS | _VOLUME_COMMANDS and _START_WORDS & set(
-            command[index + 1 : index + 6]
-        ):
-            return index
-    return None
+def _container_at(command: Sequence[str], launcher: Launcher) -> int | None:
+    """Where in the command the ranks' program is a container, None when it is none."""
+    program = launcher.program
+    if program is None or Path(program).name not in _BIND_COMMANDS | _VOLUME_COMMANDS:
+        return None
+    index = list(command).index(program)
+    return index if _START_WORDS & set(command[index + 1 : index + 6]) else None
 
 
 def _container(
     command: Sequence[str],
+    launcher: Launcher,
     injection: Injection,
     environment: Mapping[str, str],
+    *,
     directory: Path,
 ) -> str | None:
     """The words that bring recorder, agent and run directory into a container."""
-    index = _container_at(command)
+    index = _container_at(command, launcher)
     loaded = [path for path in (injection.recorder, injection.agent) if path is not None]
     paths = [str(path) for path in (*loaded, directory)]
     if index is None:

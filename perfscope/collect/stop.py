@@ -15,6 +15,7 @@ STOP_FILE = "stop-after"
 LOOK_EVERY_S = 0.2
 KILL_AFTER_S = 60.0
 _MOST_PROCESSES = 100_000
+_IN_FRONT = frozenset("sh bash dash zsh ksh busybox timeout time nohup nice stdbuf".split())
 
 
 @dataclass
@@ -103,8 +104,8 @@ def _children(pid: int) -> Iterator[int]:
 
 
 def _is_shell(pid: int) -> bool:
-    shells = {"sh", "bash", "dash", "zsh", "ksh", "busybox", "timeout", "env", "time", "nohup"}
+    """Whether a process is a script, or stands in front of a command; some mpirun are scripts."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() in shells
-    except (OSError, ValueError):
+        return Path(os.readlink(f"/proc/{pid}/exe")).name in _IN_FRONT
+    except OSError:
         return False

@@ -232,7 +232,8 @@ class _Assembly:
     def _command_exit(self) -> tuple[int | None, int | None] | None:
         if not self._run.is_command_itself(self._arrangement.world.size):
             return None
-        values = self._run.values
+        # A command that was stopped on request counts as exit code 0; how it really ended is here.
+        values = agent_metadata.mapping(self._run.values, "stopped") or self._run.values
         return agent_metadata.integer(values, "exit_code"), agent_metadata.integer(values, "signal")
 
     def _environment(self) -> dict[str, Any]:

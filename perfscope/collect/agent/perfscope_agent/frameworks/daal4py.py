@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .. import metadata, recorder
+from .. import exceptions, metadata, recorder
 from . import wrap
 
 TYPE_CHECKING = False
@@ -31,6 +31,7 @@ def install(module: ModuleType) -> None:
         if "compute" in vars(value):
             setattr(module, name, _recorded(value, name))
             count += 1
+    exceptions.hide_agent_frames()
     metadata.framework(_SOURCE, algorithms=count)
 
 
@@ -56,24 +57,17 @@ def _recorded(algorithm: Any, name: str) -> Any:
     return type(name, (algorithm,), body)
 
 
-def loaded(_module: ModuleType) -> None:
-    """Notes the version and the threads of its pool once daal4py is there."""
-    _note()
+def loaded(module: ModuleType) -> None:
+    """Notes the version once daal4py is there; it has no `__version__`."""
+    version = getattr(module, "_get__version__", None)
+    # A text such as (2024, 7, 0, '"P"').
+    words = str(version()).strip("()").split(",") if version is not None else []
+    numbers = [word.strip() for word in words if word.strip().isdigit()]
+    metadata.framework(_SOURCE, version=".".join(numbers), pool="TBB")
     metadata.write()
 
 
 def finish() -> None:
-    """At exit: the threads of the pool as they were, which `daalinit` may have set."""
-    _note()
-
-
-def _note() -> None:
-    module = sys.modules.get("daal4py._daal4py")
-    threads = getattr(module, "num_threads", None)
-    version = getattr(module, "_get__version__", None)
-    metadata.framework(
-        _SOURCE,
-        version=str(version()).strip("()' ") if version is not None else "",
-        threads=int(threads()) if threads is not None else None,
-        pool="TBB",
-    )
+    """At exit: the threads of the pool, which `daalinit` may have set. Asking earlier sets them."""
+    threads = getattr(sys.modules.get("daal4py._daal4py"), "num_threads", None)
+    metadata.framework(_SOURCE, threads=int(threads()) if threads is not None else None)
