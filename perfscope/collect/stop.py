@@ -106,6 +106,6 @@ def _children(pid: int) -> Iterator[int]:
 def _is_shell(pid: int) -> bool:
     """Whether a process is a script, or stands in front of a command; some mpirun are scripts."""
     try:
-        return Path(os.readlink(f"/proc/{pid}/exe")).name in _IN_FRONT
+        return Path(f"/proc/{pid}/exe").readlink().name in _IN_FRONT
     except OSError:
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from perfscope.readers.interning import Interning
 from perfscope.readers.process_file import ProcessFile, read_process
 from perfscope.readers.rank_assembly import RankContext, assemble_rank
 from perfscope.readers.worlds import Arrangement, arrange
-from perfscope.trace.model import Trace
+from perfscope.trace.model import Rank, Trace
 
 RUN_FILE = "run.json"
 LATE_WRITING_NS = 60 * 10**9
@@ -169,20 +169,7 @@ class _Assembly:
         origin = min(start, run_start) if run_start is not None else start
         world = self._arrangement.world
         interning = Interning(world.size)
-        ranks = []
-        for number, process, clock in zip(self._numbers, self._processes, clocks, strict=True):
-            context = RankContext(
-                number=number,
-                clock=Clock(clock.offset_ns - origin, clock.error_ns),
-                clock_offset_ns=clock.offset_ns,
-                ends=self._ends.get(process.path.parent.name, {}),
-                command_exit=self._command_exit(),
-                workers=self._arrangement.workers.get(number, []),
-            )
-            rank = assemble_rank(process, context, interning)
-            if agent_metadata.mapping(self._run.values, "stopped"):
-                rank.ending = stopped_on_request(rank.ending)
-            ranks.append(rank)
+        ranks = self._ranks(clocks, origin, interning)
         first_sign = min(rank.start_ns for rank in ranks)
         last_sign = max(rank.end_ns for rank in ranks)
         whole = run_start is not None and run_end is not None
@@ -213,6 +200,24 @@ class _Assembly:
                 {**_brief(process), "role": role} for process, role in self._arrangement.others
             ],
         )
+
+    def _ranks(self, clocks: Sequence[Clock], origin: int, interning: Interning) -> list[Rank]:
+        ranks = []
+        was_stopped = bool(agent_metadata.mapping(self._run.values, "stopped"))
+        for number, process, clock in zip(self._numbers, self._processes, clocks, strict=True):
+            context = RankContext(
+                number=number,
+                clock=Clock(clock.offset_ns - origin, clock.error_ns),
+                clock_offset_ns=clock.offset_ns,
+                ends=self._ends.get(process.path.parent.name, {}),
+                command_exit=self._command_exit(),
+                workers=self._arrangement.workers.get(number, []),
+            )
+            rank = assemble_rank(process, context, interning)
+            if was_stopped:
+                rank.ending = stopped_on_request(rank.ending)
+            ranks.append(rank)
+        return ranks
 
     def _run_times(self, first_ns: int) -> tuple[int | None, int | None]:
         """Start and end of the command on the reference clock; None when they do not fit it."""
