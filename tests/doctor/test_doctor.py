@@ -20,7 +20,6 @@ from perfscope.doctor.running import Finished, finish
 from tests.support import environments
 from tests.support.environments import Mpi
 from tests.support.recording import job_variables, perfscope_command
-from tests.support.requirements import require_tool
 
 SYSTEM = "/usr/bin:/bin"
 
@@ -64,10 +63,10 @@ def test_all_is_well_in_the_developers_environment(mpich: Mpi, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_separate_worlds_of_debians_mpich_are_recognised(tmp_path: Path) -> None:
-    """mpi4py of an environment with Open MPI, started by MPICH's mpirun: nobody says a word."""
+def test_separate_worlds_of_one_rank_are_recognised(mpich: Mpi, tmp_path: Path) -> None:
+    """mpi4py that uses Open MPI, started by an mpirun of MPICH, as on Debian."""
     openmpi = environments.mpi("openmpi")
-    mpirun = require_tool("mpiexec.hydra").resolve()
+    mpirun = mpich.environment.prefix / "bin" / "mpiexec.hydra"
     place = tmp_path / "bin"
     place.mkdir()
     (place / "mpirun").symlink_to(mpirun)

@@ -12,6 +12,7 @@ from perfscope.readers.registry import open_trace
 from perfscope.trace.model import PhaseKind
 from tests.support.environments import REPOSITORY, Environment
 from tests.support.recording import Recorder, analyze, run_plain
+from tests.support.requirements import missing
 
 SCRIPT = REPOSITORY / "examples" / "kmeans_daal4py.py"
 SMALL = ("--points", "20000", "--threads", "1", "--rounds", "3", "--iterations", "10")
@@ -36,7 +37,10 @@ except Exception as error:
 
 @pytest.fixture
 def daal(environment: Callable[[str], Environment]) -> Environment:
-    return environment("daal4py")
+    found = environment("daal4py")
+    if not any(found.prefix.glob("lib/python3*/site-packages/daal4py")):
+        missing("daal4py, which has no release for Python 3.13 and newer")
+    return found
 
 
 def command(daal: Environment, ranks: int, *options: str) -> list[str]:
@@ -48,9 +52,8 @@ def test_two_recorded_ranks_compute_what_one_does(
     daal: Environment, record: Recorder, tmp_path: Path
 ) -> None:
     recorded = record(command(daal, 2))
-    plain = run_plain(command(daal, 2), cwd=tmp_path)
     alone = run_plain(command(daal, 1), cwd=tmp_path)
-    assert (recorded.exit_code, recorded.stdout) == (0, plain.stdout), recorded.stderr
+    assert recorded.exit_code == 0, recorded.stderr
     assert recorded.stdout.replace("ranks 2", "ranks 1") == alone.stdout
     trace = open_trace(recorded.directory)
     assert [rank.number for rank in trace.ranks] == [0, 1]
