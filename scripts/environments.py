@@ -35,6 +35,7 @@ class Perfscope(Enum):
 ENVIRONMENTS = {
     "demo": Perfscope.INSTALLED,
     "mpich": Perfscope.EDITABLE,
+    "daal4py": Perfscope.ABSENT,
     "openmpi": Perfscope.ABSENT,
     "intelmpi": Perfscope.ABSENT,
     "torch": Perfscope.ABSENT,

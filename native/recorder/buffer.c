@@ -32,6 +32,7 @@ static struct {
     uint64_t seen_by_sampler; /* slots claimed at its last visit */
     uint64_t released;        /* slots whose pages this process no longer holds */
     atomic_bool is_detail_stopped;
+    atomic_bool is_detail_paused; /* the user wants other steps than this one */
     atomic_bool is_disk_full;
     ps_lock growing;
 } buffer = {.growing = ATOMIC_FLAG_INIT};
@@ -181,6 +182,10 @@ static ps_record *claim_beyond_limit(uint64_t index, enum ps_priority priority)
 
 ps_record *ps_claim(enum ps_priority priority)
 {
+    if (priority == PS_DETAIL && PS_UNLIKELY(atomic_load_explicit(&buffer.is_detail_paused, memory_order_relaxed))) {
+        ps_self.poll = NULL;
+        return NULL;
+    }
     if (priority == PS_DETAIL && PS_UNLIKELY(atomic_load_explicit(&buffer.is_detail_stopped, memory_order_relaxed))) {
         count_drop(priority);
         return NULL;
@@ -239,6 +244,18 @@ void ps_buffer_close(void)
         int ignored = truncate(buffer.path, (off_t)(PS_HEADER_BYTES + used * PS_RECORD_BYTES));
         (void)ignored; /* a file longer than needed is harmless */
     }
+}
+
+uint64_t ps_buffer_used(void)
+{
+    uint64_t claimed = __atomic_load_n(&ps_recorder.header->claimed, __ATOMIC_SEQ_CST);
+    uint64_t allocated = atomic_load(&buffer.allocated);
+    return claimed < allocated ? claimed : allocated;
+}
+
+void ps_buffer_pause_detail(bool is_paused)
+{
+    atomic_store_explicit(&buffer.is_detail_paused, is_paused, memory_order_relaxed);
 }
 
 void ps_buffer_drop(void)

@@ -16,6 +16,10 @@ enum ps_priority {
 ps_header *ps_buffer_create(const char *path, uint64_t max_bytes);
 /* A slot with kind 0, or NULL when there is no room (counted as dropped). */
 ps_record *ps_claim(enum ps_priority priority);
+/* Slots that are or will be filled: those claimed that have disk space. */
+uint64_t ps_buffer_used(void);
+/* Leaves the records of MPI calls out, or takes them again; their totals go on. */
+void ps_buffer_pause_detail(bool is_paused);
 /* For the sampler thread: obtains space before it is needed, lets go of pages that are full. */
 void ps_buffer_maintain(void);
 /* Ends recording of details and shortens the file to what was used. The header stays writable. */

@@ -115,6 +115,11 @@ PS_EXPORT void ps_set_flag(uint32_t flag)
     ps_set_header_flag(flag);
 }
 
+PS_EXPORT void ps_set_detail(uint32_t is_wanted)
+{
+    ps_buffer_pause_detail(is_wanted == 0);
+}
+
 PS_EXPORT void ps_sampler_start(void)
 {
     if (is_recording())

@@ -27,6 +27,8 @@ void ps_stack_sample(uint32_t tid, uint32_t stack);
 /* For processes that do not use MPI; MPI's own answer wins. */
 void ps_set_rank(int32_t rank, int32_t size);
 void ps_set_flag(uint32_t flag);
+/* 0 leaves the records of MPI calls out until it is called with 1; totals, phases, steps and samples go on. */
+void ps_set_detail(uint32_t is_wanted);
 /* Starts the sampler thread once ($PERFSCOPE_SAMPLE_HZ, default 10, 0 off). The tid of a helper thread of the agent
  * is left out of the thread counts when told. */
 void ps_sampler_start(void);

@@ -11,6 +11,7 @@
 #include "buffer.h"
 #include "children.h"
 #include "definitions.h"
+#include "drain.h"
 #include "text.h"
 
 #define DEFAULT_MAX_BYTES 268435456u
@@ -122,13 +123,19 @@ static bool open_files(void)
     if (!ps_host_directory(directory, sizeof directory) ||
         !create_definitions(directory, max_bytes / DEFINITIONS_SHARE) || !make_path(path, sizeof path, ".rec"))
         return false;
+    if (ps_drain_open(directory) && (!ps_drain_path(path, sizeof path, ".def") ||
+                                     !ps_definitions_create(path, max_bytes / DEFINITIONS_SHARE) ||
+                                     !ps_drain_path(path, sizeof path, ".rec")))
+        return false;
     ps_header *header = ps_buffer_create(path, max_bytes);
     if (!header) {
         note_failure("the record file cannot be made", errno);
+        ps_drain_close();
         return false;
     }
     ps_fill_identity(header);
     ps_note_limits();
+    ps_drain_note();
     on_exit(at_exit, NULL);
     return true;
 }
@@ -179,4 +186,5 @@ __attribute__((destructor)) static void on_unload(void)
         return;
     set_exit(0);
     ps_buffer_close();
+    ps_drain_close();
 }

@@ -10,6 +10,7 @@
 
 #include "buffer.h"
 #include "cgroup.h"
+#include "drain.h"
 #include "text.h"
 #include "threads.h"
 
@@ -159,6 +160,7 @@ static void take_samples(sampler_state *state)
         state->next_system_tick = state->tick + ticks_between(state, SYSTEM_HZ);
     }
     ps_buffer_maintain();
+    ps_drain_maintain(now_ns);
     state->tick++;
 }
 

@@ -32,8 +32,25 @@ class _Size(click.ParamType[int]):
         return size_bytes
 
 
-class _Steps(click.ParamType[tuple[int, int]]):
-    """A window of steps such as 10:12."""
+class _Steps(click.ParamType[tuple[int, "int | None"]]):
+    """A range of steps such as 20:30."""
+
+    name = "steps"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int | None]:
+        """First step, and the step before which it ends, None the last."""
+        first, separator, end = str(value).partition(":")
+        numbers = [text for text in (first, end) if text]
+        is_sound = separator and numbers and all(t.isascii() and t.isdigit() for t in numbers)
+        if not is_sound or max(map(len, numbers)) > 9 or (end and int(end) <= int(first or 0)):
+            self.fail(f"{value!r} is not a range of steps; write it as 20:30", param, ctx)
+        return int(first or 0), int(end) if end else None
+
+
+class _Window(click.ParamType[tuple[int, int]]):
+    """A closed range of steps for a profiler, written like every range of steps."""
 
     name = "steps"
 
@@ -41,12 +58,10 @@ class _Steps(click.ParamType[tuple[int, int]]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, int]:
         """The first and the last step."""
-        if isinstance(value, tuple):
-            return value
-        first, _, last = str(value).partition(":")
-        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
-            self.fail(f"{value!r} is no window of steps; write it as 10:12", param, ctx)
-        return int(first), int(last)
+        first, end = _Steps().convert(value, param, ctx)
+        if end is None:
+            self.fail(f"{value!r} has no end; write it as 20:30", param, ctx)
+        return first, end - 1
 
 
 _LEAST_BYTES = 1024 * 1024
@@ -99,11 +114,22 @@ perfscope run --output runs/baseline -- python train.py
     help="Samples of the Python stack per second; 0 for none.",
 )
 @click.option(
-    "--torch-profiler",
+    "--steps",
     type=_Steps(),
-    default=None,
     metavar="A:B",
-    help="PyTorch's profiler for steps A to B, counted from 0; one trace a rank, not analysed.",
+    help="Record MPI calls one by one only from step A up to, not including, step B; totals go on.",
+)
+@click.option(
+    "--stop-after",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="End the job (SIGTERM) when rank 0 has recorded step N; perfscope then exits with 0.",
+)
+@click.option(
+    "--torch-profiler",
+    type=_Window(),
+    metavar="A:B",
+    help="PyTorch's profiler from step A up to, not including, step B; one trace a rank.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but what went wrong.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from perfscope.collect.launcher import Flavour, Launcher
 from perfscope.collect.places import LIBRARY_NAME
@@ -22,11 +23,15 @@ _OWN_VARIABLES = (
     "PERFSCOPE_MAX_BYTES",
     "PERFSCOPE_SAMPLE_HZ",
     "PERFSCOPE_STACK_HZ",
+    "PERFSCOPE_STEPS",
+    "PERFSCOPE_STOP_AFTER",
     "PERFSCOPE_TORCH_PROFILER",
     "PERFSCOPE_OWNER",
 )
-_FORWARDED = ("LD_PRELOAD", "PYTHONPATH", *_OWN_VARIABLES[:-1])
-_OPENMPI_LIST = "OMPI_MCA_mca_base_env_list"
+FORWARDED = ("LD_PRELOAD", "PYTHONPATH", *_OWN_VARIABLES[:-1], "PERFSCOPE_LOCAL_DIR")
+"""What a rank on another host, or in a container, needs of the environment."""
+
+OPENMPI_LIST = "OMPI_MCA_mca_base_env_list"
 _OPENMPI_DELIMITER = "OMPI_MCA_mca_base_env_list_delimiter"
 
 
@@ -38,24 +43,48 @@ class RecordingOptions:
         max_size_bytes: bound on the records of one process; behind it only totals grow.
         sample_hz: samples of memory, threads and CPU per second, 0 for none.
         stack_hz: samples of the Python stack per second, 0 for none.
+        steps: the steps [first, end) whose MPI calls are recorded one by one, None all of them.
+        stop_after: the step after which the job is ended, None for the job's own end.
         torch_profiler: first and last step that PyTorch's profiler records, None for none.
     """
 
     max_size_bytes: int = DEFAULT_MAX_BYTES
     sample_hz: int = DEFAULT_HZ
     stack_hz: int = DEFAULT_HZ
+    steps: tuple[int, int | None] | None = None
+    stop_after: int | None = None
     torch_profiler: tuple[int, int] | None = None
 
-    def as_json(self) -> dict[str, int | list[int]]:
+    def as_json(self) -> dict[str, Any]:
         """The options as they stand in run.json."""
-        options: dict[str, int | list[int]] = {
+        document: dict[str, Any] = {
             "max_size_bytes": self.max_size_bytes,
             "sample_hz": self.sample_hz,
             "stack_hz": self.stack_hz,
         }
+        if self.steps is not None:
+            document["steps"] = list(self.steps)
+        if self.stop_after is not None:
+            document["stop_after"] = self.stop_after
         if self.torch_profiler is not None:
-            options["torch_profiler"] = list(self.torch_profiler)
-        return options
+            document["torch_profiler"] = list(self.torch_profiler)
+        return document
+
+    def variables(self) -> dict[str, str]:
+        """The options as the processes of the job find them."""
+        variables = {
+            "PERFSCOPE_MAX_BYTES": str(self.max_size_bytes),
+            "PERFSCOPE_SAMPLE_HZ": str(self.sample_hz),
+            "PERFSCOPE_STACK_HZ": str(self.stack_hz),
+        }
+        if self.steps is not None:
+            first, end = self.steps
+            variables["PERFSCOPE_STEPS"] = f"{first}:{'' if end is None else end}"
+        if self.stop_after is not None:
+            variables["PERFSCOPE_STOP_AFTER"] = str(self.stop_after)
+        if self.torch_profiler is not None:
+            variables["PERFSCOPE_TORCH_PROFILER"] = "{}:{}".format(*self.torch_profiler)
+        return variables
 
 
 @dataclass(frozen=True)
@@ -85,11 +114,7 @@ def job_environment(
     """
     environment = without_recording(base)
     environment["PERFSCOPE_DIR"] = str(directory)
-    environment["PERFSCOPE_MAX_BYTES"] = str(options.max_size_bytes)
-    environment["PERFSCOPE_SAMPLE_HZ"] = str(options.sample_hz)
-    environment["PERFSCOPE_STACK_HZ"] = str(options.stack_hz)
-    if options.torch_profiler is not None:
-        environment["PERFSCOPE_TORCH_PROFILER"] = "{}:{}".format(*options.torch_profiler)
+    environment.update(options.variables())
     if injection.recorder is not None:
         environment["PERFSCOPE_RECORDER"] = str(injection.recorder)
         _put_first(environment, "LD_PRELOAD", str(injection.recorder))
@@ -105,13 +130,13 @@ def without_recording(base: Mapping[str, str]) -> dict[str, str]:
     environment = {name: value for name, value in base.items() if name not in _OWN_VARIABLES}
     _filter(environment, "LD_PRELOAD", lambda entry: Path(entry).name != LIBRARY_NAME)
     _filter(environment, "PYTHONPATH", lambda entry: not Path(entry, "perfscope_agent").is_dir())
-    if "PERFSCOPE_DIR" in base and _OPENMPI_LIST in environment:
+    if "PERFSCOPE_DIR" in base and OPENMPI_LIST in environment:
         delimiter = environment.get(_OPENMPI_DELIMITER, ";")
-        names = environment[_OPENMPI_LIST].split(delimiter)
-        kept = [name for name in names if name not in _FORWARDED]
-        environment[_OPENMPI_LIST] = delimiter.join(kept)
+        names = environment[OPENMPI_LIST].split(delimiter)
+        kept = [name for name in names if name not in FORWARDED]
+        environment[OPENMPI_LIST] = delimiter.join(kept)
         if not kept:
-            del environment[_OPENMPI_LIST]
+            del environment[OPENMPI_LIST]
     return environment
 
 
@@ -144,14 +169,14 @@ def loadable_paths(injection: Injection) -> Iterator[Injection]:
 def forwarding_note(launcher: Launcher) -> str | None:
     """What to tell a user whose Open MPI cannot carry the recording to other hosts, else None."""
     if launcher.flavour is Flavour.OPEN_MPI and _passes_variables(launcher.arguments):
-        names = " ".join(f"-x {name}" for name in _FORWARDED)
+        names = " ".join(f"-x {name}" for name in FORWARDED)
         return f"ranks on other hosts are recorded only with {names} on the mpirun command line"
     return None
 
 
 def _open_mpi_may_forward(environment: Mapping[str, str], launcher: Launcher) -> bool:
     """Whether the list may be set: Open MPI 4 ends a job that uses both the list and option -x."""
-    if _OPENMPI_LIST in environment:
+    if OPENMPI_LIST in environment:
         return True
     return launcher.flavour is Flavour.OPEN_MPI and not _passes_variables(launcher.arguments)
 
@@ -163,10 +188,10 @@ def _passes_variables(arguments: Sequence[str]) -> bool:
 def _forward_to_other_hosts(environment: dict[str, str]) -> None:
     """Adds what a rank on another host needs to Open MPI's list of forwarded variables."""
     delimiter = environment.get(_OPENMPI_DELIMITER, ";")
-    names = [name for name in environment.get(_OPENMPI_LIST, "").split(delimiter) if name]
+    names = [name for name in environment.get(OPENMPI_LIST, "").split(delimiter) if name]
     # Open MPI 5 ends a job that names a variable which does not exist.
-    names += [name for name in _FORWARDED if name in environment and name not in names]
-    environment[_OPENMPI_LIST] = delimiter.join(names)
+    names += [name for name in FORWARDED if name in environment and name not in names]
+    environment[OPENMPI_LIST] = delimiter.join(names)
 
 
 def _put_first(environment: dict[str, str], name: str, entry: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.collect.group_watch import GroupWatch
+from perfscope.collect.stop import LOOK_EVERY_S, StopRequest
 
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
@@ -52,12 +53,15 @@ class Ending:
     received: tuple[int, ...] = ()
 
 
-def run_job(command: Sequence[str], environment: Mapping[str, str]) -> Ending:
+def run_job(
+    command: Sequence[str], environment: Mapping[str, str], stop: StopRequest | None = None
+) -> Ending:
     """Runs a command to its end in this process's group and terminal.
 
     Args:
         command: program and arguments; the program is looked up in the PATH of `environment`.
         environment: the whole environment of the job.
+        stop: the wish to end the job early, if there is one.
 
     Raises:
         FileNotFoundError: no such program.
@@ -69,7 +73,7 @@ def run_job(command: Sequence[str], environment: Mapping[str, str]) -> Ending:
     try:
         with GroupWatch(_PASSED_ON) as watch:
             job = _spawn(command, environment, mask)
-            ending = _attend(job.pid, frozenset(waited_for), watch)
+            ending = _attend(job.pid, frozenset(waited_for), watch, stop)
             job.returncode = ending.exit_code  # reaped here, Popen need not look for it
             return ending
     finally:
@@ -143,11 +147,22 @@ def _start(
     )
 
 
-def _attend(pid: int, waited_for: frozenset[signal.Signals], watch: GroupWatch) -> Ending:
+def _attend(
+    pid: int,
+    waited_for: frozenset[signal.Signals],
+    watch: GroupWatch,
+    stop: StopRequest | None,
+) -> Ending:
     """Waits for the job's end, passes signals on, and stops and continues with it."""
     received: dict[int, None] = {}
     while True:
-        info = signal.sigwaitinfo(waited_for)
+        if stop is None:
+            info: signal.struct_siginfo | None = signal.sigwaitinfo(waited_for)
+        else:
+            info = signal.sigtimedwait(waited_for, LOOK_EVERY_S)
+            stop.look(pid)
+        if info is None:
+            continue
         if info.si_signo in _ENDING:
             received[info.si_signo] = None
         if info.si_signo != signal.SIGCHLD:

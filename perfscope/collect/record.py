@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from perfscope import units
-from perfscope.collect import elf, launch, process, rundir, summary
-from perfscope.collect.launch import Injection, RecordingOptions
-from perfscope.collect.launcher import Launcher, recognise
+from perfscope.collect import advice, elf, launch, leftovers, process, rundir, summary
+from perfscope.collect.launch import OPENMPI_LIST, Injection, RecordingOptions
+from perfscope.collect.launcher import recognise
 from perfscope.collect.places import LIBRARY_NAME, agent_directory, load_problem, recorder_library
 from perfscope.collect.process import Ending
 from perfscope.collect.run_file import RunFile
+from perfscope.collect.stop import StopRequest
 
 _INSTALL_AGAIN = "build and install perfscope on this machine again, with pip, from its sources"
 _NAME_A_PLACE = "name a writable place: perfscope run --output DIRECTORY -- ..."
@@ -74,9 +74,18 @@ class _Teller:
 
 
 def _record_into(run: RunFile, *, injection: Injection, teller: _Teller) -> int:
-    for note in _notes(run.launcher, injection):
+    notes = advice.before_start(
+        run.command,
+        launcher=run.launcher,
+        injection=injection,
+        environment=_environment(run, injection),
+        directory=run.directory,
+    )
+    for note in notes:
         run.notes.append(note)
         teller.tell(note)
+    if run.options.stop_after is not None:
+        run.stop = StopRequest(run.directory, run.options.stop_after, teller.insist)
     try:
         run.write_start()
     except OSError as error:
@@ -95,8 +104,8 @@ def _record_into(run: RunFile, *, injection: Injection, teller: _Teller) -> int:
         run.write_end(ending)
     except OSError as error:
         teller.insist(f"the end of the run is not in run.json: {error.strerror}")
-    _tell_end(teller, run.directory, shown)
-    return ending.exit_code
+    _tell_end(teller, run, shown)
+    return run.exit_code(ending)
 
 
 def _remove_unused(directory: Path) -> None:
@@ -108,14 +117,17 @@ def _remove_unused(directory: Path) -> None:
 
 def _run(run: RunFile, injection: Injection) -> Ending:
     with launch.loadable_paths(injection) as loadable:
-        environment = launch.job_environment(
-            os.environ,
-            directory=run.directory,
-            injection=loadable,
-            options=run.options,
-            launcher=run.launcher,
-        )
-        return process.run_job(run.command, environment)
+        return process.run_job(run.command, _environment(run, loadable), run.stop)
+
+
+def _environment(run: RunFile, injection: Injection) -> dict[str, str]:
+    return launch.job_environment(
+        os.environ,
+        directory=run.directory,
+        injection=injection,
+        options=run.options,
+        launcher=run.launcher,
+    )
 
 
 def _injection(library: Path, program: Path) -> Injection:
@@ -124,20 +136,9 @@ def _injection(library: Path, program: Path) -> Injection:
     return Injection(recorder=library if fits else None, agent=agent_directory())
 
 
-def _notes(launcher: Launcher, injection: Injection) -> list[str]:
-    """What the user should know before the job starts, one sentence each."""
-    notes = []
-    if launcher.program is not None and (found := shutil.which(launcher.program)) is not None:
-        verdict = elf.loadable(Path(found))
-        if verdict is not elf.Loadable.YES:
-            notes.append(f"{launcher.program} runs unrecorded: {verdict.value}")
-    if injection.recorder is not None and (forwarding := launch.forwarding_note(launcher)):
-        notes.append(forwarding)
-    return notes
-
-
-def _tell_end(teller: _Teller, directory: Path, shown: str) -> None:
-    found = summary.summarise(directory)
+def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
+    leftovers.bring_in(run.directory)
+    found = summary.summarise(run.directory)
     if found.processes == 0:
         teller.insist(
             f"nothing was recorded in {shown}/",
@@ -146,6 +147,8 @@ def _tell_end(teller: _Teller, directory: Path, shown: str) -> None:
             "see whether LD_PRELOAD reaches the ranks: put `env` in the place of the program",
         )
         return
+    if found.missing_ranks:
+        teller.insist(*_missing_ranks(found, run))
     noun = "rank" if found.ranks == 1 else "ranks"
     what = (
         f"{found.ranks} {noun}"
@@ -159,6 +162,27 @@ def _tell_end(teller: _Teller, directory: Path, shown: str) -> None:
     )
     size = units.format_bytes(found.size_bytes)
     teller.tell(f"recorded {what} in {shown}/ ({size}{lost}); next: perfscope analyze {shown}/")
+
+
+def _missing_ranks(found: summary.Summary, run: RunFile) -> list[str]:
+    """Why ranks of an MPI world left nothing, and what carries the recording to them."""
+    lines = [f"{found.missing_ranks} of {found.world_size} ranks left no recording"]
+    carried = {"LD_PRELOAD", "PYTHONPATH", "PERFSCOPE_DIR", "PERFSCOPE_RECORDER"}
+    wanted = carried | run.options.variables().keys()
+    names = [name for name in launch.FORWARDED if name in wanted]
+    if found.is_open_mpi:
+        options = " ".join(f"-x {name}" for name in names)
+        lines.append(
+            "Open MPI takes no variables to other hosts by itself; where mpirun stands in a"
+            f" script, add: mpirun {options}"
+        )
+        lines.append(f"or, for an mpirun without -x: export {OPENMPI_LIST}='{';'.join(names)}'")
+    else:
+        lines.append(
+            f"they were started without these variables: {' '.join(names)}; or they cannot see"
+            f" {run.directory} or perfscope's own files"
+        )
+    return lines
 
 
 def _run_unrecorded(teller: _Teller, command: Sequence[str], *, why: str, action: str) -> int:

@@ -22,6 +22,7 @@ from perfscope.collect.launcher import Launcher
 from perfscope.collect.process import Ending
 from perfscope.collect.redact import performance_environment, redact_arguments, redact_value
 from perfscope.collect.rundir import RUN_FILE
+from perfscope.collect.stop import StopRequest
 
 SCHEMA = 1
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -37,6 +38,7 @@ class RunFile:
         launcher: what the command starts.
         options: what was asked of the recording.
         notes: sentences for the reader of the report, about this recording.
+        stop: the wish to end the job after a step, None without one.
     """
 
     directory: Path
@@ -44,6 +46,7 @@ class RunFile:
     launcher: Launcher
     options: RecordingOptions
     notes: list[str] = field(default_factory=list)
+    stop: StopRequest | None = None
     _start: dict[str, Any] = field(default_factory=dict)
 
     def write_start(self) -> None:
@@ -64,6 +67,8 @@ class RunFile:
         Raises:
             OSError: the file system takes nothing; the file of the start is still there.
         """
+        if self.stop is not None and self._is_stopped:
+            self.notes.append(f"stopped on request after step {self.stop.stopped_after}")
         self._write(end_mono_ns=time.monotonic_ns(), ending=ending)
 
     def _write(self, *, end_mono_ns: int | None, ending: Ending | None) -> None:
@@ -78,15 +83,35 @@ class RunFile:
             "end_mono_ns": end_mono_ns,
             "launcher": self.launcher.as_json(),
             "ranks_requested": self.launcher.ranks_requested,
-            "exit_code": ending.exit_code if ending else None,
-            "signal": ending.signal if ending else None,
+            "exit_code": self.exit_code(ending) if ending else None,
+            "signal": ending.signal if ending and not self._is_stopped else None,
             "signals_received": [Signals(n).name for n in ending.received] if ending else [],
             "notes": self.notes,
             "options": self.options.as_json(),
+            "stopped": self._stopped(ending),
             "environment": performance_environment(),
             "topology": topology(),
         }
         _replace(self.directory / RUN_FILE, json.dumps(document, indent=1) + "\n")
+
+    @property
+    def _is_stopped(self) -> bool:
+        return self.stop is not None and self.stop.stopped_after is not None
+
+    def exit_code(self, ending: Ending) -> int:
+        """What perfscope exits with: the command's own code, 0 when it was ended on request."""
+        return 0 if self._is_stopped else ending.exit_code
+
+    def _stopped(self, ending: Ending | None) -> dict[str, Any] | None:
+        """How the command took being ended on request; None when it ended by itself."""
+        if self.stop is None or not self._is_stopped:
+            return None
+        return {
+            "after_step": self.stop.stopped_after,
+            "mono_ns": self.stop.stopped_mono_ns,
+            "exit_code": ending.exit_code if ending else None,
+            "signal": ending.signal if ending else None,
+        }
 
 
 def _replace(path: Path, text: str) -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 MAGIC = b"PERFSCP1"
 RANK_OFFSET = 168
+ABI_OFFSET = 176
+OPEN_MPI_ABI = 1
+MPI_FLAG = 1
 DROPPED_OFFSET = 208
 _HEADER_END = 216
 
@@ -21,28 +24,49 @@ class Summary:
         processes: process files in all.
         dropped: records that found no room.
         size_bytes: room taken on disk by the whole directory.
+        world_size: ranks of the largest MPI world that a process was in, 0 without MPI.
+        missing_ranks: ranks of that world without a file.
+        is_open_mpi: whether its MPI library was Open MPI.
     """
 
     ranks: int
     processes: int
     dropped: int
     size_bytes: int
+    world_size: int = 0
+    missing_ranks: int = 0
+    is_open_mpi: bool = False
 
 
 def summarise(directory: Path) -> Summary:
     """Counts the recorded processes of a run directory; unreadable files are left out."""
     ranks = processes = dropped = 0
+    worlds: dict[int, set[int]] = {}
+    is_open_mpi = False
     for path in directory.glob("*/*.rec"):
         head = _head(path)
         if head is None:
             continue
-        (rank,) = struct.unpack_from("<i", head, RANK_OFFSET)
+        rank, world = struct.unpack_from("<ii", head, RANK_OFFSET)
+        abi, flags = struct.unpack_from("<II", head, ABI_OFFSET)
         (lost,) = struct.unpack_from("<Q", head, DROPPED_OFFSET)
         processes += 1
         ranks += rank >= 0
         dropped += lost
+        if flags & MPI_FLAG and rank >= 0:
+            worlds.setdefault(world, set()).add(rank)
+            is_open_mpi = is_open_mpi or abi == OPEN_MPI_ABI
     size = sum(path.stat().st_blocks * 512 for path in directory.rglob("*") if path.is_file())
-    return Summary(ranks=ranks, processes=processes, dropped=dropped, size_bytes=size)
+    largest = max(worlds, default=0)
+    return Summary(
+        ranks=ranks,
+        processes=processes,
+        dropped=dropped,
+        size_bytes=size,
+        world_size=largest,
+        missing_ranks=max(0, largest - len(worlds.get(largest, ()))),
+        is_open_mpi=is_open_mpi,
+    )
 
 
 def _head(path: Path) -> bytes | None:

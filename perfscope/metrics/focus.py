@@ -21,7 +21,8 @@ class Focus:
     """The window [start_ns, end_ns) on the trace's clock and how its ends were chosen.
 
     `kind` is `communication_lifetime` (every rank has initialised communication -> last rank enters
-    finalisation), `steps` (no communication to initialise), `process_lifetime`, or the user's
+    finalisation), `steps` (no communication to initialise), `steps A:B` (only those were recorded
+    in detail), `process_lifetime`, or the user's
     `--foa` text.
     """
 
@@ -52,7 +53,7 @@ def focus_of_analysis(
     """
     whole = _whole_focus(trace)
     if request is None:
-        return whole
+        return _detailed_steps(trace, whole) or whole
     start, end = _requested(trace, request.strip(), phases or {})
     first = min(rank.start_ns for rank in trace.ranks)
     last = max(rank.end_ns for rank in trace.ranks)
@@ -73,6 +74,31 @@ def _whole_focus(trace: Trace) -> Focus:
     start = min(rank.start_ns for rank in trace.ranks)
     end = max(rank.end_ns for rank in trace.ranks)
     return Focus(start, max(start, end), "process_lifetime", f"{why}: the lives of the processes")
+
+
+def _detailed_steps(trace: Trace, whole: Focus) -> Focus | None:
+    """The part that was recorded call by call, where `perfscope run --steps` left the rest out."""
+    options = trace.environment.get("options")
+    asked = options.get("steps") if isinstance(options, Mapping) else None
+    if not isinstance(asked, Sequence) or len(asked) != 2 or not isinstance(asked[0], int):
+        return None
+    first, end = asked
+    starts, ends = [], []
+    for rank in trace.ranks:
+        numbers = rank.steps["number"]
+        chosen = numbers >= first
+        if isinstance(end, int):
+            chosen &= numbers < end
+        rows = rank.steps[chosen]
+        if len(rows):
+            starts.append(int(rows["t0"].min()))
+            ends.append(int(rows["t1"].max()))
+    if not starts or min(ends) <= max(starts):
+        return None
+    start_ns, end_ns = max(starts), min([whole.end_ns, *ends])
+    text = f"{first}:{end if isinstance(end, int) else ''}"
+    reason = f"the steps {text} that were recorded in detail, from the last rank to begin them"
+    return Focus(start_ns, end_ns, f"steps {text}", reason) if end_ns > start_ns else None
 
 
 def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
@@ -112,7 +138,7 @@ def _steps_lifetime(trace: Trace) -> Focus | None:
         ends.append(int(rank.steps["t1"].max()))
         ends.extend(rank.phases["t1"].max(keepdims=True).tolist() if len(rank.phases) else [])
     end = max(ends)
-    died = {EndKind.KILLED, EndKind.ABORTED, EndKind.UNKNOWN}
+    died = {EndKind.KILLED, EndKind.ABORTED, EndKind.STOPPED, EndKind.UNKNOWN}
     for rank in working:
         if rank.ending.kind in died and rank.end_ns < end:
             end = rank.end_ns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from signal import Signals
 
 from perfscope.readers import agent_metadata
 from perfscope.readers.process_file import ProcessFile
@@ -160,6 +161,15 @@ def _exit_code(
     if command_exit is not None and command_exit[0] is not None:
         return command_exit[0], "exit code of the command"
     return None, ""
+
+
+def stopped_on_request(ending: Ending) -> Ending:
+    """What an ending is in a job that was ended with --stop-after: its signals were asked for."""
+    by_signal = ending.kind is EndKind.KILLED and ending.code in (Signals.SIGTERM, Signals.SIGKILL)
+    by_handler = ending.kind is EndKind.EXITED and ending.code != 0
+    if by_signal or by_handler or ending.kind is EndKind.UNKNOWN:
+        return Ending(EndKind.STOPPED, ending.code, "perfscope run --stop-after ended the job")
+    return ending
 
 
 def end_time_ns(process: ProcessFile, last_sign_ns: int, seen: ObservedEnd | None) -> int:

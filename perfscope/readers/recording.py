@@ -11,7 +11,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.readers import agent_metadata
 from perfscope.readers.clocks import Clock, align, domain_of
 from perfscope.readers.definitions import frame_of
-from perfscope.readers.endings import ObservedEnds, read_ends
+from perfscope.readers.endings import ObservedEnds, read_ends, stopped_on_request
 from perfscope.readers.framework_operations import adopt
 from perfscope.readers.interning import Interning
 from perfscope.readers.process_file import ProcessFile, read_process
@@ -206,6 +206,7 @@ class _Assembly:
 
     def _ranks(self, clocks: Sequence[Clock], origin: int, interning: Interning) -> list[Rank]:
         ranks = []
+        was_stopped = bool(agent_metadata.mapping(self._run.values, "stopped"))
         for number, process, clock in zip(self._numbers, self._processes, clocks, strict=True):
             context = RankContext(
                 number=number,
@@ -215,7 +216,10 @@ class _Assembly:
                 command_exit=self._command_exit(),
                 workers=self._arrangement.workers.get(number, []),
             )
-            ranks.append(assemble_rank(process, context, interning))
+            rank = assemble_rank(process, context, interning)
+            if was_stopped:
+                rank.ending = stopped_on_request(rank.ending)
+            ranks.append(rank)
         return ranks
 
     def _run_times(self, first_ns: int) -> tuple[int | None, int | None]:
@@ -236,7 +240,8 @@ class _Assembly:
     def _command_exit(self) -> tuple[int | None, int | None] | None:
         if not self._run.is_command_itself(self._arrangement.world.size):
             return None
-        values = self._run.values
+        # A command that was stopped on request counts as exit code 0; how it really ended is here.
+        values = agent_metadata.mapping(self._run.values, "stopped") or self._run.values
         return agent_metadata.integer(values, "exit_code"), agent_metadata.integer(values, "signal")
 
     def _environment(self) -> dict[str, Any]:

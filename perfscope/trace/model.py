@@ -54,6 +54,7 @@ class EndKind(Enum):
     ABORTED_IN_TEARDOWN = (
         "aborted in teardown"  # died after MPI_Finalize or after its work was done
     )
+    STOPPED = "stopped on request"  # ended by `perfscope run --stop-after`
     UNKNOWN = "unknown"  # no sign of an end: killed from outside or still running
 
 
@@ -192,7 +193,9 @@ class Ending:
 
     @property
     def is_natural(self) -> bool:
-        """Whether the rank ended by itself: finalised or exited, without a sign of failure."""
+        """Whether the rank ended by itself, without a sign of failure, or as the user asked."""
+        if self.kind is EndKind.STOPPED:
+            return True
         if self.raised is not None:
             return False
         exited_well = self.kind is EndKind.EXITED and not self.code

@@ -26,8 +26,10 @@ ARROWS = {
     "study": {"findings", "metrics", "readers", "replay", "result", "trace"},
     "export": {"metrics", "readers", "trace"},
     "report": set(),
+    "doctor": {"collect"},
     "cli": {
         "collect",
+        "doctor",
         "export",
         "findings",
         "metrics",

@@ -180,6 +180,8 @@ def step(
     if epoch is not None:
         steps.epoch = epoch
     _open = (now, samples or 0, global_batch or 0, number)
+    if steps.window is not None:
+        steps.window.running(steps.last_number + 1 if number is None else number)
     return _STEP
 
 

@@ -62,6 +62,7 @@ class Recorder:
         self.set_flag = bind("ps_set_flag", None, u32)
         self.sampler_start = bind("ps_sampler_start", None)
         self.ignore_thread = bind("ps_ignore_thread", None, u32)
+        self.set_detail = bind("ps_set_detail", None, u32)
         self._name = bind("ps_name", u32, ctypes.c_char_p, u32)
         self._stack = bind("ps_stack", u32, ctypes.c_void_p, u32)
         self._u32 = u32
@@ -127,6 +128,10 @@ def activate() -> Recorder | None:
         recorder.set_rank(*_rank_and_size)
     recorder.set_flag(FLAG_AGENT)
     recorder.sampler_start()
+    if "PERFSCOPE_STEPS" in os.environ or "PERFSCOPE_STOP_AFTER" in os.environ:
+        from . import window
+
+        window.begin(recorder, _rank_and_size[0])
     current = recorder
     return recorder
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from . import recorder
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 MARKER = "marker"
 
 source: str | None = None
@@ -13,6 +17,9 @@ epoch = recorder.NO_EPOCH
 """The running epoch, -1 unknown."""
 
 last_number = -1
+
+window: Any = None
+"""The module `window` when only some steps are wanted or the job is to end after one."""
 _LIMIT = 16
 
 
@@ -40,6 +47,8 @@ def emit(
         return
     last_number = last_number + 1 if number is None else number
     rec.step(last_number, epoch, max(samples, 0), max(global_batch, 0), t0_ns, t1_ns)
+    if window is not None:
+        window.recorded(last_number)
 
 
 class Unit:
@@ -86,6 +95,10 @@ class Cycle:
             elif runs[-1] >= _LIMIT:
                 self._settle_on_single(unit.start_ns)
         pending.append(unit)
+        if window is not None and accepts(unit.source):
+            # Equal calls that are kept back are steps, as far as is known.
+            is_same = len(_runs(pending)) == 1
+            window.running(last_number + 1 + (len(pending) if is_same else 0), slack=1)
 
     def cut(self) -> None:
         """Ends the running step with its last call: something that is no training follows."""

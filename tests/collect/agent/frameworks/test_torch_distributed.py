@@ -203,18 +203,22 @@ last = Last()
     ("text", "framework", "reason"),
     [
         (
-            "import os\nfrom torch.distributed.device_mesh import init_device_mesh\n"
-            "from torch.distributed.fsdp import fully_shard\n"
-            "dist.init_process_group('gloo', init_method='file://' + os.path.abspath('store'),"
-            " rank=0, world_size=1)\n"
-            "fully_shard(torch.nn.Linear(4, 4), mesh=init_device_mesh('cpu', (1,)))\n",
+            (
+                "import os\nfrom torch.distributed.device_mesh import init_device_mesh\n"
+                "from torch.distributed.fsdp import fully_shard\n"
+                "dist.init_process_group('gloo', init_method='file://' + os.path.abspath('store'),"
+                " rank=0, world_size=1)\n"
+                "fully_shard(torch.nn.Linear(4, 4), mesh=init_device_mesh('cpu', (1,)))\n"
+            ),
             "fsdp",
             "FSDP gathers",
         ),
         (
-            "from torch.testing._internal.distributed.fake_pg import FakeStore\n"
-            "dist.init_process_group('fake', store=FakeStore(), rank=0, world_size=1)\n"
-            "dist.all_reduce(torch.ones(1))\n",
+            (
+                "from torch.testing._internal.distributed.fake_pg import FakeStore\n"
+                "dist.init_process_group('fake', store=FakeStore(), rank=0, world_size=1)\n"
+                "dist.all_reduce(torch.ones(1))\n"
+            ),
             "torch.distributed",
             "do not block the host",
         ),

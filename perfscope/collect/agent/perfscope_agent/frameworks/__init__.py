@@ -46,6 +46,8 @@ def install() -> None:
         ),
         ("deepspeed.runtime.engine", "torch_ddp", "note_deepspeed"),
         ("torch", "torch", "loaded"),
+        ("daal4py._daal4py", "daal4py", "install"),
+        ("daal4py", "daal4py", "loaded"),
         ("mpi4py.MPI", "mpi4py", "install"),
         ("numpy", "blas", "install"),
     ):
@@ -65,7 +67,7 @@ def finish() -> None:
     """At exit: lets the hooks that were installed write what they kept back."""
     import sys
 
-    for hook in ("tensorflow", "torch", "blas"):
+    for hook in ("tensorflow", "torch", "daal4py", "blas"):
         module = sys.modules.get(__name__ + "." + hook)
         if module is not None:
             module.finish()

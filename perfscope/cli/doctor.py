@@ -1,0 +1,120 @@
+"""`perfscope doctor`: what works on this machine, and the exact fix for what does not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perfscope.collect.rundir import DEFAULT_NAME
+from perfscope.errors import ExitCode
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from perfscope.doctor.check import Outcome
+
+SCHEMA_VERSION = "1"
+_STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red", "not there": "dim"}
+_LABEL_WIDTH = 9
+
+
+@click.command()
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    default=Path(DEFAULT_NAME),
+    metavar="DIR",
+    help=f"The run directory that a recording would get [default: {DEFAULT_NAME}].",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON document.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=1.0, max=600.0),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Bound on the start of two ranks with each mpirun.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+def doctor(
+    *,
+    output: Path,
+    as_json: bool,
+    timeout_s: float,
+    verbose: bool,  # noqa: ARG001 - read by the main function
+) -> int:
+    """See what works on this machine; each line that is not ok names its fix.
+
+    Exit code 0: nothing stands in the way of a recording; 1: there are problems.
+    """
+    from perfscope.doctor.check import State, examine, surroundings
+
+    rows = examine(surroundings(output, timeout_s=timeout_s))
+    problems = sum(outcome.state is State.PROBLEM for _, outcome in rows)
+    if as_json:
+        click.echo(json.dumps(_document(rows, problems), indent=1))
+    else:
+        _print(rows, problems)
+    return ExitCode.GATE_FAILED if problems else ExitCode.OK
+
+
+def _document(rows: list[tuple[str, Outcome]], problems: int) -> dict[str, Any]:
+    import perfscope
+    from perfscope.report.text import visible_document
+
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "perfscope", "version": perfscope.__version__},
+        "problems": problems,
+        "checks": [
+            {
+                "id": check,
+                "title": outcome.title,
+                "state": outcome.state.value,
+                "summary": outcome.summary,
+                "fix": outcome.fix,
+                "details": outcome.details,
+            }
+            for check, outcome in rows
+        ],
+    }
+    visible: dict[str, Any] = visible_document(document)
+    return visible
+
+
+def _print(rows: list[tuple[str, Outcome]], problems: int) -> None:
+    from rich.console import Console
+
+    console = Console(file=sys.stdout)
+    for _, outcome in rows:
+        _print_row(console, outcome)
+    noun = "problem" if problems == 1 else "problems"
+    end = f"{problems} {noun}" if problems else "Nothing stands in the way of a recording."
+    console.print()
+    _line(console, end, style="bold red" if problems else "green")
+
+
+def _print_row(console: Console, outcome: Outcome) -> None:
+    from rich.text import Text
+
+    from perfscope.report.terminal import clean
+
+    state = outcome.state.value
+    head = Text(f"{state:{_LABEL_WIDTH}}  ", style=_STYLES[state])
+    head.append(clean(outcome.title), style="bold")
+    console.print(head, highlight=False, soft_wrap=True)
+    _line(console, outcome.summary, indent=_LABEL_WIDTH + 2)
+    if outcome.fix:
+        _line(console, f"fix: {outcome.fix}", indent=_LABEL_WIDTH + 2, style="cyan")
+
+
+def _line(console: Console, text: str, *, indent: int = 0, style: str = "") -> None:
+    from perfscope.report.terminal import line
+
+    line(console, text, indent=indent if console.width >= 50 else 2, style=style)

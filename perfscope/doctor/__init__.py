@@ -1,0 +1,1 @@
+"""What works on this machine, and the exact fix for what does not: one check a file."""

@@ -1,0 +1,1 @@
+"""The checks of `perfscope doctor`; a module with `CHECK` in it is one."""

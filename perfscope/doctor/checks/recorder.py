@@ -1,0 +1,28 @@
+"""Whether this machine's dynamic linker takes the recorder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perfscope.collect.places import LIBRARY_NAME, load_problem, recorder_library
+from perfscope.doctor.check import Check, Outcome, State, Surroundings
+
+_TITLE = "Recorder"
+_FIX = "pip install --force-reinstall --no-deps . (in perfscope's sources; needs a C compiler)"
+
+
+def look(_around: Surroundings) -> Sequence[Outcome]:
+    """Loads the library into a process that does nothing."""
+    library = recorder_library()
+    if library is None:
+        why = f"{LIBRARY_NAME} is not part of this installation: nothing can be recorded"
+        return [Outcome(_TITLE, State.PROBLEM, why, _FIX)]
+    problem = load_problem(library)
+    details = {"library": str(library)}
+    if problem is not None:
+        why = f"it cannot be loaded here: {problem}"
+        return [Outcome(_TITLE, State.PROBLEM, why, _FIX, details)]
+    return [Outcome(_TITLE, State.OK, "it loads into the processes of a job", details=details)]
+
+
+CHECK = Check("recorder", look)

@@ -1,0 +1,73 @@
+"""The mpirun that are found: those in PATH and the one beside the job's Python."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfscope.collect.launcher import Flavour, mpi_flavour
+from perfscope.doctor.running import finish
+
+_NAME = re.compile(r"(mpirun|mpiexec)(\.[A-Za-z0-9_-]+)?|orterun|prterun")
+_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")
+_TIMEOUT_S = 15.0
+
+
+@dataclass(frozen=True)
+class FoundLauncher:
+    """One mpirun.
+
+    Attributes:
+        path: as it would be typed.
+        flavour: whose it is.
+        version: as it says, "" when it does not.
+        is_first: whether `mpirun` alone starts it.
+    """
+
+    path: Path
+    flavour: Flavour
+    version: str
+    is_first: bool
+
+    @property
+    def name(self) -> str:
+        """Flavour and version."""
+        return f"{self.flavour.value} {self.version}".strip()
+
+
+def found_launchers(environment: Mapping[str, str], python: Path | None) -> list[FoundLauncher]:
+    """One mpirun of each flavour and place, by PATH; the one beside the job's Python last."""
+    launchers: list[FoundLauncher] = []
+    known: set[tuple[Path, Flavour]] = set()
+    for path in _candidates(environment, python):
+        flavour = mpi_flavour(str(path))
+        # mpirun and mpiexec of one installation are one launcher.
+        place = (path.resolve().parent, flavour)
+        if place in known or flavour is Flavour.UNKNOWN:
+            continue
+        known.add(place)
+        done = finish([path, "--version"], environment=environment, timeout_s=_TIMEOUT_S)
+        version = _VERSION.search(done.stdout)
+        is_first = not launchers and path.name == "mpirun"
+        launchers.append(
+            FoundLauncher(path, flavour, version[0] if version else "", is_first=is_first)
+        )
+    return launchers
+
+
+def _candidates(environment: Mapping[str, str], python: Path | None) -> Iterator[Path]:
+    directories = [Path(d) for d in environment.get("PATH", os.defpath).split(os.pathsep) if d]
+    if python is not None:
+        directories.append(python.parent)
+    for directory in dict.fromkeys(directories):
+        try:
+            names = [path.name for path in directory.iterdir() if _NAME.fullmatch(path.name)]
+        except OSError:
+            continue
+        for name in sorted(names, key=lambda name: (not name.startswith("mpirun"), name)):
+            path = directory / name
+            if path.is_file() and os.access(path, os.X_OK):
+                yield path

@@ -1,0 +1,99 @@
+"""Records mapped on the node and copied to the run directory, as on a network file system."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from perfscope.readers.registry import open_trace
+from perfscope.trace.model import EndKind, PhaseKind, Trace
+from tests.support.environments import Mpi
+from tests.support.recording import Recorded, Recorder
+
+BARRIERS = """
+import os, sys, time
+import perfscope
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+with perfscope.phase("train"):
+    for _ in range(int(sys.argv[1])):
+        world.Barrier()
+"""
+KILLED = (
+    BARRIERS
+    + """
+time.sleep(2.5)
+world.Barrier()
+if world.rank == 1:
+    os.kill(os.getpid(), 9)
+world.Barrier()
+"""
+)
+# Beyond one chunk of 4096 records, so that old ones are copied once and open ones again.
+CALLS = 10_000
+
+
+def recorded_locally(
+    record: Recorder, mpi: Mpi, program: str, *, place: Path, calls: int = CALLS
+) -> Recorded:
+    place.mkdir()
+    variables = {**mpi.variables, "PERFSCOPE_LOCAL_DIR": str(place), "PERFSCOPE_DRAIN_S": "1"}
+    return record(mpi.python_command(2, "-c", program, str(calls)), variables=variables)
+
+
+def barriers(trace: Trace) -> list[int]:
+    return [int((rank.operations["op"] == 50).sum()) for rank in trace.ranks]
+
+
+def test_everything_is_in_the_run_directory_in_the_end(
+    record: Recorder, mpich: Mpi, tmp_path: Path
+) -> None:
+    place = tmp_path / "node"
+    slow = BARRIERS.replace("world.Barrier()", "world.Barrier(); _ % 1000 or time.sleep(0.2)")
+    recorded = recorded_locally(record, mpich, slow, place=place)
+    assert recorded.exit_code == 0, recorded.stderr
+    assert list(place.iterdir()) == []
+    trace = open_trace(recorded.directory)
+    assert barriers(trace) == [CALLS, CALLS]
+    for rank in trace.ranks:
+        assert rank.ending.kind is EndKind.FINALIZED
+        [phase] = rank.phases[rank.phases["kind"] == PhaseKind.TRAIN]
+        assert phase["t1"] < rank.end_ns
+        assert phase["t1"] - phase["t0"] > 1_500_000_000
+    assert any("copied to the run directory every 1 s" in note for note in trace.notes)
+
+
+def test_what_a_killed_rank_left_on_this_machine_is_brought_in(
+    record: Recorder, mpich: Mpi, tmp_path: Path
+) -> None:
+    place = tmp_path / "node"
+    recorded = recorded_locally(record, mpich, KILLED, place=place, calls=500)
+    trace = open_trace(recorded.directory)
+    assert [rank.ending.kind for rank in trace.ranks] == [EndKind.KILLED, EndKind.KILLED]
+    assert barriers(trace) == [502, 501]
+    assert list(place.iterdir()) == []
+
+
+def test_what_lies_elsewhere_is_copied_every_few_seconds(
+    record: Recorder, mpich: Mpi, tmp_path: Path
+) -> None:
+    """The leftovers are hidden from perfscope, as those of another node are."""
+    moved = KILLED.replace("if world.rank == 1:", "if world.rank == 1:\n    time.sleep(1.5)")
+    hidden = moved.replace(
+        "    os.kill(",
+        "    import glob\n"
+        "    for path in glob.glob(os.environ['PERFSCOPE_LOCAL_DIR'] + '/perfscope-*'):\n"
+        "        os.rename(path, path.replace('perfscope-', 'other-'))\n"
+        "    os.kill(",
+    )
+    recorded = recorded_locally(record, mpich, hidden, place=tmp_path / "node", calls=500)
+    trace = open_trace(recorded.directory)
+    assert min(barriers(trace)) >= 500
+    assert json.loads((recorded.directory / "run.json").read_text(encoding="utf-8"))["notes"]
+
+
+def test_a_place_that_cannot_be_written_changes_nothing(record: Recorder, mpich: Mpi) -> None:
+    variables = {**mpich.variables, "PERFSCOPE_LOCAL_DIR": "/proc/nowhere"}
+    recorded = record(mpich.python_command(2, "-c", BARRIERS, "10"), variables=variables)
+    assert recorded.exit_code == 0
+    assert barriers(open_trace(recorded.directory)) == [10, 10]
