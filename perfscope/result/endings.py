@@ -84,6 +84,10 @@ def _after_raising(rank: Rank) -> str:
     return "" if ending.code is None else f", then was killed by {_signal(ending)}"
 
 
+def _stopped(_rank: Rank) -> str:
+    return "stopped on request"
+
+
 def _finalized(rank: Rank) -> str:
     return f"finalized, exit code {rank.ending.code}" if rank.ending.code else "finalized"
 
@@ -127,6 +131,7 @@ _TEXTS = {
     EndKind.KILLED: _killed,
     EndKind.ABORTED: _aborted,
     EndKind.ABORTED_IN_TEARDOWN: _killed_in_teardown,
+    EndKind.STOPPED: _stopped,
     EndKind.UNKNOWN: _unknown,
 }
 
