@@ -225,5 +225,10 @@ def account_of_ends(trace: Trace) -> str:
     if (signal := stopping_signal(trace)) is not None:
         stop = f"{signal} (Ctrl-C)" if signal == "SIGINT" else signal
         return f"The run was stopped by {stop}, {end} after the start."
+    if (number := trace.environment.get("signal")) is not None:
+        return (
+            f"The run was cut short {end} after the start: the command itself was killed by "
+            f"{_signal_name(number)}, and its ranks ended with it."
+        )
     which = wording.ranks([rank.number for rank in early])
     return f"The run was cut short, {end} after the start ({which}: {ending_text(early[0])})."
