@@ -78,13 +78,15 @@ def described(recording: Recording, record: Record) -> tuple[object, ...]:
     """A record in the terms of a truth."""
     known = recording.communicators.get(record.comm)
     members = known.members if known else None
-    return (record.name, members, record.peer, record.tag, record.sent, record.received)
+    source = record.seq - (record.seq >> 31 << 32) if record.name == "MPI_Sendrecv" else None
+    return (record.name, members, record.peer, record.tag, record.sent, record.received, source)
 
 
 def expected(truth: Truth) -> tuple[object, ...]:
     """A truth in the terms of a record."""
     members = truth.comm.members if truth.comm else None
-    return (truth.name, members, truth.peer, truth.tag, truth.sent, truth.received)
+    peer, tag, source = truth.peer, truth.tag, truth.source
+    return (truth.name, members, peer, tag, truth.sent, truth.received, source)
 
 
 def by_thread(recording: Recording) -> dict[int, list[Record]]:

@@ -30,7 +30,10 @@ class Comm:
 
 @dataclass(frozen=True)
 class Truth:
-    """What the record of a call must say; `comm` is None where a call names none."""
+    """What the record of a call must say; `comm` is None where a call names none.
+
+    `source` is that of a combined send and receive, None of anything else.
+    """
 
     name: str
     comm: Comm | None = None
@@ -38,6 +41,7 @@ class Truth:
     tag: int = -1
     sent: int = 0
     received: int = 0
+    source: int | None = None
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,7 @@ def sendrecv(comm: Comm, dest: int, source: int, tag: int, count: int) -> Call:
         tag,
         0 if dest < 0 else amount,
         0 if source < 0 else amount,
+        _world(comm, source),
     )
     return Call(c, python, (truth,))
 

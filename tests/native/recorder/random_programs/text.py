@@ -3,10 +3,11 @@ that it received."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from tests.native.recorder.random_programs.calls import Call
-from tests.native.recorder.random_programs.program import Program
+from tests.native.recorder.random_programs.program import Program, generate
 
 BUFFER = 20000
 
@@ -140,3 +141,7 @@ def python_source(program: Program) -> str:
         parts.append(f"def rank_{rank}(s):\n    {lines}\n")
     names = ", ".join(f"rank_{rank}" for rank in range(len(program.main)))
     return "\n".join([*parts, f"RANKS = [{names}]", _PYTHON_MAIN])
+
+
+if __name__ == "__main__":
+    print(c_source(generate(int(sys.argv[1]))))  # noqa: T201
