@@ -22,15 +22,18 @@ TELLING_LAG_NS = 100_000
 
 SYNCHRONISING_SHARE = 0.95
 
-_I_ROOTED = (code_of("MPI_Ibcast"), code_of("MPI_Ireduce"))
+_I_TO_ALL = [code_of(f"MPI_I{name}") for name in ("bcast", "scatter", "scatterv")]
+_I_TO_ROOT = [code_of(f"MPI_I{name}") for name in ("reduce", "gather", "gatherv")]
+_I_SCAN = [code_of("MPI_Iscan"), code_of("MPI_Iexscan")]
 
 N_TO_N_CODES = codes_mask([OperationClass.N_TO_N, OperationClass.I_COLLECTIVE])
-N_TO_N_CODES[list(_I_ROOTED)] = False
+N_TO_N_CODES[_I_TO_ALL + _I_TO_ROOT + _I_SCAN] = False
 TO_ALL_CODES = codes_mask([OperationClass.ONE_TO_N])
-TO_ALL_CODES[_I_ROOTED[0]] = True
+TO_ALL_CODES[_I_TO_ALL] = True
 TO_ROOT_CODES = codes_mask([OperationClass.N_TO_ONE])
-TO_ROOT_CODES[_I_ROOTED[1]] = True
+TO_ROOT_CODES[_I_TO_ROOT] = True
 SCAN_CODES = codes_mask([OperationClass.SCAN])
+SCAN_CODES[_I_SCAN] = True
 NONBLOCKING_CODES = codes_mask([OperationClass.I_COLLECTIVE])
 IGNORED_CODES = codes_mask([OperationClass.COMMUNICATOR])
 
