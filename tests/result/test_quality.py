@@ -80,6 +80,7 @@ def test_clocks_of_two_hosts() -> None:
     trace = training_run(Plan(steps=50))
     trace.ranks[1].host = "node1"
     trace.ranks[1].clock_offset_ns = 2_000_000
+    trace.ranks[1].clock_domain = 1
     trace.ranks[1].clock_error_ns = 1_000_000
     row = rows(trace)["clocks"]
     assert row["status"] == "warn"
