@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.readers.clock_limits import MAX_SLOPE, Corridor, Limits, corridor
 from perfscope.readers.clock_observations import Pair
 
 Times = npt.NDArray[np.int64]
@@ -14,14 +15,15 @@ Floats = npt.NDArray[np.float64]
 
 BLOCK_NS = 10 * 10**9
 """Knots of the offset are at least so far apart: noise must not look like drift."""
-BLOCK_POINTS = 20
+BLOCK_POINTS = 40
 MAX_BLOCKS = 500
 BEND_PARTS = 8
+MEDIAN_REACH = 2.576 / 2  # of a 99 % confidence interval, in ranks per root of the count
+COMMON_SLOPE = 1e-4
+"""Clocks that are not being set drift no faster: what a drift too small to be seen may be."""
 MESSAGE_WINDOWS = 64
 SLOPE_POINTS = 400
 LEAST_SLOPE_POINTS = 8
-MAX_SLOPE = 1e-3
-"""No pair of working clocks drifts faster, even while one of them is being set."""
 MAD_TO_SIGMA = 1.4826
 
 
@@ -212,14 +214,20 @@ def _fit(points: _Points, bounds: _Bounds, line: _Line) -> Estimate:
     below = np.searchsorted(edges, bounds.lower_at, side="right")
     corrections, errors, is_consistent = [], [], True
     for block in range(len(edges) + 1):
-        here = which == block
-        most = float(upper[above == block].min(initial=np.inf))
-        least = float(lower[below == block].max(initial=-np.inf))
-        correction, error = _settle(rest[here], points.doubt[here], least, most)
-        is_consistent &= least <= most
+        here, over, under = which == block, above == block, below == block
+        limits = Limits(
+            (bounds.upper_at[over] - line.origin_ns).astype(np.float64),
+            upper[over],
+            (bounds.lower_at[under] - line.origin_ns).astype(np.float64),
+            lower[under],
+        )
+        at = (points.at[here] - line.origin_ns).astype(np.float64)
+        possible = corridor(limits, float(at[0]), float(at[-1]))
+        unsure = min(line.slope_error, COMMON_SLOPE) * float(at[-1] - at[0]) / 2
+        correction, error = _settle(rest[here], points.doubt[here], possible, unsure)
+        is_consistent &= possible.gap == 0
         corrections.append(correction)
-        unsure = line.slope_error * float(np.ptp(points.at[here])) / 2
-        errors.append(error + unsure + _bend(rest[here]))
+        errors.append(error)
     settled = curve.corrected(np.array(corrections))
     knots = (settled.knots - line.origin_ns).astype(np.float64)
     clock = TimeMap(line.base_ns, line.origin_ns, line.slope, knots, settled.values)
@@ -275,26 +283,39 @@ def _edges(at: Times) -> Times:
     return np.array(edges, np.int64)
 
 
-def _bend(rest: Floats) -> float:
-    """How far the offset strays from its straight piece inside a stretch, as its parts show."""
-    if len(rest) < BLOCK_POINTS:
-        return 0.0
-    parts = [float(np.median(part)) for part in np.array_split(rest, BEND_PARTS)]
-    return max(abs(part - float(np.median(rest))) for part in parts)
-
-
-def _settle(rest: Floats, doubt: Times, least: float, most: float) -> tuple[float, float]:
+def _settle(rest: Floats, doubt: Times, possible: Corridor, unsure: float) -> tuple[float, float]:
     """The offset in one stretch and its error.
 
-    The median of the points is as good as their spread and what each leaves open. The limits of
-    causality hold without any assumption: where they are closer, the middle between them is taken.
+    The median of the points is as good as its confidence interval and what each point leaves open.
+    What causality allows holds without any assumption, and so bounds both.
     """
     middle = float(np.median(rest))
-    spread = MAD_TO_SIGMA * float(np.median(np.abs(rest - middle)))
-    error = float(np.median(doubt)) + spread
-    if least > most:
-        return middle, max(error, least - most)
-    if (most - least) / 2 <= error:
-        return (most + least) / 2, (most - least) / 2
-    middle = min(max(middle, least), most)
-    return middle, min(error, max(most - middle, middle - least))
+    chance = _median_error(rest)
+    stated = float(np.median(doubt)) + chance + unsure + _bend(rest, chance)
+    if possible.gap > 0:
+        return middle, max(stated, possible.gap)
+    middle = min(max(middle, possible.lowest), possible.highest)
+    return middle, min(stated, max(possible.highest - middle, middle - possible.lowest))
+
+
+def _median_error(values: Floats) -> float:
+    """Half the length of the 99 % confidence interval of a median, whatever the distribution.
+
+    Values on a busy machine have long tails, which the order of the values does not mind.
+    """
+    ordered, count = np.sort(values), len(values)
+    reach = MEDIAN_REACH * np.sqrt(count)
+    least = max(0, int(np.floor(count / 2 - reach)))
+    most = min(count - 1, int(np.ceil(count / 2 + reach)) - 1)
+    middle = float(np.median(values))
+    return max(middle - float(ordered[least]), float(ordered[most]) - middle)
+
+
+def _bend(rest: Floats, chance: float) -> float:
+    """How far the offset strays from its straight piece inside a stretch, beyond chance."""
+    if len(rest) < BLOCK_POINTS:
+        return 0.0
+    middle = float(np.median(rest))
+    parts = np.array_split(rest, BEND_PARTS)
+    strayed = max(abs(float(np.median(part)) - middle) for part in parts)
+    return max(0.0, strayed - chance)

@@ -127,7 +127,7 @@ def test_a_drift_that_changes_is_followed() -> None:
     distort(trace, 1, clock)
     measure(trace.ranks)
     error_s = farthest_s(trace, truth)
-    assert error_s < 150e-6
+    assert error_s < 200e-6
     assert error_s <= 1.5 * trace.ranks[1].clock_error_ns * NS
 
 
