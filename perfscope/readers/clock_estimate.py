@@ -294,7 +294,7 @@ def _settle(rest: Floats, doubt: Times, possible: Corridor, unsure: float) -> tu
     stated = float(np.median(doubt)) + chance + unsure + _bend(rest, chance)
     if possible.gap > 0:
         return middle, max(stated, possible.gap)
-    middle = min(max(middle, possible.lowest), possible.highest)
+    middle = min(max(middle, possible.floor), possible.ceiling)
     return middle, min(stated, max(possible.highest - middle, middle - possible.lowest))
 
 

@@ -52,31 +52,42 @@ class Limits:
 class Corridor:
     """The lowest and highest value over a stretch of time that any possible line takes.
 
+    `floor` and `ceiling` are the same for level lines, or those of all lines where none is level.
     `gap` is by how much the limits contradict each other, 0 where a line is possible.
     """
 
     lowest: float
     highest: float
+    floor: float
+    ceiling: float
     gap: float
+
+    @classmethod
+    def unlimited(cls, gap: float = 0.0) -> Corridor:
+        """Where the limits say nothing, or contradict each other."""
+        return cls(-np.inf, np.inf, -np.inf, np.inf, gap)
 
 
 def corridor(limits: Limits, begin: float, end: float) -> Corridor:
     """Between what values an offset that drifts evenly lies from `begin` to `end`."""
     if not len(limits.upper) or not len(limits.lower):
-        return Corridor(-np.inf, np.inf, 0.0)
+        return Corridor.unlimited()
+    floor, ceiling = float(limits.lower.max()) + 1, float(limits.upper.min()) - 1
     limits = limits.thinned()
     middle = (begin + end) / 2
     room = partial(limits.room, middle)
     best = _peak(room, -MAX_SLOPE, MAX_SLOPE)
     if room(best) < 0:
-        return Corridor(-np.inf, np.inf, -room(best))
+        return Corridor.unlimited(gap=-room(best))
     least, most = _edge(room, best, -MAX_SLOPE), _edge(room, best, MAX_SLOPE)
     highs, lows = [], []
     for moment in (begin, end):
         highest, lowest = partial(limits.highest, moment), partial(limits.lowest, moment)
         highs.append(highest(_peak(highest, least, most)))
         lows.append(lowest(_peak(_negated(lowest), least, most)))
-    return Corridor(min(lows), max(highs), 0.0)
+    if floor > ceiling:
+        floor, ceiling = min(lows), max(highs)
+    return Corridor(min(lows), max(highs), floor, ceiling, 0.0)
 
 
 def _tightest(at: Floats, value: Floats) -> tuple[Floats, Floats]:

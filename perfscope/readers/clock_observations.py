@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.trace.model import OPERATION_DTYPE, Rank, RowFlag, Table
-from perfscope.trace.operations import OperationClass, code_of, codes_mask
+from perfscope.trace.operations import GRADIENT_EXCHANGE, OperationClass, code_of, codes_mask
 
 Times = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
@@ -24,6 +24,11 @@ _MEETING_CODES = [
     _BARRIER,
     *(code_of(f"MPI_{name}") for name in ("Allreduce", "Allgather", "Alltoall")),
     code_of("MPI_Reduce_scatter_block"),
+]
+_BYTES_UNKNOWN = [
+    _BARRIER,
+    *(code_of(f"torch.distributed.{name}") for name in ("barrier", "all_reduce")),
+    code_of(f"torch.distributed.{GRADIENT_EXCHANGE}"),
 ]
 _SEND_CODES = codes_mask([OperationClass.SEND, OperationClass.ISEND])
 _EXCHANGE_CODES = codes_mask([OperationClass.SENDRECV])
@@ -112,7 +117,7 @@ def _met(rank: Rank) -> Table:
     rows = rank.operations
     closed = rows["flags"] & (RowFlag.OPEN | RowFlag.COALESCED) == 0
     known = (rows["comm"] >= 0) & (rows["seq"] >= 0)
-    chosen: Table = rows[np.isin(rows["op"], _MEETING_CODES) & closed & known]
+    chosen: Table = rows[np.isin(rows["op"], _MEETING_CODES + _BYTES_UNKNOWN) & closed & known]
     return chosen
 
 
@@ -120,7 +125,8 @@ def _sound(table: Table, starts: Rows) -> npt.NDArray[np.bool_]:
     """Which meetings are one operation to which everybody contributed."""
     same = np.maximum.reduceat(table["op"], starts) == np.minimum.reduceat(table["op"], starts)
     contributed = np.minimum.reduceat(table["sent"], starts) > 0
-    sound: npt.NDArray[np.bool_] = same & (contributed | (table["op"][starts] == _BARRIER))
+    contributed |= np.isin(table["op"][starts], _BYTES_UNKNOWN)
+    sound: npt.NDArray[np.bool_] = same & contributed
     return sound
 
 

@@ -101,6 +101,13 @@ def test_offset_and_drift_are_recovered(offset_s: float, drift_ppm: float, late_
     assert all(rank.clock_drift_ppm == pytest.approx(-drift_ppm, abs=3) for rank in far)
 
 
+def test_collectives_of_frameworks_tell_the_clocks_too() -> None:
+    trace = Job().build("torch.distributed.all_reduce")
+    distort(trace, 1, told_by(-2.0))
+    assert measure(trace.ranks) == []
+    assert trace.ranks[1].clock_offset_ns * NS == pytest.approx(2.0, abs=3e-5)
+
+
 def test_ranks_of_one_clock_are_never_moved_against_each_other() -> None:
     job = Job()
     truth, trace = job.build(), job.build()

@@ -24,7 +24,7 @@ from tests.support.trace_invariants import check_trace
 PROGRAM = Path(__file__).parents[1] / "programs" / "two_hosts.py"
 SHIFTS_S = {"nodea": 7, "nodeb": 70}
 APART_NS = 63 * 10**9
-ROUNDS = 40
+ROUNDS = 80
 RIGHT_NS = 100_000
 
 
