@@ -16,7 +16,7 @@ HANDLED = {"MPI_Request_free", "MPI_Cancel"}  # not timed: requests are followed
 
 def symbols(library: Path, kind: str) -> set[str]:
     """Names of MPI functions, large-count forms as those that they are forms of."""
-    command = [require_tool("nm"), "-D", kind, library]
+    command = [str(word) for word in (require_tool("nm"), "-D", kind, library)]
     table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     names = {line.split()[-1].split("@")[0] for line in table.splitlines()}
     return {re.sub(r"_c$", "", name) for name in names if name.startswith("MPI_")}
