@@ -133,8 +133,8 @@ def test_old_records_do_not_count_as_memory_of_the_job(library: Path, tmp_path: 
     job = running.run(running.python_command("many_events.py"), library, tmp_path / "run")
     [recording] = job.succeeded().recordings
     assert len(recording.of_kind(STEP)) == 400_000  # 25 MB
-    resident = [r.sent for r in recording.of_kind(SAMPLE) if r.op == 1]
-    assert resident[-1] - resident[0] < 8 * MIB
+    resident, pages = (int(word) for word in job.stdout.split())
+    assert resident < pages / 20  # the header and what the sampler is reading stay
 
 
 def test_a_program_that_replaces_the_process_has_files_of_its_own(
