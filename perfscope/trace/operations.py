@@ -33,6 +33,7 @@ class OperationClass(Enum):
     SCAN = "scan"
     I_COLLECTIVE = "i_collective"
     COMMUNICATOR = "communicator"
+    CONTROL = "control"
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(95, "MPI_Comm_free", OperationClass.COMMUNICATOR),
     Operation(96, "MPI_Comm_dup_with_info", OperationClass.COMMUNICATOR),
     Operation(97, "MPI_Comm_idup", OperationClass.COMMUNICATOR),
+    Operation(200, "Horovod_control", OperationClass.CONTROL),
+    Operation(201, "Horovod_exposed", OperationClass.N_TO_N),
 )
 
 GRADIENT_EXCHANGE = "gradient_exchange"
@@ -180,11 +183,22 @@ def codes_mask(classes: Iterable[OperationClass]) -> npt.NDArray[np.bool_]:
     return mask
 
 
+HOROVOD_CONTROL = BY_NAME["Horovod_control"].code
+"""Cycles in which Horovod's thread agrees with the other ranks on what is ready, joined."""
+
+HOROVOD_EXPOSED = BY_NAME["Horovod_exposed"].code
+"""Never recorded: derived, time in which a rank had nothing left to do but to wait for Horovod."""
+
 KNOWN: npt.NDArray[np.bool_] = codes_mask(OperationClass)
 """Which codes name an operation."""
 
 IS_COLLECTIVE: npt.NDArray[np.bool_] = codes_mask(COLLECTIVE_CLASSES)
 """Which codes are collective operations, nonblocking ones and communicator creation included."""
+
+
+def codes_of(*names: str) -> list[int]:
+    """The codes of MPI names."""
+    return [code_of(name) for name in names]
 
 
 def in_classes(codes: npt.NDArray[np.integer], *classes: OperationClass) -> npt.NDArray[np.bool_]:
