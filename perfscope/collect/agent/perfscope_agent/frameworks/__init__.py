@@ -19,12 +19,18 @@ def install() -> None:
         ("keras.src.backend.torch.trainer", "keras", "decline"),
         ("keras.src.models.model", "keras", "install_model"),
         ("keras.src.optimizers.base_optimizer", "keras", "install_optimizer"),
+        ("keras.src.optimizers.optimizer", "keras", "install_old_optimizer"),
         ("keras", "keras", "loaded"),
         ("tensorflow.python.data.ops.iterator_ops", "tensorflow", "install_iterator"),
         (
             "tensorflow.python.eager.polymorphic_function.polymorphic_function",
             "tensorflow",
             "install_function",
+        ),
+        (
+            "tensorflow.python.eager.polymorphic_function.polymorphic_function",
+            "tf_functions",
+            "install",
         ),
         ("tensorflow", "tensorflow", "loaded"),
         ("torch.utils.data.dataloader", "torch", "install_loader"),
@@ -48,6 +54,10 @@ def install() -> None:
         ("torch", "torch", "loaded"),
         ("daal4py._daal4py", "daal4py", "install"),
         ("daal4py", "daal4py", "loaded"),
+        ("horovod.common.basics", "horovod", "install_basics"),
+        ("horovod.tensorflow", "horovod", "install_calls"),
+        ("horovod.tensorflow.keras", "horovod", "install_calls"),
+        ("horovod.torch", "horovod", "install_calls"),
         ("mpi4py.MPI", "mpi4py", "install"),
         ("numpy", "blas", "install"),
     ):
@@ -67,7 +77,7 @@ def finish() -> None:
     """At exit: lets the hooks that were installed write what they kept back."""
     import sys
 
-    for hook in ("tensorflow", "torch", "daal4py", "blas"):
+    for hook in ("tensorflow", "tf_profiler", "tf_functions", "torch", "daal4py", "blas"):
         module = sys.modules.get(__name__ + "." + hook)
         if module is not None:
             module.finish()
