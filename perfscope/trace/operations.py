@@ -111,7 +111,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(96, "MPI_Comm_dup_with_info", OperationClass.COMMUNICATOR),
     Operation(97, "MPI_Comm_idup", OperationClass.COMMUNICATOR),
     Operation(200, "Horovod_control", OperationClass.CONTROL),
-    Operation(201, "Horovod_exposed", OperationClass.N_TO_N),
 )
 
 GRADIENT_EXCHANGE = "gradient_exchange"
@@ -158,7 +157,14 @@ FRAMEWORK_OPERATIONS: tuple[Operation, ...] = tuple(
 )
 """Collectives of frameworks, which the agent records; their bytes are not known."""
 
-ALL_OPERATIONS = (*OPERATIONS, *FRAMEWORK_OPERATIONS)
+HOROVOD_EXPOSED = 254
+"""Derived: time in which a rank had nothing left to do but to wait for Horovod."""
+
+ALL_OPERATIONS = (
+    *OPERATIONS,
+    *FRAMEWORK_OPERATIONS,
+    Operation(HOROVOD_EXPOSED, "Horovod_exposed", OperationClass.N_TO_N),
+)
 BY_CODE: dict[int, Operation] = {operation.code: operation for operation in ALL_OPERATIONS}
 BY_NAME: dict[str, Operation] = {operation.name: operation for operation in ALL_OPERATIONS}
 
@@ -185,9 +191,6 @@ def codes_mask(classes: Iterable[OperationClass]) -> npt.NDArray[np.bool_]:
 
 HOROVOD_CONTROL = BY_NAME["Horovod_control"].code
 """Cycles in which Horovod's thread agrees with the other ranks on what is ready, joined."""
-
-HOROVOD_EXPOSED = BY_NAME["Horovod_exposed"].code
-"""Never recorded: derived, time in which a rank had nothing left to do but to wait for Horovod."""
 
 KNOWN: npt.NDArray[np.bool_] = codes_mask(OperationClass)
 """Which codes name an operation."""
