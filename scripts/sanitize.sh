@@ -12,17 +12,27 @@ trap 'rm -rf "$place"' EXIT
 # Python and MPI keep memory to their end on purpose: leaks are not looked for.
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0:exitcode=99
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:exitcode=99
-mkdir "$place/trace"
-if ! .envs/mpich/bin/mpirun -n 3 env LD_PRELOAD="$runtime:$library" PYTHONMALLOC=malloc \
-  PERFSCOPE_DIR="$place/trace" PERFSCOPE_RECORDER="$library" PERFSCOPE_SAMPLE_HZ=100 \
-  PYTHONPATH="$PWD/perfscope/collect/agent" \
-  .envs/mpich/bin/python tests/native/recorder/jobs/families.py >"$place/output" 2>&1; then
-  tail -n 60 "$place/output"
-  exit 1
-fi
-if grep -qE 'runtime error:|AddressSanitizer' "$place/output"; then
-  tail -n 60 "$place/output"
-  exit 1
-fi
-recorded=$(find "$place/trace" -name '*.rec' | wc -l)
-[ "$recorded" = 3 ] || { echo "recorded $recorded of 3 ranks"; exit 1; }
+# Runs three recorded ranks of a program: record TRACE COMMAND...
+record() {
+  trace=$place/$1
+  shift
+  mkdir "$trace"
+  if ! .envs/mpich/bin/mpirun -n 3 env LD_PRELOAD="$runtime:$library" PYTHONMALLOC=malloc \
+    PERFSCOPE_DIR="$trace" PERFSCOPE_RECORDER="$library" PERFSCOPE_SAMPLE_HZ=100 \
+    PYTHONPATH="$PWD/perfscope/collect/agent" "$@" >"$place/output" 2>&1 ||
+    grep -qE 'runtime error:|AddressSanitizer' "$place/output"; then
+    tail -n 60 "$place/output"
+    exit 1
+  fi
+  recorded=$(find "$trace" -name '*.rec' | wc -l)
+  [ "$recorded" = 3 ] || { echo "recorded $recorded of 3 ranks"; exit 1; }
+}
+
+python=.envs/mpich/bin/python
+record families "$python" tests/native/recorder/jobs/families.py
+for family in neighbours one_sided files groups; do
+  record "$family" "$python" tests/native/recorder/jobs/windows_and_files.py "$place/file" "$family"
+done
+"$python" -m tests.native.recorder.random_programs.text 7 >"$place/program.c"
+.envs/mpich/bin/mpicc -pthread -w -o "$place/program" "$place/program.c"
+record random "$place/program"

@@ -1,42 +1,15 @@
-/* The functions of a collective whose counts are scalars: the int one, and the large-count one that falls back to it.
- * FITS and VOLUME see `real` (the function) and `call`; AFTER sees `call` and `result`. */
+/* Collectives whose counts are scalars, as in timed_forms.h; each takes the next ordinal of its communicator. */
 #ifndef PERFSCOPE_COLLECTIVE_FORMS_H
 #define PERFSCOPE_COLLECTIVE_FORMS_H
 
+#include "timed_forms.h"
 #include "volume.h"
 
-#define PS_UNPACK(...) __VA_ARGS__
-
-#define PS_COLLECTIVE_BODY(NAME, TYPE, ARGUMENTS, COMM, FITS, VOLUME, AFTER)                                      \
-    if (!ps_ready(real))                                                                                          \
-        return ps_missing_function();                                                                             \
-    if (!(FITS))                                                                                                  \
-        return ps_count_too_large();                                                                              \
-    if (!ps_is_recorded())                                                                                        \
-        return PS_CALL(real, TYPE, PS_UNPACK ARGUMENTS);                                                          \
-    ps_call call = ps_collective_call(PS_OP_MPI_##NAME, COMM);                                                    \
-    VOLUME;                                                                                                       \
-    ps_call_begin(&call);                                                                                         \
-    int result = PS_CALL(real, TYPE, PS_UNPACK ARGUMENTS);                                                        \
-    AFTER;                                                                                                        \
-    ps_call_end(&call);                                                                                           \
-    return result;
-
 #define PS_COLLECTIVE_INT(NAME, TYPE, PARAMETERS, ARGUMENTS, COMM, FITS, VOLUME, AFTER)                           \
-    PS_EXPORT int MPI_##NAME PARAMETERS                                                                           \
-    {                                                                                                             \
-        static ps_function function = PS_FUNCTION(MPI_##NAME);                                                    \
-        ps_function *const real = &function;                                                                      \
-        PS_COLLECTIVE_BODY(NAME, TYPE, ARGUMENTS, COMM, FITS, VOLUME, AFTER)                                      \
-    }
+    PS_TIMED_INT(NAME, TYPE, PARAMETERS, ARGUMENTS, ps_collective_call(PS_OP_MPI_##NAME, COMM), FITS, VOLUME,     \
+                 AFTER)
 
 #define PS_COLLECTIVE(NAME, TYPE, PARAMETERS, ARGUMENTS, COMM, FITS, VOLUME, AFTER)                               \
-    PS_COLLECTIVE_INT(NAME, TYPE, PARAMETERS, ARGUMENTS, COMM, FITS, VOLUME, AFTER)                               \
-    PS_EXPORT int MPI_##NAME##_c PARAMETERS                                                                       \
-    {                                                                                                             \
-        static ps_function function = PS_LARGE_FUNCTION(MPI_##NAME);                                              \
-        ps_function *const real = &function;                                                                      \
-        PS_COLLECTIVE_BODY(NAME, TYPE, ARGUMENTS, COMM, FITS, VOLUME, AFTER)                                      \
-    }
+    PS_TIMED(NAME, TYPE, PARAMETERS, ARGUMENTS, ps_collective_call(PS_OP_MPI_##NAME, COMM), FITS, VOLUME, AFTER)
 
 #endif

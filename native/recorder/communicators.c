@@ -1,46 +1,31 @@
 /* Creation and end of communicators. Creation is a collective of the parent and takes its next ordinal there;
  * MPI_Comm_create_group is called by its members alone and takes none. */
+#include "creation_forms.h"
 #include "requests.h"
-#include "volume.h"
-
-#define BODY(NAME, TYPE, COMM, ...)                                                                               \
-    static ps_function real = PS_FUNCTION(MPI_##NAME);                                                            \
-    if (!ps_ready(&real))                                                                                         \
-        return ps_missing_function();                                                                             \
-    if (!ps_is_recorded())                                                                                        \
-        return PS_CALL(&real, TYPE, __VA_ARGS__);                                                                 \
-    ps_call call = ps_collective_call(PS_OP_MPI_##NAME, COMM);                                                    \
-    uint32_t ordinal = ps_next_creation(call.comm);                                                               \
-    ps_call_begin(&call);                                                                                         \
-    int result = PS_CALL(&real, TYPE, __VA_ARGS__);                                                               \
-    ps_call_end(&call);                                                                                           \
-    if (result == 0)                                                                                              \
-        ps_comm_created(ps_handle_at(new_comm, 0), call.comm, ordinal);                                           \
-    return result;
 
 PS_EXPORT int MPI_Comm_dup(PS_W comm, PS_W new_comm)
 {
-    BODY(Comm_dup, ps_call_2, comm, comm, new_comm)
+    PS_CREATION_BODY(Comm_dup, ps_call_2, comm, comm, new_comm)
 }
 
 PS_EXPORT int MPI_Comm_dup_with_info(PS_W comm, PS_W info, PS_W new_comm)
 {
-    BODY(Comm_dup_with_info, ps_call_3, comm, comm, info, new_comm)
+    PS_CREATION_BODY(Comm_dup_with_info, ps_call_3, comm, comm, info, new_comm)
 }
 
 PS_EXPORT int MPI_Comm_split(PS_W comm, PS_W color, PS_W key, PS_W new_comm)
 {
-    BODY(Comm_split, ps_call_4, comm, comm, color, key, new_comm)
+    PS_CREATION_BODY(Comm_split, ps_call_4, comm, comm, color, key, new_comm)
 }
 
 PS_EXPORT int MPI_Comm_split_type(PS_W comm, PS_W type, PS_W key, PS_W info, PS_W new_comm)
 {
-    BODY(Comm_split_type, ps_call_5, comm, comm, type, key, info, new_comm)
+    PS_CREATION_BODY(Comm_split_type, ps_call_5, comm, comm, type, key, info, new_comm)
 }
 
 PS_EXPORT int MPI_Comm_create(PS_W comm, PS_W group, PS_W new_comm)
 {
-    BODY(Comm_create, ps_call_3, comm, comm, group, new_comm)
+    PS_CREATION_BODY(Comm_create, ps_call_3, comm, comm, group, new_comm)
 }
 
 PS_EXPORT int MPI_Comm_create_group(PS_W comm, PS_W group, PS_W tag, PS_W new_comm)
@@ -61,46 +46,45 @@ PS_EXPORT int MPI_Comm_create_group(PS_W comm, PS_W group, PS_W tag, PS_W new_co
 }
 
 /* The new handle is valid when the request completes, and is learned then. */
-PS_EXPORT int MPI_Comm_idup(PS_W comm, PS_W new_comm, PS_W request)
-{
-    static ps_function real = PS_FUNCTION(MPI_Comm_idup);
-    if (!ps_ready(&real))
-        return ps_missing_function();
-    if (!ps_is_recorded())
-        return PS_CALL(&real, ps_call_3, comm, new_comm, request);
-    ps_call call = ps_collective_call(PS_OP_MPI_Comm_idup, comm);
-    ps_pending details = {.new_comm = new_comm, .ordinal = ps_next_creation(call.comm)};
-    ps_call_begin(&call);
-    int result = PS_CALL(&real, ps_call_3, comm, new_comm, request);
-    if (result == 0)
-        ps_request_created(&call, request, &details);
-    ps_call_end(&call);
-    return result;
-}
+#define LATER(NAME, TYPE, PARAMETERS, ...)                                                                        \
+    PS_EXPORT int MPI_##NAME PARAMETERS                                                                           \
+    {                                                                                                             \
+        static ps_function real = PS_FUNCTION(MPI_##NAME);                                                        \
+        if (!ps_ready(&real))                                                                                     \
+            return ps_missing_function();                                                                         \
+        if (!ps_is_recorded())                                                                                    \
+            return PS_CALL(&real, TYPE, __VA_ARGS__);                                                             \
+        ps_call call = ps_collective_call(PS_OP_MPI_##NAME, comm);                                                \
+        ps_pending details = {.new_comm = new_comm, .ordinal = ps_next_creation(call.comm)};                      \
+        ps_call_begin(&call);                                                                                     \
+        int result = PS_CALL(&real, TYPE, __VA_ARGS__);                                                           \
+        if (result == 0)                                                                                          \
+            ps_request_created(&call, request, &details);                                                         \
+        ps_call_end(&call);                                                                                       \
+        return result;                                                                                            \
+    }
 
-PS_EXPORT int MPI_Comm_free(PS_W comm)
-{
-    static ps_function real = PS_FUNCTION(MPI_Comm_free);
-    if (!ps_ready(&real))
-        return ps_missing_function();
-    if (!ps_is_recorded())
-        return PS_CALL(&real, ps_call_1, comm);
-    ps_word handle = ps_handle_at(comm, 0);
-    ps_call call = ps_collective_call(PS_OP_MPI_Comm_free, handle);
-    ps_call_begin(&call);
-    ps_comm_forget(handle);
-    int result = PS_CALL(&real, ps_call_1, comm);
-    ps_call_end(&call);
-    return result;
-}
+LATER(Comm_idup, ps_call_3, (PS_W comm, PS_W new_comm, PS_W request), comm, new_comm, request)
+LATER(Comm_idup_with_info, ps_call_4, (PS_W comm, PS_W info, PS_W new_comm, PS_W request), comm, info, new_comm,
+      request)
 
-/* Not an operation of its own yet: only its handle matters here, which may be given to another communicator. */
-PS_EXPORT int MPI_Comm_disconnect(PS_W comm)
-{
-    static ps_function real = PS_FUNCTION(MPI_Comm_disconnect);
-    if (!ps_ready(&real))
-        return ps_missing_function();
-    if (ps_is_recorded())
-        ps_comm_forget(ps_handle_at(comm, 0));
-    return PS_CALL(&real, ps_call_1, comm);
-}
+/* The handle is forgotten before the library frees it: it may then be given to another communicator at once. */
+#define END(NAME)                                                                                                 \
+    PS_EXPORT int MPI_##NAME(PS_W comm)                                                                           \
+    {                                                                                                             \
+        static ps_function real = PS_FUNCTION(MPI_##NAME);                                                        \
+        if (!ps_ready(&real))                                                                                     \
+            return ps_missing_function();                                                                         \
+        if (!ps_is_recorded())                                                                                    \
+            return PS_CALL(&real, ps_call_1, comm);                                                               \
+        ps_word handle = ps_handle_at(comm, 0);                                                                   \
+        ps_call call = ps_collective_call(PS_OP_MPI_##NAME, handle);                                              \
+        ps_call_begin(&call);                                                                                     \
+        ps_comm_forget(handle);                                                                                   \
+        int result = PS_CALL(&real, ps_call_1, comm);                                                             \
+        ps_call_end(&call);                                                                                       \
+        return result;                                                                                            \
+    }
+
+END(Comm_free)
+END(Comm_disconnect)

@@ -28,7 +28,7 @@ struct ps_handle_map {
     map_shard shards[SHARDS];
 };
 
-ps_handle_map ps_requests, ps_messages;
+ps_handle_map ps_requests, ps_messages, ps_persistent, ps_windows, ps_files;
 
 static uint64_t mix(ps_word handle)
 {
@@ -107,6 +107,19 @@ bool ps_map_take(ps_handle_map *map, ps_word handle, ps_pending *value)
         node->next = shard->unused;
         shard->unused = node;
     }
+    ps_release(&shard->lock);
+    return node != NULL;
+}
+
+bool ps_map_find(ps_handle_map *map, ps_word handle, ps_pending *value)
+{
+    uint64_t mixed = mix(handle);
+    map_shard *shard = shard_of(map, mixed);
+    map_node *before;
+    ps_acquire(&shard->lock);
+    map_node *node = find_node(&shard->buckets[mixed % BUCKETS], handle, &before);
+    if (node)
+        *value = node->value;
     ps_release(&shard->lock);
     return node != NULL;
 }

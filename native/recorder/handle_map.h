@@ -8,7 +8,8 @@
 
 #include "communicator.h"
 
-/* What is known of a request (or of a matched message) between its creation and its completion. */
+/* What is known of a request between its creation and its completion; of a matched message, a window or a file it is
+ * the communicator alone. */
 typedef struct {
     uint64_t id;
     ps_comm *comm;
@@ -22,16 +23,19 @@ typedef struct {
     int32_t peer, tag;
     uint16_t op;
     bool is_receive;
+    bool is_exchange; /* sends and receives: the status tells the bytes received */
     bool is_cancelled; /* MPI_Cancel was called: the status tells whether it succeeded */
 } ps_pending;
 
 typedef struct ps_handle_map ps_handle_map;
-extern ps_handle_map ps_requests, ps_messages;
+extern ps_handle_map ps_requests, ps_messages, ps_persistent, ps_windows, ps_files;
 
 /* False when the bound is reached: the handle stays unknown. */
 bool ps_map_put(ps_handle_map *map, ps_word handle, const ps_pending *value);
 /* Removes an entry of a handle into *value. */
 bool ps_map_take(ps_handle_map *map, ps_word handle, ps_pending *value);
+/* Copies an entry of a handle into *value and leaves it there. */
+bool ps_map_find(ps_handle_map *map, ps_word handle, ps_pending *value);
 void ps_map_mark_cancelled(ps_handle_map *map, ps_word handle);
 
 #endif

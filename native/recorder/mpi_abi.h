@@ -29,11 +29,12 @@ typedef struct {
     uint32_t status_source; /* index of MPI_SOURCE in a status seen as ints; MPI_TAG follows */
     int any_source, proc_null, root;
     int any_tag;
+    int cartesian, graph, distributed_graph; /* kinds of topology */
     int thread_multiple;
     int error_other, error_count;
     ps_word in_place;
     ps_word comm_world, comm_self, comm_null;
-    ps_word datatype_null, byte, request_null, message_null, message_no_proc;
+    ps_word datatype_null, byte, request_null, message_null, message_no_proc, no_operation;
     ps_word op_band, op_bor;
 } ps_mpi_abi;
 
@@ -94,5 +95,6 @@ typedef int (*ps_call_8)(PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W);
 typedef int (*ps_call_9)(PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W);
 typedef int (*ps_call_10)(PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W);
 typedef int (*ps_call_12)(PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W);
+typedef int (*ps_call_13)(PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W, PS_W);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "buffer.h"
@@ -77,6 +78,19 @@ static void at_exit(int code, void *unused)
 {
     (void)unused;
     set_exit(code);
+}
+
+/* Programs that leave without exit() tell so here: else they would look killed. */
+PS_EXPORT void _exit(int code)
+{
+    set_exit(code);
+    for (;;)
+        syscall(SYS_exit_group, code);
+}
+
+PS_EXPORT void _Exit(int code)
+{
+    _exit(code);
 }
 
 void ps_mark_aborted(int32_t code)

@@ -47,6 +47,15 @@ static void complete_receive(ps_pending *pending, ps_word status)
     }
 }
 
+/* Peer and tag stay those of the send. */
+static void complete_exchange(ps_pending *pending, ps_word status)
+{
+    pending->received = ps_status_bytes(status);
+    ps_count_received(pending->op, pending->received);
+    if (pending->record)
+        pending->record->received = pending->received;
+}
+
 void ps_request_completed(const ps_pending *known, ps_word status, uint64_t now_ns)
 {
     ps_pending pending = *known;
@@ -57,6 +66,8 @@ void ps_request_completed(const ps_pending *known, ps_word status, uint64_t now_
         pending.sent = pending.received = 0;
     else if (pending.is_receive && status)
         complete_receive(&pending, status);
+    else if (pending.is_exchange && status)
+        complete_exchange(&pending, status);
     ps_record *record = ps_claim(PS_DETAIL);
     if (!record)
         return;
@@ -81,8 +92,10 @@ PS_EXPORT int MPI_Request_free(ps_word request)
     if (!ps_ready(&real))
         return ps_missing_function();
     /* Memory that the operation still uses (`owned`) has no safe moment to be released. */
-    if (ps_is_recorded())
+    if (ps_is_recorded()) {
         ps_map_take(&ps_requests, ps_handle_at(request, 0), &pending);
+        ps_map_take(&ps_persistent, ps_handle_at(request, 0), &pending);
+    }
     return PS_CALL(&real, ps_call_1, request);
 }
 

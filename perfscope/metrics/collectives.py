@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from perfscope.metrics.intervals import Times
 from perfscope.metrics.pool import Bools, Pool, dense
-from perfscope.trace.model import Communicator, RowFlag, Trace
+from perfscope.trace.model import RowFlag, Trace
 from perfscope.trace.operations import (
     IS_COLLECTIVE,
     OperationClass,
@@ -22,15 +22,18 @@ TELLING_LAG_NS = 100_000
 
 SYNCHRONISING_SHARE = 0.95
 
-_I_ROOTED = (code_of("MPI_Ibcast"), code_of("MPI_Ireduce"))
+_I_TO_ALL = [code_of(f"MPI_I{name}") for name in ("bcast", "scatter", "scatterv")]
+_I_TO_ROOT = [code_of(f"MPI_I{name}") for name in ("reduce", "gather", "gatherv")]
+_I_SCAN = [code_of("MPI_Iscan"), code_of("MPI_Iexscan")]
 
 N_TO_N_CODES = codes_mask([OperationClass.N_TO_N, OperationClass.I_COLLECTIVE])
-N_TO_N_CODES[list(_I_ROOTED)] = False
+N_TO_N_CODES[_I_TO_ALL + _I_TO_ROOT + _I_SCAN] = False
 TO_ALL_CODES = codes_mask([OperationClass.ONE_TO_N])
-TO_ALL_CODES[_I_ROOTED[0]] = True
+TO_ALL_CODES[_I_TO_ALL] = True
 TO_ROOT_CODES = codes_mask([OperationClass.N_TO_ONE])
-TO_ROOT_CODES[_I_ROOTED[1]] = True
+TO_ROOT_CODES[_I_TO_ROOT] = True
 SCAN_CODES = codes_mask([OperationClass.SCAN])
+SCAN_CODES[_I_SCAN] = True
 NONBLOCKING_CODES = codes_mask([OperationClass.I_COLLECTIVE])
 IGNORED_CODES = codes_mask([OperationClass.COMMUNICATOR])
 
@@ -72,8 +75,14 @@ class Matched:
     """Calls in which a rank was still waiting for a member when it ended."""
 
 
-def match_collectives(trace: Trace, pool: Pool) -> Matched:
-    """Groups the collective calls of all ranks by communicator and sequence number."""
+def match_collectives(trace: Trace, pool: Pool, clocks_agree: Bools | None = None) -> Matched:
+    """Groups the collective calls of all ranks by communicator and sequence number.
+
+    Args:
+        trace: the trace that the pool was made from.
+        pool: its operations.
+        clocks_agree: by communicator, whether the times of its members can be compared; None: all.
+    """
     rows = np.flatnonzero(
         IS_COLLECTIVE[pool.op] & ~IGNORED_CODES[pool.op] & (pool.comm >= 0) & (pool.seq >= 0)
     )
@@ -88,26 +97,14 @@ def match_collectives(trace: Trace, pool: Pool) -> Matched:
     starts = np.flatnonzero(first)
     counts = np.diff(np.append(starts, len(rows)))
     complete = _complete(trace, pool, rows, starts, counts)
-    complete &= resolvable(trace)[comm[starts]] if len(starts) else complete
+    if clocks_agree is not None and len(starts):
+        complete &= clocks_agree[comm[starts]]
     kept = np.repeat(complete, counts)
     left = rows[~kept]
     opened = (pool.flags[left] & RowFlag.OPEN) != 0
     waiting = opened & N_TO_N_CODES[pool.op[left]] & ~NONBLOCKING_CODES[pool.op[left]]
     instances = _instances(trace, pool, rows[kept], counts[complete])
     return Matched(instances, np.concatenate([left[~waiting], stray]), left[waiting])
-
-
-def resolvable(trace: Trace) -> Bools:
-    """Of which communicators the members read one clock, so that arrivals can be compared."""
-    domains = {r.number: (r.host, r.clock_offset_ns) for r in trace.ranks if r.clock_error_ns}
-    homes = {r.number for r in trace.ranks if not r.clock_error_ns}
-
-    def one_clock(communicator: Communicator) -> bool:
-        members = set(communicator.members)
-        away = {domains[number] for number in members & domains.keys()}
-        return not away or (len(away) == 1 and not members & homes)
-
-    return np.array([one_clock(c) for c in trace.communicators], np.bool_)
 
 
 def _complete(

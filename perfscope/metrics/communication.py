@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from perfscope.metrics.clock_check import ClockCheck
 from perfscope.metrics.late_arrivals import LateArrival, late_arrivals
 from perfscope.metrics.ledger import COMMUNICATION_ACCOUNTS, INDEX
 from perfscope.metrics.preparation import Prepared
 from perfscope.metrics.timeline import Timeline
 from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, name_of
 
-__all__ = ["Communication", "LateArrival", "OperationResult", "communication"]
+__all__ = ["ClockCheck", "Communication", "LateArrival", "OperationResult", "communication"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Communication:
     late_arrivals: tuple[LateArrival, ...]  # most waiting first
     unmatched: dict[str, int]  # operation name -> calls without their partners
     matched_calls: int
+    clocks: ClockCheck = field(default_factory=ClockCheck)
 
 
 def communication(prepared: Prepared) -> Communication:
@@ -58,6 +60,7 @@ def communication(prepared: Prepared) -> Communication:
         late_arrivals=late_arrivals(prepared),
         unmatched=prepared.waits.unmatched,
         matched_calls=prepared.waits.matched_calls,
+        clocks=prepared.waits.clocks,
     )
 
 

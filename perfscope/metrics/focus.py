@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from perfscope.errors import UsageError
 from perfscope.trace.model import EndKind, Rank, Trace
 
-INITIALISED = (
-    "from when every rank has initialised communication to when the last one enters finalisation"
-)
+INITIALISED = "from when every rank has initialised communication to when"
 
 PhaseWindows = Mapping[str, tuple[int, int]]
 
@@ -104,12 +102,13 @@ def _detailed_steps(trace: Trace, whole: Focus) -> Focus | None:
 def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
     start = max(rank.init_exit_ns or rank.start_ns for rank in ranks)
     finalizing = [r.finalize_enter_ns for r in ranks if r.finalize_enter_ns is not None]
-    reasons = [INITIALISED]
+    reasons = [f"{INITIALISED} {_last_event(ranks)}"]
     end = max(finalizing, default=max(rank.end_ns for rank in ranks))
-    for rank in ranks:
-        if rank.finalize_enter_ns is None and rank.end_ns < end:
-            end = rank.end_ns
-            reasons.append(f"closed by the end of rank {rank.number} ({rank.ending.kind.value})")
+    gone = [rank for rank in ranks if rank.finalize_enter_ns is None and rank.end_ns < end]
+    if gone:
+        first = min(gone, key=lambda rank: rank.end_ns)
+        end = first.end_ns
+        reasons.append(f"closed by the end of rank {first.number} ({first.ending.kind.value})")
     end = _close_at_drop(ranks, end, reasons)
     if len(ranks) < len(trace.ranks):
         reasons.append(f"{len(trace.ranks) - len(ranks)} ranks never initialised communication")
@@ -120,11 +119,11 @@ def _last_event(ranks: Sequence[Rank]) -> str:
     """What closes the window unless something else does earlier."""
     entered = [rank.number for rank in ranks if rank.finalize_enter_ns is not None]
     if len(entered) == len(ranks):
-        return "the last rank enters finalisation"
+        return "the last one enters finalisation"
     if not entered:
-        return "the ranks end, of which none entered finalisation"
+        return "the ranks end, as none entered finalisation"
     never = len(ranks) - len(entered)
-    return f"the last of {len(entered)} ranks enters finalisation, {never} never did"
+    return f"the last of {len(entered)} ranks enters finalisation, which {never} never did"
 
 
 def _steps_lifetime(trace: Trace) -> Focus | None:

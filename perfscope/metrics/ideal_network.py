@@ -26,6 +26,8 @@ def ideal_network(prepared: Prepared) -> Metric:
     focus = prepared.focus
     if focus.length_ns <= 0:
         return Metric(None, "s", "the window is empty")
+    if why := prepared.waits.clocks.reason:
+        return Metric(None, "s", f"not resolvable: {why}")
     chosen = _qualifying(prepared)
     if reason := _obstacle(prepared, chosen):
         return Metric(None, "s", reason)

@@ -26,7 +26,7 @@ class Messages:
     matched: int
 
 
-def match_messages(trace: Trace, pool: Pool, clocks_agree: Bools) -> Messages:
+def match_messages(trace: Trace, pool: Pool, clocks_agree: Bools | None = None) -> Messages:
     """Matches sends and receives by (source, destination, tag, communicator, ordinal).
 
     MPI delivers messages of one source, tag and communicator in order, to receives in the order of
@@ -35,7 +35,7 @@ def match_messages(trace: Trace, pool: Pool, clocks_agree: Bools) -> Messages:
     Args:
         trace: the trace that the pool was made from.
         pool: its operations.
-        clocks_agree: by communicator, whether the times of its members can be compared.
+        clocks_agree: by communicator, whether the times of its members can be compared; None: all.
     """
     sides = _Sides.of(trace, pool, clocks_agree)
     send_of = np.full(len(pool), -1, np.int64)
@@ -84,9 +84,9 @@ class _Sides:
     probes: _Side
 
     @classmethod
-    def of(cls, trace: Trace, pool: Pool, clocks_agree: Bools) -> _Sides:
+    def of(cls, trace: Trace, pool: Pool, clocks_agree: Bools | None) -> _Sides:
         on_comm = pool.comm >= 0
-        if len(trace.communicators):
+        if clocks_agree is not None and len(trace.communicators):
             on_comm &= clocks_agree[np.maximum(pool.comm, 0)]
 
         def usable(side: _Side) -> _Side:

@@ -25,6 +25,7 @@ from perfscope.metrics.phase_catalog import PhaseCatalog, is_hooked
 from perfscope.metrics.sampled import RankSamples
 from perfscope.metrics.waits import Waits
 from perfscope.trace.model import PhaseKind, Rank, Table, Trace
+from perfscope.trace.operations import OperationClass
 
 TRAINING_KINDS = (PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER)
 SPECIAL_ACCOUNTS = {
@@ -196,6 +197,7 @@ def _communication_layer(parts: RankParts, waits: Waits) -> Layer:
     after = np.where(
         known, INDEX[Account.COMMUNICATION_TRANSFER], INDEX[Account.COMMUNICATION_OTHER]
     )
+    after = np.where(pool.is_of(OperationClass.FILE)[rows][main], INDEX[Account.IO], after)
     starts, ends = np.stack([enter, need], 1).ravel(), np.stack([need, leave], 1).ravel()
     wait = np.full(len(enter), INDEX[Account.COMMUNICATION_WAIT], np.int64)
     values = np.stack([wait, after], 1).ravel()

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.metrics.collectives import (
-    Instances,
-    Matched,
-    match_collectives,
-    resolvable,
-)
+from perfscope.metrics.clock_check import ClockCheck, check_clocks
+from perfscope.metrics.collectives import Instances, Matched, match_collectives
 from perfscope.metrics.intervals import Times
 from perfscope.metrics.messages import Messages, match_messages
 from perfscope.metrics.pool import Bools, Pool
@@ -40,6 +36,7 @@ class Waits:
     instances: Instances
     matched_calls: int
     unmatched: dict[str, int]
+    clocks: ClockCheck
 
     def of_rank(self, position: int) -> slice:
         """The rows of the rank at a position of `Trace.ranks`."""
@@ -50,12 +47,17 @@ def split_operations(trace: Trace) -> Waits:
     """The wait and transfer of every recorded operation of every thread."""
     pool = Pool.of(trace.ranks, [rank.operations for rank in trace.ranks])
     collectives = match_collectives(trace, pool)
-    messages = match_messages(trace, pool, resolvable(trace))
+    messages = match_messages(trace, pool)
+    clocks = check_clocks(trace, pool, collectives.instances, messages)
+    if clocks.reason:
+        collectives = match_collectives(trace, pool, clocks.comparable)
+        messages = match_messages(trace, pool, clocks.comparable)
     need, known = pool.enter.copy(), np.zeros(len(pool), np.bool_)
     cause = np.full(len(pool), -1, np.int64)
     _collective_needs(pool, collectives, need, known, cause)
     _message_needs(pool, messages, need, known, cause)
-    _finalize_needs(trace, pool, need, known, cause)
+    if not clocks.reason:
+        _finalize_needs(pool, need, known, cause)
     completions = Pool.of(trace.ranks, [rank.completions for rank in trace.ranks])
     _completion_needs(
         _Posted(pool, collectives.instances, messages), completions, need, known, cause
@@ -63,7 +65,7 @@ def split_operations(trace: Trace) -> Waits:
     need = np.clip(need, pool.enter, pool.exit)
     lost = _lost(pool, collectives, messages, known)
     matched = len(collectives.instances.members) + 2 * messages.matched
-    return Waits(pool, need, known, cause, collectives.instances, matched, lost)
+    return Waits(pool, need, known, cause, collectives.instances, matched, lost, clocks)
 
 
 def _collective_needs(pool: Pool, matched: Matched, need: Times, known: Bools, cause: Rows) -> None:
@@ -105,10 +107,10 @@ def _is_synchronous(pool: Pool) -> Bools:
 _SSEND = code_of("MPI_Ssend")
 
 
-def _finalize_needs(trace: Trace, pool: Pool, need: Times, known: Bools, cause: Rows) -> None:
+def _finalize_needs(pool: Pool, need: Times, known: Bools, cause: Rows) -> None:
     """Ranks already in MPI_Finalize wait for the last one to enter it."""
     rows = np.flatnonzero(pool.is_of(OperationClass.FINALIZE))
-    if not len(rows) or not bool(np.all(resolvable(trace))):
+    if not len(rows):
         return
     last = rows[int(np.argmax(pool.enter[rows]))]
     need[rows], known[rows] = pool.enter[last], True

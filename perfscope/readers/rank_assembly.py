@@ -57,6 +57,7 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
         cpu_count_allowed=min(int(header["cpus_allowed"]), 1 << 20),
         cgroup_cpus=_cpus(int(header["cgroup_cpu_quota_us"])),
         cgroup_memory_bytes=_limit(int(header["cgroup_memory_limit"])),
+        clock_domain=context.clock.domain,
         clock_offset_ns=context.clock_offset_ns,
         clock_error_ns=context.clock.error_ns,
         mpi_library=process.definitions.library,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers import agent_metadata
-from perfscope.readers.clocks import Clock, align, domain_of
+from perfscope.readers.clocks import Clock, align, domain_of, measure, shift
 from perfscope.readers.definitions import frame_of
 from perfscope.readers.endings import ObservedEnds, read_ends, stopped_on_request
 from perfscope.readers.framework_operations import adopt
@@ -155,6 +155,8 @@ class _Assembly:
         self._numbers = sorted(arrangement.world.processes)
         self._processes = [arrangement.world.processes[number] for number in self._numbers]
         self._reference = self._choose_reference()
+        # differences of times from here on are small enough to be exact as floating point
+        self._provisional_ns = self._reference.start_ns
 
     def _choose_reference(self) -> ProcessFile:
         """A rank on the machine that ran `perfscope run`; its clock is that of the trace."""
@@ -162,16 +164,16 @@ class _Assembly:
         return (at_home or self._processes)[0]
 
     def trace(self) -> Trace:
-        clocks, clock_notes = align(self._processes, self._reference)
-        start = min(
-            p.start_ns + clock.offset_ns for p, clock in zip(self._processes, clocks, strict=True)
-        )
-        run_start, run_end = self._run_times(start)
-        origin = min(start, run_start) if run_start is not None else start
         world = self._arrangement.world
         interning = Interning(world.size)
-        ranks = self._ranks(clocks, origin, interning)
+        ranks = self._ranks(interning)
         notes = adopt(ranks, interning.names, interning.communicators, world.size)
+        clock_notes = measure(ranks)
+        start = min(rank.start_ns for rank in ranks) + self._provisional_ns
+        run_start, run_end = self._run_times(start)
+        origin = min(start, run_start) if run_start is not None else start
+        for rank in ranks:
+            shift(rank, self._provisional_ns - origin)
         first_sign = min(rank.start_ns for rank in ranks)
         last_sign = max(rank.end_ns for rank in ranks)
         whole = run_start is not None and run_end is not None
@@ -204,13 +206,16 @@ class _Assembly:
             ],
         )
 
-    def _ranks(self, clocks: Sequence[Clock], origin: int, interning: Interning) -> list[Rank]:
+    def _ranks(self, interning: Interning) -> list[Rank]:
+        """The ranks on the reference's clock as the wall clocks have it, from `_provisional_ns`."""
+        clocks = align(self._processes, self._reference)
         ranks = []
         was_stopped = bool(agent_metadata.mapping(self._run.values, "stopped"))
         for number, process, clock in zip(self._numbers, self._processes, clocks, strict=True):
+            offset = clock.offset_ns - self._provisional_ns
             context = RankContext(
                 number=number,
-                clock=Clock(clock.offset_ns - origin, clock.error_ns),
+                clock=Clock(offset, clock.error_ns, clock.domain),
                 clock_offset_ns=clock.offset_ns,
                 ends=self._ends.get(process.path.parent.name, {}),
                 command_exit=self._command_exit(),

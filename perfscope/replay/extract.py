@@ -65,6 +65,8 @@ def extract(results: Results) -> Program:
             other than collectives on the main thread.
     """
     trace, focus = results.trace, results.focus
+    if why := results.communication.clocks.reason:
+        raise NotReplayableError(why)
     _refuse_gaps(trace, focus)
     pool = Pool.of(trace.ranks, [rank.operations for rank in trace.ranks])
     instances = match_collectives(trace, pool).instances

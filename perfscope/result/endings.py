@@ -84,6 +84,10 @@ def _after_raising(rank: Rank) -> str:
     return "" if ending.code is None else f", then was killed by {_signal(ending)}"
 
 
+def _stopped(_rank: Rank) -> str:
+    return "stopped on request"
+
+
 def _finalized(rank: Rank) -> str:
     return f"finalized, exit code {rank.ending.code}" if rank.ending.code else "finalized"
 
@@ -127,6 +131,7 @@ _TEXTS = {
     EndKind.KILLED: _killed,
     EndKind.ABORTED: _aborted,
     EndKind.ABORTED_IN_TEARDOWN: _killed_in_teardown,
+    EndKind.STOPPED: _stopped,
     EndKind.UNKNOWN: _unknown,
 }
 
@@ -220,5 +225,10 @@ def account_of_ends(trace: Trace) -> str:
     if (signal := stopping_signal(trace)) is not None:
         stop = f"{signal} (Ctrl-C)" if signal == "SIGINT" else signal
         return f"The run was stopped by {stop}, {end} after the start."
+    if (number := trace.environment.get("signal")) is not None:
+        return (
+            f"The run was cut short {end} after the start: the command itself was killed by "
+            f"{_signal_name(number)}, and its ranks ended with it."
+        )
     which = wording.ranks([rank.number for rank in early])
     return f"The run was cut short, {end} after the start ({which}: {ending_text(early[0])})."

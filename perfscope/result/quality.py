@@ -25,6 +25,8 @@ CALL_COST_NS = 100  # one MPI call: two clock readings and one record, `make ben
 EVENT_COST_NS = 2_000  # one phase, step, stack sample or reported value, from Python
 OVERHEAD_PASS, OVERHEAD_WARN = 0.01, 0.05
 CLOCK_WARN_NS = 100_000
+LEAST_DRIFT_PPM = 0.05  # what would be shown as 0.0
+FACTOR_TOLERANCE = 1e-6
 REPLAY_PASS, REPLAY_WARN = 1e-6, 1e-3
 SAME_MPI = (
     "Start the job with the mpirun of the MPI library that the program loads; with mpi4py, install "
@@ -62,7 +64,7 @@ def quality(results: Results, replay: Replay) -> list[Json]:
         _missing_ranks(trace),
         *_separate_worlds(trace),
         _endings(trace),
-        _clocks(trace),
+        _clocks(results),
         _unlabelled_time(results),
         _replay_error(replay),
         _recording_notes(trace),
@@ -200,19 +202,51 @@ def _messages(trace: Trace) -> str:
     return f" Messages: {shown}" if shown else ""
 
 
-def _clocks(trace: Trace) -> Check:
-    hosts = {rank.host for rank in trace.ranks}
-    error_ns = max((rank.clock_error_ns for rank in trace.ranks), default=0)
-    if len(hosts) <= 1 and error_ns == 0:
+def _clocks(results: Results) -> Check:
+    trace, checked = results.trace, results.communication.clocks
+    domains = {rank.clock_domain for rank in trace.ranks}
+    above = _factors_above_one(results)
+    if len(domains) <= 1:
+        if above:
+            return Check("clocks", Status.WARN, "A factor is above 1", above)
         return Check("clocks", Status.PASS, "All ranks share one clock", "One host, one clock.")
-    largest_ns = max((abs(rank.clock_offset_ns) for rank in trace.ranks), default=0)
+    error_ns = max(rank.clock_error_ns for rank in trace.ranks)
+    largest_ns = max(abs(rank.clock_offset_ns) for rank in trace.ranks)
+    drift = max(abs(rank.clock_drift_ppm) for rank in trace.ranks)
+    drifting = f", drift up to {drift:.1f} ppm" if drift >= LEAST_DRIFT_PPM else ""
     detail = (
-        f"The clocks of {len(hosts)} hosts were aligned: offsets up to "
-        f"{format_seconds(largest_ns * NS)}, remaining error up to {format_seconds(error_ns * NS)}."
+        f"{len(domains)} different clocks were brought together by the operations between them: "
+        f"offsets up to {format_seconds(largest_ns * NS)}{drifting}, remaining error up to "
+        f"{format_seconds(error_ns * NS)}. {format_count(checked.violations)} of "
+        f"{format_count(checked.operations)} operations between them end before what they needed "
+        "began."
     )
+    if checked.reason:
+        detail += f" Wait and transfer between hosts are not resolvable: {checked.reason}."
+    if above:
+        detail += f" {above}"
+    if checked.reason or above:
+        return Check("clocks", Status.WARN, "The clocks are uncertain", detail)
     status = Status.PASS if error_ns <= CLOCK_WARN_NS else Status.WARN
     title = "The clocks were aligned" if status is Status.PASS else "The clocks are uncertain"
     return Check("clocks", status, title, detail)
+
+
+def _factors_above_one(results: Results) -> str:
+    """What a serialization or transfer efficiency above 1 means; "" where none is."""
+    tree = results.efficiency
+    factors = {
+        "Serialization": tree.serialization_efficiency.value,
+        "Transfer": tree.transfer_efficiency.value,
+    }
+    high = [
+        f"{name} efficiency is {value:.4f}"
+        for name, value in factors.items()
+        if value is not None and value > 1 + FACTOR_TOLERANCE
+    ]
+    if not high:
+        return ""
+    return f"{' and '.join(high)}: above 1 something in the clocks or the matching is wrong."
 
 
 def _unlabelled_time(results: Results) -> Check:

@@ -242,7 +242,9 @@ class Rank:
     cpu_count_allowed: int = 0  # size of the affinity mask, 0 unknown
     cgroup_cpus: float | None = None  # CPU quota of the cgroup, None without a limit
     cgroup_memory_bytes: int | None = None
-    clock_offset_ns: int = 0  # already applied
+    clock_domain: int = 0  # ranks of one domain read one clock; 0 is that of the trace
+    clock_offset_ns: int = 0  # at the start of the rank; already applied
+    clock_drift_ppm: float = 0.0  # how much faster the trace's clock runs; already applied
     clock_error_ns: int = 0
     mpi_library: str = ""
     detail_end_ns: int | None = None  # records after this were dropped; None: nothing was dropped

@@ -121,7 +121,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Rank 1 loses 20 ms in every step; each rank has four loader workers."""
     directory = tmp_path_factory.mktemp("slow")
     arguments = ("--steps", "60", "--workers", "4", "--slow-ms", "20")
-    return run_ddp(directory, *arguments, options=("--torch-profiler", "3:5"))
+    return run_ddp(directory, *arguments, options=("--torch-profiler", "3:6"))
 
 
 def test_exposed_wait_is_that_of_the_program(slow: Outcome) -> None:

@@ -252,7 +252,7 @@ def test_clocks_that_cannot_be_compared_give_no_waits() -> None:
     for rank in (0, 1):
         builder.rank(rank).op("MPI_Barrier", 1.0 + rank, 3.0)
     builder.rank(1).op("MPI_Barrier", 4.0, 5.0, comm=alone)
-    builder.rank(1).set(clock_error_ns=10**9, clock_offset_ns=5)
+    builder.rank(1).set(clock_error_ns=10**9, clock_domain=1)
     waits = waits_of(builder)
     assert waits[0, "MPI_Barrier"] == [None]
     assert waits[1, "MPI_Barrier"] == [None, 0.0]

@@ -242,7 +242,8 @@ def test_two_hosts_are_aligned_by_their_wall_clocks(tmp_path: Path) -> None:
     for rank, boot in ((0, "11111111-2222-3333-4444-555555555555"), (1, "other")):
         process = ProcessWriter(rank=rank, size=2, host=f"node{rank}", boot_id=boot)
         process.communicator(0, 5, [0, 1])
-        process.op("MPI_Barrier", 1.0, 2.0)
+        process.op("MPI_Barrier", 1.0, 2.0, comm=1 + rank)
+        process.communicator(1 + rank, 8 + rank, [rank], parent=0)
         process.header["exit_ns"] = process.mono(5.0)
         if rank:
             process.header["real0_ns"] = REAL_START_NS + 3 * SECOND

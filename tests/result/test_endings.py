@@ -126,6 +126,15 @@ def test_a_run_of_which_nothing_tells_the_end() -> None:
     )
 
 
+def test_a_launcher_that_was_killed() -> None:
+    trace = trace_of({0: Ending(EndKind.UNKNOWN)}, at_s={0: 6.0})
+    trace.environment = {"signal": 9}
+    assert account_of_ends(trace) == (
+        "The run was cut short 6.00 s after the start: the command itself was killed by SIGKILL, "
+        "and its ranks ended with it."
+    )
+
+
 def test_a_run_that_ended_well_needs_no_account() -> None:
     ends = {0: Ending(EndKind.FINALIZED, 0), 1: Ending(EndKind.EXITED, 0)}
     assert account_of_ends(trace_of(ends, at_s={0: 6.0, 1: 6.0})) == ""

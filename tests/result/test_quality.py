@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from perfscope.result.quality import quality
@@ -80,10 +81,30 @@ def test_clocks_of_two_hosts() -> None:
     trace = training_run(Plan(steps=50))
     trace.ranks[1].host = "node1"
     trace.ranks[1].clock_offset_ns = 2_000_000
+    trace.ranks[1].clock_domain = 1
     trace.ranks[1].clock_error_ns = 1_000_000
     row = rows(trace)["clocks"]
     assert row["status"] == "warn"
     assert "1.00 ms" in row["detail"]
+
+
+def test_clocks_that_leave_nothing_to_tell() -> None:
+    def elsewhere(builder: TraceBuilder) -> None:
+        builder.rank(1).set(host="node1", clock_domain=1, clock_error_ns=10**10)
+
+    row = rows(training_run(Plan(steps=50), change=elsewhere))["clocks"]
+    assert row["status"] == "warn"
+    assert "not resolvable: the clocks may be wrong by 10.0 s" in row["detail"]
+
+
+def test_factors_above_one_are_reported() -> None:
+    analysed = analyse_trace(training_run(Plan(evaluate_s=1.0)))
+    tree = analysed.results.efficiency
+    high = replace(tree, transfer_efficiency=replace(tree.transfer_efficiency, value=1.02))
+    found = quality(replace(analysed.results, efficiency=high), analysed.replay)
+    row = next(row for row in found if row["id"] == "clocks")
+    assert row["status"] == "warn"
+    assert "Transfer efficiency is 1.0200" in row["detail"]
 
 
 def test_unlabelled_time() -> None:

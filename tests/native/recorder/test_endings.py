@@ -54,6 +54,18 @@ def test_forked_children_record_nothing(mpi: Mpi, start: Start) -> None:
         assert [status for _, status in seen] == [5 << 8, signal.SIGKILL]
 
 
+def test_a_process_that_leaves_without_exit_tells_its_code(library: Path, tmp_path: Path) -> None:
+    program = (
+        "import ctypes, os; ctypes.CDLL(os.environ['PERFSCOPE_RECORDER']).ps_open();"
+        "child = os.fork(); child or os._exit(9); os.waitpid(child, 0); os._exit(5)"
+    )
+    job = running.run([sys.executable, "-c", program], library, tmp_path / "run")
+    assert job.exit_code == 5
+    [recording] = job.recordings
+    assert recording.flags & EXITED
+    assert recording.header["exit_code"] == 5
+
+
 WAITERS = {
     "waitpid": "os.waitpid(pid, 0)[1]",
     "wait": "os.wait()[1]",
