@@ -20,8 +20,9 @@ COLLECTIVE(Reduce, ps_call_7, (PS_W send, PS_W receive, PS_W count, PS_W type, P
 
 #define ALLREDUCE_PARAMETERS (PS_W send, PS_W receive, PS_W count, PS_W type, PS_W op, PS_W comm)
 #define ALLREDUCE_BODY                                                                                            \
-    PS_COLLECTIVE_BODY(Allreduce, ps_call_6, (send, receive, count, type, op, comm), comm, ps_fits(real, count),  \
-                       ps_volume_same(&call, real, count, type), (void)0)
+    PS_TIMED_BODY(ps_call_6, (send, receive, count, type, op, comm),                                              \
+                  ps_collective_call(PS_OP_MPI_Allreduce, comm), ps_fits(real, count),                            \
+                  ps_volume_same(&call, real, count, type), (void)0)
 
 PS_EXPORT int MPI_Allreduce ALLREDUCE_PARAMETERS
 {
