@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pytest
 from tests.support import environments, recording, requirements
 from tests.support.environments import Environment, Mpi
 from tests.support.recording import JOB_TIMEOUT_S, Recorded, Recorder
+
+# Started in the background of a shell, this process ignores Ctrl-C, and so would the jobs of tests.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

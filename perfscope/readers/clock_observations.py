@@ -32,6 +32,7 @@ _BYTES_UNKNOWN = [
 ]
 _SEND_CODES = codes_mask([OperationClass.SEND, OperationClass.ISEND])
 _EXCHANGE_CODES = codes_mask([OperationClass.SENDRECV])
+_EXCHANGE_CODES[[code_of("MPI_Isendrecv"), code_of("MPI_Isendrecv_replace")]] = True
 _RECV_CODES = codes_mask([OperationClass.RECV])
 _IRECV_CODES = codes_mask([OperationClass.IRECV])
 
@@ -172,7 +173,7 @@ def _letters(ranks: Sequence[Rank]) -> dict[tuple[int, int], Letters]:
 def _mail(rank: Rank, domain: dict[int, int]) -> _Mail:
     rows = rank.operations
     rows = rows[(rows["flags"] & (RowFlag.OPEN | RowFlag.COALESCED)) == 0]
-    # what a combined exchange received is not recorded: it may have taken any message
+    # a combined exchange may have taken a message of any channel: its communicator is left out
     exchanged = np.unique(rows["comm"][_EXCHANGE_CODES[rows["op"]]])
     rows = rows[(rows["comm"] >= 0) & ~np.isin(rows["comm"], exchanged)]
     sends = rows[_SEND_CODES[rows["op"]]]

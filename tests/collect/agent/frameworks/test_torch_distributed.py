@@ -49,7 +49,7 @@ if __name__ == "__main__":
         loss.backward()
         return loss * 2
 
-    for number in range(3):
+    for number in range(2):
         x = torch.ones(4 + number, 8)
         model(x).sum().backward()
         outer(x).sum().backward()
@@ -199,29 +199,26 @@ last = Last()
     assert rank.metadata["program_end_ns"] > 0
 
 
+SHARDED = """
+import os
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+store = "file://" + os.path.abspath("store")
+dist.init_process_group("gloo", init_method=store, rank=0, world_size=1)
+fully_shard(torch.nn.Linear(4, 4), mesh=init_device_mesh("cpu", (1,)))
+"""
+NOT_BLOCKING = """
+from torch.testing._internal.distributed.fake_pg import FakeStore
+dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=1)
+dist.all_reduce(torch.ones(1))
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "framework", "reason"),
     [
-        (
-            (
-                "import os\nfrom torch.distributed.device_mesh import init_device_mesh\n"
-                "from torch.distributed.fsdp import fully_shard\n"
-                "dist.init_process_group('gloo', init_method='file://' + os.path.abspath('store'),"
-                " rank=0, world_size=1)\n"
-                "fully_shard(torch.nn.Linear(4, 4), mesh=init_device_mesh('cpu', (1,)))\n"
-            ),
-            "fsdp",
-            "FSDP gathers",
-        ),
-        (
-            (
-                "from torch.testing._internal.distributed.fake_pg import FakeStore\n"
-                "dist.init_process_group('fake', store=FakeStore(), rank=0, world_size=1)\n"
-                "dist.all_reduce(torch.ones(1))\n"
-            ),
-            "torch.distributed",
-            "do not block the host",
-        ),
+        (SHARDED, "fsdp", "FSDP gathers"),
+        (NOT_BLOCKING, "torch.distributed", "do not block the host"),
     ],
     ids=["fsdp", "backend"],
 )
