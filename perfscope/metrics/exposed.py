@@ -99,7 +99,7 @@ class _Shared:
 
 def _last_ready(rank: Rank, moments: Times) -> Times:
     """When the rank's last tensor before each moment became ready; the moment itself without."""
-    arrivals = rank.readiness["t"][rank.readiness["arrived"] > 0].astype(np.int64)
+    arrivals = rank.readiness["t0"][rank.readiness["arrived"] > 0].astype(np.int64)
     place = np.searchsorted(arrivals, moments, side="right") - 1
     if not len(arrivals):
         return moments

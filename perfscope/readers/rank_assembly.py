@@ -92,14 +92,11 @@ def _finalize_ns(process: ProcessFile, tables: Tables) -> int | None:
 
 
 def _attach(rank: Rank, tables: Tables, offset: int) -> None:
-    for name in ("operations", "background", "completions", "phases", "steps"):
+    for name in ("operations", "background", "readiness", "completions", "phases", "steps"):
         table = getattr(tables, name)
         table["t0"] += offset
         table["t1"] += offset
         setattr(rank, name, table)
-    rank.readiness = tables.readiness
-    rank.readiness["t"] += offset
-    rank.readiness["t1"] += offset
     for name in ("stacks", "metrics", "process_samples", "system_samples", "node_samples"):
         table = getattr(tables, name)
         table["t"] += offset

@@ -239,11 +239,11 @@ class _Reading:
 
     def _readiness(self, raw: Table) -> Table:
         rows = np.zeros(len(raw), model.READINESS_DTYPE)
-        rows["t"], rows["tid"] = raw["t0_ns"], raw["tid"]
+        rows["t0"], rows["tid"] = raw["t0_ns"], raw["tid"]
         rows["t1"] = np.maximum(raw["t0_ns"], raw["t1_ns"])
         rows["arrived"], rows["agreed"], rows["uncached"] = raw["sent"], raw["received"], raw["op"]
         rows["comm"] = self._translate(raw["comm"], self._numbering.communicators, "")
-        return _by_time(rows, "t")
+        return _by_time(rows, "t0")
 
     def _process_samples(self, raw: Table) -> Table:
         rows = np.zeros(len(raw), model.PROCESS_SAMPLE_DTYPE)

@@ -135,7 +135,7 @@ SYSTEM_SAMPLE_DTYPE = np.dtype(
 )
 READINESS_DTYPE = np.dtype(
     [
-        ("t", "i8"),  # when the rank had the tensors ready
+        ("t0", "i8"),  # when the rank had the tensors ready
         ("t1", "i8"),  # when all ranks had told
         ("tid", "u4"),
         ("comm", "i4"),  # index in Trace.communicators, -1 none

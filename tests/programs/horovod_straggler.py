@@ -22,7 +22,7 @@ hvd.init()
 gradient = tf.constant(np.ones(50_000, np.float32))
 asked = []
 for step in range(steps):
-    marker.step(step)
+    marker.step(number=step)
     if hvd.rank() == 1:
         time.sleep(slow_ms / 1000.0)
     asked.append(time.monotonic())
