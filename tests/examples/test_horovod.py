@@ -106,6 +106,7 @@ def test_steps_epochs_and_versions(straggler: tuple[Any, dict[str, Any], list[fl
         assert traced["train_function"] >= 1
 
 
+@pytest.mark.long
 def test_recording_changes_no_result(
     straggler: tuple[Any, dict[str, Any], list[float]], tmp_path: Path
 ) -> None:

@@ -66,7 +66,7 @@ def check_common(stdout: str, analysis: dict[str, Any]) -> None:
 
 
 def test_with_horovod(tmp_path: Path) -> None:
-    stdout, analysis = record(tmp_path, "horovod", "--predict-method", "predict")
+    stdout, analysis = record(tmp_path, "horovod", "--predict-method", "predict_on_batch")
     assert "result: parallel horovod" in stdout
     check_common(stdout, analysis)
     exposed = analysis["horovod"]["exposed"]
