@@ -56,6 +56,9 @@ def look(_around: Surroundings) -> Sequence[Outcome]:
         return [Outcome(_TITLE, State.WARNING, why, fix)]
     measured = json.loads(done.stdout)
     record_s = float(measured["record_s"])
+    if record_s == 0.0:
+        why = "it could not be told from the cost of a call from Python: the machine is busy"
+        return [Outcome(_TITLE, State.WARNING, why, "perfscope doctor (on an idle machine)")]
     summary = (
         f"{format_seconds(record_s)} for an MPI call (claimed, and timed at enter and exit by the "
         f"clock {_clock_source()}), {format_seconds(measured['phase_from_python_s'])} for a phase "
