@@ -5,7 +5,7 @@ export PERFSCOPE_REFERENCE
 SHELL := /bin/bash
 BIN := .envs/mpich/bin
 CMAKE := export PATH="$(CURDIR)/$(BIN):$$PATH"; cmake -G Ninja
-ENVIRONMENTS := mpich openmpi intelmpi torch tensorflow daal4py
+ENVIRONMENTS := mpich openmpi intelmpi torch tensorflow daal4py horovod
 
 # $(call part,NAME,COMMANDS): runs the commands of one part and prints how long they took.
 define part
@@ -22,6 +22,10 @@ help: ## these commands
 
 demo: ## install into an environment of its own, record a two-rank training, report on it
 	@PYTHON="$(PYTHON)" bash scripts/demo.sh
+
+.PHONY: demo-sgan
+demo-sgan: ## record the S-GAN in Keras on two ranks (with Horovod where it can be built), report on it
+	@PYTHON="$(PYTHON)" bash scripts/demo_sgan.sh
 
 test: environments coverage-hints lint native-warnings native-sanitize ## all that CI runs
 	@$(BIN)/python -m pytest -m "not long"

@@ -20,6 +20,10 @@ from enum import Enum
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts import horovod_build  # noqa: E402, the path above finds it
+
 MINIMUM_PYTHON = (3, 10)
 BUILD_INPUTS = ("pyproject.toml", "CMakeLists.txt", "LICENSE", "native")
 
@@ -40,11 +44,16 @@ ENVIRONMENTS = {
     "intelmpi": Perfscope.ABSENT,
     "torch": Perfscope.ABSENT,
     "tensorflow": Perfscope.ABSENT,
+    "horovod": Perfscope.ABSENT,
 }
 
 
 class EnvironmentMakingError(Exception):
     """An environment could not be made; the text says what to do."""
+
+
+class NotOnThisMachineError(EnvironmentMakingError):
+    """An environment that this machine cannot have; the others are made all the same."""
 
 
 def requirement_files(path: Path) -> Iterator[Path]:
@@ -90,7 +99,7 @@ def run(*command: str | Path) -> None:
         raise EnvironmentMakingError(f"failed: {' '.join(map(str, command))}\n{tail}")
 
 
-def check_machine(kind: Perfscope) -> None:
+def check_machine(name: str, kind: Perfscope) -> None:
     """Fails early, with the command that helps, when this machine cannot make an environment."""
     if sys.version_info < MINIMUM_PYTHON:
         raise EnvironmentMakingError(
@@ -105,6 +114,8 @@ def check_machine(kind: Perfscope) -> None:
             f"{sys.executable} cannot make virtual environments: ensurepip is missing.\n"
             f"On Debian and Ubuntu: apt-get install python{version}-venv"
         ) from None
+    if name == "horovod" and (why := horovod_build.obstacle()):
+        raise NotOnThisMachineError(why)
     compilers = [os.environ.get("CC", "cc"), "cc", "gcc", "clang"]
     if kind is not Perfscope.ABSENT and not any(map(shutil.which, compilers)):
         raise EnvironmentMakingError(
@@ -116,12 +127,17 @@ def check_machine(kind: Perfscope) -> None:
 def make_packages(name: str, place: Path) -> bool:
     """Installs the pinned packages; whether there was anything to do."""
     files = list(requirement_files(ROOT / "requirements" / f"{name}.txt"))
+    if name == "horovod":
+        files.append(Path(horovod_build.__file__))
     stamp, wanted = place / "packages.stamp", digest(files)
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return False
     shutil.rmtree(place, ignore_errors=True)
-    run(sys.executable, "-m", "venv", place)
+    interpreter = horovod_build.python() if name == "horovod" else None
+    run(interpreter or sys.executable, "-m", "venv", place)
     run(place / "bin" / "python", "-m", "pip", "install", "--quiet", "-r", files[0])
+    if name == "horovod":
+        horovod_build.install(place, files[0], cache=ROOT / ".envs" / "wheels", run=run)
     stamp.write_text(wanted, encoding="utf-8")
     return True
 
@@ -145,7 +161,7 @@ def make(name: str) -> None:
     """Brings one environment up to date and says how long that took."""
     kind, place = ENVIRONMENTS[name], ROOT / ".envs" / name
     began = time.monotonic()
-    check_machine(kind)
+    check_machine(name, kind)
     changed = make_packages(name, place)
     if kind is not Perfscope.ABSENT:
         changed = install_perfscope(kind, place) or changed
@@ -153,17 +169,27 @@ def make(name: str) -> None:
     print(f"environment {name}: {state}", file=sys.stderr)
 
 
+def make_if_possible(name: str) -> bool:
+    """Brings one environment up to date; False, with the reason on stderr, where that cannot be."""
+    try:
+        make(name)
+    except NotOnThisMachineError as why:
+        print(f"environment {name}: left out. {why}", file=sys.stderr)
+        return False
+    return True
+
+
 def main() -> int:
     """Makes the environments named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="+", choices=sorted(ENVIRONMENTS), metavar="NAME")
+    names = parser.parse_args().names
     try:
-        for name in parser.parse_args().names:
-            make(name)
+        made = [make_if_possible(name) for name in names]
     except EnvironmentMakingError as problem:
         print(problem, file=sys.stderr)
         return 1
-    return 0
+    return 0 if any(made) else 1
 
 
 if __name__ == "__main__":

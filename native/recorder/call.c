@@ -4,7 +4,7 @@
  * its tests is not waiting, and its work must not be swallowed. */
 #define POLL_GAP_NS 100000u
 
-static void add_to_totals(const ps_call *call)
+void ps_call_count(const ps_call *call)
 {
     ps_total *total = &ps_recorder.header->totals[call->op];
     __atomic_fetch_add(&total->count, 1, __ATOMIC_RELAXED);
@@ -59,7 +59,7 @@ void ps_call_end(ps_call *call)
         record->request = call->request;
         __atomic_store_n(&record->t1_ns, call->t1_ns, __ATOMIC_RELEASE);
     }
-    add_to_totals(call);
+    ps_call_count(call);
 }
 
 void ps_call_write(ps_call *call)
@@ -70,7 +70,7 @@ void ps_call_write(ps_call *call)
         call->record->t1_ns = call->t1_ns;
         ps_publish(call->record, PS_KIND_OPERATION);
     }
-    add_to_totals(call);
+    ps_call_count(call);
 }
 
 void ps_call_polled(ps_call *call)
@@ -80,7 +80,7 @@ void ps_call_polled(ps_call *call)
         call->t0_ns - poll->t1_ns <= POLL_GAP_NS) {
         poll->request++;
         __atomic_store_n(&poll->t1_ns, call->t1_ns, __ATOMIC_RELEASE);
-        add_to_totals(call);
+        ps_call_count(call);
         return;
     }
     call->request = 1;

@@ -1,5 +1,6 @@
 /* Blocking collectives whose counts are scalars. */
 #include "collective_forms.h"
+#include "horovod.h"
 
 #define COLLECTIVE(...) PS_COLLECTIVE(__VA_ARGS__, (void)0)
 
@@ -17,9 +18,27 @@ COLLECTIVE(Reduce, ps_call_7, (PS_W send, PS_W receive, PS_W count, PS_W type, P
            (send, receive, count, type, op, root, comm), comm, ps_fits(real, count),
            ps_volume_reduce(&call, real, count, type, root))
 
-COLLECTIVE(Allreduce, ps_call_6, (PS_W send, PS_W receive, PS_W count, PS_W type, PS_W op, PS_W comm),
-           (send, receive, count, type, op, comm), comm, ps_fits(real, count),
-           ps_volume_same(&call, real, count, type))
+#define ALLREDUCE_PARAMETERS (PS_W send, PS_W receive, PS_W count, PS_W type, PS_W op, PS_W comm)
+#define ALLREDUCE_BODY                                                                                            \
+    PS_TIMED_BODY(ps_call_6, (send, receive, count, type, op, comm),                                              \
+                  ps_collective_call(PS_OP_MPI_Allreduce, comm), ps_fits(real, count),                            \
+                  ps_volume_same(&call, real, count, type), (void)0)
+
+PS_EXPORT int MPI_Allreduce ALLREDUCE_PARAMETERS
+{
+    static ps_function function = PS_FUNCTION(MPI_Allreduce);
+    ps_function *const real = &function;
+    if (PS_UNLIKELY(ps_is_horovod_control(op, __builtin_return_address(0))) && ps_ready(real))
+        return ps_horovod_control(real, send, receive, count, type, op, comm);
+    ALLREDUCE_BODY
+}
+
+PS_EXPORT int MPI_Allreduce_c ALLREDUCE_PARAMETERS
+{
+    static ps_function function = PS_LARGE_FUNCTION(MPI_Allreduce);
+    ps_function *const real = &function;
+    ALLREDUCE_BODY
+}
 
 COLLECTIVE(Scan, ps_call_6, (PS_W send, PS_W receive, PS_W count, PS_W type, PS_W op, PS_W comm),
            (send, receive, count, type, op, comm), comm, ps_fits(real, count),

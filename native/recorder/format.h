@@ -25,6 +25,9 @@ enum ps_kind {
     PS_KIND_SAMPLE = 5,     /* op is a ps_sample */
     PS_KIND_STACK = 6,      /* comm = stack id (PS_DEF_STACK), tid = the thread sampled */
     PS_KIND_METRIC = 7,     /* comm = name id, sent = the bits of an IEEE double */
+    PS_KIND_READINESS = 8,  /* a control cycle of Horovod in which something changed; op = 1 when a tensor it has not
+                               met before waited, sent = tensors that became ready on this rank since the last one,
+                               received = tensors that all ranks had ready, request = tensors ready on this rank */
 };
 
 enum ps_phase {

@@ -25,6 +25,7 @@ static const ps_mpi_abi mpich_abi = {
     .in_place = (ps_word)-1, .comm_world = 0x44000000, .comm_self = 0x44000001, .comm_null = 0x04000000,
     .datatype_null = 0x0c000000, .byte = 0x4c00010d, .request_null = 0x2c000000, .message_null = 0x2c000000,
     .message_no_proc = 0x6c000000, .no_operation = 0x5800000e, .graph = 1, .cartesian = 2, .distributed_graph = 3,
+    .op_band = 0x58000006, .op_bor = 0x58000008,
 };
 static const ps_mpi_abi standard_abi = {
     .abi = PS_ABI_STANDARD, .handle_bytes = 8, .status_bytes = 32, .status_source = 0, .any_source = -1,
@@ -32,6 +33,7 @@ static const ps_mpi_abi standard_abi = {
     .in_place = 1, .comm_world = 0x101, .comm_self = 0x102, .comm_null = 0x100, .datatype_null = 0x200,
     .byte = 0x247, .request_null = 0x180, .message_null = 0x128, .message_no_proc = 0x129,
     .no_operation = 0x3d, .cartesian = 211, .graph = 212, .distributed_graph = 213,
+    .op_band = 0x28, .op_bor = 0x29,
 };
 static const ps_mpi_abi openmpi_abi = {
     .abi = PS_ABI_OPENMPI, .handle_bytes = 8, .status_bytes = 24, .status_source = 0, .any_source = -1,
@@ -167,6 +169,8 @@ static void learn_openmpi_handles(void)
     ps_abi.request_null = find_variable("ompi_request_null");
     ps_abi.message_null = find_variable("ompi_message_null");
     ps_abi.message_no_proc = find_variable("ompi_message_no_proc");
+    ps_abi.op_band = find_variable("ompi_mpi_op_band");
+    ps_abi.op_bor = find_variable("ompi_mpi_op_bor");
     ps_abi.no_operation = find_variable("ompi_mpi_op_no_op");
 }
 

@@ -35,6 +35,7 @@ typedef struct {
     ps_word in_place;
     ps_word comm_world, comm_self, comm_null;
     ps_word datatype_null, byte, request_null, message_null, message_no_proc, no_operation;
+    ps_word op_band, op_bor;
 } ps_mpi_abi;
 
 extern ps_mpi_abi ps_abi;

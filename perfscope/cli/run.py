@@ -131,6 +131,12 @@ perfscope run --output runs/baseline -- python train.py
     metavar="A:B",
     help="PyTorch's profiler from step A up to, not including, step B; one trace a rank.",
 )
+@click.option(
+    "--tf-profiler",
+    type=_Window(),
+    metavar="A:B",
+    help="TensorFlow's profiler from step A up to, not including, step B; kept with the records.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but what went wrong.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context

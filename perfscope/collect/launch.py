@@ -26,6 +26,7 @@ _OWN_VARIABLES = (
     "PERFSCOPE_STEPS",
     "PERFSCOPE_STOP_AFTER",
     "PERFSCOPE_TORCH_PROFILER",
+    "PERFSCOPE_TF_PROFILER",
     "PERFSCOPE_OWNER",
 )
 FORWARDED = ("LD_PRELOAD", "PYTHONPATH", *_OWN_VARIABLES[:-1], "PERFSCOPE_LOCAL_DIR")
@@ -46,6 +47,7 @@ class RecordingOptions:
         steps: the steps [first, end) whose MPI calls are recorded one by one, None all of them.
         stop_after: the step after which the job is ended, None for the job's own end.
         torch_profiler: first and last step that PyTorch's profiler records, None for none.
+        tf_profiler: first and last step that TensorFlow's profiler records, None for none.
     """
 
     max_size_bytes: int = DEFAULT_MAX_BYTES
@@ -54,6 +56,7 @@ class RecordingOptions:
     steps: tuple[int, int | None] | None = None
     stop_after: int | None = None
     torch_profiler: tuple[int, int] | None = None
+    tf_profiler: tuple[int, int] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The options as they stand in run.json."""
@@ -68,6 +71,8 @@ class RecordingOptions:
             document["stop_after"] = self.stop_after
         if self.torch_profiler is not None:
             document["torch_profiler"] = list(self.torch_profiler)
+        if self.tf_profiler is not None:
+            document["tf_profiler"] = list(self.tf_profiler)
         return document
 
     def variables(self) -> dict[str, str]:
@@ -84,6 +89,8 @@ class RecordingOptions:
             variables["PERFSCOPE_STOP_AFTER"] = str(self.stop_after)
         if self.torch_profiler is not None:
             variables["PERFSCOPE_TORCH_PROFILER"] = "{}:{}".format(*self.torch_profiler)
+        if self.tf_profiler is not None:
+            variables["PERFSCOPE_TF_PROFILER"] = "{}:{}".format(*self.tf_profiler)
         return variables
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from perfscope.metrics.bookkeeping import ledger
 from perfscope.metrics.communication import communication
 from perfscope.metrics.gradient_exchange import gradient_exchange
+from perfscope.metrics.horovod import horovod
 from perfscope.metrics.phases import phases
 from perfscope.metrics.pop import efficiency
 from perfscope.metrics.preparation import prepare
@@ -27,7 +28,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
     options = options or Options()
     prepared = prepare(trace, request=options.focus, rules=options.phase_rules)
     return Results(
-        trace=trace,
+        trace=prepared.trace,
         options=options,
         focus=prepared.focus,
         efficiency=efficiency(prepared),
@@ -37,6 +38,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         communication=communication(prepared),
         gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
+        horovod=horovod(prepared),
         timelines=prepared.timelines,
         phase_ids=prepared.catalog.ids,
     )

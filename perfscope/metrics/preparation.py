@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfscope.metrics.exposed import with_exposed_communication
 from perfscope.metrics.focus import Focus, focus_of_analysis
 from perfscope.metrics.intervals import Layer
 from perfscope.metrics.phase_catalog import PhaseCatalog
@@ -65,6 +66,7 @@ def prepare(
     Raises:
         UsageError: the requested focus makes no sense.
     """
+    trace = with_exposed_communication(trace)
     labels = label_stacks(trace, rules)
     catalog = PhaseCatalog.of(trace, labels.ids)
     waits = split_operations(trace)

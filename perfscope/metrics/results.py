@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from perfscope.metrics.communication import Communication
 from perfscope.metrics.focus import Focus
 from perfscope.metrics.gradient_exchange import GradientExchange
+from perfscope.metrics.horovod import HorovodResult
 from perfscope.metrics.ledger import Ledger
 from perfscope.metrics.phases import PhaseResult
 from perfscope.metrics.pop import Efficiency
@@ -40,6 +41,8 @@ class Results:
     communication: Communication
     resources: Resources
     gradient_exchange: GradientExchange | None
+    horovod: HorovodResult | None = None
+    """None where Horovod did not communicate."""
     timelines: tuple[Timeline, ...] = ()
     """Every moment of each rank's main location, in the order of `Trace.ranks`."""
     phase_ids: tuple[str, ...] = ()

@@ -115,7 +115,7 @@ def _meetings(ranks: Sequence[Rank]) -> dict[tuple[int, int], Meetings]:
 
 
 def _met(rank: Rank) -> Table:
-    rows = rank.operations
+    rows = np.concatenate([rank.operations, rank.background])
     closed = rows["flags"] & (RowFlag.OPEN | RowFlag.COALESCED) == 0
     known = (rows["comm"] >= 0) & (rows["seq"] >= 0)
     chosen: Table = rows[np.isin(rows["op"], _MEETING_CODES + _BYTES_UNKNOWN) & closed & known]

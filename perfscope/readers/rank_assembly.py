@@ -16,8 +16,9 @@ from perfscope.readers.process_file import ProcessFile
 from perfscope.readers.record_tables import MAX_AMOUNT, Tables, read_tables
 from perfscope.readers.recording_layout import MAX_OPERATIONS, HeaderFlag
 from perfscope.trace.model import Rank, RowFlag, Table, ThreadInfo
-from perfscope.trace.operations import KNOWN
+from perfscope.trace.operations import KNOWN, code_of
 
+_FINALIZE = code_of("MPI_Finalize")
 MAX_THREADS_PER_RANK = 4096
 """So many threads at most can have spent time in one operation at once; more time is damage."""
 
@@ -48,10 +49,10 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
         pid=process.pid,
         start_ns=process.start_ns + offset,
         end_ns=tables.end_ns + offset,
-        main_tid=process.main_tid,
+        main_tid=_main_tid(process, tables),
         ending=ending_of(process, seen, command_exit=context.command_exit),
         init_exit_ns=_shifted(process.init_exit_ns, offset),
-        finalize_enter_ns=_shifted(process.finalize_enter_ns, offset),
+        finalize_enter_ns=_shifted(_finalize_ns(process, tables), offset),
         cpus_allowed=process.definitions.affinity,
         cpu_count_allowed=min(int(header["cpus_allowed"]), 1 << 20),
         cgroup_cpus=_cpus(int(header["cgroup_cpu_quota_us"])),
@@ -73,8 +74,25 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
     return rank
 
 
+def _main_tid(process: ProcessFile, tables: Tables) -> int:
+    """The thread of the program: where Horovod's thread initialised MPI, the process's first."""
+    if np.any(tables.background["tid"] == process.main_tid):
+        return process.pid
+    return process.main_tid
+
+
+def _finalize_ns(process: ProcessFile, tables: Tables) -> int | None:
+    """When the rank had done its work: Horovod's thread finalises as soon as any rank has."""
+    moment = process.finalize_enter_ns
+    if moment is None or not np.any(tables.background["op"] == _FINALIZE):
+        return moment
+    main = tables.phases["tid"] == process.pid
+    ends = (tables.steps["t1"], tables.phases["t1"][main])
+    return max([moment, *(int(column.max()) for column in ends if len(column))])
+
+
 def _attach(rank: Rank, tables: Tables, offset: int) -> None:
-    for name in ("operations", "completions", "phases", "steps"):
+    for name in ("operations", "background", "readiness", "completions", "phases", "steps"):
         table = getattr(tables, name)
         table["t0"] += offset
         table["t1"] += offset

@@ -8,18 +8,25 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.readers import agent_metadata
 from perfscope.readers.process_file import ProcessFile
 from perfscope.readers.recording_layout import NO_ID, RecordKind, SampleKind
 from perfscope.trace import model
 from perfscope.trace.model import PEER_PROC_NULL, PEER_UNKNOWN, PhaseKind, RowFlag, Table
-from perfscope.trace.operations import IS_COLLECTIVE, KNOWN, OperationClass, codes_mask
+from perfscope.trace.operations import (
+    HOROVOD_CONTROL,
+    IS_COLLECTIVE,
+    KNOWN,
+    OperationClass,
+    codes_mask,
+)
 
 Bools = npt.NDArray[np.bool_]
 
 MAX_AMOUNT = 1 << 60
 """Byte counts and ids above this are damage."""
 
-_POLLING = codes_mask([OperationClass.TEST])
+_POLLING = codes_mask([OperationClass.TEST, OperationClass.CONTROL])
 _EXCHANGING = codes_mask([OperationClass.SENDRECV])
 
 
@@ -41,6 +48,8 @@ class Tables:
 
     end_ns: int
     operations: Table
+    background: Table
+    readiness: Table
     completions: Table
     phases: Table
     steps: Table
@@ -79,9 +88,13 @@ class _Reading:
         end = max(last, end_of(last))
         kinds = raw["kind"]
         samples = raw[kinds == RecordKind.SAMPLE]
+        operations = self._operations(raw[kinds == RecordKind.OPERATION], end)
+        apart = np.isin(operations["tid"], self._horovod_threads(operations))
         return Tables(
             end_ns=end,
-            operations=self._operations(raw[kinds == RecordKind.OPERATION], end),
+            operations=operations[~apart],
+            background=operations[apart],
+            readiness=self._readiness(raw[kinds == RecordKind.READINESS]),
             completions=self._completions(raw[kinds == RecordKind.COMPLETION]),
             phases=self._phases(raw[kinds == RecordKind.PHASE], end),
             steps=self._steps(raw[kinds == RecordKind.STEP], end),
@@ -100,7 +113,7 @@ class _Reading:
         used = kinds != RecordKind.NONE
         unfinished = ~used & (begin != 0)
         self._count("slots that were never completed", unfinished)
-        known = used & (kinds <= RecordKind.METRIC)
+        known = used & (kinds <= max(RecordKind))
         self._count("of an unknown kind", used & ~known)
         in_life = (begin >= first) & (begin <= bound)
         ordered = (end == 0) | ((end >= begin) & (end <= bound))
@@ -211,6 +224,26 @@ class _Reading:
         unknown = rows["name"] < 0
         self._count("values of an unknown name", unknown)
         return _by_time(rows[~unknown], "t")
+
+    def _horovod_threads(self, operations: Table) -> npt.NDArray[np.uint32]:
+        """The threads from which Horovod communicates.
+
+        They exchange its control traffic; without a response cache it looks like any other, and
+        then all threads but the program's own are taken for Horovod's in a job that uses it.
+        """
+        control = operations["op"] == HOROVOD_CONTROL
+        frameworks = agent_metadata.mapping(self._process.metadata, "frameworks")
+        if "horovod" in frameworks and not np.any(control):
+            control = operations["tid"] != self._process.pid
+        return np.unique(operations["tid"][control])
+
+    def _readiness(self, raw: Table) -> Table:
+        rows = np.zeros(len(raw), model.READINESS_DTYPE)
+        rows["t0"], rows["tid"] = raw["t0_ns"], raw["tid"]
+        rows["t1"] = np.maximum(raw["t0_ns"], raw["t1_ns"])
+        rows["arrived"], rows["agreed"], rows["uncached"] = raw["sent"], raw["received"], raw["op"]
+        rows["comm"] = self._translate(raw["comm"], self._numbering.communicators, "")
+        return _by_time(rows, "t0")
 
     def _process_samples(self, raw: Table) -> Table:
         rows = np.zeros(len(raw), model.PROCESS_SAMPLE_DTYPE)

@@ -28,6 +28,7 @@ class RecordKind(IntEnum):
     SAMPLE = 5
     STACK = 6
     METRIC = 7
+    READINESS = 8
 
 
 class SampleKind(IntEnum):

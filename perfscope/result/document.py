@@ -18,6 +18,7 @@ import perfscope
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.finding import Status
 from perfscope.result import measures, resources, run_facts
+from perfscope.result.horovod import horovod
 from perfscope.result.how_measured import how_measured
 from perfscope.result.quality import quality
 from perfscope.result.verdict import verdict
@@ -57,6 +58,7 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
         "phases": measures.phases(results),
         "steps": measures.steps(results),
         "collectives": measures.collectives(results),
+        "horovod": horovod(results),
         "memory": resources.memory(results),
         "threads": resources.threads(results),
         "io": resources.io(results),

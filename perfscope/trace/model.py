@@ -133,6 +133,17 @@ SYSTEM_SAMPLE_DTYPE = np.dtype(
         ("oom_kills", "i8"),
     ]
 )
+READINESS_DTYPE = np.dtype(
+    [
+        ("t0", "i8"),  # when the rank had the tensors ready
+        ("t1", "i8"),  # when all ranks had told
+        ("tid", "u4"),
+        ("comm", "i4"),  # index in Trace.communicators, -1 none
+        ("arrived", "i8"),  # tensors that became ready on this rank since the row before
+        ("agreed", "i8"),  # tensors that all ranks have ready
+        ("uncached", "?"),  # a tensor that Horovod had not met before was among them
+    ]
+)
 NODE_SAMPLE_DTYPE = np.dtype(
     [
         ("t", "i8"),
@@ -240,6 +251,10 @@ class Rank:
     dropped_records: int = 0
     sampler_cpu_ns: int = 0
     operations: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))
+    background: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))
+    """Operations of Horovod's own thread, which is a location of its own."""
+    readiness: Table = field(default_factory=lambda: empty(READINESS_DTYPE))
+    """When tensors became ready for Horovod to reduce."""
     completions: Table = field(default_factory=lambda: empty(COMPLETION_DTYPE))
     phases: Table = field(default_factory=lambda: empty(PHASE_DTYPE))
     steps: Table = field(default_factory=lambda: empty(STEP_DTYPE))

@@ -38,6 +38,7 @@ class OperationClass(Enum):
     I_NEIGHBOURHOOD = "i_neighbourhood"
     ONE_SIDED = "one_sided"
     FILE = "file"
+    CONTROL = "control"
 
 
 @dataclass(frozen=True)
@@ -224,6 +225,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(195, "MPI_Comm_disconnect", OperationClass.COMMUNICATOR),
     Operation(196, "MPI_Intercomm_create_from_groups", OperationClass.COMMUNICATOR),
     Operation(197, "MPI_Comm_idup_with_info", OperationClass.COMMUNICATOR),
+    Operation(200, "Horovod_control", OperationClass.CONTROL),
     Operation(210, "MPI_Neighbor_allgather", OperationClass.NEIGHBOURHOOD),
     Operation(211, "MPI_Neighbor_allgatherv", OperationClass.NEIGHBOURHOOD),
     Operation(212, "MPI_Neighbor_alltoall", OperationClass.NEIGHBOURHOOD),
@@ -280,7 +282,14 @@ FRAMEWORK_OPERATIONS: tuple[Operation, ...] = tuple(
 )
 """Collectives of frameworks, which the agent records; their bytes are not known."""
 
-ALL_OPERATIONS = (*OPERATIONS, *FRAMEWORK_OPERATIONS)
+HOROVOD_EXPOSED = 254
+"""Derived: time in which a rank had nothing left to do but to wait for Horovod."""
+
+ALL_OPERATIONS = (
+    *OPERATIONS,
+    *FRAMEWORK_OPERATIONS,
+    Operation(HOROVOD_EXPOSED, "Horovod_exposed", OperationClass.N_TO_N),
+)
 BY_CODE: dict[int, Operation] = {operation.code: operation for operation in ALL_OPERATIONS}
 BY_NAME: dict[str, Operation] = {operation.name: operation for operation in ALL_OPERATIONS}
 
@@ -305,11 +314,19 @@ def codes_mask(classes: Iterable[OperationClass]) -> npt.NDArray[np.bool_]:
     return mask
 
 
+HOROVOD_CONTROL = BY_NAME["Horovod_control"].code
+"""Cycles in which Horovod's thread agrees with the other ranks on what is ready, joined."""
+
 KNOWN: npt.NDArray[np.bool_] = codes_mask(OperationClass)
 """Which codes name an operation."""
 
 IS_COLLECTIVE: npt.NDArray[np.bool_] = codes_mask(COLLECTIVE_CLASSES)
 """Which codes are collective operations, nonblocking ones and communicator creation included."""
+
+
+def codes_of(*names: str) -> list[int]:
+    """The codes of MPI names."""
+    return [code_of(name) for name in names]
 
 
 def in_classes(codes: npt.NDArray[np.integer], *classes: OperationClass) -> npt.NDArray[np.bool_]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from perfscope import __version__
 from tests.report import sample_parts as parts
+from tests.report.sample_horovod import horovod
 from tests.report.sample_parts import EFFICIENCIES, Json, Shape, metric
 
 REASON = "nothing was recorded of this run: record it with `perfscope run -- COMMAND`"
@@ -62,6 +63,7 @@ def document(shape: Shape) -> Json:
         "phases": phases,
         "steps": parts.steps(shape),
         "collectives": parts.collectives(seconds, shape),
+        "horovod": horovod(shape) if shape.horovod else None,
         "memory": parts.memory(shape),
         "threads": parts.threads(shape),
         "io": {

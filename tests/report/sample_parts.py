@@ -49,6 +49,7 @@ class Shape:
     imbalance: float = 0.01  # relative spread of the training work
     steps: int = 240
     growing_memory: bool = False
+    horovod: bool = False
 
 
 def metric(value: float | None, unit: str, reason: str | None = None, **variant: str) -> Json:

@@ -11,12 +11,13 @@ from perfscope.report.build import build_html
 from perfscope.report.sections import ORDER
 from perfscope.report.sections.section import Section
 from tests.report.sample_document import (
+    document,
     everything_null,
     four_ranks_healthy,
     thousand_ranks,
     two_ranks_evaluation,
 )
-from tests.report.sample_parts import metric
+from tests.report.sample_parts import Shape, metric
 
 SECTIONS: dict[str, Section] = {
     section.id: section for section in members("perfscope.report.sections", "SECTION", order=ORDER)
@@ -94,6 +95,17 @@ def test_late_arrivals_name_rank_function_and_line() -> None:
     assert "while it was in evaluate (examples/train.py:212)" in communication
     assert "examples/train.py:260" in communication
     assert "outside any phase" in communication
+
+
+def test_horovods_thread_is_shown_where_it_was_used() -> None:
+    assert "Horovod’s thread" not in shown(two_ranks_evaluation(), "communication")
+    with_horovod = document(Shape(ranks=2, horovod=True))
+    communication = shown(with_horovod, "communication")
+    assert "Horovod’s thread on each rank" in communication
+    assert "50.0 ms" in communication
+    assert "12,345" in communication
+    with_horovod["horovod"]["exposed"] = {"reason": "no bits were exchanged"}
+    assert "no bits were exchanged" in shown(with_horovod, "communication")
 
 
 def test_passed_findings_are_folded_and_failed_ones_are_not() -> None:

@@ -41,7 +41,14 @@ def _check_rank(trace: Trace, rank: Rank) -> None:
     assert np.all((phases["name"] >= 0) & (phases["name"] < len(trace.names)))
     assert np.all((rank.metrics["name"] >= 0) & (rank.metrics["name"] < len(trace.names)))
     assert np.all((rank.stacks["stack"] >= 0) & (rank.stacks["stack"] < len(trace.stacks)))
-    for table in (rank.operations, rank.completions, phases, rank.steps):
+    for table in (
+        rank.operations,
+        rank.background,
+        rank.readiness,
+        rank.completions,
+        phases,
+        rank.steps,
+    ):
         assert np.all(table["t0"] >= rank.start_ns)
         assert np.all(table["t0"] <= table["t1"])
         assert np.all(table["t1"] <= rank.end_ns)

@@ -44,6 +44,10 @@ part("dataset")
 model.fit(data, epochs=1, verbose=0, callbacks=own)
 part("split")
 model.fit(x, y, verbose=0, validation_split=0.2)
+part("by hand")
+def evaluate_images():
+    return model.predict_on_batch(x[:4])
+evaluate_images()
 part("others")
 model.evaluate(x, y, verbose=0)
 model.predict(x, verbose=0)
@@ -88,12 +92,12 @@ model.fit(x, y, verbose=0, callbacks=[Failing()])
 """
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Job:
+@pytest.fixture(scope="module", params=["tensorflow", "horovod"], ids=["keras3", "keras2"])
+def done(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Job:
     place = tmp_path_factory.mktemp("keras")
     script = place / "train.py"
     script.write_text(PROGRAM)
-    python = environments.environment("tensorflow").python
+    python = environments.environment(request.param).python
     return run([script, str(place)], place / "trace", python=python, variables=RANK_ZERO)
 
 
@@ -155,6 +159,11 @@ def test_phases_are_those_of_the_program(process: Process) -> None:
     assert kinds["tf.data"] == Phase.INPUT
 
 
+def test_a_prediction_by_a_function_that_evaluates_is_an_evaluation(process: Process) -> None:
+    kinds = [kind for name, kind in process.phases() if name == "predict_on_batch"]
+    assert kinds == [Phase.EVALUATE, Phase.PREDICT]
+
+
 def test_validation_is_nested_in_training_and_outside_its_steps(process: Process) -> None:
     fit = process.phase_records("fit")[0]
     for evaluation in process.phase_records("evaluate")[:2]:
@@ -186,5 +195,13 @@ def test_metadata_names_backend_and_reason(process: Process) -> None:
     assert keras["backend"] == "tensorflow"
     assert keras["input_wait"] is None
     assert "profiler" in keras["input_wait_reason"]
+    tensorflow = metadata["frameworks"]["tensorflow"]
+    assert tensorflow["build"]["is_cuda_build"] is False
+    assert isinstance(tensorflow["build"]["onednn"], bool)
+    traced = {row["name"]: row["traces"] for row in tensorflow["tracing"]}
+    # all batches are equally long; TensorFlow traces twice where the first call makes variables
+    assert traced["train_step"] in (1, 2)
+    assert tensorflow["functions_made"] >= len(traced)
+    assert {"inter_op_threads", "intra_op_threads"} <= set(tensorflow)
     assert metadata["exception"]["type"] == "ValueError"
     assert metadata["exception"]["file"].endswith("train.py")

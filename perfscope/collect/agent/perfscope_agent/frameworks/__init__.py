@@ -8,49 +8,63 @@ if TYPE_CHECKING:
     from typing import Callable
 
 
+_HOOKS = (
+    ("keras.src.backend.tensorflow.trainer", "keras", "install"),
+    ("keras.src.engine.training", "keras", "install"),
+    ("keras.src.backend.jax.trainer", "keras", "decline"),
+    ("keras.src.backend.torch.trainer", "keras", "decline"),
+    ("keras.src.models.model", "keras", "install_model"),
+    ("keras.src.optimizers.base_optimizer", "keras", "install_optimizer"),
+    ("keras.src.optimizers.optimizer", "keras", "install_old_optimizer"),
+    ("keras", "keras", "loaded"),
+    ("tensorflow.python.data.ops.iterator_ops", "tensorflow", "install_iterator"),
+    (
+        "tensorflow.python.eager.polymorphic_function.polymorphic_function",
+        "tensorflow",
+        "install_function",
+    ),
+    (
+        "tensorflow.python.eager.polymorphic_function.polymorphic_function",
+        "tf_functions",
+        "install",
+    ),
+    ("tensorflow", "tensorflow", "loaded"),
+    ("torch.utils.data.dataloader", "torch", "install_loader"),
+    ("torch.optim.optimizer", "torch", "install_optimizer"),
+    ("torch.autograd", "torch", "install_backward"),
+    ("torch.nn.modules.module", "torch", "install_module"),
+    ("torch.serialization", "torch", "install_save"),
+    ("torch.distributed.distributed_c10d", "torch_distributed", "install"),
+    ("torch.nn.parallel.distributed", "torch_ddp", "install_ddp"),
+    (
+        "torch.distributed.fsdp.fully_sharded_data_parallel",
+        "torch_ddp",
+        "install_fsdp",
+    ),
+    (
+        "torch.distributed.fsdp._fully_shard._fsdp_state",
+        "torch_ddp",
+        "install_fully_shard",
+    ),
+    ("deepspeed.runtime.engine", "torch_ddp", "note_deepspeed"),
+    ("torch", "torch", "loaded"),
+    ("daal4py._daal4py", "daal4py", "install"),
+    ("daal4py", "daal4py", "loaded"),
+    ("horovod.common.basics", "horovod", "install_basics"),
+    ("horovod.tensorflow", "horovod", "install_calls"),
+    ("horovod.tensorflow.keras", "horovod", "install_calls"),
+    ("horovod.torch", "horovod", "install_calls"),
+    ("mpi4py.MPI", "mpi4py", "install"),
+    ("numpy", "blas", "install"),
+)
+"""Module to wait for, file of this package, function in it."""
+
+
 def install() -> None:
     """Waits for the frameworks to be imported; imports none of them, nor their hooks."""
     from .. import hooks
 
-    for module, hook, function in (
-        ("keras.src.backend.tensorflow.trainer", "keras", "install"),
-        ("keras.src.engine.training", "keras", "install"),
-        ("keras.src.backend.jax.trainer", "keras", "decline"),
-        ("keras.src.backend.torch.trainer", "keras", "decline"),
-        ("keras.src.models.model", "keras", "install_model"),
-        ("keras.src.optimizers.base_optimizer", "keras", "install_optimizer"),
-        ("keras", "keras", "loaded"),
-        ("tensorflow.python.data.ops.iterator_ops", "tensorflow", "install_iterator"),
-        (
-            "tensorflow.python.eager.polymorphic_function.polymorphic_function",
-            "tensorflow",
-            "install_function",
-        ),
-        ("tensorflow", "tensorflow", "loaded"),
-        ("torch.utils.data.dataloader", "torch", "install_loader"),
-        ("torch.optim.optimizer", "torch", "install_optimizer"),
-        ("torch.autograd", "torch", "install_backward"),
-        ("torch.nn.modules.module", "torch", "install_module"),
-        ("torch.serialization", "torch", "install_save"),
-        ("torch.distributed.distributed_c10d", "torch_distributed", "install"),
-        ("torch.nn.parallel.distributed", "torch_ddp", "install_ddp"),
-        (
-            "torch.distributed.fsdp.fully_sharded_data_parallel",
-            "torch_ddp",
-            "install_fsdp",
-        ),
-        (
-            "torch.distributed.fsdp._fully_shard._fsdp_state",
-            "torch_ddp",
-            "install_fully_shard",
-        ),
-        ("deepspeed.runtime.engine", "torch_ddp", "note_deepspeed"),
-        ("torch", "torch", "loaded"),
-        ("daal4py._daal4py", "daal4py", "install"),
-        ("daal4py", "daal4py", "loaded"),
-        ("mpi4py.MPI", "mpi4py", "install"),
-        ("numpy", "blas", "install"),
-    ):
+    for module, hook, function in _HOOKS:
         hooks.on_import(module, _calls(hook, function))
 
 
@@ -67,7 +81,7 @@ def finish() -> None:
     """At exit: lets the hooks that were installed write what they kept back."""
     import sys
 
-    for hook in ("tensorflow", "torch", "daal4py", "blas"):
+    for hook in ("tensorflow", "tf_profiler", "tf_functions", "torch", "daal4py", "blas"):
         module = sys.modules.get(__name__ + "." + hook)
         if module is not None:
             module.finish()

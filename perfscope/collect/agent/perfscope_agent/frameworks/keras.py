@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from .. import metadata, recorder, steps
-from . import keras_data, wrap
+from .. import files, metadata, recorder, steps
+from . import keras_data, tf_profiler, wrap
 from .tensorflow import cycle, is_eager
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ _INPUT_REASON = (
     "TensorFlow takes the next batch inside the compiled train function; "
     "only a profiler window can tell it apart"
 )
+_MOST_CALLERS = 12
 _callback_class: Any = None
 _metric_owners: dict[int, str] = {}
 
@@ -31,14 +32,15 @@ class Fit:
         self.batches = keras_data.Batches(0, None, 1)
         self.step_start_ns = 0
         self.step_index = 0
+        self.batch_end_ns = 0
 
     def begin_step(self, index: int) -> None:
         """A batch begins, and the one before ends: its own end may come from another thread."""
         rec = recorder.current
         if rec is not None:
-            now_ns = rec.now()
-            self.end_step(now_ns)
-            self.step_start_ns = now_ns
+            self.end_step(rec.now())
+            tf_profiler.begins_step()
+            self.step_start_ns = rec.now()
             self.step_index = index
 
     def end_step(self, now_ns: int) -> None:
@@ -48,6 +50,10 @@ class Fit:
                 _SOURCE, self.step_start_ns, now_ns, samples=self.batches.samples(self.step_index)
             )
             self.step_start_ns = 0
+
+    def end_epoch(self, now_ns: int) -> None:
+        """Ends the epoch's last step with its batch; Keras may tell that late, or not at all."""
+        self.end_step(self.batch_end_ns if self.batch_end_ns > self.step_start_ns else now_ns)
 
 
 _fits: list[Fit] = []
@@ -71,10 +77,10 @@ def install(module: ModuleType) -> None:
     _callback_class = _make_callback_class(module.callbacks_module.Callback)
     wrap.replace(owner, "fit", _make_fit)
     wrap.phase(owner, "evaluate", recorder.Phase.EVALUATE, "evaluate", _interrupt)
-    wrap.phase(owner, "predict", recorder.Phase.PREDICT, "predict")
+    wrap.replace(owner, "predict", _make_predict)
     wrap.replace(owner, "train_on_batch", _make_train_on_batch)
     wrap.phase(owner, "test_on_batch", recorder.Phase.EVALUATE, "test_on_batch", _interrupt)
-    wrap.phase(owner, "predict_on_batch", recorder.Phase.PREDICT, "predict_on_batch")
+    wrap.replace(owner, "predict_on_batch", _make_predict)
     if owner is getattr(module, "Model", None):
         install_model(module)
     metadata.framework(
@@ -89,7 +95,7 @@ def install_model(module: ModuleType) -> None:
     wrap.replace(module.Model, "__call__", _make_call)
 
 
-def install_optimizer(module: ModuleType) -> None:
+def install_optimizer(module: ModuleType, owner: Any = None) -> None:
     """Optimizer steps of a GradientTape loop that is not compiled: steps, or parts of them."""
 
     def make(original: AnyFunction) -> AnyFunction:
@@ -106,7 +112,13 @@ def install_optimizer(module: ModuleType) -> None:
 
         return apply_gradients
 
-    wrap.replace(module.BaseOptimizer, "apply_gradients", make)
+    wrap.replace(owner or module.BaseOptimizer, "apply_gradients", make)
+
+
+def install_old_optimizer(module: ModuleType) -> None:
+    """The same for the optimizers of Keras 2.11 to 2.15; Keras 3 has another class here."""
+    if hasattr(module, "_BaseOptimizer"):
+        install_optimizer(module, module.Optimizer)
 
 
 def decline(module: ModuleType) -> None:
@@ -189,11 +201,17 @@ def _make_callback_class(base: Any) -> Any:
             """A step begins."""
             self._running.begin_step(batch)
 
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            """Only an epoch's last batch ends here: what follows it are other callbacks."""
+            rec = recorder.current
+            if rec is not None:
+                self._running.batch_end_ns = rec.now()
+
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             """The last step of the epoch is over, and its metrics are known."""
             rec = recorder.current
             if rec is not None:
-                self._running.end_step(rec.now())
+                self._running.end_epoch(rec.now())
                 _write_metrics(rec, logs, "", epoch)
 
     return StepCallback
@@ -219,6 +237,7 @@ def _make_train_on_batch(original: AnyFunction) -> AnyFunction:
         rec = recorder.current
         if rec is None:
             return original(self, *args, **kwargs)
+        tf_profiler.begins_step()
         start_ns = rec.now()
         with wrap.Inside(rec, recorder.Phase.TRAIN, "train_on_batch"):
             result = original(self, *args, **kwargs)
@@ -242,12 +261,48 @@ def _metric_prefix(model: Any) -> str:
     return known
 
 
+def _make_predict(original: AnyFunction) -> AnyFunction:
+    label = getattr(original, "__name__", "predict")
+
+    def predict(self: Any, *args: Any, **kwargs: Any) -> Any:
+        rec = recorder.current
+        if rec is None:
+            return original(self, *args, **kwargs)
+        kind = _kind_of_use()
+        with wrap.Inside(rec, kind, label):
+            return original(self, *args, **kwargs)
+
+    return predict
+
+
+def _kind_of_use() -> int:
+    """What a model is used for here: evaluation ends the running step, a prediction may not."""
+    if wrap.Depth.value or not is_evaluating():
+        return recorder.Phase.PREDICT
+    _interrupt()
+    return recorder.Phase.EVALUATE
+
+
+def is_evaluating() -> bool:
+    """Whether a function of the program that calls is named like an evaluation."""
+    frame = sys._getframe(2)
+    for _ in range(_MOST_CALLERS):
+        if files.is_program(frame.f_code.co_filename):
+            words = frame.f_code.co_name.lower().split("_")
+            if any(word.startswith(("eval", "validat")) for word in words):
+                return True
+        if frame.f_back is None:
+            return False
+        frame = frame.f_back
+    return False
+
+
 def _make_call(original: AnyFunction) -> AnyFunction:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         rec = recorder.current
         if rec is None or wrap.Depth.value or not is_eager() or not _is_built(self):
             return original(self, *args, **kwargs)
-        kind = recorder.Phase.FORWARD if kwargs.get("training") else recorder.Phase.PREDICT
+        kind = recorder.Phase.FORWARD if kwargs.get("training") else _kind_of_use()
         with wrap.Inside(rec, kind, "__call__"):
             return original(self, *args, **kwargs)
 

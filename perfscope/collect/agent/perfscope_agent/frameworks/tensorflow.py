@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, recorder, steps
-from . import wrap
+from . import tf_profiler, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def install_function(module: ModuleType) -> None:
             kind = _kind(name)
             if not kind:
                 return original(self, *args, **kwargs)
+            if kind == recorder.Phase.TRAIN:
+                tf_profiler.begins_step()
             start_ns = rec.now()
             with wrap.Inside(rec, kind, name):
                 result = original(self, *args, **kwargs)

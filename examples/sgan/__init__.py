@@ -1,0 +1,1 @@
+"""The parts of examples/sgan_keras.py."""

@@ -1,0 +1,115 @@
+"""Horovod: which version, how it is set up, and its calls from the program.
+
+What it communicates is read by the recorder from its own thread; nothing here looks at tensors.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .. import metadata, recorder
+from . import wrap
+from .tensorflow import is_eager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable
+
+    AnyFunction = Callable[..., Any]
+
+_SOURCE = "horovod"
+_SETTINGS = (
+    "HOROVOD_FUSION_THRESHOLD",
+    "HOROVOD_CYCLE_TIME",
+    "HOROVOD_CACHE_CAPACITY",
+    "HOROVOD_HIERARCHICAL_ALLREDUCE",
+    "HOROVOD_AUTOTUNE",
+    "HOROVOD_TIMELINE",
+    "HOROVOD_CPU_OPERATIONS",
+    "HOROVOD_THREAD_AFFINITY",
+)
+_CALLS = (
+    "allreduce",
+    "grouped_allreduce",
+    "allgather",
+    "broadcast",
+    "broadcast_variables",
+    "broadcast_global_variables",
+    "broadcast_object",
+    "broadcast_parameters",
+    "broadcast_optimizer_state",
+    "allgather_object",
+    "alltoall",
+    "synchronize",
+    "barrier",
+    "join",
+)
+
+
+def install_basics(module: ModuleType) -> None:
+    """Notes rank, size and settings when Horovod has been initialised."""
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def init(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            try:
+                _note(self)
+            except Exception as error:
+                metadata.framework(_SOURCE, setup_reason=type(error).__name__)
+            return result
+
+        return init
+
+    wrap.replace(module.HorovodBasics, "init", make)
+
+
+def _note(basics: Any) -> None:
+    package = sys.modules.get("horovod")
+    settings = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
+    metadata.framework(
+        _SOURCE,
+        version=str(getattr(package, "__version__", "")),
+        rank=int(basics.rank()),
+        size=int(basics.size()),
+        local_rank=int(basics.local_rank()),
+        mpi_threads_supported=bool(basics.mpi_threads_supported()),
+        settings=settings,
+    )
+    metadata.collect_versions()
+    metadata.write()
+
+
+def install_calls(module: ModuleType) -> None:
+    """Marks what the program itself asks Horovod for, outside of compiled functions."""
+    metadata.framework(_SOURCE, **{module.__name__.split(".")[1]: True})
+    for name in _CALLS:
+        wrap.replace(module, name, _make_call(name))
+    wrap.replace(module, "DistributedOptimizer", _make_optimizer)
+
+
+def _make_call(name: str) -> Callable[[AnyFunction], AnyFunction]:
+    label = "hvd." + name
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            rec = recorder.current
+            if rec is None or wrap.Depth.value or not is_eager():
+                return original(*args, **kwargs)
+            with wrap.Inside(rec, recorder.Phase.USER, label):
+                return original(*args, **kwargs)
+
+        return call
+
+    return make
+
+
+def _make_optimizer(original: AnyFunction) -> AnyFunction:
+    def distributed(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        known = metadata.facts.get("frameworks", {}).get(_SOURCE, {}).get("optimizers", 0)
+        metadata.framework(_SOURCE, optimizers=known + 1)
+        return result
+
+    return distributed

@@ -1,0 +1,82 @@
+"""What TensorFlow was built for, and how often its compiled functions were traced anew."""
+
+from __future__ import annotations
+
+import sys
+
+from .. import metadata, recorder, steps
+from . import wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable
+
+    AnyFunction = Callable[..., Any]
+
+_MOST_FUNCTIONS = 5000
+_MOST_NAMES = 20
+
+_functions: list[Any] = []
+"""Weak references to the tf.functions of the program, so that none lives longer for it."""
+
+_created = [0]
+
+
+def install(module: ModuleType) -> None:
+    """Keeps count of the tf.functions that are made."""
+    import weakref
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            _created[0] += 1
+            if len(_functions) < _MOST_FUNCTIONS:
+                _functions.append(weakref.ref(self))
+
+        return initialise
+
+    wrap.replace(module.Function, "__init__", make)
+
+
+def build_flags() -> dict[str, Any]:
+    """What this TensorFlow was built for, as far as it says so itself."""
+    flags: dict[str, Any] = {}
+    info = getattr(sys.modules.get("tensorflow.python.platform.build_info"), "build_info", None)
+    for name, value in dict(info or {}).items():
+        if isinstance(value, (str, bool, int)):
+            flags[str(name)] = value
+    port = sys.modules.get("tensorflow.python.util._pywrap_util_port")
+    for key, name in (("onednn", "IsMklEnabled"), ("cuda", "IsGoogleCudaEnabled")):
+        function = getattr(port, name, None)
+        if function is not None:
+            flags[key] = bool(function())
+    return flags
+
+
+def finish() -> None:
+    """At exit: notes the compiled functions by name, most often traced first."""
+    counts: dict[str, list[int]] = {}
+    for reference in _functions:
+        function = reference()
+        if function is None:
+            continue
+        try:
+            traces = int(function.experimental_get_tracing_count())
+        except Exception:
+            continue
+        if traces:
+            entry = counts.setdefault(str(getattr(function, "_name", "")) or "tf.function", [0, 0])
+            entry[0] += 1
+            entry[1] += traces
+    ranked = sorted(counts.items(), key=lambda item: (-item[1][1], item[0]))[:_MOST_NAMES]
+    metadata.framework(
+        "tensorflow",
+        build=build_flags(),
+        functions_made=_created[0],
+        tracing=[{"name": name, "functions": n, "traces": traces} for name, (n, traces) in ranked],
+    )
+    rec = recorder.current
+    if rec is not None:
+        for name, (_, traces) in ranked:
+            rec.metric(rec.name("traces/" + name), max(steps.last_number, 0), steps.epoch, traces)

@@ -1,0 +1,83 @@
+"""Builds Horovod 0.28.1 from its source distribution into the environment `horovod`.
+
+There is no wheel of it on PyPI. It takes minutes, so the wheel made here is kept beside the
+environments and used again until the recipe, the Python or the packages it is built against change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+VERSION = "0.28.1"
+PYTHONS = ((3, 10), (3, 11))
+"""TensorFlow 2.15, the newest that this Horovod knows, has wheels for 3.9 to 3.11; we need 3.10."""
+
+RECIPE = {
+    "HOROVOD_WITH_TENSORFLOW": "1",
+    "HOROVOD_WITHOUT_PYTORCH": "1",
+    "HOROVOD_WITHOUT_MXNET": "1",
+    "HOROVOD_WITH_MPI": "1",
+    "HOROVOD_WITHOUT_GLOO": "1",
+}
+BUILT_AGAINST = ("mpich", "numpy", "tensorflow")
+"""A wheel fits as long as these stay the same."""
+
+TOOLS = {"c++": "g++", "make": "make"}
+"""Programs that the build starts, and the Debian packages that bring them."""
+
+Run = Callable[..., None]
+
+
+def python() -> str | None:
+    """A Python that Horovod's TensorFlow has wheels for: this one, or another one in PATH."""
+    if PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
+        return sys.executable
+    names = [f"python3.{minor}" for minor in range(PYTHONS[1][1], PYTHONS[0][1] - 1, -1)]
+    return next((found for name in names if (found := shutil.which(name))), None)
+
+
+def obstacle() -> str | None:
+    """Why this machine cannot build Horovod and what helps; None when it can."""
+    if python() is None:
+        return (
+            "It needs Python 3.10 or 3.11, for which TensorFlow 2.15 has wheels; this is "
+            f"{sys.version.split()[0]}, and neither python3.11 nor python3.10 is in PATH. "
+            "Its tests are skipped."
+        )
+    missing = [package for tool, package in TOOLS.items() if not shutil.which(tool)]
+    if missing:
+        return (
+            "Horovod is compiled here and tools for that are missing. On Debian and Ubuntu: "
+            f"apt-get install {' '.join(missing)}"
+        )
+    return None
+
+
+def install(place: Path, requirements: Path, *, cache: Path, run: Run) -> None:
+    """Puts Horovod into an environment, from the cache where a fitting wheel is there.
+
+    Args:
+        place: the environment, with everything else already in it.
+        requirements: the file that lists what is in it.
+        cache: where wheels are kept.
+        run: starts a command and raises when it fails.
+    """
+    lines = requirements.read_text(encoding="utf-8").splitlines()
+    against = [line for line in lines if line.startswith(BUILT_AGAINST)]
+    recipe = f"{VERSION} {sorted(RECIPE.items())} {against} {python()} {sys.version}"
+    kept = cache / f"horovod-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
+    pip = (place / "bin" / "python", "-m", "pip")
+    if not any(kept.glob("*.whl")):
+        os.environ.update(RECIPE)
+        os.environ["PATH"] = f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+        os.environ.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(len(os.sched_getaffinity(0))))
+        os.environ.setdefault("MAKEFLAGS", f"-j{os.environ['CMAKE_BUILD_PARALLEL_LEVEL']}")
+        source = ("--no-build-isolation", "--no-deps", "--no-binary", "horovod")
+        run(*pip, "wheel", "--quiet", *source, "--wheel-dir", kept, f"horovod=={VERSION}")
+    wheel = next(kept.glob("*.whl"))
+    run(*pip, "install", "--quiet", "--no-deps", "--force-reinstall", wheel)

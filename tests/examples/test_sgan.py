@@ -1,0 +1,95 @@
+"""The S-GAN on two ranks: with Horovod in Keras 2.15, and with mpi4py in Keras 3."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import recording
+from tests.support.environments import REPOSITORY, environment
+
+TIMEOUT_S = 280.0
+ITERATIONS, EPOCHS = 8, 2
+SMALL = ("--epochs", str(EPOCHS), "--iterations-per-epoch", str(ITERATIONS))
+EVALUATIONS = ("--evaluate-samples", "20")
+
+
+def record(directory: Path, name: str, *options: str) -> tuple[str, dict[str, Any]]:
+    """What the example printed and the analysis of its recording."""
+    place = environment(name)
+    script = REPOSITORY / "examples" / "sgan_keras.py"
+    done = recording.record(
+        [place.mpirun, "-n", "2", place.python, script, *SMALL, *EVALUATIONS, *options],
+        cwd=directory,
+        output=directory / "trace",
+        timeout_s=TIMEOUT_S,
+    )
+    assert done.exit_code == 0, done.stderr
+    analysed = recording.analyze(done.directory, "--no-report", timeout_s=TIMEOUT_S)
+    assert analysed.returncode == 0, analysed.stderr
+    return done.stdout, json.loads((done.directory / "analysis.json").read_text(encoding="utf-8"))
+
+
+def phase(analysis: dict[str, Any], name: str) -> dict[str, Any]:
+    """One phase of the analysis."""
+    found: dict[str, Any] = next(row for row in analysis["phases"] if row["id"] == name)
+    return found
+
+
+def check_common(stdout: str, analysis: dict[str, Any]) -> None:
+    """What both environments must show."""
+    assert stdout.count("accuracy") == EPOCHS + 1
+    throughput = analysis["run"]["throughput"]
+    # four training calls of three models make one step
+    assert (throughput["steps"], throughput["step_source"]) == (ITERATIONS * EPOCHS, "framework")
+    assert throughput["epoch_s_median"]["value"] > 0
+    assert analysis["run"]["batch_size"] == 32
+    evaluate = phase(analysis, "evaluate")
+    assert (evaluate["ranks"], evaluate["source"]) == ([0], "framework")
+    assert evaluate["count"] == 20 * EPOCHS
+    # images drawn for the discriminator are part of training
+    assert phase(analysis, "predict")["count"] == 2 * ITERATIONS * EPOCHS
+    by_account = {row["id"]: row["ns_by_rank"] for row in analysis["ledger"]}
+    assert by_account["evaluation"][0] > by_account["evaluation"][1] == 0
+    assert {"loss", "discriminator/loss", "adversary/loss"} & set(analysis["steps"]["series"])
+    # rank 1 waits for the evaluation of rank 0
+    waits = analysis["collectives"]["wait_s_by_rank"]
+    assert waits[1] > 0
+    assert any(
+        late["rank"] == 0 and "evaluate" in str(late["function"])
+        for late in analysis["collectives"]["late_arrivals"]
+    )
+    assert analysis["replay"]["available"], analysis["replay"]["reason"]
+
+
+def test_with_horovod(tmp_path: Path) -> None:
+    stdout, analysis = record(tmp_path, "horovod", "--predict-method", "predict_on_batch")
+    assert "result: parallel horovod" in stdout
+    check_common(stdout, analysis)
+    exposed = analysis["horovod"]["exposed"]
+    assert exposed["reason"] is None
+    assert len(exposed["steps"]) == ITERATIONS * EPOCHS
+    for location in analysis["horovod"]["locations"]:
+        # at least one reduction for each of the four training calls
+        assert location["data_calls"]["MPI_Allreduce"] >= 4 * ITERATIONS * EPOCHS
+    assert analysis["collectives"]["wait_s_by_rank"] == pytest.approx(exposed["wait_s_by_rank"])
+
+
+def test_with_mpi4py(tmp_path: Path) -> None:
+    stdout, analysis = record(tmp_path, "tensorflow", "--predict-method", "predict")
+    assert "result: parallel mpi4py" in stdout
+    check_common(stdout, analysis)
+    assert analysis["horovod"] is None
+    counts = {row["name"]: row["calls"] for row in analysis["collectives"]["operations"]}
+    assert counts["MPI_Allreduce"] == 2 * ITERATIONS * EPOCHS
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("unit", "expected"), [("iterations", 8), ("epochs", 1), ("nodes", 4)])
+def test_how_often_it_evaluates(tmp_path: Path, unit: str, expected: int) -> None:
+    options = ("--evaluate-every", "2", "--evaluate-unit", unit)
+    stdout, _ = record(tmp_path, "tensorflow", *options)
+    assert stdout.count("iteration ") == expected

@@ -1,0 +1,75 @@
+"""The environment with Horovod says why it cannot be, and builds its wheel once."""
+
+from __future__ import annotations
+
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from scripts import environments, horovod_build
+
+Version = namedtuple("Version", "major minor micro releaselevel serial")  # noqa: PYI024
+
+
+@pytest.fixture
+def newer_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine with Python 3.13 alone; its only other programs are those put into the path."""
+    monkeypatch.setattr(sys, "version_info", Version(3, 13, 1, "final", 0))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
+
+
+def program(path: Path) -> None:
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.usefixtures("newer_python")
+def test_another_python_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["environments.py", "horovod"])
+    assert environments.main() == 1
+    told = capsys.readouterr().err
+    assert told.startswith("environment horovod: left out. It needs Python 3.10 or 3.11")
+
+
+def test_another_python_in_the_path_will_do(newer_python: Path) -> None:
+    for tool in (*horovod_build.TOOLS, "python3.10"):
+        program(newer_python / tool)
+    assert horovod_build.python() == str(newer_python / "python3.10")
+    assert horovod_build.obstacle() is None
+
+
+def test_missing_tools_are_named(newer_python: Path) -> None:
+    program(newer_python / "python3.11")
+    assert "apt-get install g++ make" in str(horovod_build.obstacle())
+
+
+def test_a_wheel_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[list[str]] = []
+
+    def run(*command: str | Path) -> None:
+        words = [str(word) for word in command]
+        calls.append(words)
+        if "wheel" in words:
+            place = Path(words[words.index("--wheel-dir") + 1])
+            place.mkdir(parents=True)
+            (place / "horovod.whl").touch()
+
+    for name in (*horovod_build.RECIPE, "MAKEFLAGS", "CMAKE_BUILD_PARALLEL_LEVEL", "PATH"):
+        monkeypatch.setenv(name, "")
+    requirements = tmp_path / "horovod.txt"
+    requirements.write_text("numpy==1\nscikit-learn==1\n")
+    places = tmp_path / "environment", tmp_path / "wheels"
+    for text, kinds in (
+        ("numpy==1\nscikit-learn==1\n", ["wheel", "install"]),
+        ("numpy==1\nscikit-learn==2\n", ["install"]),
+        ("numpy==2\nscikit-learn==2\n", ["wheel", "install"]),
+    ):
+        requirements.write_text(text)
+        calls.clear()
+        horovod_build.install(places[0], requirements, cache=places[1], run=run)
+        assert [words[3] for words in calls] == kinds
