@@ -232,19 +232,19 @@ def _synchronising(
     A kind is (operation, communicator, size class). Only instances in which somebody would have
     been free to leave clearly earlier can tell; where none can, both readings give the same waits.
     """
-    count = int(group[-1]) + 1 if len(group) else 0
+    if not len(tested):
+        return np.zeros(0, np.bool_)
+    count = int(group[-1]) + 1
     free = own_need < latest[group] - TELLING_LAG_NS
     stayed = pool.exit[members] >= latest[group]
     telling = np.zeros(count, np.bool_)
     telling[group[free]] = True
     synchronised = np.ones(count, np.bool_)
     synchronised[group[free & ~stayed]] = False
-    size = np.zeros(count, np.int64)
-    np.maximum.at(size, group, np.maximum(pool.sent[members], pool.received[members]))
+    begin = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
+    size = np.maximum.reduceat(np.maximum(pool.sent[members], pool.received[members]), begin)
     size_class = np.ceil(np.log2(size[tested] + 1)).astype(np.int64)
-    comm = np.zeros(count, np.int64)
-    comm[group] = pool.comm[members]
-    kind = dense(op[tested], comm[tested], size_class)
+    kind = dense(op[tested], pool.comm[members[begin[tested]]], size_class)
     told = np.bincount(kind, telling[tested])
     agreed = np.bincount(kind, telling[tested] & synchronised[tested])
     result: Bools = (agreed >= SYNCHRONISING_SHARE * told)[kind]

@@ -113,8 +113,26 @@ def dense(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """One number per distinct row of the columns, in the order of the rows' values."""
     result = np.zeros(len(columns[0]), np.int64)
     for column in columns:
-        values, index = np.unique(column, return_inverse=True)
-        result = result * max(1, len(values)) + index.reshape(-1)
-        if len(values) > 1:
-            result = np.unique(result, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        index, distinct_values = _ranked(column)
+        if distinct_values > 1:
+            result, _ = _ranked(result * distinct_values + index)
     return result
+
+
+MOST_SPREAD = 4
+"""Values that spread over this many times their number are counted in a table, others sorted."""
+
+
+def _ranked(column: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int64], int]:
+    """The place of each value among the distinct values, and the number of these."""
+    if not len(column):
+        return np.empty(0, np.int64), 0
+    low, high = int(column.min()), int(column.max())
+    if high - low > MOST_SPREAD * len(column) + 1000:
+        values, index = np.unique(column, return_inverse=True)
+        return index.reshape(-1).astype(np.int64), len(values)
+    offset = column.astype(np.int64) - low
+    is_there = np.zeros(high - low + 1, np.bool_)
+    is_there[offset] = True
+    place = np.cumsum(is_there, dtype=np.int64) - 1
+    return place[offset], int(place[-1]) + 1
