@@ -89,7 +89,7 @@ def match_collectives(trace: Trace, pool: Pool, clocks_agree: Bools | None = Non
     stray = np.flatnonzero(
         IS_COLLECTIVE[pool.op] & ~IGNORED_CODES[pool.op] & ((pool.comm < 0) | (pool.seq < 0))
     )
-    key = (pool.comm[rows] << 40) | np.minimum(pool.seq[rows], (1 << 40) - 1)
+    key = (pool.comm[rows].astype(np.int64) << 40) | np.minimum(pool.seq[rows], (1 << 40) - 1)
     rows = rows[np.argsort(key, kind="stable")]
     comm, seq = pool.comm[rows], pool.seq[rows]
     first = np.ones(len(rows), np.bool_)
@@ -160,7 +160,7 @@ def _instances(
     cause = np.where(from_root & (root_row[group] >= 0), root_row[group], cause)
     cause = np.where(need > enter, cause, members)
     return Instances(
-        comm=pool.comm[members[begin]],
+        comm=pool.comm[members[begin]].astype(np.int64),
         seq=pool.seq[members[begin]],
         op=op,
         starts=starts,

@@ -14,6 +14,8 @@ from perfscope.trace.model import Rank, Table
 from perfscope.trace.operations import OperationClass, codes_mask
 
 Bools = npt.NDArray[np.bool_]
+Small = npt.NDArray[np.int32]
+"""Columns of small numbers: a large recording has many rows."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,10 @@ class Pool:
     op: npt.NDArray[np.uint16]
     flags: npt.NDArray[np.uint16]
     tid: npt.NDArray[np.uint32]
-    comm: npt.NDArray[np.int64]
+    comm: Small
     seq: npt.NDArray[np.int64]
-    peer: npt.NDArray[np.int64]  # position in Trace.ranks; -1 none, unknown, or not recorded
-    tag: npt.NDArray[np.int64]
+    peer: Small  # position in Trace.ranks; -1 none, unknown, or not recorded
+    tag: Small
     sent: npt.NDArray[np.int64]
     received: npt.NDArray[np.int64]
     request: npt.NDArray[np.int64]
@@ -46,10 +48,8 @@ class Pool:
             else np.empty(0, np.int64)
             for target, source in _COLUMNS
         }
-        for name in ("comm", "seq", "peer", "tag"):
-            columns[name] = columns[name].astype(np.int64)
         numbers = np.array([rank.number for rank in ranks], np.int64)
-        columns["peer"] = _positions(columns["peer"], numbers)
+        columns["peer"] = _positions(columns["peer"], numbers).astype(np.int32)
         return cls(
             numbers=numbers,
             rank=np.repeat(np.arange(len(ranks)), lengths),
@@ -86,7 +86,7 @@ _COLUMNS = (
 
 
 def _positions(
-    peers: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
+    peers: npt.NDArray[np.integer], numbers: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """Positions in the list of recorded ranks for world ranks."""
     if not len(numbers):

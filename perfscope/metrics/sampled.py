@@ -46,7 +46,7 @@ class RankSamples:
     `functions` tells the stack (index in Trace.stacks) that speaks for each moment outside
     communication, `phases` the label (index in StackLabels.ids); NOTHING where unknown. `gap_stack`
     is the stack that speaks for most of a gap. `phase_rows` are (start, end, label) of the sampled
-    phases, in order.
+    phases, in order; `is_training` tells whether any of them is training.
     """
 
     gaps: Gaps
@@ -54,6 +54,7 @@ class RankSamples:
     functions: Layer
     phases: Layer
     phase_rows: tuple[Times, Times, Ints]
+    is_training: bool = False
 
 
 @dataclass(frozen=True)
