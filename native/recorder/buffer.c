@@ -169,8 +169,11 @@ static void count_drop(enum ps_priority priority)
 static ps_record *claim_beyond_limit(uint64_t index, enum ps_priority priority)
 {
     _Atomic uint64_t *limit = priority == PS_DETAIL ? &buffer.detail_limit : &buffer.context_limit;
-    if (atomic_load(&ps_recorder.is_closed))
+    if (atomic_load(&ps_recorder.is_closed)) {
+        /* No record: a reader must not miss one. */
+        __atomic_fetch_sub(&ps_recorder.header->claimed, 1, __ATOMIC_SEQ_CST);
         return NULL;
+    }
     ps_acquire(&buffer.growing);
     grow_to(index + 1 + (priority == PS_DETAIL ? CONTEXT_RESERVE_SLOTS : 0));
     ps_release(&buffer.growing);

@@ -15,7 +15,9 @@ from perfscope.metrics.ledger import (
 )
 from perfscope.metrics.preparation import Prepared
 
-_OUTSIDE_FOCUS = (Account.START_UP, Account.SHUTDOWN)
+_IS_OUTSIDE_FOCUS = np.isin(
+    np.arange(len(ACCOUNTS)), [INDEX[Account.START_UP], INDEX[Account.SHUTDOWN]]
+)
 
 
 def ledger(prepared: Prepared) -> Ledger:
@@ -44,12 +46,12 @@ def function_shares(prepared: Prepared) -> tuple[FunctionShare, ...]:
     lines: dict[tuple[int, int], dict[int, float]] = {}
     for rank, timeline in zip(trace.ranks, prepared.timelines, strict=True):
         known = (timeline.stacks >= 0) & ~IS_COMMUNICATION[timeline.accounts]
-        known &= ~np.isin(timeline.accounts, [INDEX[account] for account in _OUTSIDE_FOCUS])
+        known &= ~_IS_OUTSIDE_FOCUS[timeline.accounts]
         frame = labels.user_frame[timeline.stacks[known]]
         pair = timeline.accounts[known].astype(np.int64) * spans[1] + frame
-        keys, index = np.unique(pair, return_inverse=True)
-        spent = np.bincount(index.reshape(-1), timeline.lengths[known], minlength=len(keys)) / 1e9
-        for key, amount in zip(keys.tolist(), spent.tolist(), strict=True):
+        spent = np.bincount(pair, timeline.lengths[known]) / 1e9
+        keys = np.flatnonzero(np.bincount(pair))
+        for key, amount in zip(keys.tolist(), spent[keys].tolist(), strict=True):
             account, level = divmod(key, spans[1])
             group = (int(function_of[level]), account)
             by_rank = seconds.setdefault(group, {})

@@ -89,7 +89,7 @@ def match_collectives(trace: Trace, pool: Pool, clocks_agree: Bools | None = Non
     stray = np.flatnonzero(
         IS_COLLECTIVE[pool.op] & ~IGNORED_CODES[pool.op] & ((pool.comm < 0) | (pool.seq < 0))
     )
-    key = (pool.comm[rows] << 40) | np.minimum(pool.seq[rows], (1 << 40) - 1)
+    key = (pool.comm[rows].astype(np.int64) << 40) | np.minimum(pool.seq[rows], (1 << 40) - 1)
     rows = rows[np.argsort(key, kind="stable")]
     comm, seq = pool.comm[rows], pool.seq[rows]
     first = np.ones(len(rows), np.bool_)
@@ -160,7 +160,7 @@ def _instances(
     cause = np.where(from_root & (root_row[group] >= 0), root_row[group], cause)
     cause = np.where(need > enter, cause, members)
     return Instances(
-        comm=pool.comm[members[begin]],
+        comm=pool.comm[members[begin]].astype(np.int64),
         seq=pool.seq[members[begin]],
         op=op,
         starts=starts,
@@ -232,19 +232,19 @@ def _synchronising(
     A kind is (operation, communicator, size class). Only instances in which somebody would have
     been free to leave clearly earlier can tell; where none can, both readings give the same waits.
     """
-    count = int(group[-1]) + 1 if len(group) else 0
+    if not len(tested):
+        return np.zeros(0, np.bool_)
+    count = int(group[-1]) + 1
     free = own_need < latest[group] - TELLING_LAG_NS
     stayed = pool.exit[members] >= latest[group]
     telling = np.zeros(count, np.bool_)
     telling[group[free]] = True
     synchronised = np.ones(count, np.bool_)
     synchronised[group[free & ~stayed]] = False
-    size = np.zeros(count, np.int64)
-    np.maximum.at(size, group, np.maximum(pool.sent[members], pool.received[members]))
+    begin = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
+    size = np.maximum.reduceat(np.maximum(pool.sent[members], pool.received[members]), begin)
     size_class = np.ceil(np.log2(size[tested] + 1)).astype(np.int64)
-    comm = np.zeros(count, np.int64)
-    comm[group] = pool.comm[members]
-    kind = dense(op[tested], comm[tested], size_class)
+    kind = dense(op[tested], pool.comm[members[begin[tested]]], size_class)
     told = np.bincount(kind, telling[tested])
     agreed = np.bincount(kind, telling[tested] & synchronised[tested])
     result: Bools = (agreed >= SYNCHRONISING_SHARE * told)[kind]

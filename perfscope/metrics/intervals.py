@@ -33,6 +33,14 @@ class Layer:
         place = np.searchsorted(self.starts, times, side="right") - 1
         return np.where(place >= 0, self.values[np.maximum(place, 0)], NOTHING)
 
+    def at_ordered(self, times: Times) -> Indices:
+        """The values at some moments in order of time; cheap where the layer has few changes."""
+        if not len(self.starts):
+            return np.full(len(times), NOTHING, np.int64)
+        places = np.searchsorted(times, self.starts, side="left")
+        lengths = np.diff(places, prepend=0, append=len(times))
+        return np.repeat(np.concatenate([[NOTHING], self.values]), lengths)
+
 
 def distinct(moments: Times) -> Times:
     """The moments in order, each once; fast where long parts are in order already."""
@@ -58,7 +66,7 @@ def disjoint_layer(starts: Times, ends: Times, values: Indices) -> Layer:
     marks = np.empty(2 * len(begin), np.int64)
     times[0::2], times[1::2] = begin, finish
     marks[0::2], marks[1::2] = kept, NOTHING
-    return _compact(times, marks)
+    return ordered_layer(times, marks)
 
 
 def innermost_layer(starts: Times, ends: Times, values: Indices) -> Layer:
@@ -99,7 +107,7 @@ def _nested(starts: Times, ends: Times, values: Indices) -> Layer | None:
             return None
         here = depth == level
         current[here] = values[which[latest[here]]]
-    return _compact(times, current)
+    return ordered_layer(times, current)
 
 
 def _crossing(starts: Times, ends: Times, values: Indices) -> Layer:
@@ -115,17 +123,15 @@ def _crossing(starts: Times, ends: Times, values: Indices) -> Layer:
             heappop(open_ones)
         if open_ones:
             result[place] = values[-open_ones[0][0]]
-    return _compact(moments, result)
+    return ordered_layer(moments, result)
 
 
-def _compact(times: Times, values: Indices) -> Layer:
-    """Keeps the last value at each moment and drops changes that change nothing."""
-    last = np.ones(len(times), np.bool_)
-    last[:-1] = times[1:] != times[:-1]
-    times, values = times[last], values[last]
-    changes = np.ones(len(times), np.bool_)
-    changes[1:] = values[1:] != values[:-1]
-    return Layer(times[changes], values[changes])
+def ordered_layer(times: Times, values: Indices) -> Layer:
+    """The layer that takes each value at its moment, moments in order; of equal ones the last."""
+    last = np.flatnonzero(np.append(times[1:] != times[:-1], True)[: len(times)])
+    chosen = values[last]
+    changes = np.flatnonzero(np.append(True, chosen[1:] != chosen[:-1])[: len(chosen)])
+    return Layer(times[last[changes]], chosen[changes])
 
 
 def union(starts: Times, ends: Times) -> tuple[Times, Times]:

@@ -97,10 +97,12 @@ class _Sides:
             return np.flatnonzero(pool.is_of(*classes))
 
         def outgoing(rows: Rows) -> _Side:
-            return _Side(rows, pool.rank[rows], pool.peer[rows], pool.tag[rows])
+            peer, tag = pool.peer[rows].astype(np.int64), pool.tag[rows].astype(np.int64)
+            return _Side(rows, pool.rank[rows], peer, tag)
 
         def incoming(rows: Rows) -> _Side:
-            return _Side(rows, pool.peer[rows], pool.rank[rows], pool.tag[rows])
+            peer, tag = pool.peer[rows].astype(np.int64), pool.tag[rows].astype(np.int64)
+            return _Side(rows, peer, pool.rank[rows], tag)
 
         exchanges = rows_of(OperationClass.SENDRECV)
         got = _Side(

@@ -58,12 +58,14 @@ def phases(prepared: Prepared) -> tuple[PhaseResult, ...]:
 
 def _seconds(prepared: Prepared) -> npt.NDArray[np.int64]:
     """Exclusive nanoseconds by phase, rank and account, shape (phases, ranks, accounts)."""
-    count = len(prepared.catalog.ids)
-    result = np.zeros((count, len(prepared.timelines), len(ACCOUNTS)), np.int64)
+    shape = len(prepared.catalog.ids), len(ACCOUNTS)
+    result = np.zeros((shape[0], len(prepared.timelines), shape[1]), np.int64)
     for position, timeline in enumerate(prepared.timelines):
-        here = timeline.inside(prepared.focus) & (timeline.phases >= 0)
-        place = timeline.phases[here], np.full(int(here.sum()), position), timeline.accounts[here]
-        np.add.at(result, place, timeline.lengths[here])
+        here = np.flatnonzero(timeline.inside(prepared.focus) & (timeline.phases >= 0))
+        place = timeline.phases[here].astype(np.int64) * shape[1] + timeline.accounts[here]
+        spent = np.zeros(shape[0] * shape[1], np.int64)
+        np.add.at(spent, place, timeline.lengths[here])
+        result[:, position] = spent.reshape(shape)
     return result
 
 
@@ -72,16 +74,16 @@ def _phase(prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64]) ->
     total = account_ns.sum(axis=1)
     communication = account_ns[:, IS_COMMUNICATION].sum(axis=1)
     entering = np.flatnonzero(total > 0)
-    windows, sources = _windows(prepared, index)
+    windows, count, source = _windows(prepared, index)
     catalog = prepared.catalog
     return PhaseResult(
         id=catalog.ids[index],
         kind=catalog.kind(index),
         label=catalog.label(index),
-        source=sources,
+        source=source,
         ranks=tuple(rank.number for rank in trace.ranks),
         entering_ranks=tuple(trace.ranks[position].number for position in entering.tolist()),
-        count=len(windows),
+        count=count,
         seconds_by_rank=tuple((total / 1e9).tolist()),
         communication_s_by_rank=tuple((communication / 1e9).tolist()),
         where=_where(prepared, index),
@@ -93,12 +95,12 @@ def _phase(prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64]) ->
             ideal=PHASE_IDEAL,
             has_training=prepared.has_training,
         ),
-        windows_s=tuple(windows[:MAX_WINDOWS]),
+        windows_s=tuple(windows),
     )
 
 
-def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, float]], str]:
-    """Occurrences inside the focus by time, and where they come from."""
+def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, float]], int, str]:
+    """The first occurrences inside the focus, how many there are, and where they come from."""
     focus = prepared.focus
     found: list[tuple[int, float, float]] = []
     sources: dict[str, int] = {}
@@ -109,16 +111,17 @@ def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, flo
         sampled = start[label == index], end[label == index]
         origins = ((source_of(part.rank.metadata, rows), marked), ("sampled", sampled))
         for source, (first, last) in origins:
-            inside = (last > focus.start_ns) & (first < focus.end_ns)
-            starts, ends = first[inside], last[inside]
-            if len(starts):
-                sources[source] = sources.get(source, 0) + len(starts)
+            inside = np.flatnonzero((last > focus.start_ns) & (first < focus.end_ns))
+            if len(inside):
+                sources[source] = sources.get(source, 0) + len(inside)
+            inside = inside[:MAX_WINDOWS]  # in order of their starts, as everywhere
             found += [
                 (part.rank.number, begin / 1e9, finish / 1e9)
-                for begin, finish in zip(starts.tolist(), ends.tolist(), strict=True)
+                for begin, finish in zip(first[inside].tolist(), last[inside].tolist(), strict=True)
             ]
     source = max(sources, key=lambda name: (name != "sampled", sources[name]), default="framework")
-    return sorted(found, key=lambda window: (window[1], window[0])), source
+    windows = sorted(found, key=lambda window: (window[1], window[0]))[:MAX_WINDOWS]
+    return windows, sum(sources.values()), source
 
 
 def _where(prepared: Prepared, index: int) -> tuple[Frame, ...]:

@@ -14,6 +14,8 @@ from perfscope.trace.model import Rank, Table
 from perfscope.trace.operations import OperationClass, codes_mask
 
 Bools = npt.NDArray[np.bool_]
+Small = npt.NDArray[np.int32]
+"""Columns of small numbers: a large recording has many rows."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,10 @@ class Pool:
     op: npt.NDArray[np.uint16]
     flags: npt.NDArray[np.uint16]
     tid: npt.NDArray[np.uint32]
-    comm: npt.NDArray[np.int64]
+    comm: Small
     seq: npt.NDArray[np.int64]
-    peer: npt.NDArray[np.int64]  # position in Trace.ranks; -1 none, unknown, or not recorded
-    tag: npt.NDArray[np.int64]
+    peer: Small  # position in Trace.ranks; -1 none, unknown, or not recorded
+    tag: Small
     sent: npt.NDArray[np.int64]
     received: npt.NDArray[np.int64]
     request: npt.NDArray[np.int64]
@@ -46,10 +48,8 @@ class Pool:
             else np.empty(0, np.int64)
             for target, source in _COLUMNS
         }
-        for name in ("comm", "seq", "peer", "tag"):
-            columns[name] = columns[name].astype(np.int64)
         numbers = np.array([rank.number for rank in ranks], np.int64)
-        columns["peer"] = _positions(columns["peer"], numbers)
+        columns["peer"] = _positions(columns["peer"], numbers).astype(np.int32)
         return cls(
             numbers=numbers,
             rank=np.repeat(np.arange(len(ranks)), lengths),
@@ -86,7 +86,7 @@ _COLUMNS = (
 
 
 def _positions(
-    peers: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
+    peers: npt.NDArray[np.integer], numbers: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """Positions in the list of recorded ranks for world ranks."""
     if not len(numbers):
@@ -113,8 +113,26 @@ def dense(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """One number per distinct row of the columns, in the order of the rows' values."""
     result = np.zeros(len(columns[0]), np.int64)
     for column in columns:
-        values, index = np.unique(column, return_inverse=True)
-        result = result * max(1, len(values)) + index.reshape(-1)
-        if len(values) > 1:
-            result = np.unique(result, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        index, distinct_values = _ranked(column)
+        if distinct_values > 1:
+            result, _ = _ranked(result * distinct_values + index)
     return result
+
+
+MOST_SPREAD = 4
+"""Values that spread over this many times their number are counted in a table, others sorted."""
+
+
+def _ranked(column: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int64], int]:
+    """The place of each value among the distinct values, and the number of these."""
+    if not len(column):
+        return np.empty(0, np.int64), 0
+    low, high = int(column.min()), int(column.max())
+    if high - low > MOST_SPREAD * len(column) + 1000:
+        values, index = np.unique(column, return_inverse=True)
+        return index.reshape(-1).astype(np.int64), len(values)
+    offset = column.astype(np.int64) - low
+    is_there = np.zeros(high - low + 1, np.bool_)
+    is_there[offset] = True
+    place = np.cumsum(is_there, dtype=np.int64) - 1
+    return place[offset], int(place[-1]) + 1

@@ -44,6 +44,7 @@ class Efficiency:
 USEFUL_OUTSIDE = "outside_communication"
 USEFUL_TRAINING = "training_work"
 FORMULA = "pop"
+EMPTY = "the window is empty"
 
 NO_TRAINING = (
     "nothing tells what training work is: no framework was recognised, no marker is set, and no "
@@ -64,14 +65,29 @@ def efficiency(prepared: Prepared) -> Efficiency:
     focus = prepared.focus
     inside = [_account_ns(timeline, focus) for timeline in prepared.timelines]
     by_account = np.stack(inside) if inside else np.zeros((0, len(ACCOUNTS)), np.int64)
+    lost = _lost_detail(prepared)
+    ideal = ideal_network(prepared) if lost is None else Metric(None, "s", lost)
     return tree(
         ranks=tuple(rank.number for rank in prepared.trace.ranks),
-        window_ns=focus.length_ns,
-        account_ns=by_account,
+        window_ns=focus.length_ns if lost is None else 0,
+        account_ns=by_account if lost is None else np.zeros_like(by_account),
         foa=focus.kind,
-        ideal=ideal_network(prepared),
+        ideal=ideal,
         has_training=prepared.has_training,
+        why_empty=lost or EMPTY,
     )
+
+
+def _lost_detail(prepared: Prepared) -> str | None:
+    """Why nothing can be said: a rank of which records inside the focus were lost seems to work."""
+    lost = [
+        rank.number
+        for rank in prepared.trace.ranks
+        if rank.detail_end_ns is not None and rank.detail_end_ns < prepared.focus.end_ns
+    ]
+    if not lost:
+        return None
+    return f"the records of rank {lost[0]} are lost from before every rank had started"
 
 
 def tree(
@@ -82,6 +98,7 @@ def tree(
     foa: str,
     ideal: Metric,
     has_training: bool,
+    why_empty: str = EMPTY,
 ) -> Efficiency:
     """The efficiency tree of some ranks over a window.
 
@@ -92,6 +109,7 @@ def tree(
         foa: name of the window.
         ideal: T_id in seconds, or why it is not known.
         has_training: whether anything tells what training work is.
+        why_empty: the reason to give where the window has no length.
     """
     outside = account_ns[:, ~IS_COMMUNICATION].sum(axis=1)
     useful = account_ns[:, INDEX[Account.TRAINING]]
@@ -101,7 +119,7 @@ def tree(
     parallel = None if balance is None or spread is None else balance * spread
     productive = float(useful.sum()) / total if has_training and total else None
     trained = None if parallel is None or productive is None else parallel * productive
-    empty = "the window is empty" if window_ns <= 0 else "no rank worked outside communication"
+    empty = why_empty if window_ns <= 0 else "no rank worked outside communication"
 
     def metric(value: float | None, reason: str, useful_name: str = USEFUL_OUTSIDE) -> Metric:
         return Metric(

@@ -9,7 +9,7 @@ import numpy as np
 
 from perfscope.metrics.exposed import with_exposed_communication
 from perfscope.metrics.focus import Focus, focus_of_analysis
-from perfscope.metrics.intervals import Layer
+from perfscope.metrics.intervals import EMPTY_LAYER, Layer
 from perfscope.metrics.phase_catalog import PhaseCatalog
 from perfscope.metrics.sampled import RankSamples, sample_rank
 from perfscope.metrics.stack_rules import StackLabels, label_stacks
@@ -39,11 +39,10 @@ class Prepared:
     @property
     def has_training(self) -> bool:
         """Whether anything tells what training work is: marks, steps, or sampled functions."""
-        train = self.catalog.index("train")
         return any(
             len(parts.rank.steps)
             or np.any(np.isin(parts.phases["kind"], TRAINING_KINDS))
-            or np.any(parts.samples.phases.values == train)
+            or parts.samples.is_training
             for parts in self.parts
         )
 
@@ -70,12 +69,26 @@ def prepare(
     labels = label_stacks(trace, rules)
     catalog = PhaseCatalog.of(trace, labels.ids)
     waits = split_operations(trace)
-    parts = tuple(_parts(trace, position, labels, catalog) for position in range(len(trace.ranks)))
+    if focus is None and request is None:
+        focus = focus_of_analysis(trace)
+    parts, timelines = [], []
+    for position in range(len(trace.ranks)):
+        part = _parts(trace, position, labels, catalog)
+        if focus is not None:
+            timelines.append(build_timeline(trace, part, catalog, waits, focus))
+            part = _without_layers(part)
+        parts.append(part)
     if focus is None:
-        windows = _phase_windows(trace, parts, catalog) if request else None
+        windows = _phase_windows(trace, parts, catalog)
         focus = focus_of_analysis(trace, request, phases=windows)
-    timelines = tuple(build_timeline(trace, part, catalog, waits, focus) for part in parts)
-    return Prepared(trace, focus, waits, labels, catalog, parts, timelines)
+        timelines = [build_timeline(trace, part, catalog, waits, focus) for part in parts]
+    return Prepared(trace, focus, waits, labels, catalog, tuple(parts), tuple(timelines))
+
+
+def _without_layers(part: RankParts) -> RankParts:
+    """The parts without what only the timeline needs: much memory in a long run."""
+    samples = replace(part.samples, functions=EMPTY_LAYER, phases=EMPTY_LAYER)
+    return replace(part, blocking=EMPTY_LAYER, samples=samples)
 
 
 def _parts(trace: Trace, position: int, labels: StackLabels, catalog: PhaseCatalog) -> RankParts:
@@ -94,7 +107,10 @@ def _in_catalog(samples: RankSamples, labels: StackLabels, catalog: PhaseCatalog
     values = np.where(phases.values >= 0, table[np.maximum(phases.values, 0)], phases.values)
     start, end, label = samples.phase_rows
     return replace(
-        samples, phases=Layer(phases.starts, values), phase_rows=(start, end, table[label])
+        samples,
+        phases=Layer(phases.starts, values),
+        phase_rows=(start, end, table[label]),
+        is_training=bool(np.any(values == catalog.index("train"))),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.metrics.intervals import NOTHING, Layer, Times, disjoint_layer, distinct, union
+from perfscope.metrics.intervals import NOTHING, Layer, Times, disjoint_layer
 from perfscope.metrics.pool import dense
 from perfscope.metrics.stack_rules import UNLABELLED, StackLabels
 from perfscope.trace.model import Rank
@@ -46,7 +46,7 @@ class RankSamples:
     `functions` tells the stack (index in Trace.stacks) that speaks for each moment outside
     communication, `phases` the label (index in StackLabels.ids); NOTHING where unknown. `gap_stack`
     is the stack that speaks for most of a gap. `phase_rows` are (start, end, label) of the sampled
-    phases, in order.
+    phases, in order; `is_training` tells whether any of them is training.
     """
 
     gaps: Gaps
@@ -54,6 +54,7 @@ class RankSamples:
     functions: Layer
     phases: Layer
     phase_rows: tuple[Times, Times, Ints]
+    is_training: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,36 +108,60 @@ def sample_rank(
 
 
 def _gaps(rank: Rank, blocking: Layer) -> Gaps:
-    operations = rank.operations[rank.operations["tid"] == rank.main_tid]
-    begin, finish = union(operations["t0"].astype(np.int64), operations["t1"].astype(np.int64))
+    operations = rank.operations
+    elsewhere = operations["tid"] != rank.main_tid
+    if elsewhere.any():
+        operations = operations[~elsewhere]
+    begin, finish, first, last = _busy_stretches(operations)
     free_start = np.concatenate([[rank.start_ns], finish]).astype(np.int64)
     free_end = np.concatenate([begin, [rank.end_ns]]).astype(np.int64)
-    before, after = _neighbours(operations, begin, finish)
-    inside = (blocking.starts > rank.start_ns) & (blocking.starts < rank.end_ns)
-    cuts = distinct(np.concatenate([free_start, free_end, blocking.starts[inside]]))
-    start, end = cuts[:-1], cuts[1:]
-    free = np.searchsorted(free_start, start, side="right") - 1
-    keep = (free >= 0) & (end <= free_end[np.maximum(free, 0)])
-    start, end, free = start[keep], end[keep], free[keep]
-    phase = blocking.at(start)
+    start, end, free = _cut(free_start, free_end, blocking.starts)
+    before, after = _neighbours(operations, first, last)
+    phase = blocking.at_ordered(start)
     size_class = (np.log2(np.maximum(end - start, 1)) / 2).astype(np.int64)
     kind = dense(before[free], after[free], phase, size_class) if len(start) else free
     return Gaps(start, end, kind, phase != NOTHING)
 
 
-def _neighbours(operations: npt.NDArray[np.void], begin: Times, finish: Times) -> tuple[Ints, Ints]:
+def _busy_stretches(operations: npt.NDArray[np.void]) -> tuple[Times, Times, Ints, Ints]:
+    """Begin and end of the stretches in operations, and the first and last operation of each."""
+    enter, leave = operations["t0"].astype(np.int64), operations["t1"].astype(np.int64)
+    rows = np.flatnonzero(leave > enter)
+    if not len(rows):
+        return rows, rows, rows, rows
+    enter, reach = enter[rows], np.maximum.accumulate(leave[rows])
+    opens = np.concatenate([[True], enter[1:] > reach[:-1]])
+    first = np.flatnonzero(opens)
+    last = np.append(first[1:] - 1, len(rows) - 1)
+    return enter[first], reach[last], rows[first], rows[last]
+
+
+def _cut(free_start: Times, free_end: Times, cuts: Times) -> tuple[Times, Times, Ints]:
+    """Free stretches without the empty ones, cut at some moments, and which one each was in."""
+    inside = np.searchsorted(free_start, cuts, side="right") - 1
+    kept = inside >= 0
+    cuts, inside = cuts[kept], inside[kept]
+    kept = (cuts > free_start[inside]) & (cuts < free_end[inside])
+    cuts, inside = cuts[kept], inside[kept]
+    free = np.arange(len(free_start))
+    start = np.insert(free_start, inside + 1, cuts) if len(cuts) else free_start
+    free = np.insert(free, inside + 1, inside) if len(cuts) else free
+    end = free_end[free]
+    if len(cuts):
+        goes_on = free[1:] == free[:-1]
+        end[:-1][goes_on] = start[1:][goes_on]
+    keep = end > start
+    return start[keep], end[keep], free[keep]
+
+
+def _neighbours(operations: npt.NDArray[np.void], first: Ints, last: Ints) -> tuple[Ints, Ints]:
     """Which operation (op, communicator, bytes) comes before and after each free stretch."""
-    if not len(begin):
+    if not len(first):
         return np.zeros(1, np.int64), np.zeros(1, np.int64)
     token = 1 + dense(
         operations["op"], operations["comm"], operations["sent"] + operations["received"]
     )
-    first = np.searchsorted(operations["t0"], begin, side="left")
-    first = np.minimum(first, len(operations) - 1)
-    last = np.maximum(np.searchsorted(operations["t0"], finish, side="right") - 1, first)
-    before = np.concatenate([[0], token[last]])
-    after = np.concatenate([token[first], [0]])
-    return before, after
+    return np.concatenate([[0], token[last]]), np.concatenate([token[first], [0]])
 
 
 def _pieces(gaps: Gaps, samples: _Samples, labels: StackLabels) -> _Pieces:

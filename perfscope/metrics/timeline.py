@@ -18,6 +18,7 @@ from perfscope.metrics.intervals import (
     disjoint_layer,
     distinct,
     innermost_layer,
+    ordered_layer,
     union,
 )
 from perfscope.metrics.ledger import INDEX, IS_COMMUNICATION, Account
@@ -119,10 +120,10 @@ def build_timeline(
     layers = (communication, sampled, marked, sampled_rows, parts.blocking, samples.functions)
     boundaries = _boundaries(rank, fixed, (*layers, *decided.layers()))
     at = boundaries[:-1]
-    in_communication = communication.at(at)
-    stacks = np.where(in_communication == NOTHING, samples.functions.at(at), NOTHING)
-    free = parts.blocking.at(at) == NOTHING
-    accounts = decided.choose(at, np.where(free, sampled.at(at), NOTHING))
+    in_communication = communication.at_ordered(at)
+    stacks = np.where(in_communication == NOTHING, samples.functions.at_ordered(at), NOTHING)
+    free = parts.blocking.at_ordered(at) == NOTHING
+    accounts = decided.choose(at, np.where(free, sampled.at_ordered(at), NOTHING))
     computing = np.where(stacks != NOTHING, INDEX[Account.COMPUTATION], INDEX[Account.UNTRACED])
     accounts = np.where(accounts == NOTHING, computing, accounts)
     accounts = np.where(in_communication != NOTHING, in_communication, accounts)
@@ -130,8 +131,8 @@ def build_timeline(
     accounts = np.where(at >= focus.end_ns, INDEX[Account.SHUTDOWN], accounts)
     if rank.detail_end_ns is not None:
         accounts = np.where(at >= rank.detail_end_ns, INDEX[Account.UNTRACED], accounts)
-    row = sampled_rows.at(at)
-    phases = np.where(free & (row != NOTHING), row, marked.at(at))
+    row = sampled_rows.at_ordered(at)
+    phases = np.where(free & (row != NOTHING), row, marked.at_ordered(at))
     return Timeline(
         boundaries,
         accounts.astype(np.uint8),
@@ -154,12 +155,12 @@ class _Decided:
     def choose(self, at: Times, sampled: Times) -> Times:
         """The account at each moment from marks and, where they leave it open, from samples."""
         special = [INDEX[account] for account in SPECIAL_ACCOUNTS.values()]
-        result = self.special.at(at)
+        result = self.special.at_ordered(at)
         result = np.where((result == NOTHING) & np.isin(sampled, special), sampled, result)
         for account, layer in self.broad:
-            here = (layer.at(at) != NOTHING) | (sampled == INDEX[account])
+            here = (layer.at_ordered(at) != NOTHING) | (sampled == INDEX[account])
             result = np.where((result == NOTHING) & here, INDEX[account], result)
-        exposed = self.marked_communication.at(at)
+        exposed = self.marked_communication.at_ordered(at)
         return np.where(exposed != NOTHING, exposed, result)
 
 
@@ -198,8 +199,12 @@ def _communication_layer(parts: RankParts, waits: Waits) -> Layer:
         known, INDEX[Account.COMMUNICATION_TRANSFER], INDEX[Account.COMMUNICATION_OTHER]
     )
     after = np.where(pool.is_of(OperationClass.FILE)[rows][main], INDEX[Account.IO], after)
-    starts, ends = np.stack([enter, need], 1).ravel(), np.stack([need, leave], 1).ravel()
     wait = np.full(len(enter), INDEX[Account.COMMUNICATION_WAIT], np.int64)
+    if np.all(enter[1:] >= leave[:-1]):
+        nothing = np.full(len(enter), NOTHING, np.int64)
+        moments = np.stack([enter, need, leave], 1).ravel()
+        return ordered_layer(moments, np.stack([wait, after, nothing], 1).ravel())
+    starts, ends = np.stack([enter, need], 1).ravel(), np.stack([need, leave], 1).ravel()
     values = np.stack([wait, after], 1).ravel()
     order = np.argsort(starts, kind="stable")
     return disjoint_layer(starts[order], ends[order], values[order])
@@ -235,6 +240,8 @@ def _times(rows: Table) -> tuple[Times, Times]:
 
 
 def _boundaries(rank: Rank, fixed: list[int], layers: Iterable[Layer]) -> Times:
-    moments = np.concatenate([np.array(fixed, np.int64), *(layer.starts for layer in layers)])
-    moments = moments[(moments >= rank.start_ns) & (moments <= rank.end_ns)]
-    return distinct(moments)
+    inside = [np.array([t for t in fixed if rank.start_ns <= t <= rank.end_ns], np.int64)]
+    for layer in layers:
+        first, behind = np.searchsorted(layer.starts, [rank.start_ns, rank.end_ns + 1])
+        inside.append(layer.starts[first:behind])
+    return distinct(np.concatenate(inside))

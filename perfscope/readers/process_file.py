@@ -65,6 +65,8 @@ class ProcessFile:
     definitions: Definitions
     metadata: Mapping[str, Any]
     notes: list[str] = field(default_factory=list)
+    cut_off: int = 0
+    """Records that were claimed and are not in the file."""
 
     @property
     def uses_mpi(self) -> bool:
@@ -136,6 +138,10 @@ def read_process(path: Path, *, host: str, latest_unix_ns: int | None = None) ->
         metadata=metadata,
         notes=notes,
     )
+    if (lost := _cut_off(header, records)) and lost > 1:
+        # one more may be claimed while the process ends; it stands for nothing
+        process.cut_off = lost
+        process.first_drop_ns = _end_of_detail(process)
     if moments.implausible:
         fields = ", ".join(moments.implausible)
         notes.append(f"{path.name}: implausible times in the header were ignored ({fields}).")
@@ -182,13 +188,25 @@ def _slot_notes(header: np.void, records: Table) -> list[str]:
     notes = []
     used = np.flatnonzero(records["kind"] != RecordKind.NONE)
     last = int(used[-1]) + 1 if len(used) else 0
-    expected = min(int(header["claimed"]), int(header["capacity"]))
-    if expected > len(records):
-        missing = expected - len(records)
+    missing = _cut_off(header, records)
+    if missing > 1:
         notes.append(f"the file is cut off: {missing} records that were claimed are not there.")
-    elif last > expected:
+    elif last > min(int(header["claimed"]), int(header["capacity"])):
         notes.append("it holds more records than its header says; all of them are read.")
     return notes
+
+
+def _cut_off(header: np.void, records: Table) -> int:
+    """How many records the process had claimed that the file does not hold."""
+    return max(min(int(header["claimed"]), int(header["capacity"])) - len(records), 0)
+
+
+def _end_of_detail(process: ProcessFile) -> int:
+    """The last moment of which the remaining records tell; at least the start of the process."""
+    times = [process.records[name] for name in ("t0_ns", "t1_ns")]
+    inside = [t[(t >= process.start_ns) & (t <= process.bound_ns)] for t in times]
+    last = max((int(t.max()) for t in inside if len(t)), default=process.start_ns)
+    return last if process.first_drop_ns is None else min(last, process.first_drop_ns)
 
 
 def _check(path: Path, header: np.void) -> None:

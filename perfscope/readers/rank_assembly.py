@@ -62,7 +62,7 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
         clock_error_ns=context.clock.error_ns,
         mpi_library=process.definitions.library,
         detail_end_ns=_shifted(process.first_drop_ns, offset),
-        dropped_records=process.dropped,
+        dropped_records=process.dropped + process.cut_off,
         sampler_cpu_ns=min(int(header["sampler_cpu_ns"]), MAX_AMOUNT),
         threads=_threads(header),
         metadata=process.metadata,

@@ -123,8 +123,7 @@ class _Reading:
         possible &= metric | (records["sent"] < MAX_AMOUNT)
         keep = known & in_life & ordered
         self._count("with impossible amounts", keep & ~possible)
-        rows: Table = records[keep & possible]
-        return rows
+        return _chosen(records, keep & possible)
 
     def _count(self, reason: str, rows: Bools) -> None:
         if number := int(np.count_nonzero(rows)):
@@ -133,16 +132,16 @@ class _Reading:
     def _operations(self, raw: Table, end_ns: int) -> Table:
         known = (raw["op"] < len(KNOWN)) & KNOWN[np.minimum(raw["op"], len(KNOWN) - 1)]
         self._count("of an unknown operation", ~known)
-        rows = self._operation_rows(raw[known])
+        rows = self._operation_rows(_chosen(raw, known))
         opened = rows["t1"] == 0
         rows["t1"][opened] = end_ns
         rows["flags"][opened] |= np.uint16(RowFlag.OPEN)
         coalesced = _POLLING[rows["op"]] & (rows["request"] > 1)
         rows["flags"][coalesced] |= np.uint16(RowFlag.COALESCED)
-        rows = rows[np.lexsort((rows["t1"], rows["t0"]))]
+        rows = _by_begin_and_end(rows)
         crossing = overlapping(rows)
         self._count("that overlap the next call of their thread", crossing)
-        return rows[~crossing]
+        return _chosen(rows, ~crossing)
 
     def _operation_rows(self, raw: Table) -> Table:
         rows = np.zeros(len(raw), model.OPERATION_DTYPE)
@@ -294,13 +293,29 @@ def overlapping(rows: Table) -> Bools:
     meant here, not the many it swallows. Calls that stand for many (`RowFlag.COALESCED`) may be
     interleaved with others.
     """
-    single = np.flatnonzero((rows["flags"] & RowFlag.COALESCED) == 0)
-    order = single[np.argsort(rows["tid"][single], kind="stable")]
     bad = np.zeros(len(rows), np.bool_)
-    same_thread = rows["tid"][order][1:] == rows["tid"][order][:-1]
-    reaches = rows["t1"][order][:-1] > rows["t0"][order][1:]
+    order = np.flatnonzero((rows["flags"] & RowFlag.COALESCED) == 0)
+    threads = rows["tid"][order]
+    if len(threads) and np.any(threads != threads[0]):
+        by_thread = np.argsort(threads, kind="stable")
+        order, threads = order[by_thread], threads[by_thread]
+    same_thread = threads[1:] == threads[:-1]
+    reaches = rows["t1"][order[:-1]] > rows["t0"][order[1:]]
     bad[order[:-1][same_thread & reaches]] = True
     return bad
+
+
+def _chosen(rows: Table, keep: Bools) -> Table:
+    """The rows to keep, without a copy where that is all of them: tables may be large."""
+    return rows if keep.all() else rows[keep]
+
+
+def _by_begin_and_end(rows: Table) -> Table:
+    begin, end = rows["t0"], rows["t1"]
+    later, same = begin[1:] > begin[:-1], begin[1:] == begin[:-1]
+    if np.all(later | (same & (end[1:] >= end[:-1]))):
+        return rows
+    return rows[np.lexsort((end, begin))]
 
 
 def _latest(column: npt.NDArray[np.uint64]) -> int:

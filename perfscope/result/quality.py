@@ -130,8 +130,9 @@ def _dropped_records(trace: Trace) -> Check:
         "dropped_records",
         Status.WARN,
         "Records were dropped",
-        f"Dropped after the size limit or the disk was full: {ranks}. Totals per operation are "
-        "complete; details end there. A larger --max-size keeps more.",
+        f"Lost because the size limit was reached, the disk was full or a file was cut off: "
+        f"{ranks}. Totals per operation are complete; details, and the focus of analysis, end "
+        "there. A larger --max-size, or more room on the disk, keeps more.",
     )
 
 

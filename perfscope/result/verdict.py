@@ -174,4 +174,18 @@ def _preface(results: Results) -> str:
             "of them is judged here. "
         )
     account = account_of_ends(trace)
-    return f"{account} " if account else ""
+    return (f"{account} " if account else "") + _covered_part(results)
+
+
+def _covered_part(results: Results) -> str:
+    """That only the beginning was recorded in detail, and how much of it."""
+    trace, end_ns = results.trace, results.focus.end_ns
+    ends_ns = [rank.detail_end_ns for rank in trace.ranks if rank.detail_end_ns is not None]
+    if not ends_ns or min(ends_ns) > end_ns:
+        return ""
+    if min(ends_ns) < end_ns:
+        return "Records were lost from before every rank had started: little can be told. "
+    return (
+        f"Records were dropped: what follows is about the first {format_seconds(end_ns * NS)} of "
+        f"{format_seconds(trace.wall_ns * NS)}. "
+    )

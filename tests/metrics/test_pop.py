@@ -126,3 +126,14 @@ def test_ideal_network_against_a_simulation(work: list[tuple[int, int]], transfe
     assert parts[0] is not None
     assert parts[1] is not None
     assert tree.parallel_efficiency.value == parts[0] * parts[1]
+
+
+def test_a_rank_whose_records_are_lost_from_the_start_gives_no_efficiency() -> None:
+    builder = TraceBuilder(2, end_s=10.0)
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(9.0)
+    builder.rank(1).set(detail_end_ns=10**9 // 2, dropped_records=100)
+    tree = compute(builder.build()).efficiency
+    assert tree.parallel_efficiency.value is None
+    assert tree.load_balance.value is None
+    assert "records of rank 1 are lost" in (tree.parallel_efficiency.reason or "")

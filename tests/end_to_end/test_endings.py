@@ -1,0 +1,206 @@
+"""Jobs that end in every way: `perfscope run`, `perfscope analyze`, and what the report says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.programs.ending import STEPS
+from tests.support.environments import Mpi
+from tests.support.processes import is_alive, perfscope_started
+from tests.support.recording import Recorder, analyze
+from tests.support.waiting import wait_for
+
+PROGRAM = Path(__file__).parents[1] / "programs" / "ending.py"
+RANKS = 2
+RAISED_AT = "ending.py:" + str(
+    1
+    + PROGRAM.read_text(encoding="utf-8")
+    .splitlines()
+    .index('    raise ValueError("no such batch")')
+)
+LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "prterun")
+
+
+def analysed(directory: Path) -> dict[str, Any]:
+    """The result document of a recording; the command must not stumble."""
+    done = analyze(directory)
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads((directory / "analysis.json").read_text(encoding="utf-8"))
+    assert isinstance(document, dict)
+    assert "Traceback" not in done.stdout
+    assert (directory / "report.html").stat().st_size > 0
+    return document
+
+
+def check_work(document: dict[str, Any], *, ranks: int = RANKS) -> None:
+    """All that was recorded before the end is in the result, and the ledger is exact."""
+    calls = {row["name"]: row for row in document["collectives"]["operations"]}
+    assert calls["MPI_Allreduce"]["calls"] >= ranks * STEPS
+    assert calls["MPI_Allreduce"]["detailed_calls"] >= ranks * STEPS
+    assert document["collectives"]["matched_calls"] >= ranks * STEPS
+    assert document["run"]["recorded_ranks"] == document["run"]["ranks"] == ranks
+    start, end = document["run"]["focus_of_analysis_s"]
+    assert end - start >= STEPS * 0.02
+    for place, ending in enumerate(document["run"]["endings"]):
+        life_ns = sum(account["ns_by_rank"][place] for account in document["ledger"])
+        assert 0 < life_ns <= round(ending["end_s"] * 1e9) + 1
+
+
+def texts(document: dict[str, Any]) -> list[str]:
+    return [row["text"] for row in document["run"]["endings"]]
+
+
+def first(document: dict[str, Any]) -> list[int]:
+    return [row["rank"] for row in document["run"]["endings"] if row["is_first"]]
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "text", "sentence"),
+    [
+        ("kill", 9, "killed by SIGKILL (9)", "rank 1 was killed by SIGKILL (9)"),
+        ("abort", 7, "called MPI_Abort with code 7", "rank 1 called MPI_Abort with code 7"),
+        (
+            "leave",
+            5,
+            "exited with code 5 without MPI_Finalize",
+            "rank 1 exited with code 5 without MPI_Finalize",
+        ),
+    ],
+)
+def test_one_rank_takes_the_others_along(
+    ending: str, code: int, text: str, sentence: str, mpich: Mpi, record: Recorder
+) -> None:
+    recorded = record(mpich.python_command(RANKS, PROGRAM, ending))
+    assert recorded.exit_code == code
+    document = analysed(recorded.directory)
+    check_work(document)
+    assert texts(document)[1] == text
+    assert first(document) == [1]
+    assert document["run"]["incomplete_ranks"] == [0, 1]
+    assert document["verdict"]["sentence"].startswith("The run was cut short ")
+    assert (
+        f"after the start: {sentence}; 1 other rank ended after it."
+        in (document["verdict"]["sentence"])
+    )
+
+
+def test_all_ranks_killed(mpich: Mpi, record: Recorder) -> None:
+    recorded = record(mpich.python_command(RANKS, PROGRAM, "kill", "everybody"))
+    assert recorded.exit_code == 9
+    document = analysed(recorded.directory)
+    check_work(document)
+    assert texts(document) == ["killed by SIGKILL (9)"] * RANKS
+    assert document["run"]["incomplete_ranks"] == [0, 1]
+
+
+def test_an_exception_that_aborts(mpich: Mpi, record: Recorder) -> None:
+    recorded = record(mpich.python_command(RANKS, "-m", "mpi4py", PROGRAM, "fail"))
+    assert recorded.exit_code == 1
+    document = analysed(recorded.directory)
+    check_work(document)
+    ending = document["run"]["endings"][1]
+    assert (
+        ending["text"] == f"ended with ValueError at {RAISED_AT}, then called MPI_Abort with code 1"
+    )
+    assert ending["exception"] == {
+        "type": "ValueError",
+        "message": "no such batch",
+        "file": str(PROGRAM),
+        "line": int(RAISED_AT.partition(":")[2]),
+    }
+    [row] = [row for row in document["quality"] if row["id"] == "endings"]
+    assert "ValueError: no such batch" in row["detail"]
+
+
+def test_an_exception_that_hangs_the_job_until_somebody_ends_it(mpich: Mpi, tmp_path: Path) -> None:
+    command = mpich.python_command(RANKS, PROGRAM, "fail")
+    with perfscope_started(command, cwd=tmp_path) as process:
+        metadata = wait_for("the exception", lambda: noted_exception(tmp_path / "trace"))
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+    document = analysed(tmp_path / "trace")
+    check_work(document)
+    assert metadata["exception"]["type"] == "ValueError"
+    assert first(document) == [1]
+    assert texts(document)[1].startswith(
+        f"ended with ValueError at {RAISED_AT}, then waited in MPI_Finalize until "
+    )
+    assert document["run"]["endings"][0]["in_operation"] == "MPI_Allreduce"
+
+
+def noted_exception(directory: Path) -> dict[str, Any] | None:
+    """The metadata of the rank that noted an exception, as soon as there is one."""
+    for path in directory.glob("*/*.json"):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(content, dict) and content.get("exception"):
+            return content
+    return None
+
+
+def waiting_ranks(directory: Path) -> list[int]:
+    """The pids of the ranks that wait, as soon as all do."""
+
+    def look() -> list[int] | None:
+        files = [directory / f"pid-{rank}" for rank in range(RANKS)]
+        found = [file.read_text(encoding="utf-8") if file.exists() else "" for file in files]
+        return [int(text) for text in found] if all(found) else None
+
+    return wait_for("all ranks", look)
+
+
+def interrupt(process: psutil.Process) -> None:
+    os.killpg(process.pid, signal.SIGINT)
+
+
+def kill_launcher(process: psutil.Process) -> None:
+    for child in process.children(recursive=True):
+        if child.name() in LAUNCHERS:
+            child.kill()
+
+
+@pytest.mark.parametrize(
+    ("action", "sentence"),
+    [
+        (interrupt, "The run was stopped by SIGINT (Ctrl-C), "),
+        (kill_launcher, "the command itself was killed by SIGKILL, and its ranks ended with it."),
+        (psutil.Process.kill, "nothing tells"),
+    ],
+    ids=["ctrl_c", "kill_mpirun", "kill_perfscope"],
+)
+def test_stopped_from_outside(
+    action: Callable[[psutil.Process], None], sentence: str, mpich: Mpi, tmp_path: Path
+) -> None:
+    command = mpich.python_command(RANKS, PROGRAM, "wait", "everybody")
+    with perfscope_started(command, cwd=tmp_path) as process:
+        pids = waiting_ranks(tmp_path)
+        action(psutil.Process(process.pid))
+        process.wait(timeout=30)
+        if action is not psutil.Process.kill:
+            wait_for("the end of the ranks", lambda: not any(map(is_alive, pids)))
+    document = analysed(tmp_path / "trace")
+    check_work(document)
+    assert document["run"]["incomplete_ranks"] == [0, 1]
+    told = document["verdict"]["sentence"]
+    if action is psutil.Process.kill:  # the job goes on until the test ends it
+        assert document["run"]["exit_code"] is None
+        assert told.startswith("The run was cut short")
+    else:
+        assert sentence in told
+
+
+def test_a_job_that_forks(mpich: Mpi, record: Recorder) -> None:
+    recorded = record(mpich.python_command(RANKS, PROGRAM, "fork", "everybody"))
+    assert recorded.exit_code == 0
+    document = analysed(recorded.directory)
+    check_work(document)
+    assert texts(document) == ["finalized"] * RANKS
+    assert document["run"]["incomplete_ranks"] == []
+    assert "cut short" not in document["verdict"]["sentence"]
