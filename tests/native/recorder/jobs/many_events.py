@@ -1,4 +1,4 @@
-"""Writes 25 MB of records and waits for the sampler; prints pages of the older half still mapped."""
+"""Writes 25 MB of records, then prints how many pages of the older half are still mapped."""
 
 import ctypes
 import os
