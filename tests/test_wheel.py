@@ -32,7 +32,7 @@ def contents(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         check=True,
         env={"PATH": path, "HOME": str(place)},
     )
-    (wheel,) = place.glob("perfscope_hpc-*-py3-none-linux_*.whl")
+    (wheel,) = place.glob("perfscope_hpc-*-cp3*-linux_*.whl")
     return zipfile.ZipFile(wheel).namelist()
 
 
@@ -54,3 +54,8 @@ def test_wheel_holds_every_file_of_the_package(contents: list[str]) -> None:
 def test_wheel_holds_nothing_else(contents: list[str]) -> None:
     tops = {name.split("/")[0] for name in contents}
     assert {top for top in tops if not top.startswith("perfscope_hpc-")} == {"perfscope"}
+
+
+def test_wheel_holds_the_engine(contents: list[str]) -> None:
+    engine = [name for name in contents if name.startswith("perfscope/_core.")]
+    assert sorted(Path(name).suffix for name in engine) == [".pyi", ".so"]

@@ -44,6 +44,16 @@ class PhaseKind(IntEnum):
     USER = 12
 
 
+class Format(Enum):
+    """Which tool's files a trace was read from."""
+
+    PERFSCOPE = "perfscope"
+    OTF2 = "otf2"
+    KINETO = "kineto"
+    HOROVOD_TIMELINE = "horovod timeline"
+    PARAVER = "paraver"
+
+
 class EndKind(Enum):
     """How a rank ended."""
 
@@ -142,6 +152,17 @@ READINESS_DTYPE = np.dtype(
         ("arrived", "i8"),  # tensors that became ready on this rank since the row before
         ("agreed", "i8"),  # tensors that all ranks have ready
         ("uncached", "?"),  # a tensor that Horovod had not met before was among them
+    ]
+)
+COUNTER_DTYPE = np.dtype([("t", "i8"), ("tid", "u4"), ("name", "i4"), ("value", "f8")])
+"""A counter of a foreign trace (PAPI, a plugin's metric), as written; name in Trace.names."""
+PROFILE_DTYPE = np.dtype(
+    [
+        ("name", "i4"),  # index in Trace.names
+        ("tid", "u4"),  # location
+        ("count", "i8"),
+        ("inclusive_ns", "i8"),  # a recursive call counts once
+        ("exclusive_ns", "i8"),
     ]
 )
 NODE_SAMPLE_DTYPE = np.dtype(
@@ -263,6 +284,9 @@ class Rank:
     process_samples: Table = field(default_factory=lambda: empty(PROCESS_SAMPLE_DTYPE))
     system_samples: Table = field(default_factory=lambda: empty(SYSTEM_SAMPLE_DTYPE))
     node_samples: Table = field(default_factory=lambda: empty(NODE_SAMPLE_DTYPE))
+    counters: Table = field(default_factory=lambda: empty(COUNTER_DTYPE))
+    profile: Table = field(default_factory=lambda: empty(PROFILE_DTYPE))
+    """Calls and time by region, where the trace holds more regions than phases."""
     threads: Sequence[ThreadInfo] = ()
     totals: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
     """By operation code, of the whole life, never dropped: (calls, ns, bytes sent, received)."""
@@ -294,6 +318,9 @@ class Trace:
     notes: list[str] = field(default_factory=list)
     """What the reader could not read or had to assume, one sentence each; shown under quality."""
     source: str = ""
+    format: Format = Format.PERFSCOPE
+    not_recorded: Mapping[str, str] = field(default_factory=dict)
+    """Why this format has none of: memory, threads, io, steps, environment, devices, messages."""
     other_processes: Sequence[Mapping[str, Any]] = ()
 
     @property

@@ -1,0 +1,11 @@
+// What each part of the engine adds to the module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace perfscope {
+
+void bind_errors(nanobind::module_ &module);
+void bind_rows(nanobind::module_ &module);
+
+} // namespace perfscope

@@ -1,0 +1,9 @@
+// perfscope._core: the Python interface of the trace engine.
+#include "bindings.h"
+
+NB_MODULE(_core, module)
+{
+    module.doc() = "The trace engine: decoders and reductions that work on a trace in one pass, without the GIL.";
+    perfscope::bind_errors(module);
+    perfscope::bind_rows(module);
+}

@@ -1,0 +1,40 @@
+// The layouts of packed rows, for the test that compares them with the trace model.
+#include "bindings.h"
+#include "rows.h"
+
+#include <cstddef>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+
+namespace nb = nanobind;
+
+namespace perfscope {
+
+using Layout = std::map<std::string, size_t>;
+
+static std::map<std::string, Layout> row_layouts()
+{
+#define AT(row, field) {#field, offsetof(row, field)}
+    return {
+        {"operations",
+         {AT(OperationRow, t0), AT(OperationRow, t1), AT(OperationRow, op), AT(OperationRow, flags),
+          AT(OperationRow, tid), AT(OperationRow, comm), AT(OperationRow, seq), AT(OperationRow, peer),
+          AT(OperationRow, tag), AT(OperationRow, sent), AT(OperationRow, received), AT(OperationRow, request),
+          {"", sizeof(OperationRow)}}},
+        {"phases",
+         {AT(PhaseRow, t0), AT(PhaseRow, t1), AT(PhaseRow, kind), AT(PhaseRow, flags), AT(PhaseRow, tid),
+          AT(PhaseRow, name), AT(PhaseRow, step), AT(PhaseRow, epoch), {"", sizeof(PhaseRow)}}},
+        {"steps",
+         {AT(StepRow, t0), AT(StepRow, t1), AT(StepRow, number), AT(StepRow, epoch), AT(StepRow, samples),
+          AT(StepRow, global_batch), {"", sizeof(StepRow)}}},
+    };
+#undef AT
+}
+
+void bind_rows(nb::module_ &module)
+{
+    module.def("row_layouts", &row_layouts,
+               "Byte offsets of the fields of each packed row; under the empty name the size of a row.");
+}
+
+} // namespace perfscope

@@ -1,0 +1,49 @@
+// Work on independent items, on several cores.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace perfscope {
+
+// Calls work(i) for every i below `count`, each exactly once, on at most `threads` threads. The first exception
+// stops the rest and is thrown here.
+template <class Work> void parallel_for(size_t count, unsigned threads, Work &&work)
+{
+    std::atomic<size_t> next{0};
+    std::exception_ptr failure;
+    std::mutex lock;
+    auto drain = [&] {
+        for (size_t i; (i = next.fetch_add(1)) < count;) {
+            try {
+                work(i);
+            } catch (...) {
+                const std::lock_guard<std::mutex> hold(lock);
+                if (!failure)
+                    failure = std::current_exception();
+                next.store(count);
+            }
+        }
+    };
+    std::vector<std::thread> others;
+    const size_t wanted = std::min<size_t>(threads ? threads : 1, count);
+    try {
+        for (size_t i = 1; i < wanted; i++)
+            others.emplace_back(drain);
+    } catch (const std::system_error &) {
+        // fewer threads do the same work
+    }
+    drain();
+    for (auto &thread : others)
+        thread.join();
+    if (failure)
+        std::rethrow_exception(failure);
+}
+
+} // namespace perfscope

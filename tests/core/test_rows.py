@@ -1,0 +1,27 @@
+"""Packed rows of the engine are the rows of the trace model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from perfscope import _core
+from perfscope.trace import model
+
+TABLES = {
+    "operations": model.OPERATION_DTYPE,
+    "phases": model.PHASE_DTYPE,
+    "steps": model.STEP_DTYPE,
+}
+
+
+@pytest.mark.parametrize("table", sorted(TABLES))
+def test_layout_is_that_of_the_model(table: str) -> None:
+    dtype: np.dtype[np.void] = TABLES[table]
+    assert dtype.fields is not None
+    expected = {name: dtype.fields[name][1] for name in dtype.names or ()}
+    assert _core.row_layouts()[table] == {**expected, "": dtype.itemsize}
+
+
+def test_every_table_is_compared() -> None:
+    assert set(_core.row_layouts()) == set(TABLES)
