@@ -12,6 +12,7 @@ from perfscope.metrics.preparation import prepare
 from perfscope.metrics.resource_use import resources
 from perfscope.metrics.results import Options, Results
 from perfscope.metrics.steps import steps
+from perfscope.metrics.tensors import tensor_times
 from perfscope.trace.model import Trace
 
 
@@ -39,6 +40,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
         horovod=horovod(prepared),
+        tensors=tensor_times(prepared.trace),
         timelines=prepared.timelines,
         phase_ids=prepared.catalog.ids,
     )

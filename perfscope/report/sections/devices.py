@@ -12,9 +12,10 @@ from perfscope.report.views import Column, rank_table
 def _context(document: Document) -> Context:
     read = numbers(document, "io", "read_bytes_by_rank")
     written = numbers(document, "io", "written_bytes_by_rank")
-    ranks = rank_numbers(document, max(len(read), len(written)))
+    ranks = rank_numbers(document, max(len(read), len(written))) if read or written else []
     reason = text(mapping(document, "devices"), "reason")
     return {
+        "io_reason": text(mapping(document, "io"), "reason"),
         "reason": reason or "nothing was recorded of accelerators",
         "table": rank_table(
             ranks, [Column("Read", read, bytes_), Column("Written", written, bytes_)]
