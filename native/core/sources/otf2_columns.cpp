@@ -30,6 +30,7 @@ public:
     Columns(const Locals &locals, bool apply_mappings) : locals_(locals), apply_mappings_(apply_mappings) {}
 
     bool next_chunk() const { return true; }
+    bool wants(uint8_t) const { return true; }
     void enter(uint64_t time, uint64_t region)
     {
         begin(ENTER, time);
@@ -51,7 +52,7 @@ public:
     void record(uint8_t type, uint64_t time, Bytes payload)
     {
         begin(type, time);
-        for (const char *field = event_layout(type).fields; *field; field++)
+        for (const char *field = event_fields(type); *field; field++)
             read_field(*field, payload);
         end();
     }

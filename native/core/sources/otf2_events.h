@@ -3,6 +3,7 @@
 // A sink has
 //   void enter(uint64_t time, uint64_t region)   time in corrected ticks, region as the location numbers it
 //   void leave(uint64_t time, uint64_t region)
+//   bool wants(uint8_t type)                     whether it has a use for events of this type, asked for each event
 //   void flush(uint64_t time, uint64_t end)      the recorder wrote its buffer out until `end`
 //   void record(uint8_t type, uint64_t time, Bytes payload)   every other event
 //   void attributes(Bytes payload)               those of the event that follows
@@ -54,12 +55,23 @@ private:
     template <bool Swapped> void walk(const Chunk &chunk)
     {
         const uint8_t *at = chunk.begin, *const end = chunk.end;
+        // kept out of the members: the sink's writes could change those as far as the compiler knows
+        uint64_t now = now_, events = 0;
+        const bool is_corrected = clock_.is_needed();
+        if (*at == TIMESTAMP)
+            see(correct(load<Swapped>(at + 1)));
         // the block is followed by zeros: what reads a little past `end` is found out by this comparison
         while (at < end) {
             const uint8_t *start = at;
             uint8_t type = *at++;
             if (type == TIMESTAMP) {
-                set_time(load<Swapped>(at));
+                uint64_t time = load<Swapped>(at);
+                if (is_corrected)
+                    time = clock_.apply(time);
+                if (time < now && now_is_known_)
+                    turn_back(now, time);
+                now = time;
+                now_is_known_ = true;
                 at += 8;
                 type = *at++;
             }
@@ -68,20 +80,31 @@ private:
                 at = number<Swapped>(chunk, at, region);
                 if (at > end)
                     fail(chunk, start, "a record ends too early");
-                counts_.events++;
+                events++;
                 if (type == ENTER)
-                    sink_.enter(now_, region);
+                    sink_.enter(now, region);
                 else
-                    sink_.leave(now_, region);
+                    sink_.leave(now, region);
                 continue;
             }
             if (at > end)
                 fail(chunk, start, "a record ends too early");
             if (type == END_OF_CHUNK || type == END_OF_FILE) {
                 file_.check_end(chunk, at - 1);
+                now_ = now;
+                counts_.events += events;
+                if (counts_.events)
+                    see(now);
                 return;
             }
-            at = other(chunk, at, type);
+            events += type != ATTRIBUTE_LIST;
+            // most of the other records are short and of no interest to a sink that only adds up
+            if (type >= BUFFER_FLUSH && type < EVENT_TYPES && !sink_.wants(type) && !is_single(type) && *at < 0xff &&
+                *at < end - at) {
+                at += *at + 1;
+                continue;
+            }
+            at = other(chunk, at, type, now);
         }
         fail(chunk, at, "the file has no end mark: it was cut off");
     }
@@ -104,25 +127,28 @@ private:
         return at + bytes;
     }
 
-    void set_time(uint64_t local)
+    void see(uint64_t time)
     {
-        const uint64_t time = clock_.is_needed() ? clock_.apply(local) : local;
-        counts_.backwards += time < now_;
         counts_.first = time < counts_.first ? time : counts_.first;
         counts_.last = time > counts_.last ? time : counts_.last;
-        now_ = time;
     }
 
-    const uint8_t *other(const Chunk &chunk, const uint8_t *at, uint8_t type)
+    void turn_back(uint64_t from, uint64_t to)
+    {
+        counts_.backwards++;
+        see(from);
+        see(to);
+    }
+
+    const uint8_t *other(const Chunk &chunk, const uint8_t *at, uint8_t type, uint64_t now)
     {
         if (type < ATTRIBUTE_LIST)
             fail(chunk, at - 1, "a mark stands where an event should: the file is damaged");
         Bytes bytes(at, chunk.end, chunk.swapped, file_.path(), chunk.offset + static_cast<uint64_t>(at - chunk.begin));
-        if (type < EVENT_TYPES && event_layout(type).is_single) {
+        if (is_single(type)) {
             const uint64_t offset = bytes.offset();
             bytes.u64();
-            counts_.events++;
-            sink_.record(type, now_, Bytes(at, bytes.position(), chunk.swapped, file_.path(), offset));
+            sink_.record(type, now, Bytes(at, bytes.position(), chunk.swapped, file_.path(), offset));
             return bytes.position();
         }
         Bytes payload = bytes.record();
@@ -130,11 +156,10 @@ private:
             sink_.attributes(payload);
             return bytes.position();
         }
-        counts_.events++;
         if (type == BUFFER_FLUSH)
-            sink_.flush(now_, correct(payload.u64_full()));
-        else if (event_layout(type).fields)
-            sink_.record(type, now_, payload);
+            sink_.flush(now, correct(payload.u64_full()));
+        else if (event_fields(type))
+            sink_.record(type, now, payload);
         else
             counts_.unknown++;
         return bytes.position();
@@ -159,6 +184,7 @@ private:
     Sink &sink_;
     EventCounts counts_;
     uint64_t now_ = 0;
+    bool now_is_known_ = false;
 };
 
 } // namespace perfscope::otf2

@@ -27,14 +27,15 @@ uint32_t HostSink::context(Bytes &payload) const
 
 void HostSink::record(uint8_t type, uint64_t time, Bytes payload)
 {
-    result_.by_type[type]++;
+    if (!wanted_[type])
+        return;
     if (type == METRIC)
         metric(time, payload);
     else if (type == CALLING_CONTEXT_ENTER)
         begin(time, context(payload));
     else if (type == CALLING_CONTEXT_LEAVE)
         end(time, context(payload));
-    else if (!message(type, time, payload) && is_device_ && keeps_phases_)
+    else if (!message(type, time, payload))
         remote_access(type, time, payload);
 }
 
@@ -75,12 +76,10 @@ bool HostSink::message(uint8_t type, uint64_t time, Bytes &payload)
     }
     case MPI_IRECV_REQUEST:
     case NON_BLOCKING_COLLECTIVE_REQUEST:
-        if (keeps_rows_)
-            calls_.started(payload.u64());
+        calls_.started(payload.u64());
         return true;
     case MPI_ISEND_COMPLETE:
-        if (keeps_rows_)
-            calls_.completed(clock_.ns(time), payload.u64());
+        calls_.completed(clock_.ns(time), payload.u64());
         return true;
     case MPI_REQUEST_CANCELLED:
         calls_.cancelled(payload.u64());
@@ -91,8 +90,6 @@ bool HostSink::message(uint8_t type, uint64_t time, Bytes &payload)
         const CommMembers *group = comm(payload.u32());
         const uint32_t root = payload.u32();
         const uint64_t out = payload.u64(), in = payload.u64();
-        if (!keeps_rows_)
-            return true;
         if (type == MPI_COLLECTIVE_END)
             calls_.collective(group, root, out, in);
         else
@@ -141,8 +138,6 @@ static double as_double(uint8_t type, uint64_t bits)
 
 void HostSink::metric(uint64_t time, Bytes &payload)
 {
-    if (!shared_.budget.counter_samples)
-        return;
     const auto id = static_cast<uint32_t>(locals_.global(MapKind::METRIC, payload.u32()));
     auto found = shared_.metrics.find(id);
     if (found != shared_.metrics.end() && found->second->metric_class != UNDEFINED_32)

@@ -53,7 +53,6 @@ HostSink::HostSink(Shared &shared, uint32_t location, const Locals &locals)
     is_device_ = type == LocationType::ACCELERATOR_STREAM;
     keeps_rows_ = shared.budget.rows > 0;
     keeps_phases_ = shared.budget.phases > 0;
-    result_.by_type.resize(EVENT_TYPES);
     if (shared.budget.bins && !is_device_)
         bins_ = TimeBins(shared.bins_begin, shared.bins_end, shared.budget.bins);
     auto &totals = stack_.totals();
@@ -65,6 +64,25 @@ HostSink::HostSink(Shared &shared, uint32_t location, const Locals &locals)
             totals[i].role = (role.op != 0) * MPI + (role.phase && keeps_phases_) * PHASE;
     }
     find_direct_indices();
+    choose_wanted();
+}
+
+void HostSink::choose_wanted()
+{
+    static constexpr uint8_t CALLS[] = {
+        MPI_IRECV_REQUEST,     MPI_ISEND_COMPLETE,              MPI_REQUEST_CANCELLED,
+        MPI_COLLECTIVE_END,    NON_BLOCKING_COLLECTIVE_REQUEST, NON_BLOCKING_COLLECTIVE_COMPLETE,
+    };
+    static constexpr uint8_t ACCESSES[] = {
+        RMA_PUT, RMA_GET, RMA_OP_COMPLETE_BLOCKING, RMA_OP_COMPLETE_NON_BLOCKING, RMA_OP_COMPLETE_REMOTE,
+    };
+    for (const uint8_t type : {CALLING_CONTEXT_ENTER, CALLING_CONTEXT_LEAVE, MPI_SEND, MPI_ISEND, MPI_RECV, MPI_IRECV})
+        wanted_[type] = true;
+    for (const uint8_t type : CALLS)
+        wanted_[type] = keeps_rows_;
+    for (const uint8_t type : ACCESSES)
+        wanted_[type] = is_device_ && keeps_phases_;
+    wanted_[METRIC] = shared_.budget.counter_samples > 0;
 }
 
 void HostSink::find_direct_indices()
@@ -188,6 +206,7 @@ void HostSink::keep_profile()
         result_.profile.push_back(
             {region, location_, totals[region].count, totals[region].inclusive, totals[region].exclusive});
     }
+    result_.by_type.assign(by_type_, by_type_ + EVENT_TYPES);
     result_.by_type[ENTER] = calls - result_.by_type[CALLING_CONTEXT_ENTER];
     result_.by_type[LEAVE] =
         calls - result_.left_open + result_.stray_leaves - result_.by_type[CALLING_CONTEXT_LEAVE];

@@ -34,9 +34,14 @@ public:
     HostSink(Shared &shared, uint32_t location, const Locals &locals);
 
     bool next_chunk();
+    bool wants(uint8_t type)
+    {
+        by_type_[type]++;
+        return wanted_[type];
+    }
     void enter(uint64_t time, uint64_t region) { begin(time, index_of(region)); }
     void leave(uint64_t time, uint64_t region) { end(time, index_of(region)); }
-    void flush(uint64_t, uint64_t) { result_.by_type[BUFFER_FLUSH]++; }
+    void flush(uint64_t, uint64_t) {}
     void attributes(const Bytes &) {}
     void record(uint8_t type, uint64_t time, Bytes payload);
     LocationResult finish(const EventCounts &counts);
@@ -79,6 +84,7 @@ private:
     Transfer transfer(Bytes &payload) const;
     const CommMembers *comm(uint32_t local) const;
     void find_direct_indices();
+    void choose_wanted();
     void keep_profile();
     void keep_counters();
     void keep_bins();
@@ -92,6 +98,8 @@ private:
     LocationResult result_;
     MpiCalls calls_;
     TimeBins bins_;
+    uint64_t by_type_[EVENT_TYPES] = {};
+    bool wanted_[EVENT_TYPES] = {};
     bool is_device_, keeps_rows_, keeps_phases_;
     uint64_t mpi_depth_ = 0, mpi_start_ = 0, last_time_ = 0;
     uint64_t told_rows_ = 0, told_phases_ = 0;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 namespace perfscope::otf2 {
 
@@ -65,12 +64,16 @@ constexpr unsigned EVENT_TYPES = 93; // what has a higher number is newer than O
 //   an id that a local table may map: S string, R region, G group, M metric, C communicator, P parameter,
 //   W window, X calling context, N interrupt generator, F file, H file handle;
 //   v (type, value) pairs behind their count, s ids of strings behind their count.
-// nullptr: no such event is known. `is_single` events hold one number and no length.
-struct EventLayout {
-    const char *fields;
-    bool is_single;
-};
-const EventLayout &event_layout(uint8_t type);
+// nullptr: no such event is known.
+const char *event_fields(uint8_t type);
+
+// Whether the event holds one number and no length before it.
+constexpr bool is_single(uint8_t type)
+{
+    constexpr uint32_t SINGLE = 1u << 12 | 1u << 13 | 1u << 16 | 1u << 17 | 1u << 20 | 1u << 21 | 1u << 24 | 1u << 28 |
+                                1u << 29 | 1u << 30;
+    return type < 32 && (SINGLE >> type & 1);
+}
 
 MapKind map_kind(char field);
 
