@@ -13,7 +13,13 @@ namespace perfscope {
 namespace {
 
 constexpr uint16_t FLAG_OPEN = 1; // RowFlag.OPEN
+constexpr int64_t FARTHEST = INT64_C(4000000000000000000); // ns; the difference of two such times fits 64 bits
 constexpr size_t BLOCK = size_t(1) << 20;
+
+bool is_usable(const ChromeEvent &event)
+{
+    return event.has_time && event.time >= -FARTHEST && event.time <= FARTHEST;
+}
 
 std::string_view unquoted(std::string_view value)
 {
@@ -59,7 +65,7 @@ void KinetoFile::event(const ChromeEvent &event)
     switch (event.phase) {
     case 'X': {
         int64_t end = 0;
-        if (!event.has_time || __builtin_add_overflow(event.time, event.duration, &end)) {
+        if (!is_usable(event) || __builtin_add_overflow(event.time, event.duration, &end) || end > FARTHEST) {
             counts.without_time++;
             break;
         }
@@ -227,7 +233,7 @@ void KinetoFile::communication(DeviceRow &row, std::string_view arguments)
 void KinetoFile::begin(const ChromeEvent &event)
 {
     Open opened{Table::NONE, 0};
-    if (event.has_time)
+    if (is_usable(event))
         opened = keep(event, event.time, FLAG_OPEN);
     else
         counts.without_time++;
@@ -237,7 +243,7 @@ void KinetoFile::begin(const ChromeEvent &event)
 void KinetoFile::end(const ChromeEvent &event)
 {
     auto &stack = open_[thread(event)];
-    if (stack.empty() || !event.has_time) {
+    if (stack.empty() || !is_usable(event)) {
         stack.empty() ? counts.unopened++ : counts.without_time++;
         return;
     }
@@ -272,7 +278,7 @@ void KinetoFile::metadata(const ChromeEvent &event)
 
 void KinetoFile::counter(const ChromeEvent &event)
 {
-    if (!event.has_time) {
+    if (!is_usable(event)) {
         counts.without_time++;
         return;
     }
@@ -379,7 +385,8 @@ void KinetoFile::rebase()
     if (!base_ || first > last)
         return;
     int64_t most;
-    if (__builtin_add_overflow(first, base_, &most) || __builtin_add_overflow(last, base_, &most))
+    if (__builtin_add_overflow(first, base_, &most) || most < -FARTHEST ||
+        __builtin_add_overflow(last, base_, &most) || most > FARTHEST)
         throw FormatError(path_, 0, "times plus baseTimeNanoseconds are beyond what 64 bits hold");
     // every other time lies between these two
     first += base_;
