@@ -1,11 +1,12 @@
 """The trace engine: decoders and reductions that work on a trace in one pass, without the GIL."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 """Packed rows of a table: `Bytes.view(DTYPE)`, `table.view(np.uint8)`."""
 
 class FormatError(ValueError):
@@ -15,7 +16,7 @@ def row_layouts() -> dict[str, dict[str, int]]:
     """Byte offsets of the fields of each packed row; under the empty name the size of a row."""
 
 class KinetoFile:
-    """A Chrome or Kineto trace of one process: fed in blocks or read, finished, then taken apart."""
+    """A Chrome or Kineto trace of one process: fed or read, then finished, then taken apart."""
 
     def __init__(self, path: str) -> None: ...
     def read(self) -> None:
