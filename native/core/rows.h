@@ -51,6 +51,7 @@ struct DeviceRow {
     int32_t name;
     int32_t device, stream;
     int32_t comm;
+    int32_t op;
     uint16_t kind;  // DeviceKind
     uint16_t flags; // RowFlag
     uint32_t members;

@@ -19,7 +19,7 @@ static std::map<std::string, Layout> row_layouts()
         {"devices",
          {AT(DeviceRow, t0), AT(DeviceRow, t1), AT(DeviceRow, launch), AT(DeviceRow, correlation),
           AT(DeviceRow, bytes), AT(DeviceRow, seq), AT(DeviceRow, name), AT(DeviceRow, device), AT(DeviceRow, stream),
-          AT(DeviceRow, comm), AT(DeviceRow, kind), AT(DeviceRow, flags), AT(DeviceRow, members),
+          AT(DeviceRow, comm), AT(DeviceRow, op), AT(DeviceRow, kind), AT(DeviceRow, flags), AT(DeviceRow, members),
           {"", sizeof(DeviceRow)}}},
         {"operations",
          {AT(OperationRow, t0), AT(OperationRow, t1), AT(OperationRow, op), AT(OperationRow, flags),

@@ -1,0 +1,26 @@
+// The words by which PyTorch's profiler tells what an event is.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace perfscope {
+
+enum class Category { NONE, OPERATOR, ANNOTATION, PYTHON, RUNTIME, KERNEL, MEMCPY, MEMSET, MTIA, SPAN, OTHER };
+
+// Of the text of `cat`.
+Category category_of(std::string_view text);
+
+// What the name of an event says of it.
+enum Trait : uint8_t {
+    TRAIT_COMMUNICATION = 1, // a kernel of NCCL, RCCL, HCCL or oneCCL
+    TRAIT_NOTEWORTHY = 2,    // kept although it is an operator
+    TRAIT_BACKWARD = 4,
+    TRAIT_COPY = 8, // of Meta's MTIA, whose events are all of one category
+};
+uint8_t traits_of(std::string_view text);
+
+// Of a tensor's type as NCCL's arguments name it, 0 unknown.
+int64_t bytes_of_type(std::string_view type);
+
+} // namespace perfscope
