@@ -18,6 +18,7 @@ import perfscope
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.finding import Status
 from perfscope.result import measures, resources, run_facts
+from perfscope.result.hardware import hardware
 from perfscope.result.horovod import horovod
 from perfscope.result.how_measured import how_measured
 from perfscope.result.quality import quality
@@ -65,6 +66,7 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
         "threads": resources.threads(results),
         "io": resources.io(results),
         "devices": resources.devices(),
+        "hardware": hardware(results),
         "replay": _replay(replay),
         "findings": [finding.as_json() for finding in ordered],
         "quality": quality(results, replay),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from tests.result.shape_hardware import HARDWARE
 from tests.result.shape_kinds import Fixed, Map, Maybe, OneOf
 from tests.result.shape_tensors import TENSORS
 
@@ -272,6 +273,7 @@ DOCUMENT = {
     },
     "io": {"reason": Maybe(str), "read_bytes_by_rank": [int], "written_bytes_by_rank": [int]},
     "devices": {"value": None, "reason": str},
+    "hardware": HARDWARE,
     "replay": {
         "available": bool,
         "reason": str,
