@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -107,15 +108,25 @@ class _Finder:
         self._enter, self._exit = table["t0"], table["t1"]
         self._location = location
 
-    def rows(self, location: Rows, moment: Rows) -> Rows:
-        """The rows of the calls, -1 where there is none."""
+    def rows(self, location: Rows, moment: Rows, *, is_end: bool = False) -> Rows:
+        """The rows of the calls, -1 where there is none.
+
+        Between two calls without a gap, a moment belongs to the later one unless it `is_end`.
+        """
+        found = self._rows(location, moment, "left" if is_end else "right")
+        if is_end:
+            others = self._rows(location, moment, "right")
+            found = np.where(found >= 0, found, others)
+        return found
+
+    def _rows(self, location: Rows, moment: Rows, side: Literal["left", "right"]) -> Rows:
         found = np.full(len(moment), -1, np.int64)
         for place in np.unique(location).tolist():
             begin, end = np.searchsorted(self._location, [place, place + 1]).tolist()
             if begin == end:
                 continue
             here = np.flatnonzero(location == place)
-            rows = begin + np.searchsorted(self._enter[begin:end], moment[here], "right") - 1
+            rows = begin + np.searchsorted(self._enter[begin:end], moment[here], side) - 1
             inside = (rows >= begin) & (moment[here] <= self._exit[np.maximum(rows, begin)])
             found[here[inside]] = rows[inside]
         return found
@@ -129,7 +140,7 @@ def _set_messages(
     sender, receiver = messages["sender"].astype(np.int64), messages["receiver"].astype(np.int64)
     send = finder.rows(sender, messages["send"])
     posted = finder.rows(receiver, messages["receive"])
-    taken = finder.rows(receiver, messages["received"])
+    taken = finder.rows(receiver, messages["received"], is_end=True)
     op = table["op"]
     sends = _is_of(op, send, OperationClass.SEND, OperationClass.ISEND, OperationClass.SENDRECV)
     both = _is_of(op, taken, OperationClass.SENDRECV)

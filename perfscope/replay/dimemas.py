@@ -60,7 +60,8 @@ def dimemas_runtime(trace: Trace, *, eager_bytes: int = EAGER_BYTES) -> Metric:
 
 def _of_main_thread(rank: Rank) -> npt.NDArray[np.void]:
     rows = rank.operations[rank.operations["tid"] == rank.main_tid]
-    return rows[np.argsort(rows["t0"], kind="stable")]
+    ordered: npt.NDArray[np.void] = rows[np.argsort(rows["t0"], kind="stable")]
+    return ordered
 
 
 def _needs(trace: Trace, pool: Pool, eager_bytes: int) -> dict[int, list[int]]:
