@@ -266,12 +266,12 @@ def _doubts(ranks: Sequence[Rank], world: int) -> list[str]:
             for rank in measured
             if rank.devices is not None and not np.any(rank.devices.rows["kind"] == 1)
         ]
-        if silent:
-            which = ", ".join(map(str, silent[:8]))
-            return [
-                f"A job of {world} ranks, and no communication kernel on rank {which}: the profile "
-                "misses them, or the ranks did not communicate while it ran."
-            ]
+        which = ", ".join(map(str, silent[:8]))
+        said = (
+            f"A job of {world} ranks, and no communication kernel on rank {which}: the profile "
+            "misses them, or the ranks did not communicate while it ran."
+        )
+        return [said] if silent else []
     return []
 
 
