@@ -202,9 +202,9 @@ def _operations(host: HostTables, groups: Groups, tid: int) -> Table:
     rows = np.zeros(len(host.collectives), OPERATION_DTYPE)
     if not len(rows):
         return rows
-    rows["t0"] = [start for start, _, _ in host.collectives]
-    rows["t1"] = [end for _, end, _ in host.collectives]
-    rows["op"] = [BY_NAME[name].code for _, _, name in host.collectives]
+    rows["t0"] = [collective.start_ns for collective in host.collectives]
+    rows["t1"] = [collective.end_ns for collective in host.collectives]
+    rows["op"] = [BY_NAME[collective.operation].code for collective in host.collectives]
     rows["tid"], rows["comm"], rows["peer"] = tid, groups.only, PEER_NONE
     rows["seq"] = ordinals(rows["comm"], step_at(host.steps, rows["t0"]))
     return rows
