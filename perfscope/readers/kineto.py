@@ -15,7 +15,7 @@ from perfscope.readers.clocks import shift
 from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.readers.kineto_clocks import measure_clocks
 from perfscope.readers.kineto_devices import Groups, device_activity, ordinals
-from perfscope.readers.kineto_file import KinetoContents, read_kineto
+from perfscope.readers.kineto_file import KinetoContents, Thread, read_kineto
 from perfscope.readers.kineto_host import HostTables, host_tables, step_at
 from perfscope.trace.model import (
     COUNTER_DTYPE,
@@ -166,7 +166,7 @@ def _rank(
     numbers = np.zeros(len(used), np.int64)
     for place in np.flatnonzero(used).tolist():
         numbers[place] = names.setdefault(contents.names[place], len(names))
-    thread = contents.threads[host.main_thread]
+    thread = contents.threads[host.main_thread] if contents.threads else Thread("", "", "", 0)
     tid = thread.number(0)
     cut = contents.cut_at is not None
     rank = Rank(

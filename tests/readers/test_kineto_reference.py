@@ -248,3 +248,15 @@ def test_four_gloo_ranks_give_the_recorded_efficiencies(reference: Reference) ->
     assert round(balance, 4) == published["load_balance"]
     assert round(spread, 4) == published["comm_efficiency"]
     assert round(balance * spread, 4) == published["parallel_efficiency"]
+
+
+def test_the_last_rank_of_every_gloo_collective_is_known(reference: Reference) -> None:
+    published = json.loads(reference("expected.json").read_text())["generated"]["gloo4"]
+    calls = []
+    for rank in range(4):
+        contents = read_kineto(reference(f"torch_gloo4/rank{rank}.pt.trace.json"))
+        calls.append([call.recorded_ns for call in host_tables(contents).collectives])
+    entered = np.array(calls)
+    assert np.argmax(entered, axis=0).tolist() == published["last_arriving_rank"]
+    skew_ms = (entered.max(axis=0) - entered.min(axis=0)) / 1e6
+    assert np.round(skew_ms, 2).tolist() == published["skew_ms"]
