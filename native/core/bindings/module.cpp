@@ -7,5 +7,6 @@ NB_MODULE(_core, module)
     perfscope::bind_devices(module);
     perfscope::bind_errors(module);
     perfscope::bind_kineto(module);
+    perfscope::bind_otf2(module);
     perfscope::bind_rows(module);
 }
