@@ -5,6 +5,10 @@
 
 namespace perfscope {
 
+constexpr int64_t LAUNCH_UNKNOWN = INT64_MIN;
+
+enum class DeviceKind : uint16_t { COMPUTE = 0, COMMUNICATION = 1, MEMCPY = 2, MEMSET = 3 };
+
 #pragma pack(push, 1)
 struct OperationRow {
     int64_t t0, t1; // ns
@@ -35,6 +39,21 @@ struct StepRow {
     int32_t epoch;
     int64_t samples;
     int64_t global_batch;
+};
+
+// As perfscope/trace/devices.py declares it.
+struct DeviceRow {
+    int64_t t0, t1; // ns
+    int64_t launch; // ns, LAUNCH_UNKNOWN
+    int64_t correlation;
+    int64_t bytes;
+    int64_t seq;
+    int32_t name;
+    int32_t device, stream;
+    int32_t comm;
+    uint16_t kind;  // DeviceKind
+    uint16_t flags; // RowFlag
+    uint32_t members;
 };
 #pragma pack(pop)
 

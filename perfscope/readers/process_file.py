@@ -89,6 +89,15 @@ class ProcessFile:
         return max((sign for sign in signs if sign is not None), default=self.start_ns)
 
 
+def _bound(header: np.void, start_ns: int, latest_unix_ns: int | None) -> int:
+    """A moment on the process's clock after which it cannot have lived."""
+    bound_ns = start_ns + MAX_LIFE_NS
+    if latest_unix_ns is None:
+        return bound_ns
+    latest_ns = latest_unix_ns - int(header["real0_ns"]) + int(header["mono0_ns"])
+    return min(bound_ns, latest_ns) if latest_ns > start_ns else bound_ns
+
+
 def read_process(path: Path, *, host: str, latest_unix_ns: int | None = None) -> ProcessFile:
     """The process whose records are in `path`; by `latest_unix_ns` the run was surely over.
 
@@ -99,10 +108,7 @@ def read_process(path: Path, *, host: str, latest_unix_ns: int | None = None) ->
     notes = [f"{path.name}: {note}" for note in file_notes]
     match = _BASE_NAME.match(path.stem)
     start_ns = int(header["process_start_ns"])
-    bound_ns = start_ns + MAX_LIFE_NS
-    if latest_unix_ns is not None:
-        latest_ns = latest_unix_ns - int(header["real0_ns"]) + int(header["mono0_ns"])
-        bound_ns = min(bound_ns, latest_ns) if latest_ns > start_ns else bound_ns
+    bound_ns = _bound(header, start_ns, latest_unix_ns)
     metadata, problem = agent_metadata.read_json(path.with_suffix(".json"))
     flags = HeaderFlag(int(header["flags"]) & sum(HeaderFlag))
     if problem and (flags & HeaderFlag.AGENT or not problem.endswith("missing.")):

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.trace.devices import DeviceActivity
+
 Table = npt.NDArray[np.void]
 
 
@@ -287,6 +289,8 @@ class Rank:
     counters: Table = field(default_factory=lambda: empty(COUNTER_DTYPE))
     profile: Table = field(default_factory=lambda: empty(PROFILE_DTYPE))
     """Calls and time by region, where the trace holds more regions than phases."""
+    devices: DeviceActivity | None = None
+    """What the rank's accelerators did; None where no device was watched."""
     threads: Sequence[ThreadInfo] = ()
     totals: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
     """By operation code, of the whole life, never dropped: (calls, ns, bytes sent, received)."""

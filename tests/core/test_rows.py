@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from perfscope import _core
-from perfscope.trace import model
+from perfscope.trace import devices, model
 
 TABLES = {
+    "devices": devices.DEVICE_DTYPE,
     "operations": model.OPERATION_DTYPE,
     "phases": model.PHASE_DTYPE,
     "steps": model.STEP_DTYPE,

@@ -16,6 +16,11 @@ static std::map<std::string, Layout> row_layouts()
 {
 #define AT(row, field) {#field, offsetof(row, field)}
     return {
+        {"devices",
+         {AT(DeviceRow, t0), AT(DeviceRow, t1), AT(DeviceRow, launch), AT(DeviceRow, correlation),
+          AT(DeviceRow, bytes), AT(DeviceRow, seq), AT(DeviceRow, name), AT(DeviceRow, device), AT(DeviceRow, stream),
+          AT(DeviceRow, comm), AT(DeviceRow, kind), AT(DeviceRow, flags), AT(DeviceRow, members),
+          {"", sizeof(DeviceRow)}}},
         {"operations",
          {AT(OperationRow, t0), AT(OperationRow, t1), AT(OperationRow, op), AT(OperationRow, flags),
           AT(OperationRow, tid), AT(OperationRow, comm), AT(OperationRow, seq), AT(OperationRow, peer),
