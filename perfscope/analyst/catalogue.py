@@ -18,6 +18,7 @@ ORDER = (
     "counters",
     "memory",
     "samples",
+    "stacks",
     "kernels",
 )
 

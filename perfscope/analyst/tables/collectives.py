@@ -34,6 +34,7 @@ def _blocks(source: Source) -> Iterator[Block]:
         rows, which = instances.members[part], number_of[part]
         op, peer = pool.op[rows], pool.peer[rows].astype(np.int64)
         need = np.clip(instances.need[part], pool.enter[rows], pool.exit[rows])
+        cause = instances.cause[part]
         blocking, told = ~NONBLOCKING_CODES[op], op < FIRST_FRAMEWORK_CODE
         yield {
             "collective": which.astype(np.int64),
@@ -44,9 +45,7 @@ def _blocks(source: Source) -> Iterator[Block]:
             "rank": source.rank_numbers[pool.rank[rows]],
             "tid": pool.tid[rows].astype(np.int64),
             "background": source.is_background[rows],
-            "root": where_known(
-                np.where(peer >= 0, source.rank_numbers[np.maximum(peer, 0)], -1)
-            ),
+            "root": where_known(np.where(peer >= 0, source.rank_numbers[np.maximum(peer, 0)], -1)),
             "sent_bytes": Maybe(pool.sent[rows], told),
             "received_bytes": Maybe(pool.received[rows], told),
             "t0_ns": pool.enter[rows],
@@ -55,6 +54,9 @@ def _blocks(source: Source) -> Iterator[Block]:
             "wait_ns": Maybe(need - pool.enter[rows], blocking),
             "transfer_ns": Maybe(pool.exit[rows] - need, blocking),
             "last_rank": source.rank_numbers[pool.rank[instances.last[which]]],
+            "waited_for": Maybe(
+                source.rank_numbers[pool.rank[cause]], (cause != rows) & (need > pool.enter[rows])
+            ),
         }
 
 
@@ -77,6 +79,7 @@ TABLE = TableSpec(
         optional("wait_ns", "until the ranks that it needs had come; missing: nonblocking", "ns"),
         optional("transfer_ns", "duration_ns - wait_ns", "ns"),
         integer("last_rank", "the rank that came last"),
+        optional("waited_for", "the rank that this one waited for; missing: nobody"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing(

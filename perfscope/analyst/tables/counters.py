@@ -1,4 +1,4 @@
-"""Everything that was measured at moments: processes, nodes, the framework, other tools' counters."""
+"""Everything that was measured at moments: processes, nodes, frameworks, other tools' counters."""
 
 from __future__ import annotations
 

@@ -53,6 +53,13 @@ def arrival_times(source: Source, rows: npt.NDArray[np.int64]) -> Maybe:
     return Maybe(times, known)
 
 
+def message_threads(source: Source) -> tuple[list[int], list[int]]:
+    """The threads that sent and received the messages, in the order of the table."""
+    rows = received_rows(source)
+    sends = source.messages.send_of[rows]
+    return source.pool.tid[sends].tolist(), source.pool.tid[rows].tolist()
+
+
 def _blocks(source: Source) -> Iterator[Block]:
     pool, waits = source.pool, source.waits
     every = received_rows(source)

@@ -45,9 +45,7 @@ CLASS_OF = np.array(
 _SENDS = codes_mask([OperationClass.SEND, OperationClass.ISEND, OperationClass.SENDRECV])
 _RECEIVES = codes_mask([OperationClass.RECV, OperationClass.IRECV, OperationClass.PROBE])
 _EXCHANGES = codes_mask([OperationClass.SENDRECV])
-_REQUESTS = codes_mask(
-    [OperationClass.ISEND, OperationClass.IRECV, OperationClass.I_COLLECTIVE]
-)
+_REQUESTS = codes_mask([OperationClass.ISEND, OperationClass.IRECV, OperationClass.I_COLLECTIVE])
 
 
 def names_column(codes: np.ndarray[tuple[int], np.dtype[np.uint16]]) -> Texts:

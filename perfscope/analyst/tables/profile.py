@@ -75,7 +75,6 @@ def _phases(source: Source, position: int) -> Iterator[_Row]:
         yield ("phase", name, count, inclusive, int(exclusive[place]), -1, -1)
 
 
-
 def _length(starts: Times, ends: Times) -> int:
     return int((ends - starts).sum())
 

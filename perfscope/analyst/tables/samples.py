@@ -25,15 +25,9 @@ from perfscope.analyst.source import Source
 from perfscope.analyst.tables.ledger import NAMES as ACCOUNT_NAMES
 from perfscope.metrics.ledger import IS_COMMUNICATION
 from perfscope.metrics.timeline import Timeline
-from perfscope.trace.model import Frame, Rank, Trace
+from perfscope.trace.model import Frame, Rank
 
 Ints = npt.NDArray[np.int64]
-
-
-def folded(trace: Trace, stack: tuple[int, ...]) -> str:
-    """A stack as one text, outermost function first."""
-    frames = (trace.frames[level] for level in stack)
-    return ";".join(f"{frame.function} ({frame.file}:{frame.line})" for frame in frames)
 
 
 class _Frames:
@@ -57,8 +51,7 @@ def _blocks(source: Source) -> Iterator[Block]:
     trace, prepared = source.trace, source.prepared
     if not trace.stacks:
         return
-    frames, stacks, phases = _Frames(trace.frames), Interner(), Interner()
-    folded_codes = stacks.codes([folded(trace, stack) for stack in trace.stacks])
+    frames, phases = _Frames(trace.frames), Interner()
     phase_codes = np.append(phases.codes(prepared.catalog.ids), np.int32(-1))
     inner = np.array([stack[-1] if stack else 0 for stack in trace.stacks], np.int64)
     for rank, timeline in zip(trace.ranks, prepared.timelines, strict=True):
@@ -77,7 +70,7 @@ def _blocks(source: Source) -> Iterator[Block]:
                 "phase": Texts(
                     phase_codes[np.where(inside, timeline.phases[segment], -1)], phases.texts
                 ),
-                "stack": Texts(folded_codes[table["stack"]], stacks.texts),
+                "stack": table["stack"].astype(np.int64),
             }
 
 
@@ -104,7 +97,7 @@ TABLE = TableSpec(
         text("account", "the account of the ledger that the main thread was in"),
         flag("busy", "the main thread was not in communication"),
         text("phase", "the phase that the main thread was in"),
-        text("stack", "the whole stack, outermost first: function (file:line);..."),
+        integer("stack", "number of the whole stack in the table of stacks"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing("samples", "no stack was sampled"),
