@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 Event: TypeAlias = dict[str, str | int]
@@ -25,15 +26,28 @@ def event(
     arguments: Arguments,
     duration_ns: int | None = None,
 ) -> str:
-    """One event as JSON; times are exact."""
+    """One event as JSON; times are exact. Keys are perfscope's own words."""
     parts = [f'{{"ph": "{phase}", "pid": {process}, "tid": {thread}, "ts": {microseconds(at_ns)}']
     if duration_ns is not None:
         parts.append(f', "dur": {microseconds(duration_ns)}')
-    parts.append(f", {json.dumps(fields)[1:-1]}")
+    parts += [f', "{key}": {_value(value)}' for key, value in fields.items()]
     if arguments:
-        parts.append(f', "args": {json.dumps(arguments, allow_nan=False)}')
+        inner = ", ".join([f'"{key}": {_value(value)}' for key, value in arguments.items()])
+        parts.append(f', "args": {{{inner}}}')
     parts.append("}")
     return "".join(parts)
+
+
+def _value(value: str | float) -> str:
+    """A value as JSON; texts recur."""
+    if isinstance(value, str):
+        return _text(value)
+    return str(value) if type(value) is int else json.dumps(value, allow_nan=False)
+
+
+@lru_cache(maxsize=4096)
+def _text(word: str) -> str:
+    return json.dumps(word)
 
 
 def metadata(name: str, process: int, thread: int, value: str | int) -> str:

@@ -18,6 +18,7 @@ from perfscope.trace.operations import IS_COLLECTIVE
 
 # Linux gives no thread a number this high; lanes and streams are tracks of their own.
 FIRST_LANE, FIRST_STREAM = 1 << 40, 1 << 41
+_COALESCED, _OPEN = int(RowFlag.COALESCED), int(RowFlag.OPEN)
 _CATEGORIES = {"compute": "kernel", "communication": "kernel"}
 _Described = tuple[str, str, Arguments]
 
@@ -102,7 +103,7 @@ def _phases(rows: Table, names: list[str]) -> Iterator[_Described]:
     for name, step, epoch, flags in zip(names, *columns, strict=True):
         arguments: dict[str, int | bool] = {"step": step} if step >= 0 else {}
         arguments |= {"epoch": epoch} if epoch >= 0 else {}
-        arguments |= {"open": True} if flags & RowFlag.OPEN else {}
+        arguments |= {"open": True} if flags & _OPEN else {}
         yield name, "phase", arguments
 
 
@@ -124,9 +125,9 @@ def _operations(rows: Table, prefix: str) -> Iterator[_Described]:
             arguments["tag"] = tag
         if sent or received:
             arguments["sent_bytes"], arguments["received_bytes"] = sent, received
-        if flags & RowFlag.COALESCED:
+        if flags & _COALESCED:
             arguments["calls"] = request
-        if flags & RowFlag.OPEN:
+        if flags & _OPEN:
             arguments["open"] = True
         yield NAMES[op], f"{prefix}communication,{CLASSES[cls]}", arguments
 

@@ -58,7 +58,7 @@ def _blocks(source: Source) -> Iterator[Block]:
         for rows in pieces(len(rank.stacks)):
             table = rank.stacks[rows]
             segment, inside = _segments(rank, timeline, table["t"])
-            account = np.where(inside, timeline.accounts[segment], -1).astype(np.int32)
+            account = np.where(inside, timeline.accounts[segment].astype(np.int32), -1)
             yield {
                 "rank": constant(rank.number, len(table)),
                 "tid": table["tid"].astype(np.int64),
