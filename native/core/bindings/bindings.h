@@ -6,6 +6,7 @@
 namespace perfscope {
 
 void bind_errors(nanobind::module_ &module);
+void bind_replay(nanobind::module_ &module);
 void bind_rows(nanobind::module_ &module);
 
 } // namespace perfscope

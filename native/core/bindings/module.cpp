@@ -5,5 +5,6 @@ NB_MODULE(_core, module)
 {
     module.doc() = "The trace engine: decoders and reductions that work on a trace in one pass, without the GIL.";
     perfscope::bind_errors(module);
+    perfscope::bind_replay(module);
     perfscope::bind_rows(module);
 }
