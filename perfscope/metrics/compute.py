@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perfscope.metrics.bookkeeping import ledger
 from perfscope.metrics.communication import communication
+from perfscope.metrics.devices import devices
 from perfscope.metrics.gradient_exchange import gradient_exchange
 from perfscope.metrics.horovod import horovod
 from perfscope.metrics.phases import phases
@@ -39,6 +40,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         communication=communication(prepared),
         gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
+        devices=devices(prepared),
         horovod=horovod(prepared),
         tensors=tensor_times(prepared.trace),
         timelines=prepared.timelines,

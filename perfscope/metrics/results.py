@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perfscope.metrics.communication import Communication
+from perfscope.metrics.devices import DevicesResult
 from perfscope.metrics.focus import Focus
 from perfscope.metrics.gradient_exchange import GradientExchange
 from perfscope.metrics.horovod import HorovodResult
@@ -42,6 +43,8 @@ class Results:
     communication: Communication
     resources: Resources
     gradient_exchange: GradientExchange | None
+    devices: DevicesResult | None = None
+    """None where no accelerator was measured."""
     horovod: HorovodResult | None = None
     """None where Horovod did not communicate."""
     tensors: TensorResult | None = None

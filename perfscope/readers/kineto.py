@@ -15,7 +15,7 @@ from perfscope.readers.clocks import shift
 from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.readers.kineto_clocks import measure_clocks
 from perfscope.readers.kineto_devices import Groups, device_activity, ordinals
-from perfscope.readers.kineto_file import KinetoContents, read_kineto
+from perfscope.readers.kineto_file import KinetoContents, Thread, read_kineto
 from perfscope.readers.kineto_host import HostTables, host_tables, step_at
 from perfscope.trace.model import (
     COUNTER_DTYPE,
@@ -166,7 +166,7 @@ def _rank(
     numbers = np.zeros(len(used), np.int64)
     for place in np.flatnonzero(used).tolist():
         numbers[place] = names.setdefault(contents.names[place], len(names))
-    thread = contents.threads[host.main_thread]
+    thread = contents.threads[host.main_thread] if contents.threads else Thread("", "", "", 0)
     tid = thread.number(0)
     cut = contents.cut_at is not None
     rank = Rank(
@@ -202,9 +202,9 @@ def _operations(host: HostTables, groups: Groups, tid: int) -> Table:
     rows = np.zeros(len(host.collectives), OPERATION_DTYPE)
     if not len(rows):
         return rows
-    rows["t0"] = [start for start, _, _ in host.collectives]
-    rows["t1"] = [end for _, end, _ in host.collectives]
-    rows["op"] = [BY_NAME[name].code for _, _, name in host.collectives]
+    rows["t0"] = [collective.start_ns for collective in host.collectives]
+    rows["t1"] = [collective.end_ns for collective in host.collectives]
+    rows["op"] = [BY_NAME[collective.operation].code for collective in host.collectives]
     rows["tid"], rows["comm"], rows["peer"] = tid, groups.only, PEER_NONE
     rows["seq"] = ordinals(rows["comm"], step_at(host.steps, rows["t0"]))
     return rows
@@ -266,12 +266,12 @@ def _doubts(ranks: Sequence[Rank], world: int) -> list[str]:
             for rank in measured
             if rank.devices is not None and not np.any(rank.devices.rows["kind"] == 1)
         ]
-        if silent:
-            which = ", ".join(map(str, silent[:8]))
-            return [
-                f"A job of {world} ranks, and no communication kernel on rank {which}: the profile "
-                "misses them, or the ranks did not communicate while it ran."
-            ]
+        which = ", ".join(map(str, silent[:8]))
+        said = (
+            f"A job of {world} ranks, and no communication kernel on rank {which}: the profile "
+            "misses them, or the ranks did not communicate while it ran."
+        )
+        return [said] if silent else []
     return []
 
 

@@ -52,6 +52,16 @@ DEFAULT_RULES: tuple[tuple[PhaseKind, tuple[str, ...]], ...] = (
 _KINDS = {kind.name.lower(): kind for kind in PhaseKind}
 
 
+@dataclass(frozen=True)
+class HostCollective:
+    """A collective of a CPU backend, as recorded and as far as nothing hides it."""
+
+    operation: str
+    recorded_ns: int  # when its thread began it
+    start_ns: int  # from here on no node of autograd runs beside it
+    end_ns: int
+
+
 @dataclass
 class HostTables:
     """One rank's host; `names` of phases are texts, to be numbered by the trace."""
@@ -60,7 +70,7 @@ class HostTables:
     steps: Table
     phases: Table  # `name` is a place in `names`
     names: list[str]
-    collectives: list[tuple[int, int, str]]  # t0, t1, operation
+    collectives: list[HostCollective]
     runtime: Table  # t0, t1, name (place in KinetoContents.names) on the main thread
     notes: list[str]
 
@@ -201,7 +211,7 @@ def _backward(contents: KinetoContents, marked: Table, meaning: _Meaning) -> Tab
     return _rows(nodes["t0"][starts], reach[ends], kind, np.zeros(len(starts), np.int64))
 
 
-def _collectives(contents: KinetoContents, meaning: _Meaning) -> list[tuple[int, int, str]]:
+def _collectives(contents: KinetoContents, meaning: _Meaning) -> list[HostCollective]:
     """Collectives of CPU backends on any thread; only what no autograd node hides is exposed."""
     host = contents.host
     known = np.array([bool(name) for name in meaning.operations], np.bool_)
@@ -216,7 +226,8 @@ def _collectives(contents: KinetoContents, meaning: _Meaning) -> list[tuple[int,
     begin = np.minimum(np.maximum(begin, free), np.maximum(rows["t1"], free))
     finish = np.maximum(rows["t1"], begin)
     texts = [meaning.operations[name] for name in rows["name"].tolist()]
-    return list(zip(begin.tolist(), finish.tolist(), texts, strict=True))
+    columns = (texts, rows["t0"].tolist(), begin.tolist(), finish.tolist())
+    return [HostCollective(*one) for one in zip(*columns, strict=True)]
 
 
 def step_at(steps: Table, moments: Times) -> Times:

@@ -18,6 +18,7 @@ import perfscope
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.finding import Status
 from perfscope.result import measures, resources, run_facts
+from perfscope.result.devices import devices
 from perfscope.result.hardware import hardware
 from perfscope.result.horovod import horovod
 from perfscope.result.how_measured import how_measured
@@ -65,7 +66,7 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
         "memory": resources.memory(results),
         "threads": resources.threads(results),
         "io": resources.io(results),
-        "devices": resources.devices(),
+        "devices": devices(results),
         "hardware": hardware(results),
         "replay": _replay(replay),
         "findings": [finding.as_json() for finding in ordered],

@@ -1,4 +1,4 @@
-"""Memory, threads, files and devices as objects of analysis.json."""
+"""Memory, threads and files as objects of analysis.json."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
 Json = dict[str, Any]
-NO_DEVICES = "accelerators are not recorded; host time that waits for one counts as computation"
 
 
 def memory(results: Results) -> Json:
@@ -104,11 +103,6 @@ def io(results: Results) -> Json:
         "read_bytes_by_rank": list(results.resources.read_bytes_by_rank),
         "written_bytes_by_rank": list(results.resources.written_bytes_by_rank),
     }
-
-
-def devices() -> Json:
-    """Accelerators: not measured."""
-    return {"value": None, "reason": NO_DEVICES}
 
 
 def _series(series: Series) -> Json:

@@ -77,6 +77,11 @@ class DeviceActivity:
     """By (device, stream), where the trace names them."""
 
     @property
+    def without_launch(self) -> int:
+        """Rows of which the trace does not hold the launch."""
+        return int(np.count_nonzero(self.rows["launch"] == LAUNCH_UNKNOWN))
+
+    @property
     def numbers(self) -> tuple[int, ...]:
         """Numbers of all devices, those known by name and those seen at work."""
         known = {device.number for device in self.devices}

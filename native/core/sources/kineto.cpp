@@ -21,22 +21,6 @@ bool is_usable(const ChromeEvent &event)
     return event.has_time && event.time >= -FARTHEST && event.time <= FARTHEST;
 }
 
-std::string_view unquoted(std::string_view value)
-{
-    return value.size() >= 2 && value[0] == '"' ? value.substr(1, value.size() - 2) : value;
-}
-
-int64_t whole(std::string_view value, int64_t otherwise)
-{
-    int64_t number;
-    return json::whole_number(value.data(), value.data() + value.size(), number) ? number : otherwise;
-}
-
-int32_t small(int64_t value)
-{
-    return value >= INT32_MIN && value <= INT32_MAX ? static_cast<int32_t>(value) : -1;
-}
-
 } // namespace
 
 void KinetoFile::read()

@@ -1,6 +1,8 @@
 // The words by which PyTorch's profiler tells what an event is.
 #pragma once
 
+#include "json_text.h"
+
 #include <cstdint>
 #include <string_view>
 
@@ -22,5 +24,22 @@ uint8_t traits_of(std::string_view text);
 
 // Of a tensor's type as NCCL's arguments name it, 0 unknown.
 int64_t bytes_of_type(std::string_view type);
+
+// Members of an event as they stand in the text, with their quotes.
+inline std::string_view unquoted(std::string_view value)
+{
+    return value.size() >= 2 && value[0] == '"' ? value.substr(1, value.size() - 2) : value;
+}
+
+inline int64_t whole(std::string_view value, int64_t otherwise)
+{
+    int64_t number;
+    return json::whole_number(value.data(), value.data() + value.size(), number) ? number : otherwise;
+}
+
+inline int32_t small(int64_t value)
+{
+    return value >= INT32_MIN && value <= INT32_MAX ? static_cast<int32_t>(value) : -1;
+}
 
 } // namespace perfscope
