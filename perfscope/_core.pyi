@@ -131,6 +131,7 @@ def kernel_totals(
     rows: Bytes, window: tuple[int, int]
 ) -> list[tuple[int, int, int, int, int, int, int, int, int]]:
     """By name: name, kind, count, ns in all, least, most, bytes, launches known, launch delay."""
+
 class Otf2Archive:
     """An OTF2 archive whose anchor and global definitions have been read.
 
@@ -193,6 +194,8 @@ class Otf2Archive:
             phases: how many phases and pieces of device work to keep; above it none.
             counter_samples: samples to keep of each counter on each location.
             threads: how many threads work.
+        """
+
 class ReplayError(ValueError):
     """The calls of the ranks cannot be brought into an order; the message says why, as a clause."""
 
