@@ -1,10 +1,7 @@
 """The trace engine: decoders and reductions that work on a trace in one pass, without the GIL."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
-from typing import Any
 from typing import Any, TypeAlias
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
