@@ -12,6 +12,9 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 class FormatError(ValueError):
     """A file is damaged or of another format: path, byte offset and reason, in `args`."""
 
+class ReplayError(ValueError):
+    """The calls of the ranks cannot be brought into an order; the message says why, as a clause."""
+
 class HorovodTimeline:
     """Decodes a HOROVOD_TIMELINE file from its bytes; tables are bytes of packed rows."""
 
@@ -260,3 +263,24 @@ class Replay:
         `direct` and `indirect` by (rank, tag), flattened; `unattributed`; `waiting`, their sum;
         and one element a pair of ranks: `waiter`, `cause`, `ns`.
         """
+
+def device_use(
+    rows: Bytes, windows: Sequence[tuple[int, int]]
+) -> list[tuple[int, list[list[int]], list[list[int]]]]:
+    """By device: its number; by window the ns in each of 16 states; rows of each kind begun.
+
+    Bit k of a state says that something of DeviceKind k was at work; state 0 is idle.
+    """
+
+def kernel_totals(
+    rows: Bytes, window: tuple[int, int]
+) -> list[tuple[int, int, int, int, int, int, int, int, int]]:
+    """By name: name, kind, count, ns in all, least, most, bytes, launches known, launch delay."""
+
+def row_layouts() -> dict[str, dict[str, int]]:
+    """Byte offsets of the fields of each packed row; under the empty name the size of a row."""
+
+def stream_idle(
+    rows: Bytes, window: tuple[int, int], kernel_wait_below_ns: int
+) -> list[tuple[int, int, int, int, int, int, int, int]]:
+    """By stream: device, stream, rows, and ns: busy, host wait, kernel wait, other, edges."""
