@@ -13,6 +13,7 @@ from perfscope.metrics.preparation import prepare
 from perfscope.metrics.resource_use import resources
 from perfscope.metrics.results import Options, Results
 from perfscope.metrics.steps import steps
+from perfscope.metrics.tensors import tensor_times
 from perfscope.trace.model import Trace
 
 
@@ -41,6 +42,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         resources=resources(prepared),
         devices=devices(prepared),
         horovod=horovod(prepared),
+        tensors=tensor_times(prepared.trace),
         timelines=prepared.timelines,
         phase_ids=prepared.catalog.ids,
     )

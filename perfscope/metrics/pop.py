@@ -90,7 +90,9 @@ def _without_device_waits(
 
 
 def _lost_detail(prepared: Prepared) -> str | None:
-    """Why nothing can be said: a rank of which records inside the focus were lost seems to work."""
+    """Why nothing can be said: a rank whose communication is not recorded seems to work."""
+    if absent := prepared.trace.not_recorded.get("communication"):
+        return absent
     lost = [
         rank.number
         for rank in prepared.trace.ranks

@@ -14,6 +14,7 @@ from perfscope.metrics.phases import PhaseResult
 from perfscope.metrics.pop import Efficiency
 from perfscope.metrics.resources import Resources
 from perfscope.metrics.steps import StepsResult
+from perfscope.metrics.tensors import TensorResult
 from perfscope.metrics.timeline import Timeline
 from perfscope.trace.model import Trace
 
@@ -46,6 +47,8 @@ class Results:
     """None where no accelerator was measured."""
     horovod: HorovodResult | None = None
     """None where Horovod did not communicate."""
+    tensors: TensorResult | None = None
+    """What Horovod's timeline tells; None where it was not read."""
     timelines: tuple[Timeline, ...] = ()
     """Every moment of each rank's main location, in the order of `Trace.ranks`."""
     phase_ids: tuple[str, ...] = ()

@@ -22,6 +22,7 @@ from perfscope.result.devices import devices
 from perfscope.result.horovod import horovod
 from perfscope.result.how_measured import how_measured
 from perfscope.result.quality import quality
+from perfscope.result.tensors import tensors
 from perfscope.result.verdict import verdict
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
         "steps": measures.steps(results),
         "collectives": measures.collectives(results),
         "horovod": horovod(results),
+        "tensors": tensors(results),
         "memory": resources.memory(results),
         "threads": resources.threads(results),
         "io": resources.io(results),

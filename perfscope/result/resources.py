@@ -13,7 +13,10 @@ Json = dict[str, Any]
 
 def memory(results: Results) -> Json:
     """Resident memory of each rank and available memory of each node, in bytes."""
+    if reason := results.trace.not_recorded.get("memory"):
+        return {"ranks": [], "nodes": [], "reason": reason}
     return {
+        "reason": None,
         "ranks": [_rank_memory(rank) for rank in results.resources.memory],
         "nodes": [
             {
@@ -43,7 +46,10 @@ def _rank_memory(rank: RankMemory) -> Json:
 
 def threads(results: Results) -> Json:
     """Threads and CPU of each rank, and of all ranks of a node against its CPUs."""
+    if reason := results.trace.not_recorded.get("threads"):
+        return {"ranks": [], "nodes": [], "reason": reason}
     return {
+        "reason": None,
         "ranks": [_rank_threads(rank) for rank in results.resources.threads],
         "nodes": [
             {
@@ -90,7 +96,10 @@ def _rank_threads(rank: RankThreads) -> Json:
 
 def io(results: Results) -> Json:
     """Bytes that each rank read and wrote over its life, pipes and sockets included."""
+    if reason := results.trace.not_recorded.get("io"):
+        return {"read_bytes_by_rank": [], "written_bytes_by_rank": [], "reason": reason}
     return {
+        "reason": None,
         "read_bytes_by_rank": list(results.resources.read_bytes_by_rank),
         "written_bytes_by_rank": list(results.resources.written_bytes_by_rank),
     }

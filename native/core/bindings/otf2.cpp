@@ -20,8 +20,9 @@ static nb::object text(const std::string &bytes)
 
 class PyArchive {
 public:
-    explicit PyArchive(const std::string &path)
+    explicit PyArchive(const nb::bytes &name)
     {
+        const std::string path(name.c_str(), name.size());
         const nb::gil_scoped_release free;
         archive_ = open_archive(path);
         comms_ = build_comms(archive_.definitions);
@@ -190,6 +191,11 @@ nb::dict PyArchive::reduce(nb::bytes role_bytes, uint64_t rows, uint64_t phases,
     std::vector<uint64_t> by_type(EVENT_TYPES);
     for (LocationResult &row : found.locations) {
         nb::dict entry = summary(row);
+        nb::list program;
+        for (const uint32_t reference : row.program)
+            program.append(name(reference));
+        entry["program"] = program;
+        entry["exit_status"] = row.has_exit_status && row.exit_status != INT64_MIN ? nb::cast(row.exit_status) : nb::none();
         for (size_t type = 0; type < row.by_type.size(); type++)
             by_type[type] += row.by_type[type];
         entry["profile"] = rows_to_numpy(std::move(row.profile));
@@ -211,7 +217,7 @@ nb::dict PyArchive::reduce(nb::bytes role_bytes, uint64_t rows, uint64_t phases,
 void bind_otf2(nb::module_ &module)
 {
     nb::class_<PyArchive>(module, "Otf2Archive")
-        .def(nb::init<const std::string &>(), nb::arg("path"))
+        .def(nb::init<const nb::bytes &>(), nb::arg("path"))
         .def("anchor", &PyArchive::anchor)
         .def("clock", &PyArchive::clock)
         .def("locations", &PyArchive::locations)

@@ -35,8 +35,25 @@ void HostSink::record(uint8_t type, uint64_t time, Bytes payload)
         begin(time, context(payload));
     else if (type == CALLING_CONTEXT_LEAVE)
         end(time, context(payload));
+    else if (type == PROGRAM_BEGIN || type == PROGRAM_END)
+        program(type, payload);
     else if (!message(type, time, payload))
         remote_access(type, time, payload);
+}
+
+void HostSink::program(uint8_t type, Bytes &payload)
+{
+    if (type == PROGRAM_END) {
+        result_.has_exit_status = true;
+        result_.exit_status = payload.i64();
+        return;
+    }
+    const auto global = [this](uint32_t id) { return static_cast<uint32_t>(locals_.global(MapKind::STRING, id)); };
+    result_.program = {global(payload.u32())};
+    const uint32_t count = payload.u32();
+    payload.expect(count, 1);
+    for (uint32_t i = 0; i < count; i++)
+        result_.program.push_back(global(payload.u32()));
 }
 
 bool HostSink::message(uint8_t type, uint64_t time, Bytes &payload)
@@ -110,7 +127,7 @@ bool HostSink::remote_access(uint8_t type, uint64_t time, Bytes &payload)
         const uint64_t bytes = payload.u64();
         transfers_[payload.u64()] = result_.devices.size();
         const int64_t at = clock_.ns(time);
-        const auto kind = type == RMA_PUT ? DeviceKind::PUT : DeviceKind::GET;
+        const auto kind = type == RMA_PUT ? StreamWork::PUT : StreamWork::GET;
         result_.devices.push_back({at, at, location_, UINT32_MAX, bytes, static_cast<uint8_t>(kind)});
         return true;
     }

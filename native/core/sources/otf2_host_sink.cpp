@@ -76,7 +76,8 @@ void HostSink::choose_wanted()
     static constexpr uint8_t ACCESSES[] = {
         RMA_PUT, RMA_GET, RMA_OP_COMPLETE_BLOCKING, RMA_OP_COMPLETE_NON_BLOCKING, RMA_OP_COMPLETE_REMOTE,
     };
-    for (const uint8_t type : {CALLING_CONTEXT_ENTER, CALLING_CONTEXT_LEAVE, MPI_SEND, MPI_ISEND, MPI_RECV, MPI_IRECV})
+    for (const uint8_t type : {CALLING_CONTEXT_ENTER, CALLING_CONTEXT_LEAVE, MPI_SEND, MPI_ISEND, MPI_RECV, MPI_IRECV,
+                               PROGRAM_BEGIN, PROGRAM_END})
         wanted_[type] = true;
     for (const uint8_t type : CALLS)
         wanted_[type] = keeps_rows_;
@@ -130,7 +131,7 @@ void HostSink::begin_role(uint64_t time, uint32_t region, const RegionTotals &to
     if (totals.role & DEVICE) {
         open_devices_.push_back(result_.devices.size());
         const int64_t at = clock_.ns(time);
-        result_.devices.push_back({at, at, location_, region, 0, static_cast<uint8_t>(DeviceKind::CALL)});
+        result_.devices.push_back({at, at, location_, region, 0, static_cast<uint8_t>(StreamWork::CALL)});
         return;
     }
     const RegionRole &role = shared_.roles[region];
@@ -150,7 +151,7 @@ void HostSink::begin_role(uint64_t time, uint32_t region, const RegionTotals &to
 void HostSink::end_role(uint64_t time, uint32_t, const RegionTotals &totals)
 {
     if (totals.role & DEVICE) {
-        DeviceRow &row = result_.devices[open_devices_.back()];
+        StreamRow &row = result_.devices[open_devices_.back()];
         row.t1 = std::max<int64_t>(row.t0, clock_.ns(time));
         open_devices_.pop_back();
         return;

@@ -80,6 +80,7 @@ private:
     bool message(uint8_t type, uint64_t time, Bytes &payload);
     bool remote_access(uint8_t type, uint64_t time, Bytes &payload);
     void metric(uint64_t time, Bytes &payload);
+    void program(uint8_t type, Bytes &payload);
     uint32_t context(Bytes &payload) const;
     Transfer transfer(Bytes &payload) const;
     const CommMembers *comm(uint32_t local) const;

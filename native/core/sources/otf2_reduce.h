@@ -38,15 +38,15 @@ struct CounterRow {
     uint32_t member; // id of the metric member
     double value;
 };
-struct DeviceRow {
+struct StreamRow {
     int64_t t0, t1; // ns
     uint32_t location;
     uint32_t region; // as in ProfileRow, UINT32_MAX for a memory operation
     uint64_t bytes;
-    uint8_t kind; // DeviceKind
+    uint8_t kind; // StreamWork
 };
 #pragma pack(pop)
-enum class DeviceKind : uint8_t { CALL, PUT, GET };
+enum class StreamWork : uint8_t { CALL, PUT, GET };
 
 struct LocationResult {
     EventCounts counts;
@@ -56,10 +56,13 @@ struct LocationResult {
     uint64_t messages_sent = 0, messages_received = 0, bytes_sent = 0, bytes_received = 0;
     uint64_t stray_leaves = 0, left_open = 0, stray_messages = 0, undefined_regions = 0;
     bool counters_thinned = false;
+    std::vector<uint32_t> program; // texts of the program's name and arguments, where its begin is recorded
+    bool has_exit_status = false;
+    int64_t exit_status = 0;
     std::vector<ProfileRow> profile;
     std::vector<OperationRow> operations, completions;
     std::vector<PhaseRow> phases;
-    std::vector<DeviceRow> devices;
+    std::vector<StreamRow> devices;
     std::vector<CounterRow> counters;
 };
 

@@ -39,9 +39,10 @@ _HOST = {
 def _context(document: Document) -> Context:
     read = numbers(document, "io", "read_bytes_by_rank")
     written = numbers(document, "io", "written_bytes_by_rank")
-    ranks = rank_numbers(document, max(len(read), len(written)))
+    ranks = rank_numbers(document, max(len(read), len(written))) if read or written else []
     found = mapping(document, "devices")
     return {
+        "io_reason": text(mapping(document, "io"), "reason"),
         "table": rank_table(
             ranks, [Column("Read", read, bytes_), Column("Written", written, bytes_)]
         ),

@@ -128,7 +128,7 @@ class Sampler:
             if file[:1] not in ("/", "<"):
                 file = os.path.normpath(os.path.join(self._directory, file))
             function = getattr(code, "co_qualname", code.co_name)
-            known = rec.name("%s\x1f%s\x1f%d" % (function, file, line))
+            known = rec.place(function, file, line)
             if len(self._names) >= _MAX_CACHED:
                 self._names.clear()
             self._names[place] = known
