@@ -19,6 +19,7 @@ from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceActivity, DeviceKind
 from perfscope.trace.model import Table
+from tests.result.shape import problems
 from tests.support.kineto_peers import common, length, union
 from tests.support.requirements import require_reference
 from tests.support.write_kineto import KinetoWriter
@@ -276,3 +277,7 @@ def test_a_collective_that_waited_for_a_profiler_is_trimmed(tmp_path: Path) -> N
     assert "the profilers did not start together" in document["run"]["focus_reason"]
     assert document["run"]["focus_of_analysis_s"][0] == pytest.approx(0.598)
     assert document["devices"]["communication"]["ranks"][0]["wait_s"] == pytest.approx(0.04)
+
+
+def test_the_document_has_the_shape_that_is_described(starved: Path) -> None:
+    assert list(problems(analysis(open_trace(starved), Options()))) == []

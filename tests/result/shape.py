@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from tests.result.shape_kinds import Fixed, Map, Maybe, OneOf
+from tests.result.shape_devices import DEVICES
+from tests.result.shape_kinds import Either, Fixed, Map, Maybe, OneOf
 from tests.result.shape_tensors import TENSORS
 
 Json = Any
@@ -271,7 +272,7 @@ DOCUMENT = {
         ],
     },
     "io": {"reason": Maybe(str), "read_bytes_by_rank": [int], "written_bytes_by_rank": [int]},
-    "devices": {"value": None, "reason": str},
+    "devices": DEVICES,
     "replay": {
         "available": bool,
         "reason": str,
@@ -310,6 +311,9 @@ def problems(document: Json, shape: Any = DOCUMENT, path: str = "") -> Iterator[
         return
     if isinstance(shape, Maybe):
         yield from problems(document, shape.shape, path)
+    elif isinstance(shape, Either):
+        chosen = shape.short if document.keys() == shape.short.keys() else shape.long
+        yield from problems(document, chosen, path)
     elif shape == METRIC:
         yield from _metric_problems(document, path)
     elif isinstance(shape, OneOf):
