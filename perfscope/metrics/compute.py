@@ -41,4 +41,5 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         horovod=horovod(prepared),
         timelines=prepared.timelines,
         phase_ids=prepared.catalog.ids,
+        labels=prepared.labels,
     )

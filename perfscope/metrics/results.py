@@ -12,6 +12,7 @@ from perfscope.metrics.ledger import Ledger
 from perfscope.metrics.phases import PhaseResult
 from perfscope.metrics.pop import Efficiency
 from perfscope.metrics.resources import Resources
+from perfscope.metrics.stack_rules import StackLabels
 from perfscope.metrics.steps import StepsResult
 from perfscope.metrics.timeline import Timeline
 from perfscope.trace.model import Trace
@@ -47,3 +48,5 @@ class Results:
     """Every moment of each rank's main location, in the order of `Trace.ranks`."""
     phase_ids: tuple[str, ...] = ()
     """What `Timeline.phases` are indices of."""
+    labels: StackLabels | None = None
+    """What `Timeline.stacks` say of the user's own functions."""

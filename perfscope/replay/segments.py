@@ -1,4 +1,4 @@
-"""Replay of runs whose ranks meet in collectives, segment by segment between those of all.
+"""Replay of runs whose ranks meet in collectives and messages, segment by segment.
 
 exit = max(arrival, need) + transfer is a (max,+) system: after a collective of all ranks nothing of
 the history matters any more, so the segments between them replay independently and add up
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from perfscope.metrics.ledger import Account
 from perfscope.replay.bootstrap import gain_interval
+from perfscope.replay.causes import causes
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.extract import NotReplayableError, extract
-from perfscope.replay.model import Edit, Prediction
+from perfscope.replay.model import Causes, Edit, Prediction
 from perfscope.replay.program import Floats, Program, segment_lengths
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class SegmentReplay:
     """The run as a system that can be asked what-if questions, as `replay.model.Replay` says."""
 
     def __init__(self, results: Results) -> None:
+        self._results = results
         self._focus_ns = results.focus.length_ns
         self._program: Program | None = None
         self.reason = ""
@@ -59,6 +61,11 @@ class SegmentReplay:
         return self._program is not None
 
     @property
+    def program(self) -> Program | None:
+        """The run as rows; None when it cannot be replayed."""
+        return self._program
+
+    @property
     def relative_error(self) -> float | None:
         """|replayed - measured| / measured of the unedited run; None when not available."""
         if self._program is None:
@@ -72,6 +79,16 @@ class SegmentReplay:
             return None
         program = self._program
         return NS * float(segment_lengths(program, program.work, program.transfer_ns * 0.0).sum())
+
+    @cached_property
+    def causes(self) -> Causes | None:
+        """Who made whom wait; None when not available."""
+        if self._program is None:
+            return None
+        try:
+            return causes(self._results, self._program)
+        except ImportError:
+            return None  # the trace engine is not built
 
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
         """What the edits give back beyond `after`, applied first; None when not available."""
