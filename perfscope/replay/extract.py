@@ -37,6 +37,7 @@ ALONE = codes_mask(
         OperationClass.FINALIZE,
         OperationClass.ABORT,
         OperationClass.COMMUNICATOR,
+        OperationClass.LOCAL,
     }
 )
 COLLECTIVES = codes_mask(
@@ -100,6 +101,8 @@ def extract(results: Results) -> Program:
 def _refuse_gaps(trace: Trace, focus: Focus) -> None:
     if focus.length_ns <= 0:
         raise NotReplayableError("the focus of analysis is empty")
+    if reason := trace.not_recorded.get("operations"):
+        raise NotReplayableError(reason)
     if trace.missing_ranks:
         missing = ", ".join(str(number) for number in trace.missing_ranks[:8])
         raise NotReplayableError(f"there is no recording of rank {missing}")

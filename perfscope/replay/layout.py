@@ -69,6 +69,7 @@ def lay_out(results: Results, run: Run) -> Program:
         cut_rows=cut_rows,
         needs=_needs(run, row_of_call, row_count),
         waits_at_end=_waits_at_end(results, run),
+        phase_ids=results.phase_ids,
     )
     if not program.has_only_cuts:
         program.engine  # noqa: B018 - brings the rows into an order now, or says that there is none

@@ -33,7 +33,8 @@ class Edit:
     `account` None means all work outside communication; `ranks` None means all ranks. `factor` 0
     removes it. The others replace `factor`: `level` levels the work between ranks, of which waiting
     for input or a device is no part; `keep_every` k keeps every k-th segment that holds such work
-    and removes it from the others.
+    and removes it from the others; `background` moves it to a location of its own, where it begins
+    as before. `phase` narrows the work to that of a phase, `network` divides all transfer times.
     """
 
     account: Account | None = None
@@ -41,6 +42,9 @@ class Edit:
     factor: float = 0.0
     level: Level | None = None
     keep_every: int | None = None
+    background: bool = False
+    phase: str | None = None
+    network: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ class Prediction:
     gain_share: float
     reach: float
     assumptions: tuple[str, ...]
+    has_interval: bool = True  # else the run is too short for one, and both ends are the gain
 
 
 @dataclass(frozen=True)
