@@ -185,7 +185,7 @@ SAMPLES = (
         environment="daal4py",
         program=(
             *(*_MPIRUN, "kmeans_daal4py.py", "--threads", "1", "--points", "240000"),
-            *("--skew", "0.6", "--rounds", "8", "--log", LOG),
+            *("--skew", "0.6", "--clusters", "24", "--rounds", "12", "--log", LOG),
         ),
         files=("kmeans_daal4py.py",),
         ranks=2,

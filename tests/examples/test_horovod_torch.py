@@ -44,12 +44,10 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, An
     place, timings = environment("horovod"), directory / "timings.jsonl"
     script = REPOSITORY / "examples" / "horovod_torch.py"
     options = ["--steps", str(STEPS), "--slow-rank", "1", "--slow-ms", str(SLOW_MS)]
+    start = (place.prefix / "bin" / "horovodrun", "-np", "2", place.python)
     search = f"{write_mpirun(directory / 'bin')}:{os.environ['PATH']}"
     done = recording.record(
-        [
-            *(place.prefix / "bin" / "horovodrun", "-np", "2", place.python),
-            *(script, *options, "--timings", timings),
-        ],
+        [str(word) for word in (*start, script, *options, "--timings", timings)],
         cwd=directory,
         output=directory / "trace",
         variables={"PATH": search, "OMP_NUM_THREADS": "1"},
