@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "metric", "phase", "step"]
+__all__ = ["__version__", "metric", "open_trace", "phase", "step"]
 
 if TYPE_CHECKING:
+    from perfscope.analyst.opened import open_trace
     from perfscope.collect.agent.perfscope_agent.marker import metric, phase, step
 
 
 def __getattr__(name: str) -> Any:
     """Loads the markers on first use, from the recording agent when one is active here."""
-    if name not in ("metric", "phase", "step"):
+    if name not in ("metric", "open_trace", "phase", "step"):
         raise AttributeError(f"module 'perfscope' has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - `import perfscope` costs a job nothing
 
+    if name == "open_trace":
+        return importlib.import_module("perfscope.analyst.opened").open_trace
     try:
         marker = importlib.import_module("perfscope_agent.marker")
     except ImportError:

@@ -24,10 +24,12 @@ ARROWS = {
     "findings": {"metrics", "replay", "trace"},
     "result": {"findings", "metrics", "replay", "trace"},
     "study": {"findings", "metrics", "readers", "replay", "result", "trace"},
-    "export": {"metrics", "readers", "trace"},
+    "analyst": {"metrics", "readers", "trace"},
+    "export": {"analyst", "metrics", "readers", "trace"},
     "report": set(),
     "doctor": {"collect"},
     "cli": {
+        "analyst",
         "collect",
         "doctor",
         "export",

@@ -1,0 +1,1 @@
+"""A trace as pandas DataFrames: what `perfscope.open_trace` gives."""

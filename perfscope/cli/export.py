@@ -1,0 +1,70 @@
+"""`perfscope export TRACE --to FORMAT`: writes a trace for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from perfscope.errors import ExitCode, UsageError
+
+# \b keeps click from folding the lines behind it.
+_HELP = """Write a trace for other tools; nothing that exists is overwritten.
+
+\b
+otf2     Vampir, Cube, Scalasca and otf2-print; a directory   (pip install otf2)
+chrome   ui.perfetto.dev and chrome://tracing; one file of JSON, .gz where -o ends so
+parquet  pandas, DuckDB, Spark; a directory with a file a table   (pip install pyarrow)
+csv      spreadsheets, R and all others; a directory with a file a table
+
+\b
+perfscope export trace/ --to chrome
+perfscope export trace/ --to chrome -o run.json.gz
+perfscope export trace/ --to otf2 -o run-otf2/ && otf2-print run-otf2/traces.otf2
+perfscope export trace/ --to parquet -o tables/
+"""
+
+
+@click.command(help=_HELP)
+@click.argument("trace", metavar="TRACE", type=click.Path(path_type=Path))
+@click.option(
+    "--to", "target_name", required=True, metavar="FORMAT", help="otf2, chrome, parquet or csv."
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="The file or directory to make [default: the trace's name in the current directory].",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+def export(
+    trace: Path,
+    *,
+    target_name: str,
+    output: Path | None,
+    verbose: bool,  # noqa: ARG001 - read by the main function
+) -> int:
+    """Write a trace for other tools."""
+    from perfscope.analyst.source import Source
+    from perfscope.export.target import completed, default_output, refuse_existing, targets
+    from perfscope.readers.registry import open_trace
+
+    known = targets()
+    if target_name not in known:
+        raise UsageError(
+            f"There is no format {target_name!r} to export to.",
+            why="--to takes the name of a format.",
+            action=f"Use one of: {', '.join(known)}.",
+        )
+    target = known[target_name]
+    place = output or default_output(trace, target)
+    target.check()
+    refuse_existing(place)
+    source = Source(open_trace(trace))
+    with completed(place) as path:
+        notes = target.write(source, path)
+    for note in notes:
+        click.echo(f"Note: {note}", err=True)
+    click.echo(f"Written: {place}")
+    return ExitCode.OK

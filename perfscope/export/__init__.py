@@ -1,0 +1,1 @@
+"""Writes traces in other formats, one a file: `perfscope export`."""

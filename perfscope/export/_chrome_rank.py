@@ -1,0 +1,221 @@
+"""What one rank did, as events of a Chrome trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from perfscope.analyst.columns import pieces
+from perfscope.analyst.source import Source
+from perfscope.analyst.tables.kernels import KINDS as KERNEL_KINDS
+from perfscope.analyst.tables.operations import CLASS_OF, CLASSES, NAMES
+from perfscope.export._chrome_events import Arguments, event, metadata
+from perfscope.export._rows import Lanes, RowKind, Rows, nested, rank_rows, thread_names
+from perfscope.trace.devices import LAUNCH_UNKNOWN
+from perfscope.trace.model import Rank, RowFlag, Table
+from perfscope.trace.operations import IS_COLLECTIVE
+
+# Linux gives no thread a number this high; lanes and streams are tracks of their own.
+FIRST_LANE, FIRST_STREAM = 1 << 40, 1 << 41
+_COALESCED, _OPEN = int(RowFlag.COALESCED), int(RowFlag.OPEN)
+_CATEGORIES = {"compute": "kernel", "communication": "kernel"}
+_Described = tuple[str, str, Arguments]
+
+
+def rank_events(source: Source, position: int) -> Iterator[str]:
+    """A rank as a process: its names, and what its threads did."""
+    rank = source.trace.ranks[position]
+    rows = rank_rows(source, position)
+    yield metadata("process_name", rank.number, 0, f"rank {rank.number} ({rank.host})")
+    yield metadata("process_labels", rank.number, 0, f"pid {rank.pid}")
+    yield metadata("process_sort_index", rank.number, 0, rank.number)
+    describe = _describer(source, position)
+    lane_number = FIRST_LANE
+    for order, (tid, name) in enumerate(thread_names(source, position, rows).items()):
+        yield metadata("thread_name", rank.number, tid, name)
+        yield metadata("thread_sort_index", rank.number, tid, order)
+        tracks = [tid]
+        for block, lanes in nested(rows.of_thread(tid)):
+            while len(tracks) <= max(lanes, default=0):
+                tracks.append(lane_number)
+                label = f"{name} (overlapping {len(tracks) - 1})"
+                yield metadata("thread_name", rank.number, lane_number, label)
+                yield metadata("thread_sort_index", rank.number, lane_number, order)
+                lane_number += 1
+            times = zip(block.t0.tolist(), block.t1.tolist(), strict=True)
+            for (start, end), lane, told in zip(times, lanes, describe(block), strict=True):
+                label, category, arguments = told
+                if lane:
+                    arguments = {**arguments, "tid": tid}
+                fields: dict[str, str | int] = {"cat": category, "name": label}
+                yield event("X", rank.number, tracks[lane], start, fields, arguments, end - start)
+        yield from _samples(source, rank, tid)
+
+
+def _describer(source: Source, position: int) -> Callable[[Rows], list[_Described]]:
+    """Name, category and arguments of intervals, block by block."""
+    rank, prepared = source.trace.ranks[position], source.prepared
+    ids = prepared.catalog.ids
+    sampled = prepared.parts[position].samples.phase_rows[2]
+
+    def describe(block: Rows) -> list[_Described]:
+        found: list[_Described] = [("", "", {})] * len(block)
+        for kind in RowKind:
+            mine = np.flatnonzero(block.kind == kind)
+            if not len(mine):
+                continue
+            place = block.place[mine]
+            told: Iterator[_Described]
+            if kind is RowKind.STEP:
+                told = _steps(rank.steps[place])
+            elif kind is RowKind.PHASE:
+                labels = prepared.catalog.of_rows(source.trace, rank.phases[place])
+                told = _phases(rank.phases[place], [ids[label] for label in labels.tolist()])
+            elif kind is RowKind.SAMPLED_PHASE:
+                labels = sampled[place]
+                told = ((ids[label], "phase", {"sampled": True}) for label in labels.tolist())
+            elif kind is RowKind.BACKGROUND:
+                told = _operations(rank.background[place], "background,")
+            else:
+                told = _operations(rank.operations[place], "")
+            for row, description in zip(mine.tolist(), told, strict=True):
+                found[row] = description
+        return found
+
+    return describe
+
+
+def _steps(rows: Table) -> Iterator[_Described]:
+    columns = ("number", "epoch", "samples", "global_batch")
+    for number, epoch, samples, batch in zip(
+        *(rows[name].tolist() for name in columns), strict=True
+    ):
+        arguments: dict[str, int] = {"step": number}
+        arguments |= {"epoch": epoch} if epoch >= 0 else {}
+        arguments |= {"samples": samples} if samples > 0 else {}
+        arguments |= {"global_batch": batch} if batch > 0 else {}
+        yield f"step {number}", "step", arguments
+
+
+def _phases(rows: Table, names: list[str]) -> Iterator[_Described]:
+    columns = (rows[name].tolist() for name in ("step", "epoch", "flags"))
+    for name, step, epoch, flags in zip(names, *columns, strict=True):
+        arguments: dict[str, int | bool] = {"step": step} if step >= 0 else {}
+        arguments |= {"epoch": epoch} if epoch >= 0 else {}
+        arguments |= {"open": True} if flags & _OPEN else {}
+        yield name, "phase", arguments
+
+
+def _operations(rows: Table, prefix: str) -> Iterator[_Described]:
+    classes = CLASS_OF[rows["op"]].tolist()
+    ordered = IS_COLLECTIVE[rows["op"]].tolist()
+    names = ("op", "flags", "comm", "seq", "peer", "tag", "sent", "received", "request")
+    columns = (rows[name].tolist() for name in names)
+    for cls, is_ordered, *values in zip(classes, ordered, *columns, strict=True):
+        op, flags, comm, seq, peer, tag, sent, received, request = values
+        arguments: dict[str, int | bool] = {}
+        if comm >= 0:
+            arguments["communicator"] = comm
+        if is_ordered and seq >= 0:
+            arguments["sequence"] = seq
+        if peer >= 0:
+            arguments["root" if is_ordered else "peer"] = peer
+        if tag >= 0:
+            arguments["tag"] = tag
+        if sent or received:
+            arguments["sent_bytes"], arguments["received_bytes"] = sent, received
+        if flags & _COALESCED:
+            arguments["calls"] = request
+        if flags & _OPEN:
+            arguments["open"] = True
+        yield NAMES[op], f"{prefix}communication,{CLASSES[cls]}", arguments
+
+
+def _samples(source: Source, rank: Rank, tid: int) -> Iterator[str]:
+    """Stack samples as instants on the thread."""
+    trace, labels = source.trace, source.prepared.labels
+    mine = rank.stacks[rank.stacks["tid"] == tid]
+    for at, stack in zip(mine["t"].tolist(), mine["stack"].tolist(), strict=True):
+        frame = trace.frames[int(labels.user_frame[stack])]
+        fields: dict[str, str | int] = {"cat": "sample", "name": frame.function, "s": "t"}
+        yield event("i", rank.number, tid, at, fields, {"file": frame.file, "line": frame.line})
+
+
+def counter_events(source: Source, position: int, dropped: list[str]) -> Iterator[str]:
+    """Memory, threads and CPUs over time, and the counters of frameworks and other tools."""
+    rank, names = source.trace.ranks[position], source.trace.names
+    yield from _process_counters(rank)
+    left_out = 0
+    for rows in (rank.metrics, rank.counters):
+        columns = (rows[name].tolist() for name in ("t", "name", "value"))
+        for at, name, value in zip(*columns, strict=True):
+            if not np.isfinite(value):
+                left_out += 1
+                continue
+            fields: dict[str, str | int] = {"cat": "counter", "name": names[name]}
+            yield event("C", rank.number, 0, at, fields, {"value": value})
+    if left_out:
+        dropped.append(
+            f"{left_out} values of rank {rank.number} are no numbers; JSON has none such."
+        )
+
+
+def _process_counters(rank: Rank) -> Iterator[str]:
+    for part in pieces(len(rank.process_samples)):
+        rows = rank.process_samples[part]
+        columns = (rows[name].tolist() for name in ("t", "rss_bytes", "threads", "runnable"))
+        for at, rss, threads, runnable in zip(*columns, strict=True):
+            memory: dict[str, str | int] = {"cat": "counter", "name": "memory"}
+            yield event("C", rank.number, 0, at, memory, {"rss_bytes": rss})
+            count: dict[str, str | int] = {"cat": "counter", "name": "threads"}
+            told = {"threads": threads, "runnable": runnable}
+            yield event("C", rank.number, 0, at, count, told)
+    busy = rank.process_samples
+    passed, used = np.diff(busy["t"]), np.diff(busy["cpu_ns"])
+    shares = (used / np.maximum(passed, 1)).tolist()
+    for at, share in zip(busy["t"][1:].tolist(), shares, strict=True):
+        fields: dict[str, str | int] = {"cat": "counter", "name": "CPUs busy"}
+        yield event("C", rank.number, 0, at, fields, {"CPUs": round(share, 6)})
+
+
+def kernel_events(source: Source, position: int) -> Iterator[str]:
+    """Kernels, copies and fills, one track a stream, with arrows from their launches."""
+    rank = source.trace.ranks[position]
+    if rank.devices is None:
+        return
+    rows = rank.devices.rows
+    streams = np.unique(rows[["device", "stream"]]) if len(rows) else ()
+    track = FIRST_STREAM
+    for device, stream in streams:
+        mine = rows[(rows["device"] == device) & (rows["stream"] == stream)]
+        name = rank.devices.stream_names.get((int(device), int(stream)), f"stream {stream}")
+        lanes, tracks = Lanes(), 0
+        for row in mine[np.lexsort((-mine["t1"], mine["t0"]))].tolist():
+            lane = lanes.lane(row[0], max(row[0], row[1]))
+            if lane >= tracks:
+                tracks += 1
+                label = f"device {device} {name}" + (f" (overlapping {lane})" if lane else "")
+                yield metadata("thread_name", rank.number, track + lane, label)
+                yield metadata("thread_sort_index", rank.number, track + lane, FIRST_STREAM)
+            yield from _kernel(source, rank, track + lane, row)
+        track += tracks
+
+
+def _kernel(source: Source, rank: Rank, track: int, row: tuple[int, ...]) -> Iterator[str]:
+    t0, t1, launch, correlation, size, seq, name, device, stream, comm, kind, _, members = row
+    word = KERNEL_KINDS[kind]
+    fields: dict[str, str | int] = {
+        "cat": _CATEGORIES.get(word, f"gpu_{word}"),
+        "name": source.trace.names[name],
+    }
+    known = {"correlation": correlation, "bytes": size, "sequence": seq, "communicator": comm}
+    arguments = {"device": device, "stream": stream}
+    arguments |= {key: value for key, value in known.items() if value >= 0}
+    arguments |= {"Group size": members} if members else {}
+    yield event("X", rank.number, track, t0, fields, arguments, max(t1 - t0, 0))
+    if launch != LAUNCH_UNKNOWN and correlation >= 0:
+        number = f"{rank.number}.{correlation}"  # correlations are those of one process
+        shared: dict[str, str | int] = {"cat": "ac2g", "name": "ac2g", "id": number}
+        yield event("s", rank.number, rank.main_tid, launch, shared, {})
+        yield event("f", rank.number, track, t0, {**shared, "bp": "e"}, {})

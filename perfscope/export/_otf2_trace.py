@@ -1,0 +1,162 @@
+"""A whole trace as an OTF2 archive, rank after rank."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import _otf2
+import numpy as np
+
+import perfscope
+from perfscope.analyst.source import Source
+from perfscope.export._otf2_archive import Archive, Location
+from perfscope.export._otf2_devices import Devices
+from perfscope.export._otf2_events import Functions, ThreadWriter
+from perfscope.export._otf2_metrics import Metrics
+from perfscope.export._otf2_regions import operation_region, phase_region, step_region
+from perfscope.export._otf2_rows import ATTRIBUTES, RankTables, RegionNumbers, members_of
+from perfscope.export._rows import thread_names
+from perfscope.trace.model import Communicator, Rank, Trace
+from perfscope.trace.operations import MAX_OPERATIONS
+
+_TABLES = ("operations", "background", "completions", "phases", "steps")
+_SERIES = ("process_samples", "system_samples", "node_samples", "metrics", "counters")
+
+
+def write_archive(source: Source, output: Path) -> list[str]:
+    """Writes the archive; returns what it could not hold."""
+    output.mkdir()
+    archive = Archive(output, creator=f"perfscope {perfscope.__version__}")
+    try:
+        writer = _TraceWriter(source, archive)
+        for position in range(len(source.trace.ranks)):
+            writer.write_rank(position)
+        archive.close(is_wall_clock=writer.is_wall_clock)
+    finally:
+        archive.abandon()
+    return writer.notes()
+
+
+class _TraceWriter:
+    """What all ranks share."""
+
+    def __init__(self, source: Source, archive: Archive) -> None:
+        trace = source.trace
+        self._source, self._archive = source, archive
+        self._functions = Functions()
+        earliest = min((_earliest(rank) for rank in trace.ranks), default=0)
+        self.is_wall_clock = trace.origin_unix_ns + earliest >= 0 and trace.origin_unix_ns > 0
+        self._base_ns = trace.origin_unix_ns if self.is_wall_clock else max(0, -earliest)
+        archive.definitions.attributes.extend(ATTRIBUTES)
+        self._regions = self._define_regions()
+        self._mains = self._define_ranks()
+        communicators = trace.communicators or [Communicator(1, tuple(self._mains), -1)]
+        for number, communicator in enumerate(communicators):
+            name = f"communicator {number}" if number else "world"
+            told = (name, communicator.members, communicator.parent)
+            archive.definitions.communicators.append(told)
+        self._members = members_of(communicators)
+        self._metrics = Metrics(archive, self._base_ns)
+        self._devices = Devices(source, archive, self._functions, self._base_ns)
+        self._unheld = 0
+
+    def notes(self) -> list[str]:
+        """What the archive could not hold."""
+        if not self._unheld:
+            return []
+        why = "the partner or the communicator is not known"
+        return [f"{self._unheld} calls were written without their message or collective: {why}."]
+
+    def write_rank(self, position: int) -> None:
+        """Writes a rank: its threads, its accelerators, its counters."""
+        rank = self._source.trace.ranks[position]
+        tables = RankTables(self._source, position, self._regions, self._members)
+        for tid, name in thread_names(self._source, position, tables.rows).items():
+            writer = ThreadWriter(
+                self._archive,
+                self._functions,
+                tables,
+                lambda lane, tid=tid, name=name: self._lane(rank, tid, name, lane),  # type: ignore[misc]
+                self._base_ns,
+            )
+            writer.write(tables.of_thread(tid))
+            self._unheld += writer.unheld
+        group = self._mains[rank.number].group
+        self._devices.write(rank, group)
+        self._metrics.write(self._source.trace, rank, group)
+
+    def _lane(self, rank: Rank, tid: int, name: str, lane: int) -> Location:
+        main = self._mains[rank.number]
+        if tid == rank.main_tid and lane == 0:
+            main.name = f"{name} {tid}"
+            return main
+        label = f"{name} {tid}" + (f" (overlapping {lane})" if lane else "")
+        return self._archive.location(label, _otf2.LocationType.CPU_THREAD, main.group)
+
+    def _define_regions(self) -> RegionNumbers:
+        regions = self._archive.definitions.regions
+        ids = self._source.prepared.catalog.ids
+        used = np.zeros(MAX_OPERATIONS, np.bool_)
+        for rank in self._source.trace.ranks:
+            used[rank.operations["op"]] = used[rank.background["op"]] = True
+        operations = np.full(MAX_OPERATIONS, -1, np.int64)
+        for code in np.flatnonzero(used).tolist():
+            operations[code] = len(regions)
+            regions.append(operation_region(code))
+        phases, sampled = (np.full(len(ids), -1, np.int64) for _ in range(2))
+        for numbers, labels, is_sampled in (
+            (phases, self._marked(), False),
+            (sampled, self._sampled(), True),
+        ):
+            for label in labels:
+                numbers[label] = len(regions)
+                regions.append(phase_region(ids[label], sampled=is_sampled))
+        step = len(regions)
+        if any(len(rank.steps) for rank in self._source.trace.ranks):
+            regions.append(step_region())
+        return RegionNumbers(phases, sampled, operations, step)
+
+    def _marked(self) -> list[int]:
+        """Which phases of the catalog the program or its framework told."""
+        trace, catalog = self._source.trace, self._source.prepared.catalog
+        labels = [catalog.of_rows(trace, rank.phases) for rank in trace.ranks]
+        return sorted(set(np.concatenate([np.empty(0, np.int64), *labels]).tolist()))
+
+    def _sampled(self) -> list[int]:
+        """Which phases of the catalog were found by the stack sampler."""
+        labels = [part.samples.phase_rows[2] for part in self._source.prepared.parts]
+        return sorted(set(np.concatenate([np.empty(0, np.int64), *labels]).tolist()))
+
+    def _define_ranks(self) -> dict[int, Location]:
+        """The main location of every rank of the job, the first ones of the archive."""
+        trace, known = self._source.trace, self._archive.definitions
+        recorded = {rank.number: rank for rank in trace.ranks}
+        hosts: dict[str, int] = {}
+        mains = {}
+        for number in range(_world_size(trace)):
+            rank = recorded.get(number)
+            host = hosts.setdefault(rank.host if rank else "host not known", len(hosts))
+            note = "" if rank else " (not recorded)"
+            known.groups.append((f"MPI Rank {number}{note}", host))
+            kind = _otf2.LocationType.CPU_THREAD
+            mains[number] = self._archive.location(f"main{note}", kind, number)
+        known.hosts = list(hosts)
+        known.world = [location.number for location in mains.values()]
+        return mains
+
+
+def _world_size(trace: Trace) -> int:
+    members = (max(group.members, default=-1) for group in trace.communicators)
+    numbers = (rank.number for rank in trace.ranks)
+    return max(trace.world_size, 1 + max([-1, *members, *numbers]))
+
+
+def _earliest(rank: Rank) -> int:
+    moments = [rank.start_ns]
+    for name in _TABLES:
+        moments += getattr(rank, name)["t0"][:1].tolist()
+    for name in _SERIES:
+        moments += getattr(rank, name)["t"][:1].tolist()
+    if rank.devices is not None:
+        moments += rank.devices.rows["t0"][:1].tolist()
+    return min(moments)

@@ -1,0 +1,65 @@
+"""CSV: one file a table, for spreadsheets, R and every other language."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perfscope.analyst.catalogue import tables
+from perfscope.analyst.columns import Maybe, TableSpec, Texts, Values
+from perfscope.analyst.source import Source
+from perfscope.export._tables import DESCRIPTION_FILE, described
+from perfscope.export.target import Target, clean
+
+
+def write(source: Source, output: Path) -> list[str]:
+    """Writes every table of a trace as <table>.csv, and tables.json which describes them."""
+    output.mkdir()
+    known = tables()
+    rows = {
+        name: _write_table(table, source, output / f"{name}.csv") for name, table in known.items()
+    }
+    description = described(source, rows, known)
+    (output / DESCRIPTION_FILE).write_text(description, encoding="utf-8")
+    return []
+
+
+def _write_table(table: TableSpec, source: Source, path: Path) -> int:
+    names = [column.name for column in table.columns]
+    count = 0
+    with path.open("x", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(names)
+        cleaned = _Cleaned()
+        for block in table.blocks(source):
+            columns = [cleaned.cells(block[name]) for name in names]
+            writer.writerows(zip(*columns, strict=True))
+            count += len(columns[0])
+    return count
+
+
+class _Cleaned:
+    """Columns as cells; each list of texts is made fit for a file once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[str]] = {}
+
+    def cells(self, values: Values) -> list[Any]:
+        """A column's cells; what is missing is empty."""
+        if isinstance(values, Texts):
+            known = self._known.setdefault(id(values.texts), [])
+            known.extend(clean(word) for word in values.texts[len(known) :])
+            return ["" if code < 0 else known[code] for code in values.codes.tolist()]
+        if isinstance(values, Maybe):
+            pairs = zip(values.values.tolist(), values.known.tolist(), strict=True)
+            return [value if is_known else "" for value, is_known in pairs]
+        if values.dtype == np.bool_:
+            return ["true" if value else "false" for value in values.tolist()]
+        cells: list[Any] = values.tolist()
+        return cells
+
+
+TARGET = Target("csv", "a directory of tables as .csv files", "-csv", write)

@@ -1,0 +1,107 @@
+"""What an export is, and how its output comes to stand under its name only when it is complete."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfscope.analyst.source import Source
+from perfscope.errors import PerfscopeError, UsageError
+from perfscope.registry import members
+
+
+@dataclass(frozen=True)
+class Target:
+    """A format that a trace can be exported to.
+
+    Attributes:
+        name: what `--to` takes.
+        summary: what reads it, for `--help`.
+        suffix: of the output's name where the user gives none.
+        write: writes a trace to a path that does not exist yet: a file, or a directory that it
+            makes. Returns sentences on what the format could not hold.
+        check: fails where a package is missing; called before the trace is read.
+    """
+
+    name: str
+    summary: str
+    suffix: str
+    write: Callable[[Source, Path], list[str]]
+    check: Callable[[], None] = lambda: None
+
+
+def targets() -> dict[str, Target]:
+    """Every target by name."""
+    found: list[Target] = members("perfscope.export", "TARGET")
+    return {target.name: target for target in found}
+
+
+def default_output(trace: Path, target: Target) -> Path:
+    """Where an export goes when the user does not say: in the current directory."""
+    stem = trace.resolve().name.split(".")[0] or "trace"
+    return Path(f"{stem}{target.suffix}")
+
+
+def refuse_existing(output: Path) -> None:
+    """Fails where the output is there already.
+
+    Raises:
+        UsageError: something is there.
+    """
+    if output.exists() or output.is_symlink():
+        raise UsageError(
+            f"{output} exists already.",
+            why="An export never overwrites anything.",
+            action="Name another place with -o, or remove it first.",
+        )
+
+
+@contextmanager
+def completed(output: Path) -> Iterator[Path]:
+    """A path to write to; what is there becomes the output when the block ends well.
+
+    Raises:
+        UsageError: the output exists already.
+        PerfscopeError: the place cannot be written to, or is full.
+    """
+    refuse_existing(output)
+    partial = output.with_name(f".partial-{os.getpid()}-{output.name}")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        yield partial
+        refuse_existing(output)
+        partial.rename(output)
+    except OSError as error:
+        raise PerfscopeError(
+            f"{output} could not be written.",
+            why=f"{error.strerror or error}.",
+            action="Name a place with -o that you may write to and that has room.",
+        ) from error
+    finally:
+        _remove(partial)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def missing_package(target: str, package: str, extra: str, why: str = "") -> UsageError:
+    """The error for an export whose package is not installed."""
+    return UsageError(
+        f"--to {target} needs the Python package {package}.",
+        why=why or "It is not installed; perfscope installs it only where it is asked for.",
+        action=f"pip install {package}  (or perfscope-hpc[{extra}])",
+    )
+
+
+def clean(word: str) -> str:
+    """A text that every encoding of Unicode can hold: no lone surrogates, no NUL."""
+    safe = word.encode("utf-8", "backslashreplace").decode("utf-8")
+    return safe.replace("\0", "\\x00")
