@@ -10,6 +10,12 @@ MPI. The data follows from the seed, so the result is the same on any number of 
 from __future__ import annotations
 
 import argparse
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import daal4py
 import numpy as np
@@ -32,6 +38,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=-1, help="of each rank; -1: all CPUs")
     parser.add_argument("--skew", type=float, default=0.0, help="share of rows moved to rank 0")
     parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--log", metavar="FILE", help="appends each rank's rows and seconds")
     return parser.parse_args()
 
 
@@ -54,6 +61,20 @@ def part(count: int, *, rank: int, ranks: int, skew: float) -> slice:
     return slice(int(cuts[rank]), int(cuts[rank + 1]))
 
 
+class Watch:
+    """Seconds of each algorithm by the program's own clock."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Adds what runs inside to a part."""
+        before = time.monotonic()
+        yield
+        self.seconds[name] += time.monotonic() - before
+
+
 def main() -> None:
     """Clusters the points and fits a line through them; rank 0 prints what came out."""
     chosen = options()
@@ -65,12 +86,20 @@ def main() -> None:
     every_row, every_value = points(chosen)
     own = part(chosen.points, rank=rank, ranks=ranks, skew=chosen.skew)
     rows, values = every_row[own].copy(), every_value[own].copy()
+    watch = Watch()
     for _ in range(chosen.rounds):
-        clusters = daal4py.kmeans(chosen.clusters, chosen.iterations, distributed=True).compute(
-            rows, every_row[: chosen.clusters].copy()
-        )
-        line = daal4py.linear_regression_training(distributed=True).compute(rows, values)
-        fitted = daal4py.linear_regression_prediction().compute(rows, line.model)
+        with watch.part("kmeans"):
+            clusters = daal4py.kmeans(chosen.clusters, chosen.iterations, distributed=True).compute(
+                rows, every_row[: chosen.clusters].copy()
+            )
+        with watch.part("regression"):
+            line = daal4py.linear_regression_training(distributed=True).compute(rows, values)
+        with watch.part("prediction"):
+            fitted = daal4py.linear_regression_prediction().compute(rows, line.model)
+    if chosen.log:
+        row = {"rank": rank, "rows": len(rows), "rounds": chosen.rounds, "seconds": watch.seconds}
+        with Path(chosen.log).open("a", encoding="utf-8") as log:
+            log.write(json.dumps(row) + "\n")
     residual = float(np.abs(fitted.prediction - values).max())
     if rank == 0:
         slopes = line.model.Beta[0, 1:]

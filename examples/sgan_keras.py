@@ -45,7 +45,9 @@ def main() -> None:
                 losses = networks.train(data, iteration)
                 team.average(networks.models)
                 if is_due(options, iteration, ranks=team.size) and team.rank == 0:
+                    before = time.monotonic()
                     accuracy = networks.evaluate(data)
+                    team.evaluated(time.monotonic() - before)
                     shown = "  ".join(f"{name} {value:.4f}" for name, value in losses.items())
                     print(f"iteration {iteration}: {shown}  accuracy {accuracy:.4f}", flush=True)
     team.finish(options)

@@ -1,7 +1,235 @@
 """The trace engine: decoders and reductions that work on a trace in one pass, without the GIL."""
 
+from collections.abc import Sequence
+from typing import TypeAlias
+from typing import Any
+from typing import Any, TypeAlias
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+"""Packed rows of a table: `Bytes.view(DTYPE)`, `table.view(np.uint8)`."""
+
 class FormatError(ValueError):
     """A file is damaged or of another format: path, byte offset and reason, in `args`."""
 
+class HorovodTimeline:
+    """Decodes a HOROVOD_TIMELINE file from its bytes; tables are bytes of packed rows."""
+
+    def __init__(self, path: str) -> None: ...
+    def feed(self, block: bytes) -> None:
+        """Reads the next bytes of the file."""
+    def finish(self) -> None:
+        """Closes what is open; to be called once, after the last bytes."""
+    def facts(self) -> dict[str, Any]:
+        """Counts of events, times of the first and last, whether the list was closed or cut."""
+    def ranks(self) -> list[int]:
+        """Ranks that became ready, in order."""
+    def names(self) -> list[bytes]:
+        """Names of operations and activities."""
+    def tensors(self) -> list[bytes]:
+        """Names of tensors."""
+    def negotiations(self) -> npt.NDArray[np.uint8]:
+        """Rows of NEGOTIATION_DTYPE; can be taken once."""
+    def ticks(self) -> npt.NDArray[np.uint8]:
+        """Rows of TICK_DTYPE; can be taken once."""
+    def activities(self) -> npt.NDArray[np.uint8]:
+        """Rows of TENSOR_ACTIVITY_DTYPE; can be taken once."""
+
 def row_layouts() -> dict[str, dict[str, int]]:
     """Byte offsets of the fields of each packed row; under the empty name the size of a row."""
+
+class KinetoFile:
+    """A Chrome or Kineto trace of one process: fed or read, then finished, then taken apart."""
+
+    def __init__(self, path: str) -> None: ...
+    def read(self) -> None:
+        """Reads all of a plain file, in blocks and without the GIL."""
+
+    def feed(self, block: bytes) -> None:
+        """Takes the next bytes of the uncompressed text."""
+
+    def finish(self) -> None:
+        """Ends the text, joins launches with what they launched and orders the tables."""
+
+    def take_device(self) -> Bytes:
+        """Rows of the device table; names and process groups (`comm`) are places in `names()`."""
+
+    def take_host(self) -> Bytes:
+        """Annotations, calls of the device's runtime and nodes of autograd."""
+
+    def take_counters(self) -> Bytes:
+        """Samples of counters (`C` events)."""
+
+    def names(self) -> list[str]:
+        """Texts by their number."""
+
+    def threads(self) -> list[tuple[str, str, str, int]]:
+        """Process, thread, name and number of events of each thread of the host and stream."""
+
+    def members(self) -> dict[str, str]:
+        """What the file says besides its events, as JSON texts by name."""
+
+    def counts(self) -> dict[str, int]:
+        """How many events there were of each sort, and how many could not be used."""
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The first and the last moment of all events, in ns; first > last without any."""
+
+    @property
+    def has_base(self) -> bool:
+        """Whether the file names the moment that its times count from."""
+
+    @property
+    def cut_at(self) -> int | None:
+        """Where the last whole event ends in a file that was cut off, in bytes; else None."""
+
+def device_use(
+    rows: Bytes, windows: Sequence[tuple[int, int]]
+) -> list[tuple[int, list[list[int]], list[list[int]]]]:
+    """By device: its number; by window the ns in each of 16 states; rows of each kind begun.
+
+    Bit k of a state says that something of DeviceKind k was at work; state 0 is idle.
+    """
+
+def stream_idle(
+    rows: Bytes, window: tuple[int, int], kernel_wait_below_ns: int
+) -> list[tuple[int, int, int, int, int, int, int, int]]:
+    """By stream: device, stream, rows, and ns: busy, host wait, kernel wait, other, edges."""
+
+def kernel_totals(
+    rows: Bytes, window: tuple[int, int]
+) -> list[tuple[int, int, int, int, int, int, int, int, int]]:
+    """By name: name, kind, count, ns in all, least, most, bytes, launches known, launch delay."""
+class Otf2Archive:
+    """An OTF2 archive whose anchor and global definitions have been read.
+
+    Args:
+        path: the anchor file, as os.fsencode gives it.
+
+    Raises:
+        FormatError: it is damaged, or of a kind that is not read (SION, zlib).
+        OSError: a file cannot be read.
+    """
+
+    def __init__(self, path: bytes) -> None: ...
+    def anchor(self) -> dict[str, Any]:
+        """What the anchor file says: version, machine, creator, description, properties."""
+
+    def clock(self) -> dict[str, Any]:
+        """Ticks per second and at the start, length in ticks, wall clock of the start in ns."""
+
+    def locations(self) -> list[tuple[int, str, int, int, int]]:
+        """Of each location its id, name, type, number of events as defined, and group."""
+
+    def location_groups(self) -> list[tuple[int, str, int, int, int]]:
+        """Of each group its id, name, type, node of the system tree, and the group's creator."""
+
+    def system_nodes(self) -> list[tuple[int, str, str, int]]:
+        """Of each node of the system tree its id, name, class and parent."""
+
+    def regions(self) -> list[tuple[int, str, str, str, int, int, int]]:
+        """Of each region its id, name, canonical name, file, line, role and paradigm."""
+
+    def metric_members(self) -> list[tuple[int, str, str, int, int, int, int]]:
+        """Of each metric its id, name, unit, mode, value type, base and exponent."""
+
+    def communicators(self) -> list[tuple[int, int, npt.NDArray[np.int32]]]:
+        """Of each communicator its id, parent and members as world ranks; the world first."""
+
+    def definition_counts(self) -> dict[int, int]:
+        """How many definitions of each type there are."""
+
+    def world(self) -> npt.NDArray[np.uint64]:
+        """Ids of the locations of the MPI ranks, in their order; empty without MPI."""
+
+    def events(
+        self, location: int, apply_mappings: bool = True, apply_clock: bool = True
+    ) -> dict[str, Any]:
+        """All events of a location as columns; memory grows with their number.
+
+        Event i is types[i] at times[i] ticks with the fields values[starts[i]:starts[i + 1]] as
+        64-bit patterns, and attributes (id, type, bits) from attribute_starts[i] on.
+        """
+
+    def reduce(
+        self, roles: bytes, rows: int, phases: int, counter_samples: int, threads: int
+    ) -> dict[str, Any]:
+        """Profile, sums, MPI calls, phases, device work and counters of all locations.
+
+        Args:
+            roles: of each region (operation u2, kind of call u1, phase u1, name i4), packed.
+            rows: how many MPI calls and completions to keep; above it none, and their time by bins.
+            phases: how many phases and pieces of device work to keep; above it none.
+            counter_samples: samples to keep of each counter on each location.
+            threads: how many threads work.
+class ReplayError(ValueError):
+    """The calls of the ranks cannot be brought into an order; the message says why, as a clause."""
+
+class Replay:
+    """A run as a (max,+) system, replayed for any work and transfer times.
+
+    The rows of a rank are contiguous: its start, its calls in program order, its end. exit(row) =
+    max(arrival(row), needs) + transfer(row), arrival(row) = exit(row - 1) + gap(row).
+    """
+
+    def __init__(
+        self,
+        *,
+        ranks: int,
+        cut_rows: npt.NDArray[np.int64],
+        hub_starts: npt.NDArray[np.int64],
+        hub_rows: npt.NDArray[np.int64],
+        hub_parent: npt.NDArray[np.int64],
+        need_starts: npt.NDArray[np.int64],
+        needs: npt.NDArray[np.int64],
+    ) -> None:
+        """Brings the rows into an order.
+
+        Args:
+            ranks: number of ranks.
+            cut_rows: rows of the meetings of all ranks, starts first, ends last, flattened.
+            hub_starts: where the members of each hub begin, shape (hubs + 1,).
+            hub_rows: members: the arrivals that a hub waits for.
+            hub_parent: the hub before it where its members count too, -1 none.
+            need_starts: where the needs of each row begin, shape (rows + 1,).
+            needs: rows (>= 0) and hubs (~hub) that a row waits for.
+
+        Raises:
+            ReplayError: the ranks wait for each other in a circle.
+        """
+
+    def lengths(
+        self, gap: npt.NDArray[np.float64], transfer: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """Length of each segment between two cuts, in the unit of the arguments."""
+
+    def times(
+        self, gap: npt.NDArray[np.float64], transfer: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Arrival and need of each row from the start, and the row that set need (-1: itself)."""
+
+    def critical_path(
+        self, gap: npt.NDArray[np.float64], transfer: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Rows whose work before them, and rows whose transfer, lies on the critical path."""
+
+    def delay_cost(
+        self,
+        gap: npt.NDArray[np.float64],
+        transfer: npt.NDArray[np.float64],
+        *,
+        piece_starts: npt.NDArray[np.int64],
+        tag: npt.NDArray[np.int64],
+        ns: npt.NDArray[np.float64],
+        tags: int,
+        waits_at_end: npt.NDArray[np.uint8],
+    ) -> dict[str, Any]:
+        """Delay costs, and who waited for whom.
+
+        `direct` and `indirect` by (rank, tag), flattened; `unattributed`; `waiting`, their sum;
+        and one element a pair of ranks: `waiter`, `cause`, `ns`.
+        """

@@ -4,7 +4,7 @@
 Each run is made in a directory of neutral name with an environment of its own, so that a recording,
 which is kept exactly as it was written, holds no path, user or host name of the machine; that is
 checked at the end. For root the host is called node01 in the recording. Needs what `make demo`
-needs.
+needs; the packages of the frameworks are those of the environments that `make test` uses.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections import defaultdict
-from dataclasses import dataclass
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,42 +27,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.sample_runs import LOG, SAMPLES, Known, Sample  # noqa: E402, the path above finds it
+
 DESTINATION = ROOT / "sample_traces"
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 NEUTRAL_PLACE = Path("/tmp/perfscope-samples")
 HOST = "node01"
-LOG = "program.jsonl"
-SIZE_LIMIT_BYTES = 1_000_000
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One recording: how it is made and what a reader should know about it."""
-
-    name: str
-    ranks: int
-    options: tuple[str, ...]
-    wrong: str
-    expected: str
-
-    @property
-    def program(self) -> list[str]:
-        """The command that is recorded."""
-        launcher = ["mpirun", "-n", str(self.ranks), "python"]
-        return [*launcher, "train_numpy.py", *self.options, "--log", LOG]
-
-
-SAMPLES = (
-    Sample(
-        name="rank_zero_evaluation",
-        ranks=2,
-        options=("--epochs", "8"),
-        wrong="After each epoch rank 0 evaluates alone, while rank 1 waits for it in the next "
-        "`MPI_Allreduce`. There is no marker in the program.",
-        expected="The verdict names the evaluation on rank 0, `evaluate` in `train_numpy.py`, and "
-        "its predicted gain is the time of all evaluations on rank 0.",
-    ),
-)
+SIZE_AIM_BYTES = 300_000
+SIZE_LIMIT_BYTES = 2 * SIZE_AIM_BYTES  # a busy machine makes a run longer, and so its samples more
+LONGEST_RUN_S = 90.0
+LONGEST_INSTALL_S = 600.0
 
 
 class SampleError(Exception):
@@ -73,23 +48,29 @@ class SampleError(Exception):
 def main() -> int:
     """Makes all recordings, or those named."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
+    names = [sample.name for sample in SAMPLES]
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")
     parser.add_argument("--python", type=Path, default=default_python(), help="for the runs")
+    parser.add_argument("--destination", type=Path, default=DESTINATION, metavar="DIR")
     arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(names):
+        parser.error(f"no such sample: {', '.join(sorted(unknown))}")
     if NEUTRAL_PLACE.exists():
         print(f"{NEUTRAL_PLACE} exists: remove it first", file=sys.stderr)
         return 1
     NEUTRAL_PLACE.mkdir()
+    began = time.monotonic()
     try:
-        make_environment(arguments.python)
-        for sample in SAMPLES:
-            if not arguments.names or sample.name in arguments.names:
-                make(sample)
+        chosen = [s for s in SAMPLES if not arguments.names or s.name in arguments.names]
+        make_environments(arguments.python, {s.environment for s in chosen if s.environment})
+        for sample in chosen:
+            make(sample, arguments.destination)
     except SampleError as error:
         print(error, file=sys.stderr)
         return 1
     finally:
         shutil.rmtree(NEUTRAL_PLACE)
+    print(f"{time.monotonic() - began:.0f} s; next: make reports")
     return 0
 
 
@@ -98,109 +79,150 @@ def default_python() -> Path:
     return SYSTEM_PYTHON if SYSTEM_PYTHON.exists() else Path(sys.executable)
 
 
-def make_environment(python: Path) -> None:
-    """Installs perfscope from this checkout with MPI at the neutral place."""
-    environment = NEUTRAL_PLACE / "env"
-    run([str(python), "-m", "venv", str(environment)])
-    run([str(environment / "bin" / "pip"), "install", "--quiet", f"{ROOT}[mpi]"])
+def make_environments(python: Path, borrowed: set[str]) -> None:
+    """Installs perfscope from this checkout, and gives the frameworks' packages a neutral name."""
+    own = NEUTRAL_PLACE / "env"
+    print("installing perfscope ...", flush=True)
+    run([str(python), "-m", "venv", str(own)], longest_s=LONGEST_INSTALL_S)
+    install = [str(own / "bin" / "pip"), "install", "--quiet", f"{ROOT}[mpi]"]
+    run(install, longest_s=LONGEST_INSTALL_S)
+    for name in sorted(borrowed):
+        if not (ROOT / ".envs" / name / "bin" / "python").exists():
+            print(f"making the environment {name} ...", flush=True)
+            script = str(ROOT / "scripts" / "environments.py")
+            run([sys.executable, script, name], longest_s=LONGEST_INSTALL_S)
+        borrow(python, name)
 
 
-def make(sample: Sample) -> None:
+def borrow(python: Path, name: str) -> None:
+    """An environment of the same packages as .envs/<name>, whose files have neutral paths."""
+    source, place = ROOT / ".envs" / name, NEUTRAL_PLACE / name
+    run([str(python), "-m", "venv", "--without-pip", str(place)])
+    [packages] = source.glob("lib/python3.*")
+    if not (place / "lib" / packages.name).is_dir():
+        raise SampleError(
+            f"{source} is made with {packages.name}, and {python} is another version: "
+            "name the interpreter of the environment with --python"
+        )
+    shutil.rmtree(place / "lib" / packages.name / "site-packages")
+    beside = [path for path in source.glob("lib/*") if path != packages]
+    for path in [*beside, packages / "site-packages"]:
+        (place / path.relative_to(source)).symlink_to(path)
+    for path in source.glob("bin/*"):
+        link = place / "bin" / path.name
+        # Scripts of Python packages name the interpreter that they were installed with.
+        if path.is_file() and not link.exists() and not is_script(path):
+            link.symlink_to(path)
+
+
+def is_script(path: Path) -> bool:
+    """Whether a file names its interpreter."""
+    with path.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def make(sample: Sample, destination: Path) -> None:
     """Records one sample, checks it and puts it where the old one was."""
+    print(f"{sample.name}: {shlex.join(sample.program)}", flush=True)
     place = NEUTRAL_PLACE / sample.name
     place.mkdir()
-    for name in ("train_numpy.py", "trainer"):
-        copy = shutil.copytree if name == "trainer" else shutil.copy2
-        copy(ROOT / "examples" / name, place / name)
-    record = ["perfscope", "run", "--", *sample.program]
+    for name in sample.files:
+        path = ROOT / "examples" / name
+        if path.is_dir():
+            shutil.copytree(path, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(path, place / name)
+    record = [str(NEUTRAL_PLACE / "env" / "bin" / sample.command[0]), *sample.command[1:]]
     if os.geteuid() == 0 and shutil.which("unshare"):
         script = f"hostname {HOST} && exec {shlex.join(record)}"
         record = ["unshare", "--uts", "sh", "-c", script]
-    run(record, cwd=place, environment=neutral_environment())
+    run(record, cwd=place, environment=neutral_environment(sample))
     trace = place / "trace"
-    known = known_values(place / LOG)
+    known = sample.known_values(place / LOG)
     (trace / "known_values.json").write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     (trace / "README.md").write_text(readme(sample, known), encoding="utf-8")
     check(trace)
-    destination = DESTINATION / sample.name
-    shutil.rmtree(destination, ignore_errors=True)
-    shutil.copytree(trace, destination)
-    print(f"{destination.relative_to(ROOT)}: {size(destination)} bytes")
+    target = destination / sample.name
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(trace, target)
+    note = ", more than wanted: is the machine busy?" if size(target) > SIZE_AIM_BYTES else ""
+    print(f"  {size(target)} bytes{note}", flush=True)
 
 
-def neutral_environment() -> dict[str, str]:
+def neutral_environment(sample: Sample) -> dict[str, str]:
     """Environment variables that tell nothing about this machine or its user."""
-    search = f"{NEUTRAL_PLACE}/env/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-    return {"PATH": search, "HOME": str(NEUTRAL_PLACE), "LANG": "C.UTF-8"}
+    own = f"{NEUTRAL_PLACE}/{sample.environment or 'env'}/bin"
+    search = f"{own}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+    neutral = {"PATH": search, "HOME": str(NEUTRAL_PLACE), "LANG": "C.UTF-8"}
+    if sample.environment:
+        # Before the path of its build, which stands in Horovod's library.
+        neutral["LD_LIBRARY_PATH"] = f"{NEUTRAL_PLACE}/{sample.environment}/lib"
+    return neutral | dict(sample.variables)
 
 
 def run(
-    command: list[str], *, cwd: Path = NEUTRAL_PLACE, environment: dict[str, str] | None = None
+    command: list[str],
+    *,
+    cwd: Path = NEUTRAL_PLACE,
+    environment: dict[str, str] | None = None,
+    longest_s: float = LONGEST_RUN_S,
 ) -> None:
-    """Runs a step; raises with its output when it fails."""
-    done = subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
-    )
+    """Runs a step; raises with its output when it fails or does not end."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=longest_s,
+        )
+    except subprocess.TimeoutExpired:
+        raise SampleError(f"no end after {longest_s:.0f} s: {shlex.join(command)}") from None
     if done.returncode != 0:
         raise SampleError(f"failed: {shlex.join(command)}\n{done.stdout}{done.stderr}")
 
 
-def known_values(log: Path) -> dict[str, object]:
-    """What the program measured itself: seconds of each part by rank, steps, and its result."""
-    seconds: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    steps, result = 0, {}
-    for line in map(json.loads, log.read_text(encoding="utf-8").splitlines()):
-        for part, value in line.get("seconds", {}).items():
-            seconds[part][line["rank"]] += value
-        steps = max(steps, line.get("step", 0))
-        if line["rank"] == 0 and "loss" in line:
-            result = {key: line[key] for key in ("loss", "accuracy", "training_s")}
-    ranks = sorted({rank for by_rank in seconds.values() for rank in by_rank})
-    return {
-        "steps": steps,
-        "seconds_by_rank": {
-            part: [round(by_rank.get(rank, 0.0), 6) for rank in ranks]
-            for part, by_rank in seconds.items()
-        },
-        **result,
-    }
-
-
-def readme(sample: Sample, known: dict[str, object]) -> str:
+def readme(sample: Sample, known: Known) -> str:
     """What a reader of the recording should know, as Markdown."""
-    seconds = known["seconds_by_rank"]
-    assert isinstance(seconds, dict)
-    header = " | ".join(f"rank {rank}" for rank in range(sample.ranks))
-    rows = [
-        f"| {part} | " + " | ".join(f"{value:.3f}" for value in values) + " |"
-        for part, values in seconds.items()
-    ]
-    table = "\n".join([f"| seconds in | {header} |", "|---|" + "---|" * sample.ranks, *rows])
     return f"""# {sample.name}
 
 Machine: {os.cpu_count()} cores, {platform.machine()}, Linux; everything on one node.
 
 Command, with the program of examples/:
 
-    perfscope run -- {shlex.join(sample.program)}
+    {shlex.join([*(f"{name}={value}" for name, value in sample.variables), *sample.command])}
 
 What is wrong on purpose: {sample.wrong}
 
 What the report should say: {sample.expected}
 
-Known values, by the program's own clock (known_values.json): {known["steps"]} steps in
-{known["training_s"]:.2f} s.
+Known values, by the program's own clock (known_values.json):
 
-{table}
+{table(sample, known)}
 
 Recorded by `python3 scripts/make_sample_traces.py`; nothing was changed afterwards.
 """
 
 
+def table(sample: Sample, known: Known) -> str:
+    """The known values that are there for each rank, and the others below them."""
+    rows = {key: value for key, value in known.items() if isinstance(value, list)}
+    rows |= {f"seconds in {part}": v for part, v in known.get("seconds_by_rank", {}).items()}
+    header = " | ".join(f"rank {rank}" for rank in range(sample.ranks))
+    lines = [f"| | {header} |", "|---|" + "---|" * sample.ranks]
+    for name, values in rows.items():
+        lines.append(f"| {name} | " + " | ".join(f"{value:.6g}" for value in values) + " |")
+    single = [f"{k}: {v:.6g}" for k, v in known.items() if isinstance(v, int | float)]
+    return "\n".join([*lines, "", ", ".join(single) + "."])
+
+
 def check(trace: Path) -> None:
     """Refuses a recording that is too large or holds words that belong to this machine or user."""
     if size(trace) > SIZE_LIMIT_BYTES:
-        raise SampleError(f"{trace}: {size(trace)} bytes, more than {SIZE_LIMIT_BYTES}")
+        raise SampleError(f"{trace.parent.name}: {size(trace)} bytes, over {SIZE_LIMIT_BYTES}")
     words = sorted({word for word in private_words() if len(word) > 3})
     for path in (path for path in trace.rglob("*") if path.is_file()):
         content = path.read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tarfile
 from collections import namedtuple
 from pathlib import Path
 
@@ -48,6 +49,28 @@ def test_missing_tools_are_named(newer_python: Path) -> None:
     assert "apt-get install g++ make" in str(horovod_build.obstacle())
 
 
+def write_source(path: Path, *, without: str = "") -> None:
+    """A source distribution that holds what is changed in it."""
+    tree = path.parent / "made" / path.name.removesuffix(".tar.gz")
+    for name, changes in horovod_build.PATCHES.items():
+        file = tree / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("\n".join(old for old, _ in changes if old != without))
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(tree, tree.name)
+
+
+def test_sources_are_changed_and_others_refused(tmp_path: Path) -> None:
+    name = f"horovod-{horovod_build.VERSION}"
+    write_source(tmp_path / f"{name}.tar.gz")
+    changed = horovod_build.patched_source(("pip",), tmp_path, lambda *_: None)
+    assert "STANDARD 20" in (changed / "horovod" / "torch" / "CMakeLists.txt").read_text()
+    (text, _), *_ = horovod_build.PATCHES["CMakeLists.txt"]
+    write_source(tmp_path / f"{name}.tar.gz", without=text)
+    with pytest.raises(ValueError, match="holds no"):
+        horovod_build.patched_source(("pip",), tmp_path, lambda *_: None)
+
+
 def test_a_wheel_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[list[str]] = []
 
@@ -58,6 +81,9 @@ def test_a_wheel_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             place = Path(words[words.index("--wheel-dir") + 1])
             place.mkdir(parents=True)
             (place / "horovod.whl").touch()
+        if "download" in words:
+            source = Path(words[words.index("--dest") + 1])
+            write_source(source / f"horovod-{horovod_build.VERSION}.tar.gz")
 
     for name in (*horovod_build.RECIPE, "MAKEFLAGS", "CMAKE_BUILD_PARALLEL_LEVEL", "PATH"):
         monkeypatch.setenv(name, "")
@@ -65,9 +91,9 @@ def test_a_wheel_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     requirements.write_text("numpy==1\nscikit-learn==1\n")
     places = tmp_path / "environment", tmp_path / "wheels"
     for text, kinds in (
-        ("numpy==1\nscikit-learn==1\n", ["wheel", "install"]),
+        ("numpy==1\nscikit-learn==1\n", ["download", "wheel", "install"]),
         ("numpy==1\nscikit-learn==2\n", ["install"]),
-        ("numpy==2\nscikit-learn==2\n", ["wheel", "install"]),
+        ("numpy==2\nscikit-learn==2\n", ["download", "wheel", "install"]),
     ):
         requirements.write_text(text)
         calls.clear()

@@ -1,7 +1,9 @@
 """What recording costs, measured here and now: `python -m benchmarks.recorder`.
 
-Prints one table, in Markdown, and writes the numbers to bench-results/recorder.json. With
-`--document FILE` the table also replaces what stands between the markers of that file.
+Prints two tables, in Markdown: what single records cost, and whole jobs recorded against
+unrecorded. Writes the numbers to bench-results/recorder.json. With `--document FILE` the tables
+also replace what stands between the markers of that file. `--quick` checks that all of it works;
+its numbers say little.
 """
 
 from __future__ import annotations
@@ -13,14 +15,21 @@ import platform
 import re
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-from benchmarks.recorder.measures import MEASURES, ROOT, Cost, Setting
+from benchmarks.recorder.bounded import MeasurementError
+from benchmarks.recorder.jobs import ROOT, compare
+from benchmarks.recorder.measures import MEASURES, Cost, Setting
+from benchmarks.recorder.tables import costs_table, jobs_table
 from perfscope.collect.places import recorder_library
 
 RESULTS = ROOT / "bench-results" / "recorder.json"
 BEGIN, END = "<!-- bench-recorder: begin -->\n", "<!-- bench-recorder: end -->"
 MARKED = re.compile(f"({BEGIN}).*({END})", re.DOTALL)
+JOBS = "jobs"
+WHOLE_BUDGET_S = 340.0
+QUICK_SHORTER = 8
 
 
 def find_library() -> Path:
@@ -40,37 +49,71 @@ def machine() -> str:
     return f"{name}, {len(os.sched_getaffinity(0))} cores, Linux {platform.release()}"
 
 
-def table(costs: list[Cost]) -> str:
-    """Median, least and most of every measurement, in Markdown."""
-    lines = ["| measurement | unit | median | least | most | goal |", "|---|---|---|---|---|---|"]
-    for cost in costs:
-        goal = "" if cost.goal is None else f"{cost.goal:g}"
-        numbers = [cost.median, min(cost.values), max(cost.values)]
-        cells = " | ".join(f"{number:.2f}" for number in numbers)
-        lines.append(f"| {cost.name} | {cost.unit} | {cells} | {goal} |")
-    return "\n".join(lines)
+def load() -> float:
+    """What else ran on the machine when this began: the load of the last minute."""
+    return os.getloadavg()[0]
 
 
-def main() -> None:
-    """Measures, prints, writes."""
+def parse() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    names = [measure.__name__ for measure in MEASURES]
+    names = [*(measure.__name__ for measure in MEASURES), JOBS]
     parser.add_argument("--only", choices=names, action="append", help="leave out the others")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=5, help="of the first table")
+    parser.add_argument(
+        "--budget", type=float, default=WHOLE_BUDGET_S, metavar="S", help="for everything together"
+    )
+    parser.add_argument("--job", default="", metavar="NAME", help="only jobs with this in the name")
+    parser.add_argument("--quick", action="store_true", help="short runs, few of them")
     parser.add_argument("--environment", type=Path, default=Path(sys.prefix), metavar="DIR")
     parser.add_argument("--document", type=Path, metavar="FILE")
     options = parser.parse_args()
+    if options.quick:
+        options.repeats, options.budget = min(options.repeats, 2), 0.0
+    return options
+
+
+def measure_costs(options: argparse.Namespace) -> list[Cost]:
+    """The first table's numbers; what fails is told and left out."""
     costs: list[Cost] = []
     with tempfile.TemporaryDirectory(prefix="perfscope-bench-") as place:
         setting = Setting(Path(place), options.repeats, options.environment, find_library())
         for measure in MEASURES:
-            if not options.only or measure.__name__ in options.only:
-                print(f"measuring {measure.__name__} ...", file=sys.stderr, flush=True)
+            if options.only and measure.__name__ not in options.only:
+                continue
+            print(f"measuring {measure.__name__} ...", file=sys.stderr, flush=True)
+            try:
                 costs.extend(measure(setting))
-    text = f"{machine()}; {options.repeats} repeats.\n\n{table(costs)}"
+            except MeasurementError as error:
+                print(f"{measure.__name__}: {error}", file=sys.stderr, flush=True)
+    return costs
+
+
+def main() -> None:
+    """Measures, prints, writes."""
+    options = parse()
+    began, busy = time.monotonic(), load()
+    costs = measure_costs(options)
+    parts = [f"{machine()}; load {busy:.1f} when it began; {options.repeats} repeats."]
+    if costs:
+        parts.append(costs_table(costs))
+    jobs = []
+    if not options.only or JOBS in options.only:
+        print("measuring jobs ...", file=sys.stderr, flush=True)
+        left_s = options.budget - (time.monotonic() - began)
+        shorter = QUICK_SHORTER if options.quick else 1
+        jobs = compare(budget_s=left_s, shorter=shorter, only=options.job)
+        parts.append(jobs_table(jobs))
+    text = "\n\n".join(parts)
     print(text)
+    print(f"measured in {time.monotonic() - began:.0f} s", file=sys.stderr)
     RESULTS.parent.mkdir(exist_ok=True)
-    document = {"machine": machine(), "costs": [cost.as_json() for cost in costs]}
+    document = {
+        "machine": machine(),
+        "load": busy,
+        "costs": [cost.as_json() for cost in costs],
+        "jobs": [job.as_json() for job in jobs],
+    }
     RESULTS.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if options.document:
         before = options.document.read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 /* Calls functions of the stub library and prints ns per call of each: call_cost BURSTS CALLS PAUSE_US.
  *
- * With a pause between bursts the recorder's own thread keeps space ready, as in a real program; without one every
- * call pays for its part of the disk space too. */
+ * A burst calls each function in turn. With a pause between bursts the recorder's own thread keeps space ready, as in a
+ * real program; without one every call pays for its part of the disk space too. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,19 +35,34 @@ static double cpu_ns(void)
     return read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-#define MEASURE(name, calls_in_it, ...)                                                                           \
+enum { CLOCK, BARRIER, ALLREDUCE, SEND, RECV, ISEND_WAIT, TEST, KINDS };
+static const char *const names[KINDS] = {
+    "clock_gettime", "MPI_Barrier", "MPI_Allreduce", "MPI_Send", "MPI_Recv", "MPI_Isend+MPI_Wait", "MPI_Test",
+};
+static double spent[KINDS];
+
+#define MEASURE(kind, ...)                                                                                        \
     do {                                                                                                          \
-        double spent = 0;                                                                                         \
-        for (long burst = 0; burst < bursts; burst++) {                                                           \
-            double before = cpu_ns();                                                                             \
-            for (long i = 0; i < calls; i++) {                                                                    \
-                __VA_ARGS__;                                                                                      \
-            }                                                                                                     \
-            spent += cpu_ns() - before;                                                                           \
-            usleep(pause_us);                                                                                     \
+        double before = cpu_ns();                                                                                 \
+        for (long i = 0; i < calls; i++) {                                                                        \
+            __VA_ARGS__;                                                                                          \
         }                                                                                                         \
-        printf("%s %.3f\n", name, spent / (double)(bursts * calls) / calls_in_it);                                \
+        spent[kind] += cpu_ns() - before;                                                                         \
     } while (0)
+
+static void burst(long calls)
+{
+    unsigned request;
+    int flag;
+    MEASURE(CLOCK, read_ns(CLOCK_MONOTONIC));
+    MEASURE(BARRIER, MPI_Barrier(WORLD));
+    MEASURE(ALLREDUCE, MPI_Allreduce(a, b, 1, DOUBLE, SUM, WORLD));
+    MEASURE(SEND, MPI_Send(a, 1, DOUBLE, 0, 5, WORLD));
+    MEASURE(RECV, MPI_Recv(b, 1, DOUBLE, -2, 5, WORLD, ignore_status));
+    MEASURE(ISEND_WAIT, MPI_Isend(a, 1, DOUBLE, 0, 5, WORLD, &request); MPI_Wait(&request, ignore_status));
+    MPI_Isend(a, 1, DOUBLE, 0, 5, WORLD, &request);
+    MEASURE(TEST, MPI_Test(&request, &flag, ignore_status));
+}
 
 int main(int argc, char **argv)
 {
@@ -55,17 +70,15 @@ int main(int argc, char **argv)
         return 2;
     long bursts = atol(argv[1]), calls = atol(argv[2]);
     useconds_t pause_us = (useconds_t)atol(argv[3]);
-    unsigned request;
-    int flag;
     MPI_Init(NULL, NULL);
-    MEASURE("clock_gettime", 1, read_ns(CLOCK_MONOTONIC));
-    MEASURE("MPI_Barrier", 1, MPI_Barrier(WORLD));
-    MEASURE("MPI_Allreduce", 1, MPI_Allreduce(a, b, 1, DOUBLE, SUM, WORLD));
-    MEASURE("MPI_Send", 1, MPI_Send(a, 1, DOUBLE, 0, 5, WORLD));
-    MEASURE("MPI_Recv", 1, MPI_Recv(b, 1, DOUBLE, -2, 5, WORLD, ignore_status));
-    MEASURE("MPI_Isend+MPI_Wait", 2, MPI_Isend(a, 1, DOUBLE, 0, 5, WORLD, &request); MPI_Wait(&request, ignore_status));
-    MPI_Isend(a, 1, DOUBLE, 0, 5, WORLD, &request);
-    MEASURE("MPI_Test", 1, MPI_Test(&request, &flag, ignore_status));
+    for (long i = 0; i < bursts; i++) {
+        burst(calls);
+        usleep(pause_us);
+    }
+    for (int kind = 0; kind < KINDS; kind++) {
+        double calls_in_it = kind == ISEND_WAIT ? 2 : 1;
+        printf("%s %.3f\n", names[kind], spent[kind] / (double)(bursts * calls) / calls_in_it);
+    }
     MPI_Finalize();
     return 0;
 }

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import re
 import statistics
 import struct
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from benchmarks.recorder import bounded
 from perfscope.collect.places import agent_directory
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-BURSTS, BURST_CALLS, BURST_PAUSE_US = 40, 2000, 120_000
-FLOOD_CALLS = 300_000
-SAMPLED_S = 4.0
-REDUCTIONS = 50_000
-EXAMPLE_OPTIONS = ("--quiet",)
+BURSTS, BURST_CALLS, BURST_PAUSE_US = 20, 500, 120_000
+FLOOD_CALLS = 100_000
+SAMPLED_S = 2.0
+REDUCTIONS = 20_000
 SAMPLER_CPU_AT = 280  # ps_header.sampler_cpu_ns
 
 
@@ -82,16 +77,7 @@ T = TypeVar("T")
 
 
 def _run(command: Command, variables: Mapping[str, str]) -> str:
-    done = subprocess.run(
-        [str(word) for word in command],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise SystemExit(f"{command[0]} failed:\n{done.stderr}")
-    return done.stdout
+    return bounded.run(command, variables).output
 
 
 def _fresh(setting: Setting, name: str) -> Path:
@@ -174,9 +160,7 @@ def samples(setting: Setting) -> list[Cost]:
 
 
 def _wall_s(command: Command, variables: Mapping[str, str]) -> float:
-    before = time.perf_counter()
-    _run(command, variables)
-    return time.perf_counter() - before
+    return bounded.run(command, variables).wall_s
 
 
 def _paired(repeats: int, without: Callable[[], T], with_it: Callable[[], T]) -> list[tuple[T, T]]:
@@ -226,33 +210,4 @@ def reductions(setting: Setting) -> list[Cost]:
     return _reduction(setting, "C", [program]) + _reduction(setting, "mpi4py", through_python)
 
 
-def _example(command: Command) -> tuple[float, float]:
-    """Wall time of the example and the time that it says its training took, in s."""
-    before = time.perf_counter()
-    said = _run(command, {})
-    wall_s = time.perf_counter() - before
-    found = re.search(r"seconds ([0-9.]+)", said)
-    if found is None:
-        raise SystemExit(f"the example printed no result:\n{said}")
-    return wall_s, float(found[1])
-
-
-def whole_run(setting: Setting) -> list[Cost]:
-    """The example under `perfscope run`, over the example alone."""
-    script: Command = [setting.prefix / "bin" / "python", ROOT / "examples" / "train_numpy.py"]
-    job = [setting.prefix / "bin" / "mpirun", "-n", "2", *script, *EXAMPLE_OPTIONS]
-    perfscope: Command = [sys.executable, "-m", "perfscope", "run", "--quiet", "--output"]
-    pairs = _paired(
-        setting.repeats,
-        lambda: _example(job),
-        lambda: _example([*perfscope, _fresh(setting, "whole") / "trace", "--", *job]),
-    )
-    wall = tuple((b[0] / a[0] - 1) * 100 for a, b in pairs)
-    training = tuple((b[1] / a[1] - 1) * 100 for a, b in pairs)
-    return [
-        Cost("example, training", "% longer", training, 1.0),
-        Cost("example, from start to end", "% longer", wall, 1.0),
-    ]
-
-
-MEASURES = (calls, events, samples, start_up, reductions, whole_run)
+MEASURES = (calls, events, samples, start_up, reductions)

@@ -23,6 +23,7 @@ class Team:
         self.rank = 0
         self.size = 1
         self._lost_s: list[float] = []
+        self._evaluate_s: dict[int, float] = {}
 
     def optimizer(self, learning_rate: float) -> Any:
         """A new optimizer."""
@@ -45,11 +46,18 @@ class Team:
             time.sleep(options.slow_ms / 1000.0)
         self._lost_s.append(time.monotonic() - begin)
 
+    def evaluated(self, seconds: float) -> None:
+        """Notes that the iteration that is just over was followed by an evaluation."""
+        self._evaluate_s[len(self._lost_s) - 1] = seconds
+
     def finish(self, options: Options) -> None:
         """Writes the log, if one was asked for."""
         if not options.log:
             return
-        rows = [{"rank": self.rank, "step": i, "lost_s": s} for i, s in enumerate(self._lost_s)]
+        rows = [
+            {"rank": self.rank, "step": i, "lost_s": s, "evaluate_s": self._evaluate_s.get(i, 0.0)}
+            for i, s in enumerate(self._lost_s)
+        ]
         with Path(options.log).open("a", encoding="utf-8") as log:
             log.write("".join(json.dumps(row) + "\n" for row in rows))
 

@@ -51,9 +51,39 @@ struct DeviceRow {
     int32_t name;
     int32_t device, stream;
     int32_t comm;
+    int32_t op;
     uint16_t kind;  // DeviceKind
     uint16_t flags; // RowFlag
     uint32_t members;
+};
+
+// Ranks agree that a tensor is ready on all of them.
+struct NegotiationRow {
+    int64_t t0, t1;               // ns
+    int64_t first_tick, last_tick; // ns, 0 without ticks
+    int32_t tensor;
+    int32_t operation;             // index in the names of the timeline
+    int32_t first_rank, last_rank; // -1 without ticks
+    int32_t ticks;
+    uint32_t flags; // RowFlag
+};
+
+// When a rank had a tensor ready.
+struct TickRow {
+    int64_t t; // ns
+    int32_t negotiation;
+    int32_t rank;
+};
+
+// What was done with a tensor.
+struct TensorActivityRow {
+    int64_t t0, t1; // ns
+    int64_t bytes;  // of the tensor, -1 unknown
+    int32_t tensor;
+    int32_t name;   // index in the names of the timeline
+    int32_t parent; // row that it is nested in, -1 none
+    uint16_t depth;
+    uint16_t flags; // RowFlag
 };
 #pragma pack(pop)
 

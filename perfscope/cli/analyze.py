@@ -1,4 +1,4 @@
-"""`perfscope analyze DIR`: reads a recording and writes analysis.json and report.html."""
+"""`perfscope analyze PATH...`: reads a run and writes analysis.json and report.html."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ GATES = ("warn", "fail")
 
 
 @click.command()
-@click.argument("trace", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument(
+    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 @click.option("--json", "as_json", is_flag=True, help="Print analysis.json instead of a summary.")
 @click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where analysis.json and report.html go [default: the recording's directory].",
+    help="Where analysis.json and report.html go [default: the directory of the first PATH].",
 )
 @click.option(
     "--foa",
@@ -58,7 +60,7 @@ GATES = ("warn", "fail")
 @click.option("--no-report", is_flag=True, help="Write analysis.json only.")
 @click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
 def analyze(  # noqa: PLR0913 - one argument an option
-    trace: Path,
+    paths: tuple[Path, ...],
     *,
     as_json: bool,
     output: Path | None,
@@ -70,15 +72,20 @@ def analyze(  # noqa: PLR0913 - one argument an option
     no_report: bool,
     verbose: bool,  # noqa: ARG001 - read by the main function
 ) -> int:
-    """Say where the time of a recorded run went, why, and what each fix gives back."""
+    """Say where the time of a recorded run went, why, and what each fix gives back.
+
+    PATH is what `perfscope run` wrote, or what another tool did: a file or a directory, also
+    compressed with gzip. Several are joined where they belong to one run.
+    """
     from perfscope.metrics.results import Options
-    from perfscope.readers.registry import open_trace
+    from perfscope.readers.detect import ReadOptions
+    from perfscope.readers.registry import open_traces
 
     _check_gates(fail_on)
     rules = tuple(_rule(text) for text in phase_rules)
-    opened = open_trace(trace)
+    opened = open_traces(paths, ReadOptions(phase_rules=rules))
     document = analysis(opened, Options(focus=foa, phase_rules=rules))
-    beside = trace if trace.is_dir() else trace.parent
+    beside = paths[0] if paths[0].is_dir() else paths[0].parent
     report = _write(document, output or beside, with_report=not no_report)
     _show(document, as_json=as_json, written=report)
     return _exit_code(document, opened, fail_under=fail_under, fail_on=fail_on, strict=strict)

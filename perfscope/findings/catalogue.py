@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
 
-ORDER = ("rank_zero_evaluation", "load_imbalance", "threads_over_cores")
+ORDER = ("rank_zero_evaluation", "load_imbalance", "idle_devices", "threads_over_cores")
 
 
 def diagnoses() -> list[Diagnosis]:
@@ -26,7 +26,9 @@ def run_all(
 ) -> tuple[Finding, ...]:
     """The outcome of every diagnosis, in order; one that throws becomes an error row."""
     chosen = diagnoses() if catalogue is None else catalogue
-    return tuple(_run(diagnosis, results, replay) for diagnosis in chosen)
+    return tuple(
+        _run(diagnosis, results, replay) for diagnosis in chosen if diagnosis.applies(results)
+    )
 
 
 def _run(diagnosis: Diagnosis, results: Results, replay: Replay) -> Finding:

@@ -99,15 +99,22 @@ class Finding:
         }
 
 
+def always(_: Results) -> bool:
+    """That a diagnosis is for every run."""
+    return True
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """One diagnosis: its identity, and the pure function that judges a run.
 
     `title` is the sentence shown when it passes or fails generally; `description` says what is
-    looked for and how.
+    looked for and how. A run that it does not apply to (one without accelerators, if it is about
+    them) does not list it.
     """
 
     id: str
     title: str
     description: str
     judge: Callable[[Results, Replay], Finding]
+    applies: Callable[[Results], bool] = always

@@ -140,9 +140,13 @@ def input_wait_s(results: Results) -> dict[int, float]:
 
 
 def _heavy(ranks: tuple[int, ...], work_s: tuple[float, ...]) -> tuple[int, ...]:
-    """Ranks that work more than the usual rank; of two, the one that works more."""
+    """Ranks that work more than the usual rank; of two, the one that works more.
+
+    Beside a rank that is far beyond the usual, one that is a little beyond it does not count.
+    """
     usual = min(work_s) if len(work_s) == 2 else median(work_s)
-    bound = usual * (1 + thresholds.HEAVY_SHARE)
+    beyond = max(thresholds.HEAVY_SHARE * usual, thresholds.HEAVY_PART * (max(work_s) - usual))
+    bound = usual + beyond
     found = tuple(rank for rank, work in zip(ranks, work_s, strict=True) if work > bound)
     return found or (ranks[work_s.index(max(work_s))],)
 

@@ -302,12 +302,13 @@ def _actions(facts: ImbalanceFacts) -> tuple[str, ...]:
             ),
             "If it stays with the rank and not with the node, compare what it is given to do.",
         )
+    do = "does" if len(facts.heavy) == 1 else "do"
     what = facts.excess[0].name if facts.excess else "this part"
     if facts.equal_samples is False:
         return ("Deal the samples out evenly: not every rank gets as many.",)
     return (
         (
-            f"Find out what {who} does longer in {what}: its share of the data, or a branch that "
+            f"Find out what {who} {do} longer in {what}: its share of the data, or a branch that "
             "only it takes."
         ),
         "Deal out the work by cost and not by count if samples differ.",

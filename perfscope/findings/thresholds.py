@@ -18,6 +18,7 @@ SOLO_LEAST_SHARE = 0.005  # of the focus of analysis, below which such work is n
 OCCASIONAL_SHARE = 0.5  # of the steps: unlabelled work in more of them is imbalance
 
 HEAVY_SHARE = 0.02  # above the median rank's work: a rank that works more than the others
+HEAVY_PART = 0.2  # of what the heaviest rank works beyond the median: less does not count beside it
 CONSTANT_SHARE = 0.5  # of the gain, explained by always the same ranks: constant imbalance
 EQUAL_SAMPLES_SHARE = 0.02  # ranks whose sample counts differ by less have the same load
 SINGLE_SHARE = 0.5  # of the waiting for a rank, in one single wait: it happened once

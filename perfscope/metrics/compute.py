@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perfscope.metrics.bookkeeping import ledger
 from perfscope.metrics.communication import communication
+from perfscope.metrics.devices import devices
 from perfscope.metrics.gradient_exchange import gradient_exchange
 from perfscope.metrics.horovod import horovod
 from perfscope.metrics.phases import phases
@@ -12,6 +13,7 @@ from perfscope.metrics.preparation import prepare
 from perfscope.metrics.resource_use import resources
 from perfscope.metrics.results import Options, Results
 from perfscope.metrics.steps import steps
+from perfscope.metrics.tensors import tensor_times
 from perfscope.trace.model import Trace
 
 
@@ -38,7 +40,9 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         communication=communication(prepared),
         gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
+        devices=devices(prepared),
         horovod=horovod(prepared),
+        tensors=tensor_times(prepared.trace),
         timelines=prepared.timelines,
         phase_ids=prepared.catalog.ids,
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfscope.errors import UsageError
-from perfscope.trace.model import EndKind, Rank, Trace
+from perfscope.trace.model import EndKind, Format, Rank, Trace
 
 INITIALISED = "from when every rank has initialised communication to when"
 
@@ -20,8 +20,7 @@ class Focus:
 
     `kind` is `communication_lifetime` (every rank has initialised communication -> last rank enters
     finalisation), `steps` (no communication to initialise), `steps A:B` (only those were recorded
-    in detail), `process_lifetime`, or the user's
-    `--foa` text.
+    in detail), `whole_trace` (of another tool), `process_lifetime`, or the user's `--foa` text.
     """
 
     start_ns: int
@@ -64,6 +63,11 @@ def focus_of_analysis(
 
 
 def _whole_focus(trace: Trace) -> Focus:
+    if trace.format is not Format.PERFSCOPE and trace.ranks:
+        start = min(rank.start_ns for rank in trace.ranks)
+        end = max(rank.end_ns for rank in trace.ranks)
+        reason = "from the first to the last event of all ranks, as other tools take it"
+        return Focus(start, max(start, end), "whole_trace", reason)
     initialised = [rank for rank in trace.ranks if rank.init_exit_ns is not None]
     focus = _communication_lifetime(trace, initialised) if initialised else _steps_lifetime(trace)
     if focus is not None and focus.length_ns > 0:

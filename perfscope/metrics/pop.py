@@ -65,6 +65,7 @@ def efficiency(prepared: Prepared) -> Efficiency:
     focus = prepared.focus
     inside = [_account_ns(timeline, focus) for timeline in prepared.timelines]
     by_account = np.stack(inside) if inside else np.zeros((0, len(ACCOUNTS)), np.int64)
+    by_account = _without_device_waits(prepared, by_account)
     lost = _lost_detail(prepared)
     ideal = ideal_network(prepared) if lost is None else Metric(None, "s", lost)
     return tree(
@@ -78,8 +79,20 @@ def efficiency(prepared: Prepared) -> Efficiency:
     )
 
 
+def _without_device_waits(
+    prepared: Prepared, account_ns: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Where the devices were measured, a host that waits for one is not at work."""
+    measured = [bool(rank.devices and rank.devices.numbers) for rank in prepared.trace.ranks]
+    result = account_ns.copy()
+    result[np.array(measured, np.bool_), INDEX[Account.DEVICE_WAIT]] = 0
+    return result
+
+
 def _lost_detail(prepared: Prepared) -> str | None:
-    """Why nothing can be said: a rank of which records inside the focus were lost seems to work."""
+    """Why nothing can be said: a rank whose communication is not recorded seems to work."""
+    if absent := prepared.trace.not_recorded.get("communication"):
+        return absent
     lost = [
         rank.number
         for rank in prepared.trace.ranks

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perfscope.metrics.communication import Communication
+from perfscope.metrics.devices import DevicesResult
 from perfscope.metrics.focus import Focus
 from perfscope.metrics.gradient_exchange import GradientExchange
 from perfscope.metrics.horovod import HorovodResult
@@ -13,6 +14,7 @@ from perfscope.metrics.phases import PhaseResult
 from perfscope.metrics.pop import Efficiency
 from perfscope.metrics.resources import Resources
 from perfscope.metrics.steps import StepsResult
+from perfscope.metrics.tensors import TensorResult
 from perfscope.metrics.timeline import Timeline
 from perfscope.trace.model import Trace
 
@@ -41,8 +43,12 @@ class Results:
     communication: Communication
     resources: Resources
     gradient_exchange: GradientExchange | None
+    devices: DevicesResult | None = None
+    """None where no accelerator was measured."""
     horovod: HorovodResult | None = None
     """None where Horovod did not communicate."""
+    tensors: TensorResult | None = None
+    """What Horovod's timeline tells; None where it was not read."""
     timelines: tuple[Timeline, ...] = ()
     """Every moment of each rank's main location, in the order of `Trace.ranks`."""
     phase_ids: tuple[str, ...] = ()

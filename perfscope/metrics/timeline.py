@@ -25,7 +25,7 @@ from perfscope.metrics.ledger import INDEX, IS_COMMUNICATION, Account
 from perfscope.metrics.phase_catalog import PhaseCatalog, is_hooked
 from perfscope.metrics.sampled import RankSamples
 from perfscope.metrics.waits import Waits
-from perfscope.trace.model import PhaseKind, Rank, Table, Trace
+from perfscope.trace.model import Format, PhaseKind, Rank, Table, Trace
 from perfscope.trace.operations import OperationClass
 
 TRAINING_KINDS = (PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER)
@@ -124,7 +124,9 @@ def build_timeline(
     stacks = np.where(in_communication == NOTHING, samples.functions.at_ordered(at), NOTHING)
     free = parts.blocking.at_ordered(at) == NOTHING
     accounts = decided.choose(at, np.where(free, sampled.at_ordered(at), NOTHING))
-    computing = np.where(stacks != NOTHING, INDEX[Account.COMPUTATION], INDEX[Account.UNTRACED])
+    # another tool's trace holds all that a rank did between its first and its last event
+    unnamed = Account.UNTRACED if trace.format is Format.PERFSCOPE else Account.COMPUTATION
+    computing = np.where(stacks != NOTHING, INDEX[Account.COMPUTATION], INDEX[unnamed])
     accounts = np.where(accounts == NOTHING, computing, accounts)
     accounts = np.where(in_communication != NOTHING, in_communication, accounts)
     accounts = np.where(at < focus.start_ns, INDEX[Account.START_UP], accounts)

@@ -163,6 +163,12 @@ def _completion_needs(
     known[rows] = True
 
 
+def completed_requests(trace: Trace, pool: Pool) -> tuple[Rows, Rows]:
+    """For each completed request the row that created it and the wait or test, -1 not known."""
+    completions = Pool.of(trace.ranks, [rank.completions for rank in trace.ranks])
+    return _starting_rows(pool, completions), _enclosing_rows(pool, completions)
+
+
 def _starting_rows(pool: Pool, completions: Pool) -> Rows:
     """For each completion the row that created its request, -1 when that is not recorded."""
     makers = np.flatnonzero(

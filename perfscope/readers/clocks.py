@@ -12,13 +12,17 @@ import numpy.typing as npt
 from perfscope.readers.clock_estimate import Estimate, TimeMap, estimate
 from perfscope.readers.clock_observations import Pair, observe
 from perfscope.readers.process_file import ProcessFile
+from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceActivity
 from perfscope.trace.model import Rank
 
 WALL_CLOCK_ERROR_NS = 10**9
 """How far the wall clocks of two hosts may be apart; pessimistic, hosts with NTP do better."""
 
 _INTERVAL_TABLES = ("operations", "background", "readiness", "completions", "phases", "steps")
-_MOMENT_TABLES = ("stacks", "metrics", "process_samples", "system_samples", "node_samples")
+_MOMENT_TABLES = (
+    *("stacks", "metrics", "counters"),
+    *("process_samples", "system_samples", "node_samples"),
+)
 _Moves = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
 
@@ -162,3 +166,12 @@ def move(rank: Rank, to: _Moves) -> None:
     for name in _MOMENT_TABLES:
         table = getattr(rank, name)
         table["t"] = to(table["t"])
+    if rank.devices is not None:
+        _move_devices(rank.devices, to)
+
+
+def _move_devices(devices: DeviceActivity, to: _Moves) -> None:
+    known = devices.rows["launch"] != LAUNCH_UNKNOWN
+    devices.rows["launch"][known] = to(devices.rows["launch"][known])
+    for table in (devices.rows, devices.runtime):
+        table["t0"], table["t1"] = to(table["t0"]), to(table["t1"])

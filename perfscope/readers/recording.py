@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,14 @@ from perfscope.errors import UnreadableInputError
 from perfscope.readers import agent_metadata
 from perfscope.readers.clocks import Clock, align, domain_of, measure, shift
 from perfscope.readers.definitions import frame_of
+from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.readers.endings import ObservedEnds, read_ends, stopped_on_request
 from perfscope.readers.framework_operations import adopt
 from perfscope.readers.interning import Interning
 from perfscope.readers.process_file import ProcessFile, read_process
 from perfscope.readers.rank_assembly import RankContext, assemble_rank
 from perfscope.readers.worlds import Arrangement, arrange
-from perfscope.trace.model import Rank, Trace
+from perfscope.trace.model import Format, Rank, Trace
 
 RUN_FILE = "run.json"
 LATE_WRITING_NS = 60 * 10**9
@@ -285,3 +286,16 @@ def _brief(process: ProcessFile) -> dict[str, Any]:
         "host": process.host,
         "argv": list(agent_metadata.texts(process.metadata, "argv")),
     }
+
+
+def _recognises(place: Place) -> bool:
+    return is_recording(place.path)
+
+
+def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
+    return open_recording(paths[0])
+
+
+READER = Reader(
+    Format.PERFSCOPE, "the directory that `perfscope run` printed (trace/)", _recognises, _open
+)

@@ -2,29 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from perfscope.errors import UnreadableInputError
-from perfscope.readers.recording import is_recording, open_recording
+from perfscope.readers.detect import Detection, Reader, ReadOptions, Source
+from perfscope.readers.merge import Part, merge
+from perfscope.registry import members
 from perfscope.trace.model import Trace
 
 
-def open_trace(path: Path) -> Trace:
+@cache
+def readers() -> tuple[Reader, ...]:
+    """All readers, the most special first."""
+    found: list[Reader] = members("perfscope.readers", "READER")
+    return tuple(sorted(found, key=lambda reader: (reader.is_generic, reader.format.value)))
+
+
+def open_trace(path: Path, options: ReadOptions | None = None) -> Trace:
     """The trace stored at `path`, whatever its format.
 
     Raises:
         UnreadableInputError: nothing is there, or no reader knows it.
     """
-    if not path.exists():
-        raise UnreadableInputError(
-            f"There is nothing at {path}.",
-            why="The path does not exist.",
-            action="Record a run first: perfscope run -- mpirun -n 2 python train.py",
-        )
-    if is_recording(path):
-        return open_recording(path)
-    raise UnreadableInputError(
-        f"{path} is not a trace that perfscope can read.",
-        why="It is not a run directory: it holds neither run.json nor recordings (*.rec).",
-        action="Give the directory that `perfscope run` printed, by default trace/.",
-    )
+    return open_traces([path], options)
+
+
+def open_traces(paths: Sequence[Path], options: ReadOptions | None = None) -> Trace:
+    """The run stored at some paths: files and directories, of one or several formats.
+
+    What does not belong to the run of the first one is left aside and said in `Trace.notes`.
+
+    Raises:
+        UnreadableInputError: nothing is at one of them, or no reader knows it.
+    """
+    detection = Detection(readers())
+    for path in paths:
+        detection.add(path)
+    options = options or ReadOptions()
+    opened = [_open(source, options) for source in detection.sources]
+    parts = [part for part in opened if isinstance(part, Part)]
+    failures = [error for error in opened if isinstance(error, UnreadableInputError)]
+    if not parts:
+        raise failures[0]
+    trace = merge(parts)
+    trace.notes += [*detection.notes, *(f"{error.what} {error.why}" for error in failures)]
+    return trace
+
+
+def _open(source: Source, options: ReadOptions) -> Part | UnreadableInputError:
+    """The trace of a source; why not, where the user did not ask for this very one."""
+    try:
+        return Part(source, source.reader.open(source.paths, options))
+    except UnreadableInputError as error:
+        if source.is_named:
+            raise
+        return error

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
     from perfscope.replay.program import Ints
@@ -18,16 +19,21 @@ class Kind(IntEnum):
     ALL = 0  # everyone for everyone; also rooted collectives that in fact synchronise
     FROM_ROOT = 1  # everyone for the root
     TO_ROOT = 2  # the root for everyone
+    SCAN = 3  # each for those before it, in the order of the rows
 
 
 @dataclass(frozen=True)
 class Meetings:
-    """Collectives as rows: instance k has `rows[starts[k]:starts[k + 1]]`, ordered by rank."""
+    """Collectives as calls: instance k has `rows[starts[k]:starts[k + 1]]`.
+
+    Rows are ordered by rank, those of a scan by their rank in the communicator.
+    """
 
     rows: Ints
     starts: Ints
     kind: Ints  # Kind, shape (instances,)
     root: Ints  # row of the root, -1 without one, shape (instances,)
+    blocking: npt.NDArray[np.bool_]  # else the row only starts it, shape (instances,)
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -37,31 +43,19 @@ class Meetings:
         """The instance of each row."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
-    def of(self, index: int) -> Ints:
-        """Rows of one instance."""
-        return self.rows[self.starts[index] : self.starts[index + 1]]
+    def renumbered(self, row_of: Ints) -> Meetings:
+        """The same meetings with `row_of[row]` in place of each row."""
+        root = np.where(self.root >= 0, row_of[self.root], -1) if len(self) else self.root
+        return Meetings(row_of[self.rows], self.starts, self.kind, root, self.blocking)
 
-    def needs(self, enter: Ints) -> Ints:
-        """Before which time each row cannot complete, aligned with `rows`.
-
-        Args:
-            enter: when each row of the program enters its collective, in nanoseconds.
-        """
-        own = enter[self.rows]
-        if not len(self):
-            return own
-        kind = self.kind[self.instance]
-        root = self.root[self.instance]
-        last = np.maximum.reduceat(own, self.starts[:-1])[self.instance]
-        from_root = np.maximum(own, enter[root])
-        to_root = np.where(root == self.rows, last, own)
-        return np.select([kind == Kind.ALL, kind == Kind.FROM_ROOT], [last, from_root], to_root)
-
-
-def needed_rows(rows: Ints, kind: int, root: int, row: int) -> tuple[int, ...]:
-    """Rows of one collective whose arrival one of its rows needs, itself included."""
-    if kind == Kind.ALL or (kind == Kind.TO_ROOT and row == root):
-        return tuple(int(other) for other in rows)
-    if kind == Kind.FROM_ROOT and row != root:
-        return tuple(sorted((row, root)))
-    return (row,)
+    def without(self, left_out: npt.NDArray[np.bool_]) -> Meetings:
+        """The other meetings."""
+        kept = ~left_out
+        sizes = np.diff(self.starts)[kept]
+        return Meetings(
+            self.rows[kept[self.instance]],
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            self.kind[kept],
+            self.root[kept],
+            self.blocking[kept],
+        )

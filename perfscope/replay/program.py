@@ -1,27 +1,23 @@
-"""A run as rows: what each rank did before each collective, and how long that itself took.
+"""A run as rows: what each rank did before each call, and how long that itself took.
 
-A row is one entry of one rank into one collective, with the work before it. Rows of a rank are
-contiguous and in program order; the first is its start and the last its end, so the predecessor of
-row r is row r - 1.
+A row is one call of one rank, with the work before it. Rows of a rank are contiguous and in program
+order; the first is its start and the last its end, so the predecessor of row r is row r - 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    from perfscope import _core
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Release:
-    """Rows that leave a collective together, and the rows whose arrival they need."""
-
-    released: tuple[int, ...]
-    needed: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -31,6 +27,28 @@ class Work:
     row: Ints
     account: Ints  # index in Account
     ns: Floats
+
+
+@dataclass(frozen=True)
+class Needs:
+    """For whom rows wait, in meetings that are no cuts and in messages.
+
+    Row r needs what stands in `needs[need_starts[r]:need_starts[r + 1]]`: the arrival of a row (>=
+    0), or of all members of a hub (~hub). Hub h has `hub_rows[hub_starts[h]:hub_starts[h + 1]]`,
+    and the members of the hub before it where `hub_parent[h]` is h - 1 and not -1.
+    """
+
+    hub_starts: Ints
+    hub_rows: Ints
+    hub_parent: Ints
+    need_starts: Ints
+    needs: Ints
+
+    @classmethod
+    def none(cls, rows: int) -> Needs:
+        """Those of a program in which all calls are cuts."""
+        empty = np.empty(0, np.int64)
+        return cls(np.zeros(1, np.int64), empty, empty, np.zeros(rows + 1, np.int64), empty)
 
 
 @dataclass(frozen=True)
@@ -46,13 +64,17 @@ class Program:
     ranks: tuple[int, ...]
     row_rank: Ints  # column of the row's rank, shape (rows,)
     row_segment: Ints  # shape (rows,)
+    row_op: Ints  # operation code, -1 of starts and ends, shape (rows,)
     segment_kind: Ints  # segments of one kind lie at the same place of a step, shape (segments,)
     work: Work
+    phase: Ints  # of each piece of work: index in the phase ids, -1 none
+    stack: Ints  # of each piece of work: index in Trace.stacks, -1 unknown
     fixed_ns: Floats  # before each row: a rank's communication alone, never edited, shape (rows,)
     transfer_ns: Floats  # of each row: exit - need, shape (rows,)
     cut_rows: Ints
-    releases: dict[int, tuple[Release, ...]] = field(default_factory=dict)
-    """By segment, causes first; only of segments that hold more than their closing cut."""
+    needs: Needs
+    waits_at_end: npt.NDArray[np.bool_]
+    """Ranks that wait in their finalisation for the last one to come, shape (ranks,)."""
 
     @property
     def segment_count(self) -> int:
@@ -64,25 +86,43 @@ class Program:
         """Number of rows of all ranks."""
         return int(self.row_rank.shape[0])
 
+    @property
+    def has_only_cuts(self) -> bool:
+        """Whether all calls are meetings of all ranks."""
+        return not len(self.needs.needs)
+
+    @cached_property
+    def engine(self) -> _core.Replay:
+        """The compiled replay of this program.
+
+        Raises:
+            ImportError: the trace engine is not built.
+            ValueError: the ranks wait for each other in a circle.
+        """
+        from perfscope import _core  # noqa: PLC0415 - what has only cuts needs no engine
+
+        needs = self.needs
+        return _core.Replay(
+            ranks=len(self.ranks),
+            cut_rows=np.ascontiguousarray(self.cut_rows, np.int64).ravel(),
+            hub_starts=needs.hub_starts,
+            hub_rows=needs.hub_rows,
+            hub_parent=needs.hub_parent,
+            need_starts=needs.need_starts,
+            needs=needs.needs,
+        )
+
+    def gaps_ns(self, work: Work) -> Floats:
+        """Nanoseconds before each row, shape (rows,)."""
+        own = np.bincount(work.row, weights=work.ns, minlength=self.row_count)
+        return np.asarray(self.fixed_ns + own)
+
 
 def segment_lengths(program: Program, work: Work, transfer_ns: Floats) -> Floats:
     """Length of each segment in nanoseconds, shape (segments,), for given work and transfer."""
-    gap = program.fixed_ns + np.bincount(work.row, weights=work.ns, minlength=program.row_count)
+    gap = program.gaps_ns(work)
+    if not program.has_only_cuts:
+        return program.engine.lengths(gap, transfer_ns)
     start = transfer_ns[program.cut_rows[:-1]]
     lengths: Floats = (start + gap[program.cut_rows[1:]]).max(axis=1)
-    for segment, releases in program.releases.items():
-        lengths[segment] = _replay_segment(program, segment, releases, gap, transfer_ns)
     return lengths
-
-
-def _replay_segment(
-    program: Program, segment: int, releases: tuple[Release, ...], gap: Floats, transfer_ns: Floats
-) -> float:
-    """Length of one segment that holds collectives other than its closing cut, in nanoseconds."""
-    exits = {int(row): float(transfer_ns[row]) for row in program.cut_rows[segment]}
-    for release in releases:
-        need = max(exits[row - 1] + float(gap[row]) for row in release.needed)
-        for row in release.released:
-            arrival = exits[row - 1] + float(gap[row])
-            exits[row] = max(arrival, need) + float(transfer_ns[row])
-    return max(exits[int(row) - 1] + float(gap[row]) for row in program.cut_rows[segment + 1])

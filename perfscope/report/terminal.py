@@ -24,6 +24,7 @@ MOST_BAR_WIDTH = 28
 def print_summary(document: Json, console: Console) -> None:
     """Prints what ran, where the time went, whether to trust it, the verdict and what to do."""
     _print_run(document["run"], console)
+    _print_devices(document["devices"], console)
     _print_efficiency(document["metrics"], console)
     _print_ledger(document["ledger"], console)
     _print_quality(document["quality"], console)
@@ -69,6 +70,24 @@ def _print_run(run: Json, console: Console) -> None:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _print_devices(devices: Json, console: Console) -> None:
+    """The device tree, which leads where devices were measured."""
+    if devices["value"] is None:
+        return
+    tree = devices["efficiency"][devices["formula"]]
+    factors = [
+        f"{label} {format_ratio(tree[key]['value'])}"
+        for key, label in (
+            ("load_balance", "load balance"),
+            ("communication_efficiency", "communication"),
+            ("orchestration_efficiency", "orchestration"),
+        )
+    ]
+    whole = format_ratio(devices["value"])
+    line(console, f"Device efficiency {whole} = {' x '.join(factors)} ({devices['formula']})")
+    line(console, "Of the hosts, which stands beside it and is not multiplied with it:")
 
 
 def _print_efficiency(metrics: Json, console: Console) -> None:

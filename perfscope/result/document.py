@@ -18,9 +18,11 @@ import perfscope
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.finding import Status
 from perfscope.result import measures, resources, run_facts
+from perfscope.result.devices import devices
 from perfscope.result.horovod import horovod
 from perfscope.result.how_measured import how_measured
 from perfscope.result.quality import quality
+from perfscope.result.tensors import tensors
 from perfscope.result.verdict import verdict
 
 if TYPE_CHECKING:
@@ -59,10 +61,11 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
         "steps": measures.steps(results),
         "collectives": measures.collectives(results),
         "horovod": horovod(results),
+        "tensors": tensors(results),
         "memory": resources.memory(results),
         "threads": resources.threads(results),
         "io": resources.io(results),
-        "devices": resources.devices(),
+        "devices": devices(results),
         "replay": _replay(replay),
         "findings": [finding.as_json() for finding in ordered],
         "quality": quality(results, replay),

@@ -1,4 +1,4 @@
-"""Memory, threads, files and devices as objects of analysis.json."""
+"""Memory, threads and files as objects of analysis.json."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
 Json = dict[str, Any]
-NO_DEVICES = "accelerators are not recorded; host time that waits for one counts as computation"
 
 
 def memory(results: Results) -> Json:
     """Resident memory of each rank and available memory of each node, in bytes."""
+    if reason := results.trace.not_recorded.get("memory"):
+        return {"ranks": [], "nodes": [], "reason": reason}
     return {
+        "reason": None,
         "ranks": [_rank_memory(rank) for rank in results.resources.memory],
         "nodes": [
             {
@@ -44,7 +46,10 @@ def _rank_memory(rank: RankMemory) -> Json:
 
 def threads(results: Results) -> Json:
     """Threads and CPU of each rank, and of all ranks of a node against its CPUs."""
+    if reason := results.trace.not_recorded.get("threads"):
+        return {"ranks": [], "nodes": [], "reason": reason}
     return {
+        "reason": None,
         "ranks": [_rank_threads(rank) for rank in results.resources.threads],
         "nodes": [
             {
@@ -91,15 +96,13 @@ def _rank_threads(rank: RankThreads) -> Json:
 
 def io(results: Results) -> Json:
     """Bytes that each rank read and wrote over its life, pipes and sockets included."""
+    if reason := results.trace.not_recorded.get("io"):
+        return {"read_bytes_by_rank": [], "written_bytes_by_rank": [], "reason": reason}
     return {
+        "reason": None,
         "read_bytes_by_rank": list(results.resources.read_bytes_by_rank),
         "written_bytes_by_rank": list(results.resources.written_bytes_by_rank),
     }
-
-
-def devices() -> Json:
-    """Accelerators: not measured."""
-    return {"value": None, "reason": NO_DEVICES}
 
 
 def _series(series: Series) -> Json:

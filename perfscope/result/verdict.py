@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings.finding import Status
 from perfscope.findings.thresholds import WARN_SHARE
+from perfscope.result import tensors
 from perfscope.result.endings import account_of_ends
 from perfscope.result.run_facts import separate_worlds
 from perfscope.units import format_ratio, format_seconds, format_share
@@ -121,6 +122,8 @@ def _about(finding: Finding) -> str:
 def _healthy(results: Results, findings: Sequence[Finding]) -> str:
     judged = [finding for finding in findings if finding.status not in UNKNOWN]
     if not judged:
+        if told := tensors.sentence(results):
+            return told
         reasons = dict.fromkeys(finding.summary for finding in findings)
         return "Nothing can be said about this run. " + " ".join(reasons)
     efficiency = results.efficiency.parallel_efficiency.value

@@ -40,11 +40,13 @@ DEVICE_DTYPE = np.dtype(
         ("device", "i4"),  # number of the device in its host
         ("stream", "i4"),
         ("comm", "i4"),  # index in Trace.communicators of a collective, -1 none
+        ("op", "i4"),  # index in Trace.names of the collective's name, -1 none
         ("kind", "u2"),  # DeviceKind
         ("flags", "u2"),  # RowFlag
         ("members", "u4"),  # ranks that a collective has, 0 unknown
     ]
 )
+RUNTIME_DTYPE = np.dtype([("t0", "i8"), ("t1", "i8"), ("name", "i4")])
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,15 @@ class DeviceActivity:
     """One row for each kernel, copy or fill, of dtype DEVICE_DTYPE, sorted by t0."""
     devices: Sequence[DeviceInfo] = ()
     """The devices of the rank; those without any row were watched and idle."""
-    runtime_ns: int = 0
-    """Time of the main thread in calls of the device's runtime (launches, copies, waits)."""
-    runtime_calls: int = 0
+    runtime: Table = field(default_factory=lambda: np.empty(0, dtype=RUNTIME_DTYPE))
+    """Calls of the device's runtime on the main thread (launches, copies, waits), sorted by t0."""
     stream_names: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """By (device, stream), where the trace names them."""
+
+    @property
+    def without_launch(self) -> int:
+        """Rows of which the trace does not hold the launch."""
+        return int(np.count_nonzero(self.rows["launch"] == LAUNCH_UNKNOWN))
 
     @property
     def numbers(self) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.trace.devices import DeviceActivity
+from perfscope.trace.tensors import TensorTimeline
 
 Table = npt.NDArray[np.void]
 
@@ -324,7 +325,10 @@ class Trace:
     source: str = ""
     format: Format = Format.PERFSCOPE
     not_recorded: Mapping[str, str] = field(default_factory=dict)
-    """Why this format has none of: memory, threads, io, steps, environment, devices, messages."""
+    """Why this format has none of: memory, threads, io, steps, environment, devices, messages,
+    communication (of the ranks themselves)."""
+    tensors: TensorTimeline | None = None
+    """What Horovod's coordinator saw of every tensor; None where its timeline was not read."""
     other_processes: Sequence[Mapping[str, Any]] = ()
 
     @property

@@ -39,6 +39,7 @@ class OperationClass(Enum):
     ONE_SIDED = "one_sided"
     FILE = "file"
     CONTROL = "control"
+    LOCAL = "local"
 
 
 @dataclass(frozen=True)
@@ -285,9 +286,14 @@ FRAMEWORK_OPERATIONS: tuple[Operation, ...] = tuple(
 HOROVOD_EXPOSED = 254
 """Derived: time in which a rank had nothing left to do but to wait for Horovod."""
 
+MPI_OTHER = 255
+"""Of foreign traces: functions of MPI that the recorder leaves out (MPI_Comm_rank), and MPI calls
+that are too many to be kept one by one."""
+
 ALL_OPERATIONS = (
     *OPERATIONS,
     *FRAMEWORK_OPERATIONS,
+    Operation(MPI_OTHER, "MPI_other", OperationClass.LOCAL),
     Operation(HOROVOD_EXPOSED, "Horovod_exposed", OperationClass.N_TO_N),
 )
 BY_CODE: dict[int, Operation] = {operation.code: operation for operation in ALL_OPERATIONS}

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from perfscope import _core
-from perfscope.trace import devices, model
+from perfscope.trace import devices, model, tensors
 
 TABLES = {
     "devices": devices.DEVICE_DTYPE,
+    "negotiations": tensors.NEGOTIATION_DTYPE,
     "operations": model.OPERATION_DTYPE,
     "phases": model.PHASE_DTYPE,
     "steps": model.STEP_DTYPE,
+    "tensor_activities": tensors.TENSOR_ACTIVITY_DTYPE,
+    "ticks": tensors.TICK_DTYPE,
 }
 
 

@@ -72,6 +72,22 @@ def test_several_heavy_ranks() -> None:
     assert finding.confidence is Confidence.HIGH
 
 
+def test_a_rank_a_little_beyond_the_usual_is_not_named_beside_one_that_is_far_beyond() -> None:
+    builder = TraceBuilder(4, end_s=100.0)
+    at = 1.0
+    for _ in range(40):
+        for number, work_s in enumerate((0.10, 0.10, 1.5, 0.11)):
+            rank = builder.rank(number)
+            rank.phase(PhaseKind.FORWARD, at, at + work_s)
+            rank.op("MPI_Allreduce", at + work_s, at + 1.51, sent=8, received=8)
+        at += 1.51
+    for number in range(4):
+        builder.rank(number).init(0.9).finalize(at)
+    finding = analyse_trace(builder.build()).findings["load_imbalance"]
+    assert finding.ranks == (2,)
+    assert finding.actions[0].startswith("Find out what rank 2 does longer in forward")
+
+
 def test_one_late_start_is_said_to_be_one() -> None:
     builder = TraceBuilder(2, end_s=60.0)
     at = 1.0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.model import Edit, Level
-from perfscope.replay.program import Program, Work
+from perfscope.replay.program import Needs, Program, Work
 
 TRAINING = INDEX[Account.TRAINING]
 EVALUATION = INDEX[Account.EVALUATION]
@@ -36,6 +36,11 @@ def program(table: Sequence[Sequence[float]], account: int = TRAINING) -> Progra
         fixed_ns=np.zeros(rows * ranks),
         transfer_ns=np.zeros(rows * ranks),
         cut_rows=cut_rows,
+        row_op=np.full(rows * ranks, -1),
+        phase=np.full(values.size, -1),
+        stack=np.full(values.size, -1),
+        needs=Needs.none(rows * ranks),
+        waits_at_end=np.zeros(ranks, dtype=bool),
     )
 
 

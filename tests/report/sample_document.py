@@ -10,6 +10,7 @@ from perfscope import __version__
 from tests.report import sample_parts as parts
 from tests.report.sample_horovod import horovod
 from tests.report.sample_parts import EFFICIENCIES, Json, Shape, metric
+from tests.report.sample_tensors import tensors
 
 REASON = "nothing was recorded of this run: record it with `perfscope run -- COMMAND`"
 HOSTILE_TEXTS = (
@@ -64,9 +65,11 @@ def document(shape: Shape) -> Json:
         "steps": parts.steps(shape),
         "collectives": parts.collectives(seconds, shape),
         "horovod": horovod(shape) if shape.horovod else None,
+        "tensors": tensors(shape) if shape.horovod else None,
         "memory": parts.memory(shape),
         "threads": parts.threads(shape),
         "io": {
+            "reason": None,
             "read_bytes_by_rank": [31_000_000 + r for r in range(shape.ranks)],
             "written_bytes_by_rank": [12_000 * (r + 1) for r in range(shape.ranks)],
         },
@@ -275,9 +278,9 @@ def everything_null() -> Json:
     doc["collectives"] |= {key: [] for key in ("operations", "late_arrivals", "wait_s_by_rank")}
     doc["collectives"] |= {"transfer_s_by_rank": [], "other_s_by_rank": [], "matched_calls": 0}
     doc["collectives"]["gradient_exchange"] = None
-    doc["memory"] = {"ranks": [], "nodes": []}
-    doc["threads"] = {"ranks": [], "nodes": []}
-    doc["io"] = {"read_bytes_by_rank": [], "written_bytes_by_rank": []}
+    doc["memory"] = {"reason": None, "ranks": [], "nodes": []}
+    doc["threads"] = {"reason": None, "ranks": [], "nodes": []}
+    doc["io"] = {"reason": None, "read_bytes_by_rank": [], "written_bytes_by_rank": []}
     doc["replay"] = {
         "available": False,
         "reason": REASON,

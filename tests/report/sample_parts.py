@@ -354,7 +354,7 @@ def memory(shape: Shape) -> Json:
         }
         for n in range(shape.hosts)
     ]
-    return {"ranks": ranks, "nodes": nodes}
+    return {"reason": None, "ranks": ranks, "nodes": nodes}
 
 
 def threads(shape: Shape) -> Json:
@@ -394,4 +394,4 @@ def threads(shape: Shape) -> Json:
         }
         for n in range(shape.hosts)
     ]
-    return {"ranks": ranks, "nodes": nodes}
+    return {"reason": None, "ranks": ranks, "nodes": nodes}

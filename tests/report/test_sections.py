@@ -104,6 +104,10 @@ def test_horovods_thread_is_shown_where_it_was_used() -> None:
     assert "Horovod’s thread on each rank" in communication
     assert "50.0 ms" in communication
     assert "12,345" in communication
+    assert "Tensors, as Horovod" in communication
+    assert "20 operations on the wire, of 1 to 4 tensors each" in communication
+    assert "rank 1, 100.0 %" in communication
+    assert "<script>alert" not in communication
     with_horovod["horovod"]["exposed"] = {"reason": "no bits were exchanged"}
     assert "no bits were exchanged" in shown(with_horovod, "communication")
 

@@ -4,38 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from tests.result.shape_kinds import Fixed, Map, Maybe, OneOf
+from tests.result.shape_tensors import TENSORS
+
 Json = Any
-
-
-@dataclass(frozen=True)
-class Maybe:
-    """The shape, or null."""
-
-    shape: Any
-
-
-@dataclass(frozen=True)
-class Map:
-    """An object with names of its own, all values of one shape."""
-
-    shape: Any
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """One of these texts."""
-
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """A list of exactly these shapes."""
-
-    shapes: tuple[Any, ...]
 
 
 METRIC = "metric"
@@ -238,7 +212,9 @@ DOCUMENT = {
             },
         }
     ),
+    "tensors": TENSORS,
     "memory": {
+        "reason": Maybe(str),
         "ranks": [
             {
                 "rank": int,
@@ -262,6 +238,7 @@ DOCUMENT = {
         ],
     },
     "threads": {
+        "reason": Maybe(str),
         "ranks": [
             {
                 "rank": int,
@@ -293,7 +270,7 @@ DOCUMENT = {
             }
         ],
     },
-    "io": {"read_bytes_by_rank": [int], "written_bytes_by_rank": [int]},
+    "io": {"reason": Maybe(str), "read_bytes_by_rank": [int], "written_bytes_by_rank": [int]},
     "devices": {"value": None, "reason": str},
     "replay": {
         "available": bool,

@@ -4,6 +4,11 @@
 NB_MODULE(_core, module)
 {
     module.doc() = "The trace engine: decoders and reductions that work on a trace in one pass, without the GIL.";
+    perfscope::bind_devices(module);
     perfscope::bind_errors(module);
+    perfscope::bind_horovod_timeline(module);
+    perfscope::bind_kineto(module);
+    perfscope::bind_otf2(module);
+    perfscope::bind_replay(module);
     perfscope::bind_rows(module);
 }

@@ -19,7 +19,7 @@ static std::map<std::string, Layout> row_layouts()
         {"devices",
          {AT(DeviceRow, t0), AT(DeviceRow, t1), AT(DeviceRow, launch), AT(DeviceRow, correlation),
           AT(DeviceRow, bytes), AT(DeviceRow, seq), AT(DeviceRow, name), AT(DeviceRow, device), AT(DeviceRow, stream),
-          AT(DeviceRow, comm), AT(DeviceRow, kind), AT(DeviceRow, flags), AT(DeviceRow, members),
+          AT(DeviceRow, comm), AT(DeviceRow, op), AT(DeviceRow, kind), AT(DeviceRow, flags), AT(DeviceRow, members),
           {"", sizeof(DeviceRow)}}},
         {"operations",
          {AT(OperationRow, t0), AT(OperationRow, t1), AT(OperationRow, op), AT(OperationRow, flags),
@@ -32,6 +32,16 @@ static std::map<std::string, Layout> row_layouts()
         {"steps",
          {AT(StepRow, t0), AT(StepRow, t1), AT(StepRow, number), AT(StepRow, epoch), AT(StepRow, samples),
           AT(StepRow, global_batch), {"", sizeof(StepRow)}}},
+        {"negotiations",
+         {AT(NegotiationRow, t0), AT(NegotiationRow, t1), AT(NegotiationRow, first_tick), AT(NegotiationRow, last_tick),
+          AT(NegotiationRow, tensor), AT(NegotiationRow, operation), AT(NegotiationRow, first_rank),
+          AT(NegotiationRow, last_rank), AT(NegotiationRow, ticks), AT(NegotiationRow, flags),
+          {"", sizeof(NegotiationRow)}}},
+        {"ticks", {AT(TickRow, t), AT(TickRow, negotiation), AT(TickRow, rank), {"", sizeof(TickRow)}}},
+        {"tensor_activities",
+         {AT(TensorActivityRow, t0), AT(TensorActivityRow, t1), AT(TensorActivityRow, bytes),
+          AT(TensorActivityRow, tensor), AT(TensorActivityRow, name), AT(TensorActivityRow, parent),
+          AT(TensorActivityRow, depth), AT(TensorActivityRow, flags), {"", sizeof(TensorActivityRow)}}},
     };
 #undef AT
 }

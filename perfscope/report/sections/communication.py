@@ -9,6 +9,7 @@ from perfscope.report.access import Document, mapping, number, numbers, rows, te
 from perfscope.report.charts import Segment
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.sections._horovod import horovod
+from perfscope.report.sections._tensors import tensors
 from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import shortened
@@ -49,6 +50,7 @@ def _context(document: Document) -> Context:
         "exchange": _exchange(mapping(communication, "gradient_exchange"), ranks),
         "takeaway": _takeaway(arrivals),
         "horovod": horovod(document),
+        "tensors": tensors(document),
     }
 
 

@@ -46,6 +46,7 @@ def _context(document: Document) -> Context:
     ]
     nodes = rows(document, "memory", "nodes")
     return {
+        "reason": text(document, "memory", "reason"),
         "chart": lines(plot, series) if series else "",
         "is_banded": len(series) > MOST_LINES,
         "takeaway": _takeaway(ranks),

@@ -114,6 +114,7 @@ def _tiles(document: Document) -> list[Context]:
             "reason": step.reason,
             "note": _step_note(steps, p95.value),
         },
+        *_device_tile(document),
         _efficiency_tile(document, "parallel_efficiency"),
         _efficiency_tile(document, "training_efficiency"),
     ]
@@ -145,6 +146,34 @@ def _efficiency_tile(document: Document, identity: str) -> Context:
         "variant": own.formula,
         "note": word.meaning,
     }
+
+
+def _device_tile(document: Document) -> list[Context]:
+    """The device tree, which leads where devices were measured."""
+    tree = ("devices", "efficiency", text(document, "devices", "formula"))
+    own = figure(document, *tree, "parallel_efficiency")
+    if own.value is None:
+        return []
+    factors = [
+        f"{label} {ratio(figure(document, *tree, key).value)}"
+        for key, label in (
+            ("load_balance", "load balance"),
+            ("communication_efficiency", "communication efficiency"),
+            ("orchestration_efficiency", "orchestration efficiency"),
+        )
+    ]
+    return [
+        {
+            "label": "Device parallel efficiency",
+            "value": ratio(own.value),
+            "unit": band(own.value).word,
+            "band": band(own.value),
+            "reason": "",
+            "formula": " × ".join(factors),
+            "variant": own.formula,
+            "note": "Share of the devices’ time in kernels that compute.",
+        }
+    ]
 
 
 def _segments(document: Document) -> list[Context]:

@@ -40,6 +40,7 @@ def _context(document: Document) -> Context:
     ]
     nodes = rows(document, "threads", "nodes")
     return {
+        "reason": text(document, "threads", "reason"),
         "charts": _charts(ranks),
         "table": rank_table(numbers_, columns),
         "nodes": [_node(row) for row in nodes[:MOST_NODES]],

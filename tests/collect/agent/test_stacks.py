@@ -38,6 +38,21 @@ import ctypes, time
 ctypes.PyDLL(None).usleep(600000)
 time.sleep(0.3)
 """
+ALIVE = """
+import gc, time, weakref
+gc.disable()
+class Data:
+    pass
+def work():
+    data = Data()
+    time.sleep(0.5)
+    return weakref.ref(data)
+kept = work()
+deadline = time.monotonic() + 5.0
+while kept() is not None and time.monotonic() < deadline:
+    time.sleep(0.01)
+print(kept() is None, gc.collect() >= 0)
+"""
 SIGNALS = """
 import signal, threading, time
 main = threading.get_ident()
@@ -63,6 +78,12 @@ def test_names_function_file_and_line(job: Callable[..., Job], tmp_path: Path) -
     assert {line for _, _, line in innermost} <= {6, 7}
     assert [frame[0] for frame in stacks[-1][:2]] == ["<module>", "main"]
     assert stacks[-1][1][2] == 9
+
+
+def test_keeps_nothing_of_the_program_alive(job: Callable[..., Job]) -> None:
+    done = job(ALIVE, variables=RANK_ZERO)
+    assert done.process.functions()
+    assert done.stdout.split() == [b"True", b"True"]
 
 
 def test_relative_file_names_become_absolute(job: Callable[..., Job], tmp_path: Path) -> None:

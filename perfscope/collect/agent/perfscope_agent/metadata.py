@@ -140,6 +140,17 @@ def framework(name: str, **details: Any) -> None:
         frameworks.setdefault(name, {}).update(details)
 
 
+def _without_secrets(value: Any) -> Any:
+    """Names that a program gave its functions and models may hold anything."""
+    if isinstance(value, str):
+        return redact_value(value)
+    if isinstance(value, dict):
+        return {key: _without_secrets(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_secrets(inner) for inner in value]
+    return value
+
+
 def collect_versions() -> None:
     """Notes the versions of the loaded modules that matter; imports nothing."""
     versions = {}
@@ -160,7 +171,8 @@ def write() -> None:
     try:
         os.makedirs(os.path.dirname(_path), exist_ok=True)
         with open(temporary, "w", encoding="ascii") as stream:
-            stream.write(encode(facts) + "\n")
+            safe = {key: _without_secrets(facts[key]) for key in facts if key == "frameworks"}
+            stream.write(encode({**facts, **safe}) + "\n")
         os.replace(temporary, _path)
     except (OSError, ValueError) as error:
         notes.failure("metadata not written", error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from . import notes
+from .redact import redact_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,14 +70,23 @@ class Recorder:
         self._names: dict[str, int] = {}
 
     def name(self, text: str) -> int:
-        """The id of a name; equal text, equal id."""
+        """The id of a name; equal text, equal id.
+
+        What names a phase, a step or a value may hold whatever the program put there: it is
+        written without its secrets.
+        """
         known = self._names.get(text)
         if known is None:
-            data = text.encode("utf-8", "replace")
+            data = redact_value(text).encode("utf-8", "replace")
             known = int(self._name(data, len(data)))
             if len(self._names) < 20000:
                 self._names[text] = known
         return known
+
+    def place(self, function: str, file: str, line: int) -> int:
+        """The id of a place in the program's code."""
+        data = ("%s\x1f%s\x1f%d" % (function, file, line)).encode("utf-8", "replace")
+        return int(self._name(data, len(data)))
 
     def stack(self, frames: list[int]) -> int:
         """The id of a stack of name ids, outermost frame first."""

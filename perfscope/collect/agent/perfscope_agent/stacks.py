@@ -88,14 +88,18 @@ class Sampler:
 
     def _sample(self, rec: recorder.Recorder) -> None:
         frames = sys._current_frames()
-        for identity, thread_id in list(watched.items()):
-            frame = frames.get(identity)
-            if frame is not None:
-                stack = self._stack(rec, frame)
-                if stack:
-                    rec.stack_sample(thread_id, stack)
-            elif identity != recorder.main_thread:
-                watched.pop(identity, None)
+        try:
+            for identity, thread_id in list(watched.items()):
+                frame = frames.get(identity)
+                if frame is not None:
+                    stack = self._stack(rec, frame)
+                    if stack:
+                        rec.stack_sample(thread_id, stack)
+                elif identity != recorder.main_thread:
+                    watched.pop(identity, None)
+        finally:
+            # This frame is among them: a cycle that would keep the program's objects alive.
+            frames.clear()
 
     def _stack(self, rec: recorder.Recorder, frame: FrameType | None) -> int:
         """The id of the stack that ends in this frame, 0 without a frame of the program."""
@@ -124,7 +128,7 @@ class Sampler:
             if file[:1] not in ("/", "<"):
                 file = os.path.normpath(os.path.join(self._directory, file))
             function = getattr(code, "co_qualname", code.co_name)
-            known = rec.name("%s\x1f%s\x1f%d" % (function, file, line))
+            known = rec.place(function, file, line)
             if len(self._names) >= _MAX_CACHED:
                 self._names.clear()
             self._names[place] = known

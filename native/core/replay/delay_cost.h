@@ -1,0 +1,31 @@
+// Who made whom wait, and by which work: Scalasca's delay costs (Böhme, Geimer, Wolf: "Characterizing Load and
+// Communication Imbalance in Large-Scale Parallel Applications", IPDPS workshops 2012).
+#pragma once
+
+#include "replay/times.h"
+
+namespace perfscope {
+
+// Work before rows, cut into pieces of one kind each: the pieces of a row are those of a list.
+struct Pieces {
+    std::vector<int64_t> starts; // rows + 1
+    const int64_t *tag;          // below `tags`
+    const double *ns;
+    size_t tags; // the last one stands for transfer
+};
+
+struct DelayCost {
+    std::vector<double> direct;   // (rank, tag): makes others wait at once ("short-term")
+    std::vector<double> indirect; // (rank, tag): makes others wait through a third ("long-term")
+    double unattributed = 0.0;
+    double waiting = 0.0; // direct + indirect + unattributed
+    // who waited for whom: one entry a pair
+    std::vector<int64_t> waiter, cause;
+    std::vector<double> ns;
+};
+
+// `waits_at_end`: ranks that wait at the end of the program for the last one.
+DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Times &times, const Pieces &pieces,
+                     const std::vector<uint8_t> &waits_at_end);
+
+} // namespace perfscope

@@ -1,0 +1,25 @@
+// When everything in a program happens, for given work and transfer times.
+#pragma once
+
+#include "replay/program.h"
+
+namespace perfscope {
+
+// Nanoseconds before each row, and of each row between need and exit.
+struct Costs {
+    const double *gap;
+    const double *transfer;
+};
+
+// Length of each segment, from the last arrival at its first cut to the last arrival at its second, in ns.
+std::vector<double> segment_lengths(const ReplayProgram &program, const Costs &costs, unsigned threads);
+
+struct Times {
+    std::vector<double> arrival; // ns from the start of the program, of each row
+    std::vector<double> need;    // before which the row could not complete; at least its arrival
+    std::vector<int64_t> cause;  // the row whose arrival was needed last, -1 where it is the row's own
+};
+
+Times replay_times(const ReplayProgram &program, const Costs &costs, unsigned threads);
+
+} // namespace perfscope

@@ -1,0 +1,74 @@
+// MPI calls of one location as rows of the trace model.
+#pragma once
+
+#include "../rows.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace perfscope {
+
+constexpr int32_t PEER_NONE = -1, PEER_UNKNOWN = -2, PEER_PROC_NULL = -3;
+constexpr uint16_t ROW_OPEN = 1, ROW_COALESCED = 2;
+
+// A communicator as its members are numbered.
+struct CommMembers {
+    int32_t index = -1;           // in the model; COMM_SELF for one that has each rank alone in it
+    std::vector<int32_t> members; // world ranks
+};
+constexpr int32_t COMM_SELF = -2; // stands in a row for the communicator of the row's rank alone
+
+// One message or collective as a record tells of it; ranks are those of the communicator.
+struct Transfer {
+    const CommMembers *comm; // nullptr unknown
+    uint32_t peer;
+    uint32_t tag;
+    uint64_t bytes;
+};
+
+enum class CallKind : uint8_t { OTHER, POINT_TO_POINT, COMBINED };
+
+class MpiCalls {
+public:
+    // `silent_peer` is the peer of a point-to-point call that no record tells of.
+    explicit MpiCalls(uint32_t tid, int32_t silent_peer) : tid_(tid), silent_peer_(silent_peer) {}
+
+    void begin(int64_t time_ns, uint16_t op, CallKind kind);
+    void end(int64_t time_ns, uint16_t flags);
+    void send(const Transfer &transfer);
+    void receive(const Transfer &transfer);
+    void collective(const CommMembers *comm, uint32_t root, uint64_t sent, uint64_t received);
+    // What the open call started; `request` as the trace numbers it.
+    void started(uint64_t request);
+    // A request ended inside the open call.
+    void completed(int64_t time_ns, uint64_t request);
+    void received(int64_t time_ns, uint64_t request, const Transfer &transfer);
+    void collected(int64_t time_ns, uint64_t request, const CommMembers *comm, uint32_t root, uint64_t sent,
+                   uint64_t received);
+    void cancelled(uint64_t request) { pending_.erase(request); }
+
+    bool is_open() const { return is_open_; }
+    size_t size() const { return rows.size() + completions.size() + pending_.size(); }
+
+    std::vector<OperationRow> rows;
+    std::vector<OperationRow> completions;
+    uint64_t stray = 0; // records of messages outside any MPI call
+
+private:
+    OperationRow *open() { return is_open_ ? &rows.back() : (stray++, nullptr); }
+    OperationRow *maker(uint64_t request);
+    void complete(int64_t time_ns, const OperationRow &maker, uint64_t bytes);
+
+    uint32_t tid_;
+    int32_t silent_peer_;
+    bool is_open_ = false, is_combined_ = false, has_sent_ = false, has_received_ = false;
+    int64_t requests_ = 0;
+    std::unordered_map<uint64_t, size_t> pending_; // rows by the request that they created
+};
+
+// The world rank of a communicator's rank; PEER_UNKNOWN where there is none.
+int32_t world_rank(const CommMembers *comm, uint32_t rank);
+
+} // namespace perfscope

@@ -1,0 +1,391 @@
+#include "kineto.h"
+
+#include "error.h"
+#include "input.h"
+#include "json_text.h"
+#include "kineto_words.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace perfscope {
+
+namespace {
+
+constexpr uint16_t FLAG_OPEN = 1; // RowFlag.OPEN
+constexpr int64_t FARTHEST = INT64_C(4000000000000000000); // ns; the difference of two such times fits 64 bits
+constexpr size_t BLOCK = size_t(1) << 20;
+
+bool is_usable(const ChromeEvent &event)
+{
+    return event.has_time && event.time >= -FARTHEST && event.time <= FARTHEST;
+}
+
+} // namespace
+
+void KinetoFile::read()
+{
+    const InputFile file(path_);
+    for (uint64_t offset = 0;;) {
+        const size_t got = file.read_at(offset, parser_.room(BLOCK), BLOCK);
+        if (got == 0)
+            break;
+        parser_.commit(got);
+        offset += got;
+    }
+}
+
+void KinetoFile::member(std::string_view name, std::string_view value)
+{
+    if (name == "baseTimeNanoseconds")
+        has_base = json::whole_number(value.data(), value.data() + value.size(), base_);
+    else if (value.size() <= MOST_BYTES_OF_A_MEMBER && members.size() < 1000)
+        members[std::string(name)] = value;
+}
+
+void KinetoFile::event(const ChromeEvent &event)
+{
+    counts.events++;
+    switch (event.phase) {
+    case 'X': {
+        int64_t end = 0;
+        if (!is_usable(event) || __builtin_add_overflow(event.time, event.duration, &end) || end > FARTHEST) {
+            counts.without_time++;
+            break;
+        }
+        complete(event, end, 0);
+        break;
+    }
+    case 'B':
+        begin(event);
+        break;
+    case 'E':
+        end(event);
+        break;
+    case 'M':
+        counts.metadata++;
+        metadata(event);
+        break;
+    case 'C':
+        counter(event);
+        break;
+    case 's':
+        counts.flows++;
+        if (event.category == "ac2g" && event.has_time)
+            flows_.emplace_back(whole(event.id, -1), event.time);
+        break;
+    case 'f':
+    case 't':
+        counts.flows++;
+        break;
+    case 0:
+        counts.empty++;
+        break;
+    default:
+        counts.other++;
+    }
+}
+
+void KinetoFile::complete(const ChromeEvent &event, int64_t end, uint16_t flags)
+{
+    if (end < event.time) {
+        counts.negative++;
+        return;
+    }
+    keep(event, end, flags);
+}
+
+KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint16_t flags)
+{
+    const Category category = category_of(event.category);
+    if (category == Category::SPAN)
+        return {Table::NONE, 0};
+    first = std::min(first, event.time);
+    last = std::max(last, end);
+    switch (category) {
+    case Category::KERNEL:
+        return keep_device(event, DeviceKind::COMPUTE, end, flags);
+    case Category::MEMCPY:
+        return keep_device(event, DeviceKind::MEMCPY, end, flags);
+    case Category::MEMSET:
+        return keep_device(event, DeviceKind::MEMSET, end, flags);
+    case Category::MTIA:
+        return keep_device(event, DeviceKind::COMPUTE, end, flags);
+    case Category::RUNTIME: {
+        int64_t correlation = -1;
+        json::for_each_member(event.arguments.empty() ? "{}" : event.arguments, [&](auto key, auto value) {
+            if (key == "correlation")
+                correlation = whole(value, -1);
+        });
+        if (correlation > 0)
+            launches_.emplace_back(correlation, event.time);
+        return keep_host(event, HostKind::RUNTIME, end, flags);
+    }
+    case Category::ANNOTATION:
+        return keep_host(event, HostKind::ANNOTATION, end, flags);
+    case Category::NONE:
+        return keep_host(event, HostKind::OTHER, end, flags);
+    case Category::OPERATOR: {
+        counts.operators++;
+        thread(event);
+        const uint8_t traits = traits_[name(event.name)];
+        if (traits & TRAIT_BACKWARD)
+            return keep_host(event, HostKind::BACKWARD, end, flags);
+        if (traits & TRAIT_NOTEWORTHY)
+            return keep_host(event, HostKind::ANNOTATION, end, flags);
+        return {Table::NONE, 0};
+    }
+    case Category::PYTHON:
+        counts.python_functions++;
+        return {Table::NONE, 0};
+    default:
+        counts.other++;
+        return {Table::NONE, 0};
+    }
+}
+
+KinetoFile::Open KinetoFile::keep_host(const ChromeEvent &event, HostKind kind, int64_t end, uint16_t flags)
+{
+    host.push_back({event.time, end, name(event.name), thread(event), static_cast<uint16_t>(kind), flags});
+    return {Table::HOST, host.size() - 1};
+}
+
+KinetoFile::Open KinetoFile::keep_device(const ChromeEvent &event, DeviceKind kind, int64_t end, uint16_t flags)
+{
+    DeviceRow row{};
+    row.t0 = event.time;
+    row.t1 = end;
+    row.launch = LAUNCH_UNKNOWN;
+    row.correlation = row.bytes = row.seq = -1;
+    row.name = static_cast<int32_t>(name(event.name));
+    row.comm = row.op = -1;
+    row.flags = flags;
+    int64_t on_device = INT64_MIN, stream = INT64_MIN;
+    const uint8_t traits = traits_[static_cast<size_t>(row.name)];
+    bool is_collective = (traits & TRAIT_COMMUNICATION) && kind == DeviceKind::COMPUTE;
+    if (traits & TRAIT_COPY && event.category == "mtia_ccp_events")
+        kind = DeviceKind::MEMCPY;
+    json::for_each_member(event.arguments.empty() ? "{}" : event.arguments, [&](auto key, auto value) {
+        if (key == "correlation")
+            row.correlation = whole(value, -1);
+        else if (key == "stream")
+            stream = whole(value, INT64_MIN);
+        else if (key == "device")
+            on_device = whole(value, INT64_MIN);
+        else if (key == "bytes" || (key == "size" && traits & TRAIT_COPY))
+            row.bytes = whole(value, -1);
+        else if (key == "Collective name")
+            is_collective = true;
+    });
+    row.device = small(on_device != INT64_MIN ? on_device : whole(event.process, 0));
+    row.stream = small(stream != INT64_MIN ? stream : whole(event.thread, 0));
+    if (is_collective) {
+        kind = DeviceKind::COMMUNICATION;
+        communication(row, event.arguments);
+    }
+    row.kind = static_cast<uint16_t>(kind);
+    counts.device++;
+    device.push_back(row);
+    return {Table::DEVICE, device.size() - 1};
+}
+
+// What NCCL's own arguments say of a collective: the process group becomes `comm`, for the time being as a name.
+void KinetoFile::communication(DeviceRow &row, std::string_view arguments)
+{
+    int64_t in = 0, out = 0, width = 0;
+    json::for_each_member(arguments.empty() ? "{}" : arguments, [&](auto key, auto value) {
+        if (key == "Collective name")
+            row.op = static_cast<int32_t>(name(unquoted(value)));
+        else if (key == "Process Group Name")
+            row.comm = static_cast<int32_t>(name(unquoted(value)));
+        else if (key == "Group size")
+            row.members = static_cast<uint32_t>(std::clamp<int64_t>(whole(value, 0), 0, INT32_MAX));
+        else if (key == "Seq")
+            row.seq = whole(value, -1);
+        else if (key == "In msg nelems")
+            in = whole(value, 0);
+        else if (key == "Out msg nelems")
+            out = whole(value, 0);
+        else if (key == "dtype")
+            width = bytes_of_type(unquoted(value));
+    });
+    const int64_t most = std::max(in, out);
+    if (width && most >= 0 && most <= INT64_MAX / width)
+        row.bytes = most * width;
+}
+
+void KinetoFile::begin(const ChromeEvent &event)
+{
+    Open opened{Table::NONE, 0};
+    if (is_usable(event))
+        opened = keep(event, event.time, FLAG_OPEN);
+    else
+        counts.without_time++;
+    open_[thread(event)].push_back(opened);
+}
+
+void KinetoFile::end(const ChromeEvent &event)
+{
+    auto &stack = open_[thread(event)];
+    if (stack.empty() || !is_usable(event)) {
+        stack.empty() ? counts.unopened++ : counts.without_time++;
+        return;
+    }
+    const Open opened = stack.back();
+    stack.pop_back();
+    last = std::max(last, event.time);
+    const auto close = [&](auto &row) {
+        row.flags = 0;
+        if (event.time < row.t0)
+            counts.negative++;
+        row.t1 = std::max(event.time, row.t0);
+    };
+    if (opened.table == Table::HOST)
+        close(host[opened.row]);
+    else if (opened.table == Table::DEVICE)
+        close(device[opened.row]);
+}
+
+void KinetoFile::metadata(const ChromeEvent &event)
+{
+    if (event.name != "thread_name")
+        return;
+    const uint32_t place = thread(event);
+    json::for_each_member(event.arguments.empty() ? "{}" : event.arguments, [&](auto key, auto value) {
+        if (key == "name" && value.size() <= MOST_BYTES_OF_A_NAME) {
+            const std::string_view text = unquoted(value);
+            threads[place].name.clear();
+            json::unescape(text.data(), text.data() + text.size(), threads[place].name);
+        }
+    });
+}
+
+void KinetoFile::counter(const ChromeEvent &event)
+{
+    if (!is_usable(event)) {
+        counts.without_time++;
+        return;
+    }
+    first = std::min(first, event.time);
+    last = std::max(last, event.time);
+    json::for_each_member(event.arguments.empty() ? "{}" : event.arguments, [&](auto key, auto value) {
+        const std::string text(unquoted(value));
+        char *behind = nullptr;
+        const double number = std::strtod(text.c_str(), &behind);
+        if (behind != text.c_str() && *behind == '\0') {
+            const std::string whole_name = std::string(event.name) + "." + std::string(key);
+            counters.push_back({event.time, name(whole_name), number});
+        }
+    });
+}
+
+uint32_t KinetoFile::name(std::string_view text)
+{
+    if (text.size() > MOST_BYTES_OF_A_NAME) {
+        counts.long_names++;
+        size_t kept = MOST_BYTES_OF_A_NAME;
+        while (kept && text[kept - 1] == '\\') // no escape is cut
+            kept--;
+        text = text.substr(0, kept);
+    }
+    const uint32_t number = names.number(text);
+    while (traits_.size() < names.texts().size())
+        traits_.push_back(traits_of(names.texts()[traits_.size()]));
+    if (names.bytes() > MOST_BYTES_OF_NAMES)
+        throw FormatError(path_, parser_.bytes(), "the names of events take more than 1 GiB");
+    return number;
+}
+
+uint32_t KinetoFile::thread(const ChromeEvent &event)
+{
+    const std::string_view process = event.process.substr(0, MOST_BYTES_OF_A_NAME);
+    const std::string_view place = event.thread.substr(0, MOST_BYTES_OF_A_NAME);
+    const size_t length = process.size() + 1 + place.size();
+    const bool is_last = !threads.empty() && last_place_.size() == length &&
+                         std::equal(process.begin(), process.end(), last_place_.begin()) &&
+                         std::equal(place.rbegin(), place.rend(), last_place_.rbegin());
+    if (!is_last) {
+        last_place_.assign(process).append(1, '\n').append(place);
+        const auto [found, is_new] = thread_numbers_.emplace(last_place_, static_cast<uint32_t>(threads.size()));
+        if (is_new) {
+            threads.push_back({std::string(unquoted(process)), std::string(unquoted(place)), "", 0});
+            open_.emplace_back();
+        }
+        last_thread_ = found->second;
+    }
+    threads[last_thread_].events++;
+    return last_thread_;
+}
+
+void KinetoFile::finish()
+{
+    parser_.finish();
+    close_open();
+    join_launches();
+    rebase();
+    const auto by_time = [](const auto &a, const auto &b) { return a.t0 != b.t0 ? a.t0 < b.t0 : a.t1 > b.t1; };
+    if (!std::is_sorted(device.begin(), device.end(), by_time))
+        std::stable_sort(device.begin(), device.end(), by_time);
+    if (!std::is_sorted(host.begin(), host.end(), by_time))
+        std::stable_sort(host.begin(), host.end(), by_time);
+}
+
+// What had begun and not ended when the file did lasts to its last moment.
+void KinetoFile::close_open()
+{
+    for (const auto &stack : open_)
+        for (const Open &opened : stack) {
+            counts.unclosed++;
+            if (opened.table == Table::HOST)
+                host[opened.row].t1 = std::max(host[opened.row].t0, last);
+            else if (opened.table == Table::DEVICE)
+                device[opened.row].t1 = std::max(device[opened.row].t0, last);
+        }
+}
+
+void KinetoFile::join_launches()
+{
+    for (auto *moments : {&launches_, &flows_})
+        if (!std::is_sorted(moments->begin(), moments->end()))
+            std::sort(moments->begin(), moments->end());
+    for (DeviceRow &row : device) {
+        for (const auto *moments : {&launches_, &flows_}) {
+            const auto found =
+                std::lower_bound(moments->begin(), moments->end(), Moment(row.correlation, INT64_MIN));
+            if (row.correlation <= 0 || found == moments->end() || found->first != row.correlation ||
+                found->second < first || found->second > last)
+                continue;
+            row.launch = found->second;
+            break;
+        }
+        counts.without_launch += row.launch == LAUNCH_UNKNOWN;
+    }
+    launches_ = {};
+    flows_ = {};
+}
+
+void KinetoFile::rebase()
+{
+    if (!base_ || first > last)
+        return;
+    int64_t most;
+    if (__builtin_add_overflow(first, base_, &most) || most < -FARTHEST ||
+        __builtin_add_overflow(last, base_, &most) || most > FARTHEST)
+        throw FormatError(path_, 0, "times plus baseTimeNanoseconds are beyond what 64 bits hold");
+    // every other time lies between these two
+    first += base_;
+    last += base_;
+    for (DeviceRow &row : device) {
+        row.t0 += base_;
+        row.t1 += base_;
+        row.launch = row.launch == LAUNCH_UNKNOWN ? LAUNCH_UNKNOWN : row.launch + base_;
+    }
+    for (HostRow &row : host) {
+        row.t0 += base_;
+        row.t1 += base_;
+    }
+    for (CounterSample &sample : counters)
+        sample.t += base_;
+}
+
+} // namespace perfscope

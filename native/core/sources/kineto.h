@@ -1,0 +1,112 @@
+// What a PyTorch (Kineto) trace of one process says of its accelerators and of the host, kept in compact tables.
+#pragma once
+
+#include "chrome_json.h"
+#include "rows.h"
+#include "sources/text_table.h"
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace perfscope {
+
+enum class HostKind : uint16_t {
+    ANNOTATION = 0, // named by the program or the framework
+    RUNTIME = 1,    // a call of the accelerator's runtime
+    BACKWARD = 2,   // a node of autograd
+    OTHER = 3,      // an event without a category, in traces that are not Kineto's
+};
+
+#pragma pack(push, 1)
+struct HostRow {
+    int64_t t0, t1; // ns
+    uint32_t name, thread;
+    uint16_t kind;  // HostKind
+    uint16_t flags; // RowFlag
+};
+
+struct CounterSample {
+    int64_t t; // ns
+    uint32_t name;
+    double value;
+};
+#pragma pack(pop)
+
+struct KinetoThread {
+    std::string process, thread; // as in the file, without quotes
+    std::string name;
+    uint64_t events = 0;
+};
+
+// How much of the file could not be used, and how much was there.
+struct KinetoCounts {
+    uint64_t events = 0, empty = 0, metadata = 0, flows = 0, operators = 0, python_functions = 0, other = 0;
+    uint64_t without_time = 0, negative = 0, unopened = 0, unclosed = 0, long_names = 0;
+    uint64_t device = 0, without_launch = 0;
+};
+
+class KinetoFile : public ChromeSink {
+public:
+    static constexpr size_t MOST_BYTES_OF_A_NAME = 4096;
+    static constexpr size_t MOST_BYTES_OF_NAMES = size_t(1) << 30;
+    static constexpr size_t MOST_BYTES_OF_A_MEMBER = size_t(1) << 20;
+
+    explicit KinetoFile(std::string path) : path_(path), parser_(path, *this) {}
+
+    ChromeParser &parser() { return parser_; }
+    // Reads the whole of a plain file.
+    void read();
+    // Everything was fed: joins launches with what they launched and orders the tables. Throws FormatError.
+    void finish();
+
+    std::vector<DeviceRow> device;
+    std::vector<HostRow> host;
+    std::vector<CounterSample> counters;
+    std::vector<KinetoThread> threads;
+    TextTable names;
+    std::map<std::string, std::string> members; // of the file's object, as JSON text
+    KinetoCounts counts;
+    int64_t first = INT64_MAX, last = INT64_MIN; // of all events, ns
+    bool has_base = false;
+
+    void event(const ChromeEvent &event) override;
+    void member(std::string_view name, std::string_view value) override;
+
+private:
+    enum class Table : uint8_t { NONE, HOST, DEVICE };
+    struct Open {
+        Table table;
+        size_t row;
+    };
+    using Moment = std::pair<int64_t, int64_t>; // correlation, ns
+
+    void complete(const ChromeEvent &event, int64_t end, uint16_t flags);
+    void begin(const ChromeEvent &event);
+    void end(const ChromeEvent &event);
+    void metadata(const ChromeEvent &event);
+    void counter(const ChromeEvent &event);
+    Open keep(const ChromeEvent &event, int64_t end, uint16_t flags);
+    Open keep_host(const ChromeEvent &event, HostKind kind, int64_t end, uint16_t flags);
+    Open keep_device(const ChromeEvent &event, DeviceKind kind, int64_t end, uint16_t flags);
+    void communication(DeviceRow &row, std::string_view arguments);
+    uint32_t name(std::string_view text);
+    uint32_t thread(const ChromeEvent &event);
+    void close_open();
+    void join_launches();
+    void rebase();
+
+    std::string path_;
+    ChromeParser parser_;
+    std::vector<uint8_t> traits_; // by name: what it says of the event
+    std::unordered_map<std::string, uint32_t> thread_numbers_;
+    std::string last_place_;
+    uint32_t last_thread_ = 0;
+    std::vector<std::vector<Open>> open_; // by thread
+    std::vector<Moment> launches_, flows_;
+    int64_t base_ = 0;
+};
+
+} // namespace perfscope

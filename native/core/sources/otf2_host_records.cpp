@@ -1,0 +1,174 @@
+// HostSink: the events beside enter and leave.
+#include "otf2_host_sink.h"
+
+namespace perfscope::otf2 {
+
+enum ValueType : uint8_t { TYPE_UINT64 = 4, TYPE_INT64 = 8, TYPE_DOUBLE = 10 };
+
+const CommMembers *HostSink::comm(uint32_t local) const
+{
+    return shared_.comms.find(static_cast<uint32_t>(locals_.global(MapKind::COMM, local)));
+}
+
+Transfer HostSink::transfer(Bytes &payload) const
+{
+    const uint32_t peer = payload.u32();
+    const CommMembers *group = comm(payload.u32());
+    const uint32_t tag = payload.u32();
+    return {group, peer, tag, payload.u64()};
+}
+
+uint32_t HostSink::context(Bytes &payload) const
+{
+    const auto found = shared_.context_region.find(locals_.global(MapKind::CALLING_CONTEXT, payload.u32()));
+    return found == shared_.context_region.end() ? static_cast<uint32_t>(shared_.roles.size())
+                                                 : shared_.index_of(found->second);
+}
+
+void HostSink::record(uint8_t type, uint64_t time, Bytes payload)
+{
+    if (!wanted_[type])
+        return;
+    if (type == METRIC)
+        metric(time, payload);
+    else if (type == CALLING_CONTEXT_ENTER)
+        begin(time, context(payload));
+    else if (type == CALLING_CONTEXT_LEAVE)
+        end(time, context(payload));
+    else if (type == PROGRAM_BEGIN || type == PROGRAM_END)
+        program(type, payload);
+    else if (!message(type, time, payload))
+        remote_access(type, time, payload);
+}
+
+void HostSink::program(uint8_t type, Bytes &payload)
+{
+    if (type == PROGRAM_END) {
+        result_.has_exit_status = true;
+        result_.exit_status = payload.i64();
+        return;
+    }
+    const auto global = [this](uint32_t id) { return static_cast<uint32_t>(locals_.global(MapKind::STRING, id)); };
+    result_.program = {global(payload.u32())};
+    const uint32_t count = payload.u32();
+    payload.expect(count, 1);
+    for (uint32_t i = 0; i < count; i++)
+        result_.program.push_back(global(payload.u32()));
+}
+
+bool HostSink::message(uint8_t type, uint64_t time, Bytes &payload)
+{
+    const auto sent = [this](const Transfer &what) {
+        result_.messages_sent++;
+        result_.bytes_sent += what.bytes;
+        if (keeps_rows_)
+            calls_.send(what);
+    };
+    const auto got = [this](uint64_t bytes) {
+        result_.messages_received++;
+        result_.bytes_received += bytes;
+    };
+    switch (type) {
+    case MPI_SEND:
+        sent(transfer(payload));
+        return true;
+    case MPI_ISEND:
+        sent(transfer(payload));
+        if (keeps_rows_)
+            calls_.started(payload.u64());
+        return true;
+    case MPI_RECV: {
+        const Transfer what = transfer(payload);
+        got(what.bytes);
+        if (keeps_rows_)
+            calls_.receive(what);
+        return true;
+    }
+    case MPI_IRECV: {
+        const Transfer what = transfer(payload);
+        got(what.bytes);
+        if (keeps_rows_)
+            calls_.received(clock_.ns(time), payload.u64(), what);
+        return true;
+    }
+    case MPI_IRECV_REQUEST:
+    case NON_BLOCKING_COLLECTIVE_REQUEST:
+        calls_.started(payload.u64());
+        return true;
+    case MPI_ISEND_COMPLETE:
+        calls_.completed(clock_.ns(time), payload.u64());
+        return true;
+    case MPI_REQUEST_CANCELLED:
+        calls_.cancelled(payload.u64());
+        return true;
+    case MPI_COLLECTIVE_END:
+    case NON_BLOCKING_COLLECTIVE_COMPLETE: {
+        payload.u8(); // the operation, which the region tells more exactly
+        const CommMembers *group = comm(payload.u32());
+        const uint32_t root = payload.u32();
+        const uint64_t out = payload.u64(), in = payload.u64();
+        if (type == MPI_COLLECTIVE_END)
+            calls_.collective(group, root, out, in);
+        else
+            calls_.collected(clock_.ns(time), payload.u64(), group, root, out, in);
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+// Score-P writes the memory operations of CUDA and HIP as remote accesses on the location of the stream.
+bool HostSink::remote_access(uint8_t type, uint64_t time, Bytes &payload)
+{
+    if (type == RMA_PUT || type == RMA_GET) {
+        payload.u32(); // window
+        payload.u32(); // remote location
+        const uint64_t bytes = payload.u64();
+        transfers_[payload.u64()] = result_.devices.size();
+        const int64_t at = clock_.ns(time);
+        const auto kind = type == RMA_PUT ? StreamWork::PUT : StreamWork::GET;
+        result_.devices.push_back({at, at, location_, UINT32_MAX, bytes, static_cast<uint8_t>(kind)});
+        return true;
+    }
+    if (type == RMA_OP_COMPLETE_BLOCKING || type == RMA_OP_COMPLETE_NON_BLOCKING || type == RMA_OP_COMPLETE_REMOTE) {
+        payload.u32(); // window
+        const auto found = transfers_.find(payload.u64());
+        if (found == transfers_.end())
+            return true;
+        result_.devices[found->second].t1 = clock_.ns(time);
+        transfers_.erase(found);
+        return true;
+    }
+    return false;
+}
+
+static double as_double(uint8_t type, uint64_t bits)
+{
+    if (type == TYPE_DOUBLE) {
+        double value;
+        std::memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    return type == TYPE_INT64 ? static_cast<double>(static_cast<int64_t>(bits)) : static_cast<double>(bits);
+}
+
+void HostSink::metric(uint64_t time, Bytes &payload)
+{
+    const auto id = static_cast<uint32_t>(locals_.global(MapKind::METRIC, payload.u32()));
+    auto found = shared_.metrics.find(id);
+    if (found != shared_.metrics.end() && found->second->metric_class != UNDEFINED_32)
+        found = shared_.metrics.find(found->second->metric_class);
+    const uint8_t count = payload.u8();
+    if (found == shared_.metrics.end())
+        return;
+    const auto &members = found->second->members;
+    const int64_t at = clock_.ns(time);
+    for (uint8_t i = 0; i < count && i < members.size(); i++) {
+        const uint8_t type = payload.u8();
+        const Sample sample{at, location_, members[i], as_double(type, payload.u64())};
+        counters_.try_emplace(members[i], shared_.budget.counter_samples).first->second.add(sample);
+    }
+}
+
+} // namespace perfscope::otf2

@@ -1,0 +1,113 @@
+// The sink of `reduce`: one location's events as profile, sums and rows.
+#pragma once
+
+#include "../sinks/call_stack.h"
+#include "../sinks/thinned_series.h"
+#include "../sinks/time_bins.h"
+#include "otf2_reduce.h"
+
+#include <atomic>
+
+namespace perfscope::otf2 {
+
+// What all locations share while they are reduced.
+struct Shared {
+    const Archive &archive;
+    const Comms &comms;
+    const std::vector<RegionRole> &roles;
+    Budget budget;
+    uint64_t bins_begin, bins_end; // ticks
+    std::vector<uint32_t> region_index; // of region ids, where these are dense enough
+    std::unordered_map<uint64_t, uint32_t> sparse_index;
+    std::unordered_map<uint64_t, uint32_t> context_region; // calling context -> region id
+    std::unordered_map<uint32_t, const Metric *> metrics;
+    int32_t silent_peer;
+    std::atomic<uint64_t> rows{0}, phases{0};
+    std::atomic<bool> too_many_rows{false}, too_many_phases{false};
+
+    Shared(const Archive &archive, const Comms &comms, const std::vector<RegionRole> &roles, Budget budget);
+    uint32_t index_of(uint64_t region) const;
+};
+
+class HostSink {
+public:
+    HostSink(Shared &shared, uint32_t location, const Locals &locals);
+
+    bool next_chunk();
+    bool wants(uint8_t type)
+    {
+        by_type_[type]++;
+        return wanted_[type];
+    }
+    void enter(uint64_t time, uint64_t region) { begin(time, index_of(region)); }
+    void leave(uint64_t time, uint64_t region) { end(time, index_of(region)); }
+    void flush(uint64_t, uint64_t) {}
+    void attributes(const Bytes &) {}
+    void record(uint8_t type, uint64_t time, Bytes payload);
+    LocationResult finish(const EventCounts &counts);
+
+private:
+    enum Role : uint32_t { MPI = 1, PHASE = 2, DEVICE = 4 };
+    using Sample = CounterRow;
+
+    uint32_t index_of(uint64_t local) const
+    {
+        return local < direct_.size() ? direct_[local] : shared_.index_of(locals_.global(MapKind::REGION, local));
+    }
+    void begin(uint64_t time, uint32_t region)
+    {
+        const RegionTotals &totals = stack_.push(time, region);
+        if (totals.role)
+            begin_role(time, region, totals);
+    }
+    void end(uint64_t time, uint32_t region)
+    {
+        if (stack_.top().region == region)
+            pop(time);
+        else
+            unwind(time, region);
+    }
+    void pop(uint64_t time)
+    {
+        const uint32_t region = stack_.top().region;
+        const RegionTotals &totals = stack_.pop(time);
+        if (totals.role)
+            end_role(time, region, totals);
+    }
+    void unwind(uint64_t time, uint32_t region);
+    void begin_role(uint64_t time, uint32_t region, const RegionTotals &totals);
+    void end_role(uint64_t time, uint32_t region, const RegionTotals &totals);
+    bool message(uint8_t type, uint64_t time, Bytes &payload);
+    bool remote_access(uint8_t type, uint64_t time, Bytes &payload);
+    void metric(uint64_t time, Bytes &payload);
+    void program(uint8_t type, Bytes &payload);
+    uint32_t context(Bytes &payload) const;
+    Transfer transfer(Bytes &payload) const;
+    const CommMembers *comm(uint32_t local) const;
+    void find_direct_indices();
+    void choose_wanted();
+    void keep_profile();
+    void keep_counters();
+    void keep_bins();
+
+    Shared &shared_;
+    uint32_t location_;
+    const Locals &locals_;
+    TickClock clock_;
+    std::vector<uint32_t> direct_; // region index by local id
+    CallStack stack_;
+    LocationResult result_;
+    MpiCalls calls_;
+    TimeBins bins_;
+    uint64_t by_type_[EVENT_TYPES] = {};
+    bool wanted_[EVENT_TYPES] = {};
+    bool is_device_, keeps_rows_, keeps_phases_;
+    uint64_t mpi_depth_ = 0, mpi_start_ = 0, last_time_ = 0;
+    uint64_t told_rows_ = 0, told_phases_ = 0;
+    std::vector<size_t> open_phases_, open_devices_;
+    std::unordered_map<uint64_t, size_t> transfers_; // device rows by matching id
+    std::unordered_map<uint32_t, ThinnedSeries<Sample>> counters_;
+    std::unordered_map<uint32_t, uint8_t> value_types_;
+};
+
+} // namespace perfscope::otf2

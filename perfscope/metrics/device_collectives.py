@@ -1,0 +1,135 @@
+"""Collectives that run as kernels: who came last, and how much of the kernels was waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.metrics.preparation import Prepared
+from perfscope.trace.devices import DeviceKind, no_activity
+from perfscope.trace.model import Communicator, Rank, Table
+
+NS_PER_S = 1e9
+MOST_CLOCK_SHARE = 0.5
+"""Clocks may be apart by this part of a mean kernel; beyond it nobody knows who came last."""
+
+_NOT_MEETING = ("broadcast", "send", "recv", "scatter", "gather")
+Times = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class DeviceCommunication:
+    """Communication kernels of the focus, matched over ranks by (process group, ordinal).
+
+    Lists follow `Trace.ranks`. Where `reason` is set, waiting and transfer are not known.
+    """
+
+    reason: str | None
+    matched: int  # collectives that all members took part in
+    unmatched: int  # kernels without all of their partners
+    seconds: tuple[float, ...]  # sum of the kernels of each rank
+    wait_s: tuple[float, ...]
+    transfer_s: tuple[float, ...]
+    last: tuple[int, ...]  # collectives in which the rank was the last to begin
+    longest_wait_s: tuple[float, ...]
+
+
+def device_communication(prepared: Prepared) -> DeviceCommunication:
+    """Splits the communication kernels that begin in the focus."""
+    ranks, focus = prepared.trace.ranks, prepared.focus
+    tables = [_kernels(rank, focus.start_ns, focus.end_ns) for rank in ranks]
+    owner = np.repeat(np.arange(len(ranks)), [len(table) for table in tables])
+    rows = np.concatenate(tables)
+    seconds = _seconds(owner, rows["t1"] - rows["t0"], len(ranks))
+    whole = _matched(rows, owner, prepared.trace.communicators, prepared.trace.names)
+    reason = _why_not(ranks, rows, whole)
+    if reason is not None:
+        nothing = (0.0,) * len(ranks)
+        return DeviceCommunication(
+            reason=reason,
+            matched=0,
+            unmatched=len(rows),
+            seconds=seconds,
+            wait_s=nothing,
+            transfer_s=nothing,
+            last=(0,) * len(ranks),
+            longest_wait_s=nothing,
+        )
+    return _split(rows[whole], owner[whole], len(ranks), seconds, len(rows))
+
+
+def _kernels(rank: Rank, start: int, end: int) -> Table:
+    if rank.devices is None:
+        return no_activity()
+    rows = rank.devices.rows
+    chosen = (rows["kind"] == DeviceKind.COMMUNICATION) & (rows["t0"] >= start) & (rows["t0"] < end)
+    found: Table = rows[chosen]
+    return found
+
+
+def _seconds(owner: Times, ns: Times, count: int) -> tuple[float, ...]:
+    return tuple((np.bincount(owner, ns, count) / NS_PER_S).tolist())
+
+
+def _matched(
+    rows: Table, owner: Times, communicators: Sequence[Communicator], names: Sequence[str]
+) -> npt.NDArray[np.bool_]:
+    """Which rows belong to a collective that waits for all, and that all members took part in."""
+    sizes = np.array([communicator.size for communicator in communicators] + [0], np.int64)
+    one_way = np.array([name.lower().startswith(_NOT_MEETING) for name in names] + [False])
+    known = (rows["comm"] >= 0) & (rows["seq"] >= 0) & ~one_way[rows["op"]]
+    place = np.flatnonzero(known)
+    key = np.stack([rows["comm"][place], rows["seq"][place]], 1)
+    _, group = np.unique(key, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    count = np.bincount(group)
+    pairs = np.unique(np.stack([group, owner[place]], 1), axis=0)
+    distinct = np.bincount(pairs[:, 0], minlength=len(count))
+    complete = (count == distinct)[group] & (count[group] == sizes[rows["comm"][place]])
+    result = np.zeros(len(rows), np.bool_)
+    result[place[complete & (count[group] > 1)]] = True
+    return result
+
+
+def _why_not(ranks: Sequence[Rank], rows: Table, whole: npt.NDArray[np.bool_]) -> str | None:
+    if not len(rows):
+        return "no kernel communicated in the focus of analysis"
+    if not np.any(whole):
+        return "no collective has kernels of all its ranks in these files"
+    error = max(rank.clock_error_ns for rank in ranks)
+    mean = float(np.mean(rows["t1"][whole] - rows["t0"][whole]))
+    if error > MOST_CLOCK_SHARE * mean:
+        return (
+            f"the clocks of the ranks may be {error * 1e-6:.3g} ms apart, and a communication "
+            f"kernel takes {mean * 1e-6:.3g} ms on average"
+        )
+    return None
+
+
+def _split(
+    rows: Table, owner: Times, count: int, seconds: tuple[float, ...], of: int
+) -> DeviceCommunication:
+    order = np.lexsort((rows["t0"], rows["seq"], rows["comm"]))
+    rows, owner = rows[order], owner[order]
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = (rows["comm"][1:] != rows["comm"][:-1]) | (rows["seq"][1:] != rows["seq"][:-1])
+    starts = np.flatnonzero(first)
+    ends = np.append(starts[1:], len(rows)) - 1
+    need = np.repeat(rows["t0"][ends], ends - starts + 1)
+    wait = np.clip(need, rows["t0"], rows["t1"]) - rows["t0"]
+    transfer = rows["t1"] - rows["t0"] - wait
+    longest = np.zeros(count, np.int64)
+    np.maximum.at(longest, owner, wait)
+    return DeviceCommunication(
+        reason=None,
+        matched=len(starts),
+        unmatched=of - len(rows),
+        seconds=seconds,
+        wait_s=_seconds(owner, wait, count),
+        transfer_s=_seconds(owner, transfer, count),
+        last=tuple(np.bincount(owner[ends], minlength=count).tolist()),
+        longest_wait_s=tuple((longest / NS_PER_S).tolist()),
+    )

@@ -1,0 +1,235 @@
+"""Who was last to have each tensor ready, and how long transfers took, from Horovod's timeline.
+
+Fused tensors each carry the whole operation, so that seconds are lengths of unions, never sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.trace.model import RowFlag, Trace
+from perfscope.trace.tensors import Table, TensorTimeline
+
+Ints = npt.NDArray[np.int64]
+NS = 1e-9
+MOST_TENSORS = 50
+NO_TICKS = (
+    "no negotiation names the ranks: with Horovod's response cache only the first of each tensor "
+    "does (HOROVOD_CACHE_CAPACITY=0 makes all of them)"
+)
+
+
+@dataclass(frozen=True)
+class ActivityTime:
+    """One kind of activity: how often, the time in which any was under way, and the sum."""
+
+    name: str
+    count: int
+    seconds: float  # length of the union
+    summed_s: float
+    depth: int
+
+
+@dataclass(frozen=True)
+class Fusions:
+    """Operations that carried several tensors at once.
+
+    `tensors` and `bytes` are of one operation: least, median, most; None where sizes are unknown.
+    """
+
+    operations: int
+    tensors: tuple[int, float, int] | None
+    bytes: tuple[int, float, int] | None
+
+
+@dataclass(frozen=True)
+class TensorTime:
+    """One tensor: how often it was negotiated, and who kept the others waiting."""
+
+    name: str
+    negotiations: int
+    bytes: int | None
+    skew_s: float  # from the first to the last rank, summed over negotiations
+    last_rank: int | None  # most often last
+    last_share: float | None  # of the negotiations whose ranks are known
+
+
+@dataclass(frozen=True)
+class TensorResult:
+    """Everything that the timeline tells; per rank in the order of `ranks`.
+
+    `wait_s` is, by operation, the time in which a rank had some tensor ready that others had not;
+    empty with `reason` where no negotiation names ranks. `last` and `first` count negotiations.
+    """
+
+    ranks: tuple[int, ...]
+    negotiations: int  # that came to an end
+    with_ticks: int
+    unfinished: int
+    negotiation_s: float  # in which any was under way
+    wait_s: dict[str, tuple[float, ...]]
+    reason: str | None
+    last: tuple[int, ...]
+    first: tuple[int, ...]
+    skew_s_sum: float
+    skew_s_max: float | None
+    activities: tuple[ActivityTime, ...]
+    fusions: Fusions
+    tensors: tuple[TensorTime, ...]  # longest skew first, at most MOST_TENSORS
+    tensor_count: int
+    cycles: int
+    window_s: float
+
+
+def tensor_times(trace: Trace) -> TensorResult | None:
+    """What Horovod's timeline tells of a run; None where there is none."""
+    timeline = trace.tensors
+    if timeline is None:
+        return None
+    rows = timeline.negotiations
+    ended = rows[(rows["flags"] & RowFlag.OPEN) == 0]
+    told = ended[ended["ticks"] > 0]
+    skew = told["last_tick"] - told["first_tick"]
+    ranks = timeline.ranks
+    return TensorResult(
+        ranks=ranks,
+        negotiations=len(ended),
+        with_ticks=len(told),
+        unfinished=len(rows) - len(ended),
+        negotiation_s=union_ns(ended["t0"], ended["t1"]) * NS,
+        wait_s=_waits(timeline),
+        reason=None if len(told) else NO_TICKS,
+        last=_counts(told["last_rank"], ranks),
+        first=_counts(told["first_rank"], ranks),
+        skew_s_sum=int(skew.sum()) * NS,
+        skew_s_max=int(skew.max()) * NS if len(told) else None,
+        activities=_activities(timeline),
+        fusions=_fusions(timeline),
+        tensors=_tensors(timeline, ended),
+        tensor_count=sum(1 for name in timeline.tensors if name),
+        cycles=timeline.cycles,
+        window_s=(timeline.end_ns - timeline.start_ns) * NS,
+    )
+
+
+def union_ns(start: Ints, end: Ints) -> int:
+    """Length of the union of intervals, exact."""
+    if not len(start):
+        return 0
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], end[order]
+    reached = np.maximum.accumulate(end)
+    begin = np.maximum(start[1:], reached[:-1])
+    return int(end[0] - start[0]) + int(np.maximum(end[1:] - begin, 0).sum())
+
+
+def _waits(timeline: TensorTimeline) -> dict[str, tuple[float, ...]]:
+    """By operation and rank, the time from its own readiness to that of the last, as a union."""
+    ticks, rows = timeline.ticks, timeline.negotiations
+    is_open = (rows["flags"] & RowFlag.OPEN) != 0
+    ticks = ticks[~is_open[ticks["negotiation"]]]
+    ticks = ticks[np.argsort(ticks["rank"], kind="stable")]
+    operations = rows["operation"][ticks["negotiation"]]
+    waits = {}
+    for operation in np.unique(operations).tolist():
+        here = ticks[operations == operation]
+        last = rows["last_tick"][here["negotiation"]]
+        bounds = np.searchsorted(here["rank"], np.array([*timeline.ranks, 1 << 30])).tolist()
+        waits[timeline.names[operation].removeprefix("NEGOTIATE_")] = tuple(
+            union_ns(here["t"][begin:end], last[begin:end]) * NS for begin, end in pairwise(bounds)
+        )
+    return waits
+
+
+def _counts(column: Ints, ranks: tuple[int, ...]) -> tuple[int, ...]:
+    numbers, counts = np.unique(column, return_counts=True)
+    known = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+    return tuple(known.get(rank, 0) for rank in ranks)
+
+
+def _activities(timeline: TensorTimeline) -> tuple[ActivityTime, ...]:
+    table = timeline.activities
+    table = table[(table["flags"] & RowFlag.OPEN) == 0]
+    order = np.argsort(table["name"], kind="stable")
+    table = table[order]
+    codes, starts = np.unique(table["name"], return_index=True)
+    bounds = [*starts.tolist(), len(table)]
+    found = []
+    for code, begin, end in zip(codes.tolist(), bounds[:-1], bounds[1:], strict=True):
+        rows = table[begin:end]
+        found.append(
+            ActivityTime(
+                name=timeline.names[code],
+                count=len(rows),
+                seconds=union_ns(rows["t0"], rows["t1"]) * NS,
+                summed_s=int((rows["t1"] - rows["t0"]).sum()) * NS,
+                depth=int(rows["depth"].min()),
+            )
+        )
+    return tuple(sorted(found, key=lambda item: (item.depth, -item.seconds, item.name)))
+
+
+def _fusions(timeline: TensorTimeline) -> Fusions:
+    """Operations that overlap in time and have one name are one; its tensors and bytes."""
+    table = timeline.activities
+    rows = table[(table["parent"] < 0) & ((table["flags"] & RowFlag.OPEN) == 0)]
+    rows = rows[np.lexsort((rows["t0"], rows["name"]))]
+    if not len(rows):
+        return Fusions(0, None, None)
+    fresh = np.ones(len(rows), np.bool_)
+    reached = _reached(rows)
+    fresh[1:] = (rows["name"][1:] != rows["name"][:-1]) | (rows["t0"][1:] >= reached[:-1])
+    starts = np.flatnonzero(fresh)
+    tensors = np.diff(np.append(starts, len(rows)))
+    known = np.logical_and.reduceat(rows["bytes"] >= 0, starts)
+    sizes = np.add.reduceat(rows["bytes"].astype(np.float64), starts)[known]
+    return Fusions(len(starts), _spread(tensors), _spread(sizes))
+
+
+def _reached(rows: Table) -> Ints:
+    """The latest end so far among the rows of the same name; rows are sorted by name."""
+    reached = np.empty(len(rows), np.int64)
+    bounds = [*np.flatnonzero(np.diff(rows["name"])).tolist(), len(rows) - 1]
+    begin = 0
+    for last in bounds:
+        reached[begin : last + 1] = np.maximum.accumulate(rows["t1"][begin : last + 1])
+        begin = last + 1
+    return reached
+
+
+def _spread(values: npt.NDArray[np.float64] | Ints) -> tuple[int, float, int] | None:
+    if not len(values):
+        return None
+    return int(values.min()), float(np.median(values)), int(values.max())
+
+
+def _tensors(timeline: TensorTimeline, ended: Table) -> tuple[TensorTime, ...]:
+    sizes = np.full(len(timeline.tensors), -1, np.int64)
+    np.maximum.at(sizes, timeline.activities["tensor"], timeline.activities["bytes"])
+    skew = np.where(ended["ticks"] > 0, ended["last_tick"] - ended["first_tick"], 0)
+    total = np.bincount(ended["tensor"], skew, minlength=len(sizes))
+    counts = np.bincount(ended["tensor"], minlength=len(sizes))
+    shown = np.lexsort((np.arange(len(sizes)), -counts, -total))[:MOST_TENSORS]
+    return tuple(
+        _tensor(timeline.tensors[place], ended[ended["tensor"] == place], int(sizes[place]))
+        for place in shown.tolist()
+        if counts[place]
+    )
+
+
+def _tensor(name: str, rows: Table, size: int) -> TensorTime:
+    told = rows[rows["ticks"] > 0]
+    numbers, counts = np.unique(told["last_rank"], return_counts=True)
+    most = int(counts.argmax()) if len(counts) else None
+    return TensorTime(
+        name=name,
+        negotiations=len(rows),
+        bytes=size if size >= 0 else None,
+        skew_s=int((told["last_tick"] - told["first_tick"]).sum()) * NS,
+        last_rank=None if most is None else int(numbers[most]),
+        last_share=None if most is None else int(counts[most]) / len(told),
+    )

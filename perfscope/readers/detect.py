@@ -1,0 +1,247 @@
+"""What lies at a path, told by its first bytes and never by its name.
+
+A reader module offers `READER`, a `Reader`; `perfscope.readers.registry` finds it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from perfscope.errors import UnreadableInputError
+from perfscope.trace.model import Format, Trace
+
+HEAD_BYTES = 1 << 16
+"""How much of a file a reader sees to recognise it, after decompression."""
+MOST_FILES = 20_000
+DEEPEST = 6
+GZIP = b"\x1f\x8b"
+_SHOWN_BYTES = 24
+_KINDS = (
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x28\xb5\x2f\xfd", "data compressed with zstd"),
+    (b"\xfd7zXZ\0", "data compressed with xz"),
+    (b"BZh", "data compressed with bzip2"),
+    (b"\x7fELF", "a program or library"),
+    (b"\x89PNG", "a picture"),
+    (b"PERFSCP1", "the records of one process; give the run directory that holds them"),
+    (b"<!DOCTYPE html", "a web page"),
+)
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the user says about how files are to be understood.
+
+    Attributes:
+        phase_rules: --phase evaluate='*evaluate*': (phase id, glob), before the defaults.
+    """
+
+    phase_rules: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file or directory that a reader may know."""
+
+    path: Path
+    is_directory: bool
+
+    @cached_property
+    def raw(self) -> bytes:
+        """The first bytes as they are stored; empty for a directory."""
+        if self.is_directory:
+            return b""
+        try:
+            with self.path.open("rb") as file:
+                return file.read(HEAD_BYTES)
+        except OSError as error:
+            raise UnreadableInputError(
+                f"Cannot read {self.path}.",
+                why=f"{error.strerror or error}.",
+                action="Make it readable for you, or give a copy.",
+            ) from error
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether it is a gzip file."""
+        return self.raw.startswith(GZIP)
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes, decompressed, at most `HEAD_BYTES` of them."""
+        if not self.is_compressed:
+            return self.raw
+        try:
+            return zlib.decompressobj(wbits=31).decompress(self.raw, HEAD_BYTES)
+        except zlib.error:
+            return b""
+
+    def description(self) -> str:
+        """What was seen, for a person who gave a path that no reader knows."""
+        if self.is_directory:
+            return "a directory in which no file is a known trace"
+        packed = ", compressed with gzip" if self.is_compressed else ""
+        if not self.raw:
+            return "an empty file"
+        if self.is_compressed and not self.head:
+            return "a gzip file that cannot be decompressed or holds nothing"
+        for magic, kind in _KINDS:
+            if self.head.startswith(magic):
+                return kind + packed
+        first = self.head[:_SHOWN_BYTES]
+        if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in first):
+            return f"text that begins with {first.decode('ascii')!r}{packed}"
+        return f"data that begins with the bytes {first[:8].hex(' ')}{packed}"
+
+
+def _no_companions(_: Path) -> Sequence[Path]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One format: how it is recognised and opened.
+
+    Attributes:
+        format: what it reads.
+        description: what a person calls it, for the list of what can be read.
+        recognises: whether a place is of this format; looks at `Place.head` for a file, and into
+            the directory for a format that is one.
+        open: the trace in the paths; raises UnreadableInputError.
+        joins: whether several files of one directory are the ranks of one run, opened together.
+        is_generic: whether it takes what a more special reader also recognises; asked last.
+        companions: files and directories that belong to a recognised path and are not looked at.
+    """
+
+    format: Format
+    description: str
+    recognises: Callable[[Place], bool]
+    open: Callable[[Sequence[Path], ReadOptions], Trace]
+    joins: bool = False
+    is_generic: bool = False
+    companions: Callable[[Path], Sequence[Path]] = _no_companions
+
+
+@dataclass(frozen=True)
+class Source:
+    """Paths that one reader opens as one trace; `is_named` where the user gave them."""
+
+    reader: Reader
+    paths: tuple[Path, ...]
+    is_named: bool = True
+
+    @property
+    def text(self) -> str:
+        """How the source is called in messages."""
+        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        return f"{self.paths[0]}{more}"
+
+
+@dataclass
+class Detection:
+    """What was found below the paths that the user gave."""
+
+    readers: Sequence[Reader]
+    sources: list[Source] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, path: Path) -> None:
+        """Finds the sources at a path.
+
+        Raises:
+            UnreadableInputError: nothing is there, or no reader knows it.
+        """
+        place = look(path)
+        reader = self._reader(place)
+        found = [Source(reader, (path,))] if reader else []
+        if place.is_directory:
+            found += self._inside(path, set(reader.companions(path)) if reader else set())
+        if not found:
+            raise self._unknown(place)
+        self.sources += found
+
+    def _reader(self, place: Place) -> Reader | None:
+        return next((reader for reader in self.readers if reader.recognises(place)), None)
+
+    def _inside(self, path: Path, known: set[Path]) -> list[Source]:
+        """The sources in the files below a directory; ranks of one run are one source."""
+        alone: list[Source] = []
+        joined: dict[tuple[int, Path], list[Path]] = {}
+        for file in self._files(path, known):
+            reader = self._file_reader(file)
+            if reader is None:
+                continue
+            known.update(reader.companions(file))
+            if reader.joins:
+                joined.setdefault((self.readers.index(reader), path), []).append(file)
+            else:
+                alone.append(Source(reader, (file,), is_named=False))
+        ranks = [
+            Source(self.readers[index], tuple(files), is_named=False)
+            for (index, _), files in joined.items()
+        ]
+        return alone + ranks
+
+    def _file_reader(self, file: Path) -> Reader | None:
+        try:
+            return self._reader(Place(file, is_directory=False))
+        except UnreadableInputError as error:
+            self.notes.append(f"{error.what} {error.why}")
+            return None
+
+    def _files(self, path: Path, known: set[Path]) -> Iterator[Path]:
+        """Regular files below a directory, top first; never into what belongs to one of them."""
+        count = 0
+        for folder, folders, names in os.walk(path):
+            place = Path(folder)
+            for name in sorted(names):
+                file = place / name
+                if file in known or not file.is_file():
+                    continue
+                count += 1
+                if count > MOST_FILES:
+                    self.notes.append(f"Only the first {MOST_FILES:,} files in {path} were seen.")
+                    return
+                yield file
+            is_deepest = len(place.relative_to(path).parts) >= DEEPEST
+            folders[:] = [] if is_deepest else sorted(n for n in folders if place / n not in known)
+
+    def _unknown(self, place: Place) -> UnreadableInputError:
+        known = "; ".join(reader.description for reader in self.readers)
+        return UnreadableInputError(
+            f"{place.path} is not a trace that perfscope can read.",
+            why=f"It is {place.description()}.",
+            action=f"Give one of these: {known}.",
+        )
+
+
+def look(path: Path) -> Place:
+    """The place at a path.
+
+    Raises:
+        UnreadableInputError: nothing is there, or it is neither a file nor a directory.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        gone = isinstance(error, FileNotFoundError)
+        why = "The path does not exist." if gone else f"{getattr(error, 'strerror', '') or error}."
+        raise UnreadableInputError(
+            f"There is nothing at {path}." if gone else f"Cannot read {path}.",
+            why=why,
+            action="Record a run first: perfscope run -- mpirun -n 2 python train.py",
+        ) from error
+    if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+        raise UnreadableInputError(
+            f"Cannot read {path}.",
+            why="It is neither a file nor a directory.",
+            action="Copy what it gives into a file first.",
+        )
+    return Place(path, stat.S_ISDIR(mode))

@@ -1,0 +1,294 @@
+"""Reads PyTorch's profiler traces (Kineto), one rank a file, and other Chrome traces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+from pathlib import Path
+
+import numpy as np
+
+from perfscope.errors import UnreadableInputError
+from perfscope.readers.clocks import shift
+from perfscope.readers.detect import Place, Reader, ReadOptions
+from perfscope.readers.kineto_clocks import measure_clocks
+from perfscope.readers.kineto_devices import Groups, device_activity, ordinals
+from perfscope.readers.kineto_file import KinetoContents, Thread, read_kineto
+from perfscope.readers.kineto_host import HostTables, host_tables, step_at
+from perfscope.trace.model import (
+    COUNTER_DTYPE,
+    OPERATION_DTYPE,
+    PEER_NONE,
+    Ending,
+    EndKind,
+    Format,
+    Rank,
+    Table,
+    Trace,
+)
+from perfscope.trace.operations import BY_NAME, MAX_OPERATIONS
+
+MOST_RANKS = 1_000_000
+EPOCH_NS = 10**18
+"""Times from here on (2001) count from 1970 even where a file does not say so."""
+
+_EVENT = re.compile(rb'"(?:ph|ts|pid|tid|cat)"\s*:')
+_START = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)")
+_RANK = re.compile(r"rank[-_ ]?(\d{1,7})(?!\d)", re.IGNORECASE)
+NOT_RECORDED = {
+    "memory": "a profiler trace holds no samples of the process's memory",
+    "threads": "a profiler trace holds no samples of threads and cores",
+    "io": "a profiler trace does not count bytes of files",
+    "environment": "a profiler trace does not hold the environment",
+    "messages": "a profiler trace holds no point-to-point messages",
+}
+
+
+def is_kineto(place: Place) -> bool:
+    """Whether this is a Kineto or Chrome trace: a JSON object or list with such events."""
+    head = place.head
+    if place.is_directory or _START.match(head) is None:
+        return False
+    return b'"traceEvents"' in head or b'"deviceProperties"' in head or bool(_EVENT.search(head))
+
+
+def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
+    """The run whose ranks wrote these files.
+
+    Raises:
+        UnreadableInputError: none of them can be read.
+    """
+    files, notes = _read_all(paths)
+    ranked, rank_notes = _numbered(files)
+    world = _world_size(ranked)
+    groups = Groups(world)
+    origin = min(contents.start_ns for contents in ranked.values())
+    names: dict[str, int] = {"": 0}
+    ranks = []
+    for number, contents in sorted(ranked.items()):
+        rank, said = _rank(number, contents, groups, names, options)
+        ranks.append(rank)
+        notes += said
+        notes += _losses(contents)
+    _clock_domains(ranks, ranked)
+    for rank in ranks:
+        shift(rank, -origin)
+    notes += rank_notes + measure_clocks(ranks, list(names))
+    first = min(rank.start_ns for rank in ranks)
+    for rank in ranks:
+        shift(rank, -first)
+    kept = origin + first
+    return Trace(
+        command=(),
+        origin_unix_ns=kept if kept >= EPOCH_NS else 0,
+        wall_ns=max(rank.end_ns for rank in ranks),
+        launcher="",
+        exit_code=None,
+        world_size=world,
+        ranks=ranks,
+        names=list(names),
+        communicators=groups.communicators,
+        environment={"hosts": sorted({rank.host for rank in ranks})},
+        notes=[*notes, *_doubts(ranks, world)],
+        source=str(paths[0] if len(paths) == 1 else paths[0].parent),
+        format=Format.KINETO,
+        not_recorded=_not_recorded(ranks),
+    )
+
+
+def _read_all(paths: Sequence[Path]) -> tuple[list[KinetoContents], list[str]]:
+    def attempt(path: Path) -> KinetoContents | UnreadableInputError:
+        try:
+            return read_kineto(path)
+        except UnreadableInputError as error:
+            return error
+
+    with ThreadPoolExecutor(max_workers=min(len(paths), cpu_count() or 1)) as pool:
+        found = list(pool.map(attempt, paths))
+    files = [contents for contents in found if isinstance(contents, KinetoContents)]
+    failures = [error for error in found if isinstance(error, UnreadableInputError)]
+    if not files:
+        raise failures[0]
+    return files, [f"{error.what} {error.why}" for error in failures]
+
+
+def _numbered(files: Sequence[KinetoContents]) -> tuple[dict[int, KinetoContents], list[str]]:
+    """Which rank wrote each file, and how that is known."""
+    ranked: dict[int, KinetoContents] = {}
+    notes, guessed, unknown = [], [], []
+    for contents in sorted(files, key=lambda file: (file.start_ns, file.path.name)):
+        number = contents.distributed.get("rank")
+        if type(number) is not int or not 0 <= number < MOST_RANKS:
+            found = _RANK.search(contents.path.name)
+            number = int(found[1]) if found else None
+            if number is not None:
+                guessed.append(contents.path.name)
+        if number is None or number >= MOST_RANKS:
+            unknown.append(contents)
+        elif number in ranked:
+            notes.append(
+                f"{contents.path.name} is another part of rank {number}, after "
+                f"{ranked[number].path.name}; it was left aside."
+            )
+        else:
+            ranked[number] = contents
+    if guessed and len(files) > 1:
+        notes.append(f"The ranks of {len(guessed)} files were taken from their names.")
+    if unknown and len(files) > 1:
+        notes.append(f"{len(unknown)} files name no rank and were numbered in order of time.")
+    taken = set(ranked)
+    free = (number for number in range(MOST_RANKS) if number not in taken)
+    return ranked | dict(zip(free, unknown, strict=False)), notes
+
+
+def _world_size(ranked: dict[int, KinetoContents]) -> int:
+    told = [contents.distributed.get("world_size") for contents in ranked.values()]
+    sizes = [size for size in told if type(size) is int and 0 < size <= MOST_RANKS]
+    return max([*sizes, max(ranked) + 1])
+
+
+def _rank(
+    number: int,
+    contents: KinetoContents,
+    groups: Groups,
+    names: dict[str, int],
+    options: ReadOptions,
+) -> tuple[Rank, list[str]]:
+    groups.learn(contents.distributed)
+    host = host_tables(contents, options.phase_rules)
+    used = np.zeros(len(contents.names), np.bool_)
+    for table in (contents.device["name"], contents.device["op"], host.runtime["name"]):
+        used[table[table >= 0]] = True
+    used[contents.counters["name"]] = True
+    used[host.phases["name"][host.phases["name"] > 0] - 1] = True
+    numbers = np.zeros(len(used), np.int64)
+    for place in np.flatnonzero(used).tolist():
+        numbers[place] = names.setdefault(contents.names[place], len(names))
+    thread = contents.threads[host.main_thread] if contents.threads else Thread("", "", "", 0)
+    tid = thread.number(0)
+    cut = contents.cut_at is not None
+    rank = Rank(
+        number=number,
+        host=str(contents.members.get("host_name") or "unknown host")[:200],
+        pid=int(thread.process) if thread.process.isdigit() and len(thread.process) < 10 else 0,
+        start_ns=contents.start_ns,
+        end_ns=contents.end_ns,
+        main_tid=tid,
+        ending=Ending(
+            EndKind.UNKNOWN if cut else EndKind.EXITED,
+            source="the file ends in the middle" if cut else "the end of the profile",
+        ),
+        metadata={"frameworks": {"torch": {}}},
+    )
+    rank.steps = host.steps
+    rank.phases = host.phases
+    rank.phases["name"] = np.concatenate([[0], numbers])[rank.phases["name"]]
+    rank.phases["tid"] = tid
+    rank.operations = _operations(host, groups, tid)
+    rank.totals = _totals(rank.operations)
+    rank.devices = device_activity(contents, host, numbers, groups)
+    rank.counters = np.zeros(len(contents.counters), COUNTER_DTYPE)
+    rank.counters["t"], rank.counters["tid"] = contents.counters["t"], tid
+    rank.counters["value"] = contents.counters["value"]
+    rank.counters["name"] = numbers[contents.counters["name"]]
+    rank.counters.sort(order="t", kind="stable")
+    return rank, host.notes
+
+
+def _operations(host: HostTables, groups: Groups, tid: int) -> Table:
+    """Collectives of CPU backends as operations of the main location."""
+    rows = np.zeros(len(host.collectives), OPERATION_DTYPE)
+    if not len(rows):
+        return rows
+    rows["t0"] = [collective.start_ns for collective in host.collectives]
+    rows["t1"] = [collective.end_ns for collective in host.collectives]
+    rows["op"] = [BY_NAME[collective.operation].code for collective in host.collectives]
+    rows["tid"], rows["comm"], rows["peer"] = tid, groups.only, PEER_NONE
+    rows["seq"] = ordinals(rows["comm"], step_at(host.steps, rows["t0"]))
+    return rows
+
+
+def _totals(operations: Table) -> dict[int, tuple[int, int, int, int]]:
+    calls = np.bincount(operations["op"], minlength=MAX_OPERATIONS)
+    spent = np.zeros(MAX_OPERATIONS, np.int64)
+    np.add.at(spent, operations["op"], operations["t1"] - operations["t0"])
+    return {
+        code: (int(calls[code]), int(spent[code]), 0, 0) for code in np.flatnonzero(calls).tolist()
+    }
+
+
+def _clock_domains(ranks: Sequence[Rank], ranked: dict[int, KinetoContents]) -> None:
+    """Ranks of one named host read one clock; of a host without a name nothing is known."""
+    domains: dict[str, int] = {}
+    for rank in ranks:
+        told = ranked[rank.number].members.get("host_name")
+        key = str(told) if told else f"rank {rank.number}"
+        rank.clock_domain = domains.setdefault(key, len(domains))
+
+
+def _losses(contents: KinetoContents) -> list[str]:
+    """What of a file could not be used."""
+    counts, name = contents.counts, contents.path.name
+    reasons = {
+        "without_time": "have no usable time",
+        "negative": "have a negative duration",
+        "unopened": "end what never began",
+    }
+    notes = [
+        f"{name}: {counts[key]:,} events {reason} and were left out."
+        for key, reason in reasons.items()
+        if counts[key]
+    ]
+    if counts["unclosed"]:
+        notes.append(f"{name}: {counts['unclosed']:,} events never end; they last to its end.")
+    if counts["long_names"]:
+        notes.append(f"{name}: names of {counts['long_names']:,} events were cut at 4,096 bytes.")
+    if counts["without_launch"]:
+        notes.append(
+            f"{name}: the launch of {counts['without_launch']:,} of {counts['device']:,} device "
+            "events is not in the file; they count, and their idle time before is `other`."
+        )
+    if contents.cut_at is not None:
+        notes.append(f"{name} ends in the middle: events behind byte {contents.cut_at:,} are lost.")
+    if not contents.has_base and contents.start_ns < EPOCH_NS:
+        notes.append(f"{name} does not say which moment its times count from.")
+    return notes
+
+
+def _doubts(ranks: Sequence[Rank], world: int) -> list[str]:
+    """What makes a trace of several ranks hard to believe."""
+    measured = [rank for rank in ranks if rank.devices is not None and len(rank.devices.rows)]
+    if world > 1 and measured:
+        silent = [
+            rank.number
+            for rank in measured
+            if rank.devices is not None and not np.any(rank.devices.rows["kind"] == 1)
+        ]
+        which = ", ".join(map(str, silent[:8]))
+        said = (
+            f"A job of {world} ranks, and no communication kernel on rank {which}: the profile "
+            "misses them, or the ranks did not communicate while it ran."
+        )
+        return [said] if silent else []
+    return []
+
+
+def _not_recorded(ranks: Sequence[Rank]) -> dict[str, str]:
+    reasons = dict(NOT_RECORDED)
+    if all(rank.devices is None for rank in ranks):
+        reasons["devices"] = "the profile holds no device events (ProfilerActivity.CUDA)"
+    if not any(len(rank.steps) for rank in ranks):
+        reasons["steps"] = "no ProfilerStep#N: call profiler.step() after each step"
+    return reasons
+
+
+READER = Reader(
+    format=Format.KINETO,
+    description="a PyTorch profiler trace (.json or .json.gz, a file or a directory of ranks)",
+    recognises=is_kineto,
+    open=open_kineto,
+    joins=True,
+    is_generic=True,
+)

@@ -1,0 +1,208 @@
+"""One Kineto or Chrome trace file as tables; what is compressed is decompressed on the way."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perfscope import _core
+from perfscope.errors import UnreadableInputError
+from perfscope.trace.devices import DEVICE_DTYPE
+from perfscope.trace.model import Table
+
+BLOCK_BYTES = 1 << 20
+MOST_RATIO = 200
+"""A trace shrinks to a tenth or a thirtieth; what is smaller still was made to fill memory."""
+RATIO_FREE_BYTES = 256 << 20
+"""Up to here the ratio is not looked at."""
+MOST_BYTES = 1 << 40
+LONGEST_NS = 400 * 86400 * 10**9
+
+HOST_DTYPE = np.dtype(
+    [
+        ("t0", "i8"),
+        ("t1", "i8"),
+        ("name", "u4"),
+        ("thread", "u4"),  # place in KinetoContents.threads
+        ("kind", "u2"),
+        ("flags", "u2"),  # RowFlag
+    ]
+)
+ANNOTATION, RUNTIME, BACKWARD, OTHER = range(4)
+"""Kinds of host rows, as the engine numbers them."""
+SAMPLE_DTYPE = np.dtype([("t", "i8"), ("name", "u4"), ("value", "f8")])
+ACTION = "Write the trace again, or give the other files of the run without this one."
+
+
+@dataclass(frozen=True)
+class Thread:
+    """Where events happened: a thread of the host or a stream, as the file names it."""
+
+    process: str
+    thread: str
+    name: str
+    events: int
+
+    def number(self, otherwise: int) -> int:
+        """The thread's number, or another where its name is no number."""
+        text = self.thread
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else otherwise
+
+
+@dataclass
+class KinetoContents:
+    """What one file holds; times in ns since 1970 where `has_base`, else as the file counts."""
+
+    path: Path
+    device: Table
+    host: Table
+    counters: Table
+    names: list[str]
+    threads: list[Thread]
+    members: Mapping[str, Any]
+    counts: Mapping[str, int]
+    start_ns: int
+    end_ns: int
+    has_base: bool
+    cut_at: int | None
+
+    @property
+    def distributed(self) -> Mapping[str, Any]:
+        """What the process said of its place in the job."""
+        found = self.members.get("distributedInfo")
+        return found if isinstance(found, Mapping) else {}
+
+
+def read_kineto(path: Path) -> KinetoContents:
+    """The tables of one file.
+
+    Raises:
+        UnreadableInputError: it is damaged, holds no events, or grows without bound.
+    """
+    file = _core.KinetoFile(str(path))
+    try:
+        with path.open("rb") as stream:
+            is_packed = stream.read(2) == b"\x1f\x8b"
+        if is_packed:
+            for block in _decompressed(path):
+                file.feed(block)
+        else:
+            file.read()
+        file.finish()
+    except _core.FormatError as error:
+        _, offset, reason = error.args
+        where = "of the uncompressed text" if path.suffix == ".gz" else "of the file"
+        raise UnreadableInputError(
+            f"{path} cannot be read as a Kineto or Chrome trace.",
+            why=f"At byte {offset} {where}: {reason}.",
+            action=ACTION,
+        ) from error
+    except OSError as error:
+        raise UnreadableInputError(
+            f"Cannot read {path}.",
+            why=f"{error.strerror or error}.",
+            action="Make it readable for you, or give a copy.",
+        ) from error
+    return _contents(path, file)
+
+
+def _contents(path: Path, file: _core.KinetoFile) -> KinetoContents:
+    start, end = file.extent
+    if start > end:
+        raise UnreadableInputError(
+            f"{path} holds no event with a time.",
+            why=f"It holds {file.counts()['events']} events, none with a duration and a time.",
+            action="Keep the profiler active for some steps of the run.",
+        )
+    if end - start > LONGEST_NS:
+        raise UnreadableInputError(
+            f"The times in {path} make no sense.",
+            why=f"From its first to its last event pass {(end - start) / 86400e9:,.0f} days.",
+            action=ACTION,
+        )
+    return KinetoContents(
+        path=path,
+        device=file.take_device().view(DEVICE_DTYPE),
+        host=file.take_host().view(HOST_DTYPE),
+        counters=file.take_counters().view(SAMPLE_DTYPE),
+        names=file.names(),
+        threads=[Thread(*thread) for thread in file.threads()],
+        members={name: _value(text) for name, text in file.members().items()},
+        counts=file.counts(),
+        start_ns=start,
+        end_ns=end,
+        has_base=file.has_base,
+        cut_at=file.cut_at,
+    )
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _decompressed(path: Path) -> Iterator[bytes]:
+    """The text of a gzip file in blocks; a file that was cut off ends where it does."""
+    inflate = _fastest()
+    packed = unpacked = 0
+    with path.open("rb") as stream:
+        decoder = inflate(wbits=31)
+        rest = b""
+        while True:
+            source = rest or stream.read(BLOCK_BYTES)
+            if not source:
+                return
+            packed += len(source) - len(rest)
+            try:
+                block = decoder.decompress(source, BLOCK_BYTES)
+            except Exception as error:  # isal and zlib have errors of their own
+                raise _damaged(path, packed, error) from error
+            unpacked += len(block)
+            _check_growth(path, packed, unpacked)
+            if block:
+                yield block
+            rest = decoder.unconsumed_tail
+            if decoder.eof:
+                rest = decoder.unused_data
+                if not rest.strip(b"\0"):
+                    return
+                decoder = inflate(wbits=31)
+
+
+def _check_growth(path: Path, packed: int, unpacked: int) -> None:
+    limit = min(max(MOST_RATIO * packed, RATIO_FREE_BYTES), MOST_BYTES)
+    if unpacked <= limit:
+        return
+    raise UnreadableInputError(
+        f"{path} was not read to its end.",
+        why=(
+            f"{packed:,} bytes of it became more than {limit:,}: at most {MOST_RATIO} times as "
+            f"much and {MOST_BYTES:,} bytes in all are read."
+        ),
+        action="Decompress it yourself if it is really a trace, and give the plain file.",
+    )
+
+
+def _damaged(path: Path, packed: int, error: Exception) -> UnreadableInputError:
+    return UnreadableInputError(
+        f"{path} cannot be decompressed.",
+        why=f"Before byte {packed} of the file: {error}.",
+        action=ACTION,
+    )
+
+
+def _fastest() -> Any:
+    """Makes a decompressor; isal's where it is installed, which is three times as fast."""
+    try:
+        return importlib.import_module("isal.isal_zlib").decompressobj
+    except ImportError:
+        return zlib.decompressobj

@@ -1,0 +1,178 @@
+"""Makes the ranks of the model from what the engine reduced of an OTF2 archive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.readers.otf2_devices import device_activity
+from perfscope.readers.otf2_ranks import Location, Places, RankPlaces
+from perfscope.readers.otf2_regions import Region, ordinals_of_collectives
+from perfscope.readers.otf2_ticks import Ticks
+from perfscope.trace.model import (
+    COMPLETION_DTYPE,
+    COUNTER_DTYPE,
+    OPERATION_DTYPE,
+    PHASE_DTYPE,
+    PROFILE_DTYPE,
+    Ending,
+    EndKind,
+    Rank,
+    RowFlag,
+    Table,
+    ThreadInfo,
+)
+from perfscope.trace.operations import COLLECTIVE_CLASSES, MPI_OTHER, code_of, codes_mask
+from perfscope.trace.operations import OperationClass as Kind
+
+PROFILE_ROW = np.dtype(
+    [
+        ("region", "u4"),
+        ("location", "u4"),
+        ("count", "u8"),
+        ("inclusive", "i8"),
+        ("exclusive", "i8"),
+    ]
+)
+COUNTER_ROW = np.dtype([("t", "i8"), ("location", "u4"), ("member", "u4"), ("value", "f8")])
+
+_ORDERED = codes_mask(COLLECTIVE_CLASSES - {Kind.COMMUNICATOR})
+_FINALIZE = code_of("MPI_Finalize")
+
+
+class Reduced:
+    """The engine's reduction, and the names that its rows refer to."""
+
+    def __init__(
+        self,
+        found: Mapping[str, Any],
+        clock: Mapping[str, Any],
+        regions: Sequence[Region],
+        members: Mapping[int, str],
+        names: list[str],
+    ) -> None:
+        self.locations: list[dict[str, Any]] = found["locations"]
+        self.by_type: npt.NDArray[np.uint64] = found["by_type"]
+        self.rows_dropped: bool = found["rows_dropped"]
+        self.phases_dropped: bool = found["phases_dropped"]
+        self.ticks = Ticks(clock["resolution"], clock["offset"])
+        self.regions = regions
+        self.members = members
+        self.names = names
+        self._index = {name: place for place, name in enumerate(names)}
+
+    def name(self, text: str) -> int:
+        """The index of a name in Trace.names."""
+        if text not in self._index:
+            self._index[text] = len(self.names)
+            self.names.append(text)
+        return self._index[text]
+
+    def region_names(self, regions: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
+        """Indices of the names of regions."""
+        distinct, inverse = np.unique(regions, return_inverse=True)
+        names = [
+            self.name(self.regions[place].name if place < len(self.regions) else "undefined region")
+            for place in distinct.tolist()
+        ]
+        found: npt.NDArray[np.int32] = np.array(names, np.int32)[inverse.reshape(-1)]
+        return found
+
+    def rows(self, places: Sequence[Location], table: str, dtype: np.dtype[Any]) -> Table:
+        """The rows of some locations, sorted by their first column."""
+        parts = [self.locations[place.index][table].view(dtype) for place in places]
+        rows: Table = np.concatenate(parts) if parts else np.empty(0, dtype)
+        first = rows[rows.dtype.names[0]] if rows.dtype.names else rows
+        if np.all(first[1:] >= first[:-1]):
+            return rows
+        return rows[np.argsort(first, kind="stable")]
+
+
+def assemble_ranks(places: Places, reduced: Reduced) -> list[Rank]:
+    """The ranks that recorded events, in order of their numbers."""
+    return [
+        _rank(place, reduced)
+        for place in places.ranks
+        if any(reduced.locations[thread.index]["events"] for thread in place.threads)
+    ]
+
+
+def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
+    seen = [
+        reduced.locations[thread.index]
+        for thread in place.threads
+        if reduced.locations[thread.index]["events"]
+    ]
+    start = reduced.ticks.ns(min(row["first"] for row in seen))
+    end = reduced.ticks.ns(max(row["last"] for row in seen))
+    operations = reduced.rows(place.threads, "operations", OPERATION_DTYPE)
+    operations["op"][operations["op"] == 0] = MPI_OTHER
+    operations["seq"] = np.where(
+        _ORDERED[operations["op"]],
+        ordinals_of_collectives(operations, _ORDERED),
+        operations["seq"],
+    )
+    return Rank(
+        number=place.number,
+        host=place.host,
+        pid=0,
+        start_ns=start,
+        end_ns=end,
+        main_tid=place.threads[0].tid,
+        ending=_ending(operations, seen),
+        operations=operations,
+        completions=reduced.rows(place.threads, "completions", COMPLETION_DTYPE),
+        phases=reduced.rows(place.threads, "phases", PHASE_DTYPE),
+        counters=_counters([*place.threads, *place.metrics], reduced),
+        profile=_profile(place.threads, reduced),
+        devices=device_activity(place, reduced),
+        threads=tuple(ThreadInfo(thread.tid, thread.name, 0, 0, 0, 0) for thread in place.threads),
+        totals=_totals(operations),
+    )
+
+
+def _ending(operations: Table, seen: Sequence[Mapping[str, Any]]) -> Ending:
+    finalized = operations[operations["op"] == _FINALIZE]
+    if len(finalized) and not np.any(finalized["flags"] & RowFlag.OPEN):
+        return Ending(EndKind.FINALIZED, None, "the trace holds its MPI_Finalize")
+    status = next((row["exit_status"] for row in seen if row["exit_status"] is not None), None)
+    if status is not None:
+        return Ending(EndKind.EXITED, status, "the trace holds the end of the program")
+    if np.any(operations["flags"] & RowFlag.OPEN):
+        return Ending(EndKind.UNKNOWN, None, "the trace ends inside an MPI call")
+    return Ending(EndKind.EXITED, None, "the last event of the trace")
+
+
+def _counters(places: Sequence[Location], reduced: Reduced) -> Table:
+    rows = reduced.rows(places, "counters", COUNTER_ROW)
+    table = np.empty(len(rows), COUNTER_DTYPE)
+    table["t"], table["tid"], table["value"] = rows["t"], rows["location"] + 1, rows["value"]
+    distinct, inverse = np.unique(rows["member"], return_inverse=True)
+    names = [reduced.name(reduced.members.get(m, f"metric {m}")) for m in distinct.tolist()]
+    table["name"] = np.array(names, np.int32)[inverse.reshape(-1)] if names else 0
+    return table
+
+
+def _profile(places: Sequence[Location], reduced: Reduced) -> Table:
+    rows = reduced.rows(places, "profile", PROFILE_ROW)
+    table = np.empty(len(rows), PROFILE_DTYPE)
+    table["name"] = reduced.region_names(rows["region"]) if len(rows) else 0
+    table["tid"] = rows["location"] + 1
+    table["count"] = rows["count"]
+    table["inclusive_ns"] = reduced.ticks.durations_ns(rows["inclusive"])
+    table["exclusive_ns"] = reduced.ticks.durations_ns(rows["exclusive"])
+    return table
+
+
+def _totals(operations: Table) -> dict[int, tuple[int, int, int, int]]:
+    totals = {}
+    for code in np.unique(operations["op"]).tolist():
+        rows = operations[operations["op"] == code]
+        spent = int((rows["t1"] - rows["t0"]).sum())
+        joined = (rows["flags"] & RowFlag.COALESCED) > 0
+        calls = int(np.where(joined, rows["request"], 1).sum())
+        totals[code] = (calls, spent, int(rows["sent"].sum()), int(rows["received"].sum()))
+    return totals

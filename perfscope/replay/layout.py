@@ -1,0 +1,170 @@
+"""Lays out the rows of a program: per rank its start, its calls, its end, and the work between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.metrics.ledger import IS_COMMUNICATION
+from perfscope.replay.dependencies import Dependencies
+from perfscope.replay.kinds import segment_kinds
+from perfscope.replay.program import Floats, Ints, Needs, Program, Work
+from perfscope.replay.schedule import cut_table, is_cut
+
+if TYPE_CHECKING:
+    from perfscope.metrics.focus import Focus
+    from perfscope.metrics.results import Results
+    from perfscope.metrics.timeline import Timeline
+    from perfscope.replay.meetings import Meetings
+    from perfscope.replay.messages import Calls
+
+
+@dataclass(frozen=True)
+class Run:
+    """The calls that are replayed, rank after rank in program order, and for whom each waits."""
+
+    calls: Calls
+    rank: Ints  # position of the rank, of each call
+    op: Ints
+    kind: Ints  # equal where operation, communicator and size are alike
+    end: Ints  # when each rank's own work ends, shape (ranks,)
+    meetings: Meetings  # of the calls
+    finish_of: Ints  # of each call the one in which what it started completes, -1 not known
+    messages: tuple[Ints, Ints]  # pairs (call, call for whose arrival it waits)
+
+    def of_rank(self, position: int) -> slice:
+        """The calls of one rank."""
+        return slice(int(self.calls.starts[position]), int(self.calls.starts[position + 1]))
+
+
+def lay_out(results: Results, run: Run) -> Program:
+    """The rows of the run.
+
+    Raises:
+        ValueError: the ranks do not agree on the order of their calls.
+        ImportError: the program needs the trace engine, and it is not built.
+    """
+    trace, calls = results.trace, run.calls
+    lengths = np.bincount(run.rank, minlength=len(trace.ranks)) + 2
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    row_count = int(starts[-1])
+    row_of_call = np.arange(len(run.rank)) + 2 * run.rank + 1
+    pieces = _pieces(results, run, starts)
+    need = Dependencies.of(run.meetings, run.finish_of, *run.messages).needs(calls.enter)
+    meetings = run.meetings.renumbered(row_of_call)
+    cut_rows = cut_table(meetings, starts)
+    program = Program(
+        ranks=tuple(rank.number for rank in trace.ranks),
+        row_rank=np.repeat(np.arange(len(lengths)), lengths),
+        row_segment=_row_segments(cut_rows, starts),
+        row_op=_scattered(run.op, row_of_call, row_count, fill=-1),
+        segment_kind=_segment_kinds(results, run, cut_rows),
+        work=pieces.work,
+        phase=pieces.phase,
+        stack=pieces.stack,
+        fixed_ns=pieces.fixed_ns,
+        transfer_ns=_scattered(calls.exit - need, row_of_call, row_count).astype(np.float64),
+        cut_rows=cut_rows,
+        needs=_needs(run, row_of_call, row_count),
+        waits_at_end=_waits_at_end(results, run),
+    )
+    if not program.has_only_cuts:
+        program.engine  # noqa: B018 - brings the rows into an order now, or says that there is none
+    return program
+
+
+def _scattered(values: Ints, places: Ints, count: int, *, fill: int = 0) -> Ints:
+    result = np.full(count, fill, np.int64)
+    result[places] = values
+    return result
+
+
+def _needs(run: Run, row_of_call: Ints, row_count: int) -> Needs:
+    """For whom the rows wait that are no cuts."""
+    meetings = run.meetings.without(is_cut(run.meetings, len(run.end)))
+    if not len(meetings) and not len(run.messages[0]):
+        return Needs.none(row_count)
+    found = Dependencies.of(meetings, run.finish_of, *run.messages)
+    return found.renumbered(row_of_call).laid_out(row_count)
+
+
+def _waits_at_end(results: Results, run: Run) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Ranks whose work ends because they finalise."""
+    entered = [rank.finalize_enter_ns for rank in results.trace.ranks]
+    ends = run.end.tolist()
+    return np.array([e is not None and e == end for e, end in zip(entered, ends, strict=True)])
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """The time between calls: pieces of work with what they were, and communication alone."""
+
+    work: Work
+    phase: Ints
+    stack: Ints
+    fixed_ns: Floats
+
+
+def _pieces(results: Results, run: Run, starts: Ints) -> _Pieces:
+    fixed = np.zeros(int(starts[-1]))
+    parts: list[tuple[Ints, Ints, Floats, Ints, Ints]] = []
+    for position, timeline in enumerate(results.timelines):
+        row, piece, ns = _gaps(timeline, results.focus, run, position)
+        row = row + starts[position] + 1
+        account = timeline.accounts[piece].astype(np.int64)
+        busy = ~IS_COMMUNICATION[account]
+        np.add.at(fixed, row[~busy], ns[~busy])
+        row, piece, ns, account = row[busy], piece[busy], ns[busy], account[busy]
+        phase, stack = timeline.phases[piece], timeline.stacks[piece]
+        parts.append((row, account, ns, phase.astype(np.int64), stack.astype(np.int64)))
+    row, account, ns, phase, stack = zip(*parts, strict=True)
+    work = Work(np.concatenate(row), np.concatenate(account), np.concatenate(ns))
+    return _Pieces(work, np.concatenate(phase), np.concatenate(stack), fixed)
+
+
+def _segment_kinds(results: Results, run: Run, cut_rows: Ints) -> Ints:
+    """The kind of each segment, as the first rank saw the collectives around it."""
+    own = run.of_rank(0)
+    rows = cut_rows[:, 0]
+    kind = np.concatenate([[-1], run.kind[own], [-2]])[rows]
+    enter = np.concatenate([[results.focus.start_ns], run.calls.enter[own], [run.end[0]]])[rows]
+    starts = np.sort(results.trace.ranks[0].steps["t0"].astype(np.int64))
+    return segment_kinds(kind, enter, starts)
+
+
+def _gaps(timeline: Timeline, focus: Focus, run: Run, position: int) -> tuple[Ints, Ints, Floats]:
+    """Time between the calls of a rank: before which of its rows, piece of the timeline, ns."""
+    boundaries = timeline.boundaries
+    own = run.of_rank(position)
+    enters, exits, end = run.calls.enter[own], run.calls.exit[own], int(run.end[position])
+    # a piece of the partition that reaches over the edge of a call is split there
+    points = _merged(boundaries, enters, exits, np.array([focus.start_ns, end]))
+    points = points[(points >= focus.start_ns) & (points <= end)]
+    begin, ns = points[:-1], np.diff(points)
+    piece = np.searchsorted(boundaries, begin, side="right") - 1
+    row = np.searchsorted(exits, begin, side="right")
+    in_call = np.zeros(len(begin), dtype=bool)
+    has_next = row < len(enters)
+    in_call[has_next] = begin[has_next] >= enters[row[has_next]]
+    keep = (piece >= 0) & (piece < len(timeline.accounts)) & ~in_call
+    return row[keep].astype(np.int64), piece[keep], ns[keep].astype(np.float64)
+
+
+def _merged(*sorted_parts: Ints) -> Ints:
+    """All distinct values of arrays that are each in order; np.unique would hash millions first."""
+    values = np.concatenate(sorted_parts)
+    values.sort(kind="stable")
+    is_first = np.ones(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    return values[is_first]
+
+
+def _row_segments(cut_rows: Ints, starts: Ints) -> Ints:
+    """Segment of each row: a closing cut belongs to the segment it ends."""
+    segment = np.empty(int(starts[-1]), dtype=np.int64)
+    for position in range(len(starts) - 1):
+        rows = np.arange(starts[position], starts[position + 1])
+        segment[rows] = np.searchsorted(cut_rows[1:, position], rows, side="left")
+    return segment

@@ -1,0 +1,52 @@
+"""The benchmark of the recorder: every measurement has an end, and its tables say what was run."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from benchmarks.recorder import bounded, jobs
+from benchmarks.recorder.tables import jobs_table
+
+
+def test_a_command_without_end_is_killed_with_what_it_started(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    script = f"sleep 300 & echo $! > {told}; wait"
+    with pytest.raises(bounded.MeasurementError, match="no end after 1 s"):
+        bounded.run(["bash", "-c", script], {}, longest_s=1.0)
+    deadline = time.monotonic() + 10.0
+    pid = int(told.read_text(encoding="utf-8"))
+    while psutil.pid_exists(pid) and time.monotonic() < deadline:
+        if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            break
+        time.sleep(0.05)
+    else:
+        assert not psutil.pid_exists(pid)
+
+
+def test_cpu_time_counts_what_a_command_started() -> None:
+    burn = "import time\nwhile time.process_time() < 0.3: pass"
+    done = bounded.run(["bash", "-c", f"{sys.executable} -c '{burn}'; true"], {})
+    assert done.cpu_s >= 0.29
+
+
+def test_a_job_is_run_in_pairs_and_shown() -> None:
+    [job] = jobs.compare(budget_s=0.0, shorter=32, only="mpi4py")
+    assert job.reason is None
+    assert (len(job.pairs), job.steps) == (1, 10)
+    bare, recorded = job.pairs[0]
+    assert 0 < bare.training_wall_s < bare.job_wall_s
+    assert recorded.job_cpu_s > recorded.training_cpu_s > 0
+    row = jobs_table([job]).splitlines()[-1]
+    assert row.startswith("| mpi4py trainer | 1 | ")
+
+
+def test_a_job_without_its_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERFSCOPE_ENV_TORCH", "/nowhere")
+    [job] = jobs.compare(budget_s=0.0, only="DDP")
+    assert job.reason == "no environment torch"
+    assert "not measured: no environment torch" in jobs_table([job])

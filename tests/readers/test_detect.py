@@ -1,0 +1,135 @@
+"""What lies at a path is told by content, and unknown content is named."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from perfscope.errors import UnreadableInputError
+from perfscope.readers import detect
+from perfscope.readers.detect import Detection, Place, Reader, ReadOptions, Source
+from perfscope.readers.registry import open_traces, readers
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import Format, Trace
+from tests.support.write_recording import ProcessWriter, write_run
+
+
+def _open(_paths: Sequence[Path], _options: ReadOptions) -> Trace:
+    return TraceBuilder(1, end_s=1.0).build()
+
+
+def reader(magic: bytes, **changes: object) -> Reader:
+    """A reader of files that begin with a word."""
+    fields = {"joins": False, "is_generic": False} | changes
+    return Reader(
+        Format.OTF2,
+        magic.decode(),
+        lambda place: place.head.startswith(magic),
+        _open,
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def found(path: Path, *known: Reader) -> list[Source]:
+    detection = Detection(known)
+    detection.add(path)
+    return detection.sources
+
+
+def write(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_content_decides_and_the_name_does_not(tmp_path: Path) -> None:
+    file = write(tmp_path / "picture.png", b"ALPHA 1")
+    [source] = found(file, reader(b"BETA"), reader(b"ALPHA"))
+    assert source.reader.description == "ALPHA"
+    assert source.paths == (file,)
+    assert source.is_named
+
+
+def test_gzip_is_seen_through_whatever_it_is_called(tmp_path: Path) -> None:
+    file = write(tmp_path / "trace.json", gzip.compress(b"ALPHA" + b" " * 10_000_000))
+    assert len(found(file, reader(b"ALPHA"))) == 1
+    assert len(Place(file, is_directory=False).head) == detect.HEAD_BYTES
+
+
+def test_a_directory_mixes_formats_and_ranks_of_one_run_go_together(tmp_path: Path) -> None:
+    files = [
+        write(tmp_path / "b" / f"rank{number}.json", b"RANK" + bytes([48 + number]))
+        for number in (0, 1)
+    ]
+    write(tmp_path / "a.bin", b"ALONE")
+    write(tmp_path / "notes.txt", b"nothing to see")
+    alone, ranks = found(tmp_path, reader(b"ALONE"), reader(b"RANK", joins=True))
+    assert ranks.paths == tuple(files)
+    assert alone.paths == (tmp_path / "a.bin",)
+    assert not alone.is_named
+
+
+def test_what_belongs_to_a_recognised_file_is_not_looked_at(tmp_path: Path) -> None:
+    write(tmp_path / "traces.otf2", b"ANCHOR")
+    write(tmp_path / "traces" / "0.evt", b"ALPHA")
+    archive = reader(b"ANCHOR", companions=lambda path: [path.with_suffix("")])
+    assert [source.reader.description for source in found(tmp_path, archive, reader(b"ALPHA"))] == [
+        "ANCHOR"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "seen"),
+    [
+        (b"", "an empty file"),
+        (b"hello there\n", r"text that begins with 'hello there\n'"),
+        (b"\0\1\2\3\4\5\6\7\x08", "data that begins with the bytes 00 01 02 03 04 05 06 07"),
+        (b"\x89PNG\r\n", "a picture"),
+        (b"SQLite format 3\0....", "an SQLite database"),
+        (b"\x1f\x8b\x08broken", "a gzip file that cannot be decompressed or holds nothing"),
+        (gzip.compress(b"hello"), "text that begins with 'hello', compressed with gzip"),
+        (b"PERFSCP1", "the records of one process; give the run directory that holds them"),
+    ],
+)
+def test_unknown_content_is_named_in_three_lines(tmp_path: Path, content: bytes, seen: str) -> None:
+    file = write(tmp_path / "thing", content)
+    with pytest.raises(UnreadableInputError) as caught:
+        open_traces([file])
+    what, why, action = caught.value.lines()
+    assert what == f"{file} is not a trace that perfscope can read."
+    assert why == f"It is {seen}."
+    assert "perfscope run" in action
+
+
+def test_places_that_hold_no_trace(tmp_path: Path) -> None:
+    write(tmp_path / "empty" / "notes.txt", b"nothing")
+    os.mkfifo(tmp_path / "pipe")
+    for name, why in {
+        "absent": "does not exist",
+        "empty": "no file is a known trace",
+        "pipe": "neither a file nor a directory",
+        "a\0b": "null byte",
+    }.items():
+        with pytest.raises(UnreadableInputError) as caught:
+            open_traces([tmp_path / name])
+        assert why in caught.value.why
+
+
+def test_a_recording_is_one_source(tmp_path: Path) -> None:
+    ProcessWriter(rank=0, size=1, pid=100).write(tmp_path)
+    write_run(tmp_path)
+    [source] = found(tmp_path, *readers())
+    assert source.reader.format is Format.PERFSCOPE
+    assert open_traces([tmp_path]).world_size == 1
+
+
+def test_special_readers_are_asked_before_generic_ones(tmp_path: Path) -> None:
+    order = [reader.is_generic for reader in readers()]
+    assert order == sorted(order)
+    write(tmp_path / "link", b"ALPHA")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert len(found(tmp_path, reader(b"ALPHA"))) == 1
