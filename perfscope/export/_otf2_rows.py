@@ -168,7 +168,7 @@ class RankTables:
 
 def _inside_earlier(rows: Rows, times: Ints) -> npt.NDArray[np.bool_]:
     """Whether each moment lies in an operation that began before it, or at its end."""
-    operations = rows.at(np.flatnonzero(rows.kind == RowKind.OPERATION))
+    operations = rows.at(np.flatnonzero(rows.is_call))
     if not len(operations):
         return np.zeros(len(times), np.bool_)
     place = np.searchsorted(operations.t0, times, side="left") - 1
