@@ -1,10 +1,7 @@
 """The trace engine: decoders and reductions that work on a trace in one pass, without the GIL."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
-from typing import Any
 from typing import Any, TypeAlias
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +11,9 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 class FormatError(ValueError):
     """A file is damaged or of another format: path, byte offset and reason, in `args`."""
+
+class ReplayError(ValueError):
+    """The calls of the ranks cannot be brought into an order; the message says why, as a clause."""
 
 class HorovodTimeline:
     """Decodes a HOROVOD_TIMELINE file from its bytes; tables are bytes of packed rows."""
@@ -37,9 +37,6 @@ class HorovodTimeline:
         """Rows of TICK_DTYPE; can be taken once."""
     def activities(self) -> npt.NDArray[np.uint8]:
         """Rows of TENSOR_ACTIVITY_DTYPE; can be taken once."""
-
-def row_layouts() -> dict[str, dict[str, int]]:
-    """Byte offsets of the fields of each packed row; under the empty name the size of a row."""
 
 class KinetoFile:
     """A Chrome or Kineto trace of one process: fed or read, then finished, then taken apart."""
@@ -87,23 +84,6 @@ class KinetoFile:
     def cut_at(self) -> int | None:
         """Where the last whole event ends in a file that was cut off, in bytes; else None."""
 
-def device_use(
-    rows: Bytes, windows: Sequence[tuple[int, int]]
-) -> list[tuple[int, list[list[int]], list[list[int]]]]:
-    """By device: its number; by window the ns in each of 16 states; rows of each kind begun.
-
-    Bit k of a state says that something of DeviceKind k was at work; state 0 is idle.
-    """
-
-def stream_idle(
-    rows: Bytes, window: tuple[int, int], kernel_wait_below_ns: int
-) -> list[tuple[int, int, int, int, int, int, int, int]]:
-    """By stream: device, stream, rows, and ns: busy, host wait, kernel wait, other, edges."""
-
-def kernel_totals(
-    rows: Bytes, window: tuple[int, int]
-) -> list[tuple[int, int, int, int, int, int, int, int, int]]:
-    """By name: name, kind, count, ns in all, least, most, bytes, launches known, launch delay."""
 class Otf2Archive:
     """An OTF2 archive whose anchor and global definitions have been read.
 
@@ -166,8 +146,7 @@ class Otf2Archive:
             phases: how many phases and pieces of device work to keep; above it none.
             counter_samples: samples to keep of each counter on each location.
             threads: how many threads work.
-class ReplayError(ValueError):
-    """The calls of the ranks cannot be brought into an order; the message says why, as a clause."""
+        """
 
 class Replay:
     """A run as a (max,+) system, replayed for any work and transfer times.
@@ -233,3 +212,24 @@ class Replay:
         `direct` and `indirect` by (rank, tag), flattened; `unattributed`; `waiting`, their sum;
         and one element a pair of ranks: `waiter`, `cause`, `ns`.
         """
+
+def device_use(
+    rows: Bytes, windows: Sequence[tuple[int, int]]
+) -> list[tuple[int, list[list[int]], list[list[int]]]]:
+    """By device: its number; by window the ns in each of 16 states; rows of each kind begun.
+
+    Bit k of a state says that something of DeviceKind k was at work; state 0 is idle.
+    """
+
+def kernel_totals(
+    rows: Bytes, window: tuple[int, int]
+) -> list[tuple[int, int, int, int, int, int, int, int, int]]:
+    """By name: name, kind, count, ns in all, least, most, bytes, launches known, launch delay."""
+
+def row_layouts() -> dict[str, dict[str, int]]:
+    """Byte offsets of the fields of each packed row; under the empty name the size of a row."""
+
+def stream_idle(
+    rows: Bytes, window: tuple[int, int], kernel_wait_below_ns: int
+) -> list[tuple[int, int, int, int, int, int, int, int]]:
+    """By stream: device, stream, rows, and ns: busy, host wait, kernel wait, other, edges."""
