@@ -10,6 +10,7 @@ from perfscope.result.endings import account_of_ends, ending_text, incomplete_ra
 from perfscope.result.measures import UNLABELLED_TARGET
 from perfscope.result.quality_devices import device_checks
 from perfscope.result.run_facts import library_text, separate_worlds
+from perfscope.result.unmeasured import unmeasured
 from perfscope.units import format_count, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def quality(results: Results, replay: Replay) -> list[Json]:
         _unlabelled_time(results),
         _replay_error(replay),
         *device_checks(results),
+        *_unmeasured(trace),
         _recording_notes(trace),
     ]
     return [check.as_json() for check in checks]
@@ -268,6 +270,15 @@ def _replay_error(replay: Replay) -> Check:
         return Check("replay_error", Status.PASS, "The replay reproduces the run", detail)
     status = Status.WARN if error <= REPLAY_WARN else Status.FAIL
     return Check("replay_error", status, "The replay deviates from the run", detail)
+
+
+def _unmeasured(trace: Trace) -> list[Check]:
+    found = unmeasured(trace)
+    if not found:
+        return []
+    title = "Not measured: " + ", ".join(what for what, _ in found)
+    detail = "; ".join(f"{what}: {reason}" for what, reason in found) + "."
+    return [Check("unmeasured", Status.NOT_MEASURED, title, detail)]
 
 
 def _recording_notes(trace: Trace) -> Check:

@@ -281,6 +281,45 @@ DOCUMENT = {
         "relative_error": Maybe(float),
         "ideal_runtime_s": Maybe(float),
         "edits_assumptions": [str],
+        "critical_path": Maybe(
+            {
+                "seconds": float,
+                "work_s": float,
+                "transfer_s": float,
+                "by_rank": [{"rank": int, "work_s": float, "transfer_s": float}],
+                "ranks": int,
+                "by_phase": [{"phase": str, "seconds": float}],
+                "by_operation": [{"name": str, "seconds": float}],
+                "by_line": [{**PLACE, "seconds": float}],
+            }
+        ),
+        "delay_costs": Maybe(
+            {
+                "waiting_s": float,
+                "direct_s": float,
+                "indirect_s": float,
+                "unattributed_s": float,
+                "causes": [
+                    {
+                        "rank": int,
+                        "phase": Maybe(str),
+                        "direct_s": float,
+                        "indirect_s": float,
+                        "share": float,
+                    }
+                ],
+                "causes_left_out": int,
+            }
+        ),
+        "waits": Maybe(
+            {
+                "pairs": [{"waiter": int, "cause": int, "seconds": float}],
+                "pairs_left_out": int,
+                "left_out_s": float,
+                "ranks_per_block": int,
+                "blocks_s": [[float]],
+            }
+        ),
     },
     "findings": [
         {
