@@ -17,8 +17,8 @@ from tests.support.recording import JOB_TIMEOUT_S, Recorded, Recorder
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# In CI the examples of property tests are always the same; `make test-long` and people draw new ones.
-settings.register_profile("ci", derandomize=True, database=None)
+# In CI the examples of property tests are always the same; elsewhere new ones are drawn.
+settings.register_profile("ci", derandomize=True, database=None, deadline=None)
 if requirements.in_ci():
     settings.load_profile("ci")
 
