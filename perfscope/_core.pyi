@@ -1,10 +1,7 @@
 """The trace engine: decoders and reductions that work on a trace in one pass, without the GIL."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
-from typing import Any
 from typing import Any, TypeAlias
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -104,6 +101,7 @@ def kernel_totals(
     rows: Bytes, window: tuple[int, int]
 ) -> list[tuple[int, int, int, int, int, int, int, int, int]]:
     """By name: name, kind, count, ns in all, least, most, bytes, launches known, launch delay."""
+
 class Otf2Archive:
     """An OTF2 archive whose anchor and global definitions have been read.
 
@@ -166,6 +164,8 @@ class Otf2Archive:
             phases: how many phases and pieces of device work to keep; above it none.
             counter_samples: samples to keep of each counter on each location.
             threads: how many threads work.
+        """
+
 class ReplayError(ValueError):
     """The calls of the ranks cannot be brought into an order; the message says why, as a clause."""
 

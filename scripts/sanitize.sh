@@ -36,3 +36,6 @@ done
 "$python" -m tests.native.recorder.random_programs.text 7 >"$place/program.c"
 .envs/mpich/bin/mpicc -pthread -w -o "$place/program" "$place/program.c"
 record random "$place/program"
+
+# The engine's decoders on damaged files.
+"$python" -m tests.native.core.damage_otf2 "$PWD/$1/native/core/perfscope_engine_probe" 20
