@@ -1,23 +1,19 @@
 // perfscope_engine_probe FORMAT FILE: reads a file with the decoder of its format; exit code 0 read, 3 said what is
-// wrong. With - for FILE the names of files come from standard input, one a line, and each is answered by a line.
+// wrong. `kineto-damaged` reads a small file cut at every length and with every bit flipped, and ends with 0.
 #include "error.h"
 #include "input.h"
+#include "probe_otf2.h"
 #include "sinks/device.h"
 #include "sources/kineto.h"
-#include "sources/otf2_columns.h"
-#include "sources/otf2_reduce.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <iostream>
 #include <string>
 
-static int kineto(const char *path)
+static int reduce_kineto(perfscope::KinetoFile &file)
 {
-    perfscope::KinetoFile file(path);
-    file.read();
-    file.finish();
     const perfscope::DeviceRows rows{file.device.data(), file.device.size()};
     const perfscope::Window whole{file.first, file.last};
     const auto devices = perfscope::device_use(rows, {whole});
@@ -27,46 +23,49 @@ static int kineto(const char *path)
     return 0;
 }
 
-// Everything that can be asked of an archive: columns with and without corrections, and the reduction with and
-// without a budget that it keeps.
-static int otf2(const char *path)
+static int kineto(const char *path)
 {
-    using namespace perfscope::otf2;
-    const Archive archive = open_archive(path);
-    const Comms comms = build_comms(archive.definitions);
-    uint64_t events = 0;
-    for (size_t i = 0; i < archive.definitions.locations.size(); i++) {
-        events += decode_events(archive, i, true, true).types.size();
-        decode_events(archive, i, false, false);
-    }
-    std::vector<RegionRole> roles(archive.definitions.regions.size());
-    for (size_t i = 0; i < roles.size(); i++)
-        roles[i] = {static_cast<uint16_t>(i % 3 ? 53 : 0), static_cast<uint8_t>(i % 3), 1, 0};
-    size_t rows = 0;
-    for (const uint64_t most : {uint64_t{1000000}, uint64_t{1}})
-        for (const auto &location : reduce(archive, comms, roles, {most, most, 16, 0}, 2).locations)
-            rows += location.operations.size() + location.phases.size() + location.counters.size();
-    std::printf("otf2: %llu events, %zu rows\n", static_cast<unsigned long long>(events), rows);
-    return 0;
+    perfscope::KinetoFile file(path);
+    file.read();
+    file.finish();
+    return reduce_kineto(file);
 }
 
-static int read(const char *format, const char *path)
+static bool survives(const std::string &text, size_t bytes, size_t block)
 {
+    perfscope::KinetoFile file("damaged");
     try {
-        if (std::strcmp(format, "kineto") == 0)
-            return kineto(path);
-        if (std::strcmp(format, "otf2") == 0)
-            return otf2(path);
-        const perfscope::InputFile file(path);
-        std::printf("%s: %llu bytes\n", format, static_cast<unsigned long long>(file.size()));
-        return 0;
-    } catch (const perfscope::FormatError &error) {
-        std::printf("%s: byte %llu: %s\n", error.path().c_str(), static_cast<unsigned long long>(error.offset()),
-                    error.what());
-    } catch (const perfscope::ReadError &error) {
-        std::printf("%s: %s\n", error.path().c_str(), error.what());
+        for (size_t start = 0; start < bytes; start += block)
+            file.parser().feed(text.data() + start, std::min(block, bytes - start));
+        file.finish();
+    } catch (const perfscope::FormatError &) {
+        return false;
     }
-    return 3;
+    const perfscope::DeviceRows rows{file.device.data(), file.device.size()};
+    const perfscope::Window whole{file.first, file.last};
+    if (file.first <= file.last) {
+        perfscope::device_use(rows, {whole});
+        perfscope::stream_idle(rows, whole, 30);
+        perfscope::kernel_totals(rows, whole);
+    }
+    return true;
+}
+
+static int kineto_damaged(const char *path)
+{
+    const perfscope::InputFile file(path);
+    std::string text(file.size(), '\0');
+    file.read_at(0, text.data(), text.size());
+    size_t read = 0, refused = 0;
+    for (size_t bytes = 0; bytes <= text.size(); bytes++)
+        (survives(text, bytes, 1 + bytes % 61) ? read : refused)++;
+    for (size_t bit = 0; bit < 8 * text.size(); bit++) {
+        text[bit / 8] = static_cast<char>(text[bit / 8] ^ 1 << bit % 8);
+        (survives(text, text.size(), 4096) ? read : refused)++;
+        text[bit / 8] = static_cast<char>(text[bit / 8] ^ 1 << bit % 8);
+    }
+    std::printf("kineto: %zu damaged files read, %zu refused\n", read, refused);
+    return 0;
 }
 
 int main(int count, char **words)
@@ -75,11 +74,21 @@ int main(int count, char **words)
         std::fprintf(stderr, "usage: %s FORMAT FILE\n", words[0]);
         return 2;
     }
-    if (std::strcmp(words[2], "-") != 0)
-        return read(words[1], words[2]);
-    for (std::string path; std::getline(std::cin, path);) {
-        read(words[1], path.c_str());
-        std::fflush(stdout);
+    try {
+        if (std::strcmp(words[1], "kineto") == 0)
+            return kineto(words[2]);
+        if (std::strcmp(words[1], "otf2") == 0)
+            return perfscope::probe_otf2(words[2]);
+        if (std::strcmp(words[1], "kineto-damaged") == 0)
+            return kineto_damaged(words[2]);
+        const perfscope::InputFile file(words[2]);
+        std::printf("%s: %llu bytes\n", words[1], static_cast<unsigned long long>(file.size()));
+        return 0;
+    } catch (const perfscope::FormatError &error) {
+        std::fprintf(stderr, "%s: byte %llu: %s\n", error.path().c_str(),
+                     static_cast<unsigned long long>(error.offset()), error.what());
+    } catch (const perfscope::ReadError &error) {
+        std::fprintf(stderr, "%s: %s\n", error.path().c_str(), error.what());
     }
-    return 0;
+    return 3;
 }
