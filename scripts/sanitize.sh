@@ -49,3 +49,4 @@ probe() {
 "$python" -m tests.support.write_kineto "$place/small.json"
 probe kineto "$place/small.json"
 probe kineto-damaged "$place/small.json"
+"$python" -m tests.native.core.damage_otf2 "$build/native/core/perfscope_engine_probe" 10
