@@ -36,3 +36,17 @@ done
 "$python" -m tests.native.recorder.random_programs.text 7 >"$place/program.c"
 .envs/mpich/bin/mpicc -pthread -w -o "$place/program" "$place/program.c"
 record random "$place/program"
+
+# Text formats: files as they are, cut at every length, and with every bit flipped.
+PATH=$PWD/.envs/mpich/bin:$PATH cmake --build "$1" --target perfscope_engine_probe -- --quiet
+text() {
+  if ! "$1/native/core/perfscope_engine_probe" "$2" "$3" >"$place/output" 2>&1; then
+    tail -n 60 "$place/output"
+    exit 1
+  fi
+}
+for file in tests/core/inputs/small_timeline.json "${PERFSCOPE_REFERENCE:-none}"/horovod/*.json; do
+  [ ! -f "$file" ] || { text "$1" horovod "$file"; text "$1" horovod-damaged "$file"; }
+done
+text "$1" paraver tests/core/inputs/small.prv
+text "$1" paraver-damaged tests/core/inputs/small.prv

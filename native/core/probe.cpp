@@ -1,6 +1,7 @@
 // perfscope_engine_probe FILE: reads a file with the decoder of its format; exit code 0 read, 3 said what is wrong.
 #include "error.h"
 #include "input.h"
+#include "probe_text.h"
 #include "sinks/device.h"
 #include "sources/kineto.h"
 
@@ -32,6 +33,8 @@ int main(int count, char **words)
         if (std::strcmp(words[1], "kineto") == 0)
             return kineto(words[2]);
         const perfscope::InputFile file(words[2]);
+        if (const auto probe = perfscope::text_probe(words[1]))
+            return probe(file);
         std::printf("%s: %llu bytes\n", words[1], static_cast<unsigned long long>(file.size()));
         return 0;
     } catch (const perfscope::FormatError &error) {
