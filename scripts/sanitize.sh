@@ -3,7 +3,8 @@
 # usage: scripts/sanitize.sh DIRECTORY-OF-THE-BUILD
 set -eu
 cd "$(dirname "$0")/.."
-library=$PWD/$1/libperfscope_recorder.so
+build=$PWD/$1
+library=$build/libperfscope_recorder.so
 compiler=${CC:-cc}
 runtime=$("$compiler" -print-file-name=libasan.so):$("$compiler" -print-file-name=libubsan.so)
 place=$(mktemp -d)
@@ -37,16 +38,20 @@ done
 .envs/mpich/bin/mpicc -pthread -w -o "$place/program" "$place/program.c"
 record random "$place/program"
 
-# Text formats: files as they are, cut at every length, and with every bit flipped.
-PATH=$PWD/.envs/mpich/bin:$PATH cmake --build "$1" --target perfscope_engine_probe -- --quiet
-text() {
-  if ! "$1/native/core/perfscope_engine_probe" "$2" "$3" >"$place/output" 2>&1; then
-    tail -n 60 "$place/output"
+# The engine's decoders, with sound and with damaged files.
+PATH=$PWD/.envs/mpich/bin:$PATH cmake --build "$build" --target perfscope_engine_probe -- --quiet
+probe() {
+  if ! "$build/native/core/perfscope_engine_probe" "$@" >"$place/output" 2>&1; then
+    cat "$place/output"
     exit 1
   fi
 }
+"$python" -m tests.support.write_kineto "$place/small.json"
+probe kineto "$place/small.json"
+probe kineto-damaged "$place/small.json"
 for file in tests/core/inputs/small_timeline.json "${PERFSCOPE_REFERENCE:-none}"/horovod/*.json; do
-  [ ! -f "$file" ] || { text "$1" horovod "$file"; text "$1" horovod-damaged "$file"; }
+  [ ! -f "$file" ] || probe horovod "$file"
 done
-text "$1" paraver tests/core/inputs/small.prv
-text "$1" paraver-damaged tests/core/inputs/small.prv
+probe horovod-damaged tests/core/inputs/small_timeline.json
+probe paraver tests/core/inputs/small.prv
+probe paraver-damaged tests/core/inputs/small.prv

@@ -7,7 +7,7 @@ namespace perfscope {
 
 constexpr int64_t LAUNCH_UNKNOWN = INT64_MIN;
 
-enum class DeviceKind : uint16_t { COMPUTE = 0, COMMUNICATION = 1, MEMCPY = 2, MEMSET = 3 };
+enum class DeviceKind : uint32_t { COMPUTE = 0, COMMUNICATION = 1, MEMCPY = 2, MEMSET = 3 };
 
 #pragma pack(push, 1)
 struct OperationRow {
@@ -52,8 +52,8 @@ struct DeviceRow {
     int32_t device, stream;
     int32_t comm;
     int32_t op;
-    uint16_t kind;  // DeviceKind
-    uint16_t flags; // RowFlag
+    uint32_t kind;  // DeviceKind
+    uint32_t flags; // RowFlag
     uint32_t members;
 };
 

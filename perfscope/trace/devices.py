@@ -41,8 +41,8 @@ DEVICE_DTYPE = np.dtype(
         ("stream", "i4"),
         ("comm", "i4"),  # index in Trace.communicators of a collective, -1 none
         ("op", "i4"),  # index in Trace.names of the collective's name, -1 none
-        ("kind", "u2"),  # DeviceKind
-        ("flags", "u2"),  # RowFlag
+        ("kind", "u4"),  # DeviceKind
+        ("flags", "u4"),  # RowFlag
         ("members", "u4"),  # ranks that a collective has, 0 unknown
     ]
 )

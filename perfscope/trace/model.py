@@ -333,6 +333,9 @@ class Trace:
     tensors: TensorTimeline | None = None
     """What Horovod's coordinator saw of every tensor; None where its timeline was not read."""
     other_processes: Sequence[Mapping[str, Any]] = ()
+    judged_from_ns: int | None = None
+    """What came before is left out of the focus of analysis, for `judged_reason`."""
+    judged_reason: str = ""
 
     @property
     def missing_ranks(self) -> list[int]:

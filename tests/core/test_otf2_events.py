@@ -94,9 +94,7 @@ TABLES = st.dictionaries(
     | st.dictionaries(st.integers(0, 14), st.integers(0, 100), min_size=1, max_size=8),
     max_size=15,
 )
-CLOCKS = st.lists(
-    st.tuples(st.integers(1, 1 << 42), st.integers(-(1 << 40), 1 << 40)), max_size=5
-)
+CLOCKS = st.lists(st.tuples(st.integers(1, 1 << 42), st.integers(-(1 << 40), 1 << 40)), max_size=5)
 
 
 @settings(max_examples=60, deadline=None)
