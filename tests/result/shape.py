@@ -178,6 +178,52 @@ DOCUMENT = {
                 "transfer_s_by_rank": [float],
             }
         ),
+        "cost": Maybe(
+            {
+                "classes": [
+                    {
+                        "name": str,
+                        "ranks": int,
+                        "calls": int,
+                        "size_bytes": int,
+                        "seconds": float,
+                        "algorithm_bytes_per_s": float,
+                        "bus_bytes_per_s": float,
+                        "of_best": float,
+                    }
+                ],
+                "classes_left_out": int,
+                "fits": [
+                    {
+                        "name": str,
+                        "ranks": int,
+                        "calls": int,
+                        "least_bytes": int,
+                        "most_bytes": int,
+                        "latency_s": float,
+                        "latency_interval_s": Fixed((float, float)),
+                        "bytes_per_s": Maybe(float),
+                        "bytes_per_s_interval": Fixed((Maybe(float), Maybe(float))),
+                        "typical_error": float,
+                    }
+                ],
+                "reason": Maybe(str),
+                "allreduce": [
+                    {
+                        "size_bytes": int,
+                        "ranks": int,
+                        "ring_s": float,
+                        "recursive_doubling_s": float,
+                        "rabenseifner_s": Maybe(float),
+                        "tree_s": float,
+                        "hierarchical_s": Maybe(float),
+                        "torus": Maybe({"seconds": float, "x": int, "y": int}),
+                    }
+                ],
+                "allreduce_measured_s": Maybe(float),
+                "assumptions": [str],
+            }
+        ),
     },
     "horovod": Maybe(
         {
