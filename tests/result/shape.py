@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.result.shape_kinds import Fixed, Map, Maybe, OneOf
+from tests.result.shape_replay import COST, PLACE, REPLAY
 from tests.result.shape_tensors import TENSORS
 
 Json = Any
@@ -14,7 +15,6 @@ Json = Any
 
 METRIC = "metric"
 STATUS = OneOf(("fail", "warn", "info", "not_measured", "not_applicable", "pass", "error"))
-PLACE = {"file": str, "line": int, "function": str}
 SERIES = {"seconds": [float], "values": [float]}
 EFFICIENCIES = dict.fromkeys(
     (
@@ -178,52 +178,7 @@ DOCUMENT = {
                 "transfer_s_by_rank": [float],
             }
         ),
-        "cost": Maybe(
-            {
-                "classes": [
-                    {
-                        "name": str,
-                        "ranks": int,
-                        "calls": int,
-                        "size_bytes": int,
-                        "seconds": float,
-                        "algorithm_bytes_per_s": float,
-                        "bus_bytes_per_s": float,
-                        "of_best": float,
-                    }
-                ],
-                "classes_left_out": int,
-                "fits": [
-                    {
-                        "name": str,
-                        "ranks": int,
-                        "calls": int,
-                        "least_bytes": int,
-                        "most_bytes": int,
-                        "latency_s": float,
-                        "latency_interval_s": Fixed((float, float)),
-                        "bytes_per_s": Maybe(float),
-                        "bytes_per_s_interval": Fixed((Maybe(float), Maybe(float))),
-                        "typical_error": float,
-                    }
-                ],
-                "reason": Maybe(str),
-                "allreduce": [
-                    {
-                        "size_bytes": int,
-                        "ranks": int,
-                        "ring_s": float,
-                        "recursive_doubling_s": float,
-                        "rabenseifner_s": Maybe(float),
-                        "tree_s": float,
-                        "hierarchical_s": Maybe(float),
-                        "torus": Maybe({"seconds": float, "x": int, "y": int}),
-                    }
-                ],
-                "allreduce_measured_s": Maybe(float),
-                "assumptions": [str],
-            }
-        ),
+        "cost": COST,
     },
     "horovod": Maybe(
         {
@@ -318,52 +273,7 @@ DOCUMENT = {
     },
     "io": {"reason": Maybe(str), "read_bytes_by_rank": [int], "written_bytes_by_rank": [int]},
     "devices": {"value": None, "reason": str},
-    "replay": {
-        "available": bool,
-        "reason": str,
-        "relative_error": Maybe(float),
-        "ideal_runtime_s": Maybe(float),
-        "edits_assumptions": [str],
-        "critical_path": Maybe(
-            {
-                "seconds": float,
-                "work_s": float,
-                "transfer_s": float,
-                "by_rank": [{"rank": int, "work_s": float, "transfer_s": float}],
-                "ranks": int,
-                "by_phase": [{"phase": str, "seconds": float}],
-                "by_operation": [{"name": str, "seconds": float}],
-                "by_line": [{**PLACE, "seconds": float}],
-            }
-        ),
-        "delay_costs": Maybe(
-            {
-                "waiting_s": float,
-                "direct_s": float,
-                "indirect_s": float,
-                "unattributed_s": float,
-                "causes": [
-                    {
-                        "rank": int,
-                        "phase": Maybe(str),
-                        "direct_s": float,
-                        "indirect_s": float,
-                        "share": float,
-                    }
-                ],
-                "causes_left_out": int,
-            }
-        ),
-        "waits": Maybe(
-            {
-                "pairs": [{"waiter": int, "cause": int, "seconds": float}],
-                "pairs_left_out": int,
-                "left_out_s": float,
-                "ranks_per_block": int,
-                "blocks_s": [[float]],
-            }
-        ),
-    },
+    "replay": REPLAY,
     "findings": [
         {
             "id": str,
