@@ -45,4 +45,5 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         tensors=tensor_times(prepared.trace),
         timelines=prepared.timelines,
         phase_ids=prepared.catalog.ids,
+        labels=prepared.labels,
     )

@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from tests.result.shape_kinds import Fixed, Map, Maybe, OneOf
+from tests.result.shape_devices import DEVICES
+from tests.result.shape_hardware import HARDWARE
+from tests.result.shape_kinds import Either, Fixed, Map, Maybe, OneOf
 from tests.result.shape_tensors import TENSORS
 
 Json = Any
@@ -271,13 +273,53 @@ DOCUMENT = {
         ],
     },
     "io": {"reason": Maybe(str), "read_bytes_by_rank": [int], "written_bytes_by_rank": [int]},
-    "devices": {"value": None, "reason": str},
+    "devices": DEVICES,
+    "hardware": HARDWARE,
     "replay": {
         "available": bool,
         "reason": str,
         "relative_error": Maybe(float),
         "ideal_runtime_s": Maybe(float),
         "edits_assumptions": [str],
+        "critical_path": Maybe(
+            {
+                "seconds": float,
+                "work_s": float,
+                "transfer_s": float,
+                "by_rank": [{"rank": int, "work_s": float, "transfer_s": float}],
+                "ranks": int,
+                "by_phase": [{"phase": str, "seconds": float}],
+                "by_operation": [{"name": str, "seconds": float}],
+                "by_line": [{**PLACE, "seconds": float}],
+            }
+        ),
+        "delay_costs": Maybe(
+            {
+                "waiting_s": float,
+                "direct_s": float,
+                "indirect_s": float,
+                "unattributed_s": float,
+                "causes": [
+                    {
+                        "rank": int,
+                        "phase": Maybe(str),
+                        "direct_s": float,
+                        "indirect_s": float,
+                        "share": float,
+                    }
+                ],
+                "causes_left_out": int,
+            }
+        ),
+        "waits": Maybe(
+            {
+                "pairs": [{"waiter": int, "cause": int, "seconds": float}],
+                "pairs_left_out": int,
+                "left_out_s": float,
+                "ranks_per_block": int,
+                "blocks_s": [[float]],
+            }
+        ),
     },
     "findings": [
         {
@@ -310,6 +352,9 @@ def problems(document: Json, shape: Any = DOCUMENT, path: str = "") -> Iterator[
         return
     if isinstance(shape, Maybe):
         yield from problems(document, shape.shape, path)
+    elif isinstance(shape, Either):
+        chosen = shape.short if document.keys() == shape.short.keys() else shape.long
+        yield from problems(document, chosen, path)
     elif shape == METRIC:
         yield from _metric_problems(document, path)
     elif isinstance(shape, OneOf):
