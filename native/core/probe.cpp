@@ -3,6 +3,7 @@
 #include "error.h"
 #include "input.h"
 #include "probe_otf2.h"
+#include "probe_text.h"
 #include "sinks/device.h"
 #include "sources/kineto.h"
 
@@ -82,6 +83,8 @@ int main(int count, char **words)
         if (std::strcmp(words[1], "kineto-damaged") == 0)
             return kineto_damaged(words[2]);
         const perfscope::InputFile file(words[2]);
+        if (const auto probe = perfscope::text_probe(words[1]))
+            return probe(file);
         std::printf("%s: %llu bytes\n", words[1], static_cast<unsigned long long>(file.size()));
         return 0;
     } catch (const perfscope::FormatError &error) {
