@@ -40,22 +40,20 @@ def make_callback(tf: Any, hvd: Any, options: argparse.Namespace) -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            self.lost_s: list[float] = []
+            self.rows: list[dict[str, float]] = []
 
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
             begin = time.monotonic()
             if hvd.rank() == options.slow_rank:
                 time.sleep(options.slow_ms / 1000.0)
-            self.lost_s.append(time.monotonic() - begin)
+            ready = time.monotonic()
+            row = {"step": len(self.rows), "lost_s": ready - begin, "ready_s": ready}
+            self.rows.append({"rank": hvd.rank(), **row})
 
         def on_train_end(self, logs: Any = None) -> None:
             if options.log:
-                rows = [
-                    {"rank": hvd.rank(), "step": step, "lost_s": lost_s}
-                    for step, lost_s in enumerate(self.lost_s)
-                ]
                 with Path(options.log).open("a", encoding="utf-8") as log:
-                    log.write("".join(json.dumps(row) + "\n" for row in rows))
+                    log.write("".join(json.dumps(row) + "\n" for row in self.rows))
 
     return Straggler()
 

@@ -12,6 +12,9 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 class FormatError(ValueError):
     """A file is damaged or of another format: path, byte offset and reason, in `args`."""
 
+class ReplayError(ValueError):
+    """The calls of the ranks cannot be brought into an order; the message says why, as a clause."""
+
 class HorovodTimeline:
     """Decodes a HOROVOD_TIMELINE file from its bytes; tables are bytes of packed rows."""
 
@@ -34,9 +37,6 @@ class HorovodTimeline:
         """Rows of TICK_DTYPE; can be taken once."""
     def activities(self) -> npt.NDArray[np.uint8]:
         """Rows of TENSOR_ACTIVITY_DTYPE; can be taken once."""
-
-def row_layouts() -> dict[str, dict[str, int]]:
-    """Byte offsets of the fields of each packed row; under the empty name the size of a row."""
 
 class KinetoFile:
     """A Chrome or Kineto trace of one process: fed or read, then finished, then taken apart."""
@@ -83,24 +83,6 @@ class KinetoFile:
     @property
     def cut_at(self) -> int | None:
         """Where the last whole event ends in a file that was cut off, in bytes; else None."""
-
-def device_use(
-    rows: Bytes, windows: Sequence[tuple[int, int]]
-) -> list[tuple[int, list[list[int]], list[list[int]]]]:
-    """By device: its number; by window the ns in each of 16 states; rows of each kind begun.
-
-    Bit k of a state says that something of DeviceKind k was at work; state 0 is idle.
-    """
-
-def stream_idle(
-    rows: Bytes, window: tuple[int, int], kernel_wait_below_ns: int
-) -> list[tuple[int, int, int, int, int, int, int, int]]:
-    """By stream: device, stream, rows, and ns: busy, host wait, kernel wait, other, edges."""
-
-def kernel_totals(
-    rows: Bytes, window: tuple[int, int]
-) -> list[tuple[int, int, int, int, int, int, int, int, int]]:
-    """By name: name, kind, count, ns in all, least, most, bytes, launches known, launch delay."""
 
 class Otf2Archive:
     """An OTF2 archive whose anchor and global definitions have been read.
@@ -166,8 +148,32 @@ class Otf2Archive:
             threads: how many threads work.
         """
 
-class ReplayError(ValueError):
-    """The calls of the ranks cannot be brought into an order; the message says why, as a clause."""
+class ParaverTrace:
+    """Decodes a Paraver .prv file from its bytes; tables are bytes of packed rows."""
+
+    def __init__(self, path: str) -> None: ...
+    def feed(self, block: bytes) -> None:
+        """Reads the next bytes of the file."""
+    def finish(self) -> None:
+        """Closes what is open; to be called once, after the last bytes."""
+    def facts(self) -> dict[str, Any]:
+        """Date, duration, tasks of each application, nodes of the tasks, counts of records."""
+    def communicators(self) -> list[tuple[int, int, list[int]]]:
+        """Application, number and ranks of each communicator."""
+    def locations(self) -> list[dict[str, Any]]:
+        """Rank and thread of each location, and what was added up over it."""
+    def event_types(self) -> dict[int, int]:
+        """How many events there were of each type, counters left out."""
+    def counter_types(self) -> list[int]:
+        """Types of hardware counters, in the order of their number."""
+    def calls(self) -> Bytes:
+        """Rows of CALL_DTYPE; can be taken once."""
+    def messages(self) -> Bytes:
+        """Rows of MESSAGE_DTYPE; can be taken once."""
+    def counters(self) -> Bytes:
+        """Rows of COUNTER_DTYPE; can be taken once."""
+    def file_states(self) -> Bytes:
+        """Rows of STATE_DTYPE: times of input and output; can be taken once."""
 
 class Replay:
     """A run as a (max,+) system, replayed for any work and transfer times.
@@ -233,3 +239,24 @@ class Replay:
         `direct` and `indirect` by (rank, tag), flattened; `unattributed`; `waiting`, their sum;
         and one element a pair of ranks: `waiter`, `cause`, `ns`.
         """
+
+def device_use(
+    rows: Bytes, windows: Sequence[tuple[int, int]]
+) -> list[tuple[int, list[list[int]], list[list[int]]]]:
+    """By device: its number; by window the ns in each of 16 states; rows of each kind begun.
+
+    Bit k of a state says that something of DeviceKind k was at work; state 0 is idle.
+    """
+
+def kernel_totals(
+    rows: Bytes, window: tuple[int, int]
+) -> list[tuple[int, int, int, int, int, int, int, int, int]]:
+    """By name: name, kind, count, ns in all, least, most, bytes, launches known, launch delay."""
+
+def row_layouts() -> dict[str, dict[str, int]]:
+    """Byte offsets of the fields of each packed row; under the empty name the size of a row."""
+
+def stream_idle(
+    rows: Bytes, window: tuple[int, int], kernel_wait_below_ns: int
+) -> list[tuple[int, int, int, int, int, int, int, int]]:
+    """By stream: device, stream, rows, and ns: busy, host wait, kernel wait, other, edges."""

@@ -71,12 +71,26 @@ def _parts(lines: list[Known]) -> Known:
     return {"steps": len(steps), "seconds_by_rank": by_rank, **result}
 
 
+def _ahead(lines: list[Known]) -> list[float]:
+    """Median over steps of how long before the last rank each was ready: what it has to wait."""
+    ready: dict[int, dict[int, float]] = defaultdict(dict)
+    for line in lines:
+        if "ready_s" in line:
+            ready[line["rank"]][line["step"]] = line["ready_s"]
+    ahead = [
+        median(max(moments[step] for moments in ready.values()) - own[step] for step in own)
+        for _, own in sorted(ready.items())
+    ]
+    return [round(value, 6) for value in ahead]
+
+
 def _lost(lines: list[Known]) -> Known:
-    """Median of what each rank lost in a step, and the seconds of its evaluations."""
+    """What each rank lost in a step and how long it was ahead; seconds of its evaluations."""
     ranks = sorted({line["rank"] for line in lines})
     known: Known = {"steps": len({line["step"] for line in lines if "step" in line})}
     lost = [[line["lost_s"] for line in lines if line["rank"] == r] for r in ranks]
     known["lost_s_median_by_rank"] = [round(median(values), 6) for values in lost]
+    known["ahead_s_median_by_rank"] = _ahead(lines)
     spent = [sum(li.get("evaluate_s", 0.0) for li in lines if li["rank"] == r) for r in ranks]
     if any(spent):
         known["seconds_by_rank"] = {"evaluate": [round(value, 6) for value in spent]}
@@ -84,16 +98,8 @@ def _lost(lines: list[Known]) -> Known:
 
 
 def _ddp(lines: list[Known]) -> Known:
-    """Parts as anywhere, and the median wait for the other rank's last gradient."""
-    ready: dict[int, dict[int, float]] = defaultdict(dict)
-    for line in lines:
-        if "step" in line:
-            ready[line["rank"]][line["step"]] = line["ready_s"]
-    waits = [
-        median(max(moments[step] for moments in ready.values()) - ready[rank][step] for step in own)
-        for rank, own in sorted(ready.items())
-    ]
-    return {**_parts(lines), "gradient_wait_s_median_by_rank": [round(w, 6) for w in waits]}
+    """Parts as anywhere, and how long each rank's last gradient was there before the other's."""
+    return {**_parts(lines), "ahead_s_median_by_rank": _ahead(lines)}
 
 
 def _daal(lines: list[Known]) -> Known:
@@ -179,7 +185,7 @@ SAMPLES = (
         environment="daal4py",
         program=(
             *(*_MPIRUN, "kmeans_daal4py.py", "--threads", "1", "--points", "240000"),
-            *("--skew", "0.6", "--rounds", "8", "--log", LOG),
+            *("--skew", "0.6", "--clusters", "24", "--rounds", "12", "--log", LOG),
         ),
         files=("kmeans_daal4py.py",),
         ranks=2,

@@ -22,8 +22,7 @@ class Team:
     def __init__(self) -> None:
         self.rank = 0
         self.size = 1
-        self._lost_s: list[float] = []
-        self._evaluate_s: dict[int, float] = {}
+        self._rows: list[dict[str, float]] = []
 
     def optimizer(self, learning_rate: float) -> Any:
         """A new optimizer."""
@@ -44,22 +43,20 @@ class Team:
         begin = time.monotonic()
         if self.rank == options.slow_rank:
             time.sleep(options.slow_ms / 1000.0)
-        self._lost_s.append(time.monotonic() - begin)
+        ready = time.monotonic()
+        row = {"step": len(self._rows), "lost_s": ready - begin, "ready_s": ready}
+        self._rows.append({"rank": self.rank, **row})
 
     def evaluated(self, seconds: float) -> None:
         """Notes that the iteration that is just over was followed by an evaluation."""
-        self._evaluate_s[len(self._lost_s) - 1] = seconds
+        self._rows[-1]["evaluate_s"] = seconds
 
     def finish(self, options: Options) -> None:
         """Writes the log, if one was asked for."""
         if not options.log:
             return
-        rows = [
-            {"rank": self.rank, "step": i, "lost_s": s, "evaluate_s": self._evaluate_s.get(i, 0.0)}
-            for i, s in enumerate(self._lost_s)
-        ]
         with Path(options.log).open("a", encoding="utf-8") as log:
-            log.write("".join(json.dumps(row) + "\n" for row in rows))
+            log.write("".join(json.dumps(row) + "\n" for row in self._rows))
 
 
 class HorovodTeam(Team):

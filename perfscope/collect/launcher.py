@@ -98,7 +98,7 @@ _TWO_VALUES = set(
 
 def recognise(command: Sequence[str], environment: Mapping[str, str]) -> Launcher:
     """The launcher that a command starts, also behind `env`, `nice`, `timeout` and the like."""
-    rest = _without_wrappers(list(command))
+    rest = _without_interpreter(_without_wrappers(list(command)))
     if not rest:
         return Launcher(LauncherKind.DIRECT)
     name = Path(rest[0]).name
@@ -151,6 +151,14 @@ def _without_wrappers(command: list[str]) -> list[str]:
         while rest and (rest[0].startswith("-") or (name == "env" and "=" in rest[0])):
             rest = rest[2:] if rest[0] in valued else rest[1:]
         command = rest[1:] if name in _WRAPPERS_WITH_OPERAND else rest
+    return command
+
+
+def _without_interpreter(command: list[str]) -> list[str]:
+    """`python /place/bin/horovodrun ...` as `/place/bin/horovodrun ...`."""
+    words = [Path(word).name for word in command[:2]]
+    if len(words) == 2 and words[0].startswith("python") and words[1] in _KINDS:
+        return command[1:]
     return command
 
 

@@ -19,6 +19,7 @@ from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.finding import Status
 from perfscope.result import measures, resources, run_facts
 from perfscope.result.devices import devices
+from perfscope.result.hardware import hardware
 from perfscope.result.horovod import horovod
 from perfscope.result.how_measured import how_measured
 from perfscope.result.quality import quality
@@ -67,6 +68,7 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
         "threads": resources.threads(results),
         "io": resources.io(results),
         "devices": devices(results),
+        "hardware": hardware(results),
         "replay": replay_json(replay),
         "findings": [finding.as_json() for finding in ordered],
         "quality": quality(results, replay),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfscope.findings.finding import Status
+from perfscope.result.check import Check
 from perfscope.result.endings import account_of_ends, ending_text, incomplete_ranks
 from perfscope.result.measures import UNLABELLED_TARGET
+from perfscope.result.quality_devices import device_checks
 from perfscope.result.run_facts import library_text, separate_worlds
+from perfscope.result.unmeasured import unmeasured
 from perfscope.units import format_count, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -35,25 +37,6 @@ SAME_MPI = (
 )
 
 
-@dataclass(frozen=True)
-class Check:
-    """One row: what was checked, how it came out, and the numbers behind it."""
-
-    id: str
-    status: Status
-    title: str
-    detail: str
-
-    def as_json(self) -> Json:
-        """The object of analysis.json."""
-        return {
-            "id": self.id,
-            "status": self.status.value,
-            "title": self.title,
-            "detail": self.detail,
-        }
-
-
 def quality(results: Results, replay: Replay) -> list[Json]:
     """All checks, in the order of the report."""
     trace = results.trace
@@ -67,6 +50,8 @@ def quality(results: Results, replay: Replay) -> list[Json]:
         _clocks(results),
         _unlabelled_time(results),
         _replay_error(replay),
+        *device_checks(results),
+        *_unmeasured(trace),
         _recording_notes(trace),
     ]
     return [check.as_json() for check in checks]
@@ -285,6 +270,15 @@ def _replay_error(replay: Replay) -> Check:
         return Check("replay_error", Status.PASS, "The replay reproduces the run", detail)
     status = Status.WARN if error <= REPLAY_WARN else Status.FAIL
     return Check("replay_error", status, "The replay deviates from the run", detail)
+
+
+def _unmeasured(trace: Trace) -> list[Check]:
+    found = unmeasured(trace)
+    if not found:
+        return []
+    title = "Not measured: " + ", ".join(what for what, _ in found)
+    detail = "; ".join(f"{what}: {reason}" for what, reason in found) + "."
+    return [Check("unmeasured", Status.NOT_MEASURED, title, detail)]
 
 
 def _recording_notes(trace: Trace) -> Check:

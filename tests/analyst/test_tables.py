@@ -26,8 +26,11 @@ SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
 
 
 def frame(opened: OpenedTrace, name: str) -> pd.DataFrame:
-    found = getattr(opened, name)
-    return found if name == "ranks" else found()
+    if name == "ranks":
+        return opened.ranks
+    made = getattr(opened, name)()
+    assert isinstance(made, pd.DataFrame)
+    return made
 
 
 def check_columns(opened: OpenedTrace) -> None:

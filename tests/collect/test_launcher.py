@@ -32,6 +32,7 @@ ENVIRONMENT = {"PATH": os.environ["PATH"]}
         ("srun -n 6 a", LauncherKind.SRUN, 6, "a"),
         ("srun --ntasks=6 -N2 a", LauncherKind.SRUN, 6, "a"),
         ("horovodrun -np 2 -H localhost:2 python a.py", LauncherKind.HOROVODRUN, 2, "python"),
+        ("python3 /v/bin/horovodrun -np 2 python a.py", LauncherKind.HOROVODRUN, 2, "python"),
         ("torchrun --nproc_per_node 4 a.py", LauncherKind.TORCHRUN, 4, "a.py"),
         ("torchrun --nnodes=2 --nproc-per-node=4 a.py", LauncherKind.TORCHRUN, 8, "a.py"),
         (

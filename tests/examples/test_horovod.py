@@ -16,6 +16,8 @@ from tests.support.recording import run_plain
 TIMEOUT_S = 280.0
 SLOW_MS = 50.0
 STEPS = 60
+AGREEMENT_S = 0.003
+"""Both ranks compute after the moment that they note; how long that takes differs a little."""
 
 
 def command(script: str, *options: str | Path) -> list[str]:
@@ -42,28 +44,31 @@ def record(directory: Path, script: str, *options: str | Path, run: tuple[str, .
 
 @pytest.fixture(scope="module")
 def straggler(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, Any], list[float]]:
-    """A recorded run in which rank 1 is late in each step, and what it lost by its own clock."""
+    """A recorded run in which rank 1 is late in each step, and by how much on the ranks' clock."""
     directory = tmp_path_factory.mktemp("straggler")
     log = directory / "log.jsonl"
     options = ("--slow-rank", "1", "--slow-ms", str(SLOW_MS), "--steps", str(STEPS // 2))
     done, analysis = record(directory, "horovod_mnist.py", *options, "--epochs", "2", "--log", log)
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    return done, analysis, [line["lost_s"] for line in lines if line["rank"] == 1]
+    ready_s = [[line["ready_s"] for line in lines if line["rank"] == rank] for rank in (0, 1)]
+    return done, analysis, [late - early for early, late in zip(*ready_s, strict=True)]
 
 
 def test_the_wait_for_a_straggler_needs_no_timeline(
     straggler: tuple[Any, dict[str, Any], list[float]],
 ) -> None:
-    _, analysis, lost_s = straggler
+    _, analysis, late_s = straggler
     exposed = analysis["horovod"]["exposed"]
     assert exposed["reason"] is None
     waited, own = exposed["step_wait_s_median_by_rank"]
-    # the ranks' own computation differs too, by more on a busy machine
-    assert waited == pytest.approx(median(lost_s), rel=0.4)
-    assert own < 0.2 * waited
-    assert len(exposed["steps"]) == len(lost_s) == STEPS
-    late = analysis["collectives"]["late_arrivals"][0]
-    assert late["rank"] == 1
+    assert len(exposed["steps"]) == len(late_s) == STEPS
+    # Step by step: then it does not matter what else a busy machine did to the ranks.
+    errors = [row[0] - late for row, late in zip(exposed["step_wait_s"], late_s, strict=True)]
+    assert abs(median(errors)) < AGREEMENT_S
+    assert waited == pytest.approx(median(late_s), abs=2 * AGREEMENT_S)
+    assert own < AGREEMENT_S
+    late_arrival = analysis["collectives"]["late_arrivals"][0]
+    assert late_arrival["rank"] == 1
 
 
 def test_horovods_thread_is_a_location_of_its_own(

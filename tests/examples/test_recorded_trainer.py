@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from tests.examples.trainer_run import TINY, finding, record_trainer, run_trainer
 
+LOG = logging.getLogger(__name__)
 UNLABELLED_LIMIT = 0.05
 GAIN_TOLERANCE = 0.1
 SPREAD_TOLERANCE = 0.2  # of a gain whose two sides are both noisy
@@ -117,6 +119,11 @@ def test_predicted_gain_is_that_of_the_fix(
         after = run_trainer(tmp_path, *options, *fixed)
         given_back_s.append(before.training_s(rank=0) - after.training_s(rank=0))
         predicted_s.append(finding(analysis, name)["gain_s"])
+        LOG.info(
+            "%s, run %d: predicted %.2f s, given back by the fix %.2f s of %.2f s",
+            *(" ".join(planted), repeat, predicted_s[-1], given_back_s[-1]),
+            before.training_s(rank=0),
+        )
     assert median(predicted_s) == pytest.approx(median(given_back_s), rel=GAIN_TOLERANCE)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -13,6 +14,9 @@ from tests.support.environments import REPOSITORY, environment
 
 TIMEOUT_S = 280.0
 ITERATIONS, EPOCHS = 8, 2
+SLOW_MS = 50.0
+AGREEMENT_S = 0.01
+"""Four exchanges an iteration, each with computation before it that differs a little."""
 SMALL = ("--epochs", str(EPOCHS), "--iterations-per-epoch", str(ITERATIONS))
 EVALUATIONS = ("--evaluate-samples", "20")
 
@@ -76,6 +80,22 @@ def test_with_horovod(tmp_path: Path) -> None:
         # at least one reduction for each of the four training calls
         assert location["data_calls"]["MPI_Allreduce"] >= 4 * ITERATIONS * EPOCHS
     assert analysis["collectives"]["wait_s_by_rank"] == pytest.approx(exposed["wait_s_by_rank"])
+
+
+def test_the_wait_for_a_straggler_in_horovod(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    slow = ("--slow-rank", "1", "--slow-ms", str(SLOW_MS), "--log", str(log))
+    _, analysis = record(tmp_path, "horovod", *slow, "--evaluate-every", "0")
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    ready_s = [[line["ready_s"] for line in lines if line["rank"] == rank] for rank in (0, 1)]
+    late_s = [late - early for early, late in zip(*ready_s, strict=True)]
+    exposed = analysis["horovod"]["exposed"]
+    # In the other three exchanges of an iteration the ranks wait for each other in turn.
+    net_s = [first - second for first, second in exposed["step_wait_s"]]
+    errors = [wait - late for wait, late in zip(net_s, late_s, strict=True)]
+    assert median(late_s) == pytest.approx(SLOW_MS / 1000.0, abs=AGREEMENT_S)
+    assert abs(median(errors)) < AGREEMENT_S
+    assert sum(second for _, second in exposed["step_wait_s"]) < 0.5 * sum(net_s)
 
 
 def test_with_mpi4py(tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def document(shape: Shape) -> Json:
             "written_bytes_by_rank": [12_000 * (r + 1) for r in range(shape.ranks)],
         },
         "devices": {"value": None, "reason": "no accelerator was visible to the job"},
+        "hardware": None,
         "replay": {
             "available": True,
             "reason": "",

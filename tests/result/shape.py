@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from tests.result.shape_kinds import Fixed, Map, Maybe, OneOf
+from tests.result.shape_devices import DEVICES
+from tests.result.shape_hardware import HARDWARE
+from tests.result.shape_kinds import Either, Fixed, Map, Maybe, OneOf
 from tests.result.shape_replay import COST, PLACE, REPLAY
 from tests.result.shape_tensors import TENSORS
 
@@ -272,7 +274,8 @@ DOCUMENT = {
         ],
     },
     "io": {"reason": Maybe(str), "read_bytes_by_rank": [int], "written_bytes_by_rank": [int]},
-    "devices": {"value": None, "reason": str},
+    "devices": DEVICES,
+    "hardware": HARDWARE,
     "replay": REPLAY,
     "findings": [
         {
@@ -305,6 +308,9 @@ def problems(document: Json, shape: Any = DOCUMENT, path: str = "") -> Iterator[
         return
     if isinstance(shape, Maybe):
         yield from problems(document, shape.shape, path)
+    elif isinstance(shape, Either):
+        chosen = shape.short if document.keys() == shape.short.keys() else shape.long
+        yield from problems(document, chosen, path)
     elif shape == METRIC:
         yield from _metric_problems(document, path)
     elif isinstance(shape, OneOf):

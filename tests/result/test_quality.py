@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from perfscope.result.quality import quality
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Ending, EndKind, Trace
@@ -47,6 +49,27 @@ def test_cost_is_estimated_from_what_was_recorded() -> None:
     assert row["status"] == "fail"
     assert "rank 2" in row["detail"]
     assert "100 ns" in row["detail"]
+
+
+def test_what_a_framework_did_unseen_is_said_once_with_the_reason() -> None:
+    told = {"fsdp": {"exposed_reason": "it gathers all through a step"}, "mpi4py": {"vendor": "x"}}
+
+    def shard(builder: TraceBuilder) -> None:
+        for rank in range(4):
+            builder.rank(rank).set(metadata={"frameworks": told})
+
+    row = rows(training_run(Plan(steps=50), change=shard))["unmeasured"]
+    assert row["status"] == "not_measured"
+    assert row["title"] == "Not measured: exposed communication of FSDP"
+    assert row["detail"].count("it gathers all through a step") == 1
+
+
+@pytest.mark.parametrize("broken", [None, [], {"fsdp": None}, {"fsdp": {"exposed_reason": 3}}])
+def test_odd_metadata_is_no_reason(broken: object) -> None:
+    def spoil(builder: TraceBuilder) -> None:
+        builder.rank(0).set(metadata={"frameworks": broken})
+
+    assert "unmeasured" not in rows(training_run(Plan(steps=50), change=spoil))
 
 
 def test_dropped_records() -> None:

@@ -255,8 +255,10 @@ def _before_optimizer(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
 
 def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
     rec = recorder.current
-    if rec is not None:
+    # Horovod's optimizers call the step that they are built on: of the two, the inner one counts.
+    if rec is not None and _loop.optimizer_start_ns:
         _loop.ends_optimizer(id(optimizer), rec.now())
+        _loop.optimizer_start_ns = 0
 
 
 def install_module(module: ModuleType) -> None:

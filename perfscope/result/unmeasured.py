@@ -1,0 +1,36 @@
+"""What a framework did that the recording cannot tell, in the words of the agent that saw it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from perfscope.trace.model import Trace
+
+_NAMES = {
+    "deepspeed": "DeepSpeed",
+    "fsdp": "FSDP",
+    "horovod": "Horovod",
+    "keras": "Keras",
+    "torch": "PyTorch",
+}
+_WHAT = {
+    "exposed_reason": "exposed communication of {}",
+    "phases_reason": "phases of {}",
+    "steps_reason": "steps of {}",
+    "asynchronous": "asynchronous calls of {}",
+}
+
+
+def unmeasured(trace: Trace) -> list[tuple[str, str]]:
+    """What was not measured and why, each once, in the order of the ranks."""
+    return list(dict.fromkeys(_told(trace)))
+
+
+def _told(trace: Trace) -> Iterator[tuple[str, str]]:
+    for rank in trace.ranks:
+        frameworks = rank.metadata.get("frameworks")
+        for name, facts in frameworks.items() if isinstance(frameworks, Mapping) else ():
+            for key, what in _WHAT.items():
+                reason = facts.get(key) if isinstance(facts, Mapping) else None
+                if isinstance(reason, str) and reason:
+                    yield what.format(_NAMES.get(str(name), str(name))), reason
