@@ -148,6 +148,33 @@ class Otf2Archive:
             threads: how many threads work.
         """
 
+class ParaverTrace:
+    """Decodes a Paraver .prv file from its bytes; tables are bytes of packed rows."""
+
+    def __init__(self, path: str) -> None: ...
+    def feed(self, block: bytes) -> None:
+        """Reads the next bytes of the file."""
+    def finish(self) -> None:
+        """Closes what is open; to be called once, after the last bytes."""
+    def facts(self) -> dict[str, Any]:
+        """Date, duration, tasks of each application, nodes of the tasks, counts of records."""
+    def communicators(self) -> list[tuple[int, int, list[int]]]:
+        """Application, number and ranks of each communicator."""
+    def locations(self) -> list[dict[str, Any]]:
+        """Rank and thread of each location, and what was added up over it."""
+    def event_types(self) -> dict[int, int]:
+        """How many events there were of each type, counters left out."""
+    def counter_types(self) -> list[int]:
+        """Types of hardware counters, in the order of their number."""
+    def calls(self) -> Bytes:
+        """Rows of CALL_DTYPE; can be taken once."""
+    def messages(self) -> Bytes:
+        """Rows of MESSAGE_DTYPE; can be taken once."""
+    def counters(self) -> Bytes:
+        """Rows of COUNTER_DTYPE; can be taken once."""
+    def file_states(self) -> Bytes:
+        """Rows of STATE_DTYPE: times of input and output; can be taken once."""
+
 class Replay:
     """A run as a (max,+) system, replayed for any work and transfer times.
 

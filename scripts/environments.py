@@ -45,6 +45,7 @@ ENVIRONMENTS = {
     "torch": Perfscope.ABSENT,
     "tensorflow": Perfscope.ABSENT,
     "horovod": Perfscope.ABSENT,
+    "hta": Perfscope.ABSENT,
 }
 
 

@@ -3,7 +3,8 @@
 # usage: scripts/sanitize.sh DIRECTORY-OF-THE-BUILD
 set -eu
 cd "$(dirname "$0")/.."
-library=$PWD/$1/libperfscope_recorder.so
+build=$PWD/$1
+library=$build/libperfscope_recorder.so
 compiler=${CC:-cc}
 runtime=$("$compiler" -print-file-name=libasan.so):$("$compiler" -print-file-name=libubsan.so)
 place=$(mktemp -d)
@@ -36,3 +37,22 @@ done
 "$python" -m tests.native.recorder.random_programs.text 7 >"$place/program.c"
 .envs/mpich/bin/mpicc -pthread -w -o "$place/program" "$place/program.c"
 record random "$place/program"
+
+# The engine's decoders, with sound and with damaged files.
+PATH=$PWD/.envs/mpich/bin:$PATH cmake --build "$build" --target perfscope_engine_probe -- --quiet
+probe() {
+  if ! "$build/native/core/perfscope_engine_probe" "$@" >"$place/output" 2>&1; then
+    cat "$place/output"
+    exit 1
+  fi
+}
+"$python" -m tests.support.write_kineto "$place/small.json"
+probe kineto "$place/small.json"
+probe kineto-damaged "$place/small.json"
+"$python" -m tests.native.core.damage_otf2 "$build/native/core/perfscope_engine_probe" 10
+for file in tests/core/inputs/small_timeline.json "${PERFSCOPE_REFERENCE:-none}"/horovod/*.json; do
+  [ ! -f "$file" ] || probe horovod "$file"
+done
+probe horovod-damaged tests/core/inputs/small_timeline.json
+probe paraver tests/core/inputs/small.prv
+probe paraver-damaged tests/core/inputs/small.prv

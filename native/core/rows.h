@@ -7,7 +7,7 @@ namespace perfscope {
 
 constexpr int64_t LAUNCH_UNKNOWN = INT64_MIN;
 
-enum class DeviceKind : uint16_t { COMPUTE = 0, COMMUNICATION = 1, MEMCPY = 2, MEMSET = 3 };
+enum class DeviceKind : uint32_t { COMPUTE = 0, COMMUNICATION = 1, MEMCPY = 2, MEMSET = 3 };
 
 #pragma pack(push, 1)
 struct OperationRow {
@@ -52,8 +52,8 @@ struct DeviceRow {
     int32_t device, stream;
     int32_t comm;
     int32_t op;
-    uint16_t kind;  // DeviceKind
-    uint16_t flags; // RowFlag
+    uint32_t kind;  // DeviceKind
+    uint32_t flags; // RowFlag
     uint32_t members;
 };
 
@@ -84,6 +84,39 @@ struct TensorActivityRow {
     int32_t parent; // row that it is nested in, -1 none
     uint16_t depth;
     uint16_t flags; // RowFlag
+};
+
+// An MPI call of a Paraver trace.
+struct ParaverCallRow {
+    int64_t t0, t1; // ns
+    int64_t sent, received; // bytes
+    int32_t location;
+    int32_t value;        // which call, as the .pcf file names it
+    int32_t communicator; // number in the trace, -1 none
+    uint16_t kind;        // 1 point to point, 2 collective, 3 other
+    uint16_t flags;       // RowFlag
+    uint16_t is_root;
+};
+
+// A message of a Paraver trace: logical times are those of the calls, physical ones those of the transfer.
+struct ParaverMessageRow {
+    int64_t send, sent, receive, received; // ns
+    int64_t bytes;
+    int32_t sender, receiver; // locations
+    int32_t tag;
+};
+
+struct ParaverCounterRow {
+    int64_t t; // ns
+    int64_t value;
+    int32_t location;
+    int32_t type; // index of the types of the trace
+};
+
+// A time that a location spent reading or writing files.
+struct ParaverStateRow {
+    int64_t t0, t1; // ns
+    int32_t location;
 };
 #pragma pack(pop)
 

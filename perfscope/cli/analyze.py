@@ -82,7 +82,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
     from perfscope.readers.registry import open_traces
 
     _check_gates(fail_on)
-    rules = tuple(_rule(text) for text in phase_rules)
+    rules = tuple(parse_rule(text) for text in phase_rules)
     opened = open_traces(paths, ReadOptions(phase_rules=rules))
     document = analysis(opened, Options(focus=foa, phase_rules=rules))
     beside = paths[0] if paths[0].is_dir() else paths[0].parent
@@ -116,7 +116,12 @@ def _check_gates(fail_on: Sequence[str]) -> None:
             )
 
 
-def _rule(text: str) -> tuple[str, str]:
+def parse_rule(text: str) -> tuple[str, str]:
+    """The phase and the glob of a --phase option.
+
+    Raises:
+        UsageError: the text is no rule.
+    """
     name, separator, pattern = text.partition("=")
     if not (name and separator and pattern):
         raise UsageError(

@@ -72,16 +72,17 @@ class ThreadWriter:
 
     def write(self, rows: Rows) -> None:
         """Writes the rows of the thread, which are in order."""
-        lanes = Lanes()
+        lanes, firsts = Lanes(), rows.first_lanes()
         self._lane(0)  # also a thread without events is there
         for part in pieces(len(rows)):
             block = rows.at(part)
-            columns = (block.t0.tolist(), block.t1.tolist(), self._tables.described(block))
-            for start, end, (region, attributes, call) in zip(*columns, strict=True):
+            columns = (block.t0.tolist(), block.t1.tolist(), firsts[part].tolist())
+            told = self._tables.described(block)
+            for start, end, first, (region, attributes, call) in zip(*columns, told, strict=True):
                 if region == COMPLETION:
                     self._complete(start, call)
                     continue
-                lane = lanes.lane(start, end)
+                lane = lanes.lane(start, end, first=first)
                 self._leave_until(lane, start)
                 self._enter(lane, start, region, attributes, call)
                 self._open[lane].append((end, region, call))

@@ -94,10 +94,9 @@ class RankTables:
             (own.place, mine.astype(np.int64)),
         )
         every = Rows(*(np.concatenate(column) for column in columns))
-        is_completion = every.kind == COMPLETION_KIND
-        # what completes at a moment belongs to the call that ends there, not to what begins
-        order = np.lexsort((every.kind, -every.t1, ~is_completion, every.t0))
-        return every.at(order)
+        # what completes when a call ends belongs to that call, not to what begins then
+        is_early = np.concatenate([np.zeros(len(own), np.bool_), _inside_earlier(own, times)])
+        return every.at(np.lexsort((every.kind, -every.t1, ~is_early, every.t0)))
 
     def described(self, block: Rows) -> list[_Row]:
         """Region, attributes and call of each row."""
@@ -165,6 +164,16 @@ class RankTables:
                 received=done.received if done.received > 0 else call.received,
             )
             yield COMPLETION, None, told
+
+
+def _inside_earlier(rows: Rows, times: Ints) -> npt.NDArray[np.bool_]:
+    """Whether each moment lies in an operation that began before it, or at its end."""
+    operations = rows.at(np.flatnonzero(rows.is_call))
+    if not len(operations):
+        return np.zeros(len(times), np.bool_)
+    place = np.searchsorted(operations.t0, times, side="left") - 1
+    inside: npt.NDArray[np.bool_] = operations.t1[np.maximum(place, 0)] >= times
+    return (place >= 0) & inside
 
 
 def _makers(operations: Table) -> Table:

@@ -1,7 +1,7 @@
 """Everything that has a start and an end on one rank, thread after thread, fit to be nested.
 
 Viewers and OTF2 want the intervals of a thread to lie inside each other or apart. Those that
-overlap otherwise go to another lane of the thread.
+overlap otherwise go to another lane of the thread; operations stay on the first one.
 """
 
 from __future__ import annotations
@@ -44,6 +44,29 @@ class Rows:
         mine = np.flatnonzero(self.tid == tid)
         order = np.lexsort((self.kind[mine], -self.t1[mine], self.t0[mine]))
         return self.at(mine[order])
+
+    @property
+    def is_call(self) -> npt.NDArray[np.bool_]:
+        """Which are operations."""
+        calls: npt.NDArray[np.bool_] = np.isin(self.kind, (RowKind.BACKGROUND, RowKind.OPERATION))
+        return calls
+
+    def first_lanes(self) -> Ints:
+        """Where the search for a lane begins: beyond the first for what cuts an operation in two.
+
+        The rows are those of one thread, in order.
+        """
+        calls = self.at(np.flatnonzero(self.is_call))
+        if not len(calls):
+            return np.zeros(len(self), np.int64)
+        ends = np.maximum.accumulate(calls.t1)
+        cut = np.zeros(len(self), np.bool_)
+        for moment, sign in ((self.t0, 1), (self.t1, -1)):
+            place = np.searchsorted(calls.t0, moment, side="left") - 1
+            inside = (place >= 0) & (ends[np.maximum(place, 0)] > moment)
+            begin, end = calls.t0[np.maximum(place, 0)], ends[np.maximum(place, 0)]
+            cut |= inside & ((self.t1 > end) if sign > 0 else (self.t0 < begin))
+        return np.where(self.is_call, 0, cut).astype(np.int64)
 
     def at(self, rows: Ints | slice) -> Rows:
         """Some of them."""
@@ -98,9 +121,12 @@ class Lanes:
     def __len__(self) -> int:
         return len(self._open)
 
-    def lane(self, start: int, end: int) -> int:
-        """The lane of the next interval."""
-        for number, stack in enumerate(self._open):
+    def lane(self, start: int, end: int, *, first: int = 0) -> int:
+        """The lane of the next interval, from the lane `first` on."""
+        while len(self._open) < first:
+            self._open.append([])
+        for number in range(first, len(self._open)):
+            stack = self._open[number]
             while stack and stack[-1] <= start:
                 stack.pop()
             if not stack or stack[-1] >= end:
@@ -112,11 +138,14 @@ class Lanes:
 
 def nested(rows: Rows) -> Iterator[tuple[Rows, list[int]]]:
     """The intervals of one thread in order, in blocks, with the lane of each."""
-    lanes = Lanes()
+    lanes, firsts = Lanes(), rows.first_lanes()
     for part in pieces(len(rows)):
         block = rows.at(part)
-        pairs = zip(block.t0.tolist(), block.t1.tolist(), strict=True)
-        yield block, [lanes.lane(start, end) for start, end in pairs]
+        columns = (block.t0.tolist(), block.t1.tolist(), firsts[part].tolist())
+        yield (
+            block,
+            [lanes.lane(t0, t1, first=first) for t0, t1, first in zip(*columns, strict=True)],
+        )
 
 
 def thread_names(source: Source, position: int, rows: Rows) -> dict[int, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,12 @@ from perfscope.trace.devices import DeviceKind, no_activity
 from perfscope.trace.model import Communicator, Rank, Table
 
 NS_PER_S = 1e9
-MOST_CLOCK_SHARE = 0.5
-"""Clocks may be apart by this part of a mean kernel; beyond it nobody knows who came last."""
+MOST_SPREAD = 0.25
+"""Of a mean kernel: by so much ends may be apart; beyond it nobody knows who came last.
+
+Kernels of one collective end together, up to the last message. What their ends are apart after
+the clocks were brought together is what is left of the clocks' error.
+"""
 
 _NOT_MEETING = ("broadcast", "send", "recv", "scatter", "gather")
 Times = npt.NDArray[np.int64]
@@ -35,6 +39,8 @@ class DeviceCommunication:
     transfer_s: tuple[float, ...]
     last: tuple[int, ...]  # collectives in which the rank was the last to begin
     longest_wait_s: tuple[float, ...]
+    end_spread_s: float | None = None
+    """By how much the ends of one collective's kernels differ, 99th percentile."""
 
 
 def device_communication(prepared: Prepared) -> DeviceCommunication:
@@ -45,7 +51,7 @@ def device_communication(prepared: Prepared) -> DeviceCommunication:
     rows = np.concatenate(tables)
     seconds = _seconds(owner, rows["t1"] - rows["t0"], len(ranks))
     whole = _matched(rows, owner, prepared.trace.communicators, prepared.trace.names)
-    reason = _why_not(ranks, rows, whole)
+    spread, reason = _ends(rows[whole], any_kernel=len(rows) > 0)
     if reason is not None:
         nothing = (0.0,) * len(ranks)
         return DeviceCommunication(
@@ -57,8 +63,10 @@ def device_communication(prepared: Prepared) -> DeviceCommunication:
             transfer_s=nothing,
             last=(0,) * len(ranks),
             longest_wait_s=nothing,
+            end_spread_s=spread,
         )
-    return _split(rows[whole], owner[whole], len(ranks), seconds, len(rows))
+    split = _split(rows[whole], owner[whole], len(ranks), seconds, len(rows))
+    return replace(split, end_spread_s=spread)
 
 
 def _kernels(rank: Rank, start: int, end: int) -> Table:
@@ -94,19 +102,31 @@ def _matched(
     return result
 
 
-def _why_not(ranks: Sequence[Rank], rows: Table, whole: npt.NDArray[np.bool_]) -> str | None:
+def _ends(rows: Table, *, any_kernel: bool) -> tuple[float | None, str | None]:
+    """How far apart the ends of matched kernels are, and why no one can tell who came last."""
+    if not any_kernel:
+        return None, "no kernel communicated in the focus of analysis"
     if not len(rows):
-        return "no kernel communicated in the focus of analysis"
-    if not np.any(whole):
-        return "no collective has kernels of all its ranks in these files"
-    error = max(rank.clock_error_ns for rank in ranks)
-    mean = float(np.mean(rows["t1"][whole] - rows["t0"][whole]))
-    if error > MOST_CLOCK_SHARE * mean:
-        return (
-            f"the clocks of the ranks may be {error * 1e-6:.3g} ms apart, and a communication "
-            f"kernel takes {mean * 1e-6:.3g} ms on average"
-        )
-    return None
+        return None, "no collective has kernels of all its ranks in these files"
+    order = np.lexsort((rows["t1"], rows["seq"], rows["comm"]))
+    rows = rows[order]
+    starts = _group_starts(rows)
+    ends = np.append(starts[1:], len(rows)) - 1
+    spread = float(np.quantile(rows["t1"][ends] - rows["t1"][starts], 0.99))
+    mean = float(np.mean(rows["t1"] - rows["t0"]))
+    if spread <= MOST_SPREAD * mean:
+        return spread / NS_PER_S, None
+    return spread / NS_PER_S, (
+        f"kernels of one collective end up to {spread * 1e-6:.3g} ms apart, and take "
+        f"{mean * 1e-6:.3g} ms on average: the clocks of the ranks do not agree well enough"
+    )
+
+
+def _group_starts(rows: Table) -> Times:
+    """Where each collective begins in rows that are ordered by it."""
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = (rows["comm"][1:] != rows["comm"][:-1]) | (rows["seq"][1:] != rows["seq"][:-1])
+    return np.flatnonzero(first)
 
 
 def _split(
@@ -114,9 +134,7 @@ def _split(
 ) -> DeviceCommunication:
     order = np.lexsort((rows["t0"], rows["seq"], rows["comm"]))
     rows, owner = rows[order], owner[order]
-    first = np.ones(len(rows), np.bool_)
-    first[1:] = (rows["comm"][1:] != rows["comm"][:-1]) | (rows["seq"][1:] != rows["seq"][:-1])
-    starts = np.flatnonzero(first)
+    starts = _group_starts(rows)
     ends = np.append(starts[1:], len(rows)) - 1
     need = np.repeat(rows["t0"][ends], ends - starts + 1)
     wait = np.clip(need, rows["t0"], rows["t1"]) - rows["t0"]

@@ -175,13 +175,14 @@ class DevicesResult:
 
 
 def devices(prepared: Prepared) -> DevicesResult | None:
-    """What the devices did in the focus of analysis; None where none was measured."""
+    """What the devices did in the focus of analysis; None where not all of it was measured."""
+    start, end = prepared.focus.start_ns, prepared.focus.end_ns
     places = [
         (place, rank.devices)
         for place, rank in enumerate(prepared.trace.ranks)
         if rank.devices is not None and rank.devices.numbers
     ]
-    if not places:
+    if not places or not all(activity.covers(start, end) for _, activity in places):
         return None
     used = tuple(
         use for place, activity in places for use in _devices_of(prepared, place, activity)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfscope.errors import UsageError
 from perfscope.trace.model import EndKind, Format, Rank, Trace
@@ -48,7 +48,7 @@ def focus_of_analysis(
     Raises:
         UsageError: the text cannot be understood, or names what is not in the run.
     """
-    whole = _whole_focus(trace)
+    whole = _trimmed(trace, _whole_focus(trace))
     if request is None:
         return _detailed_steps(trace, whole) or whole
     start, end = _requested(trace, request.strip(), phases or {})
@@ -60,6 +60,14 @@ def focus_of_analysis(
     if end <= start:
         raise _usage(request, "Nothing of the run lies in it.")
     return Focus(start, end, request.strip(), "chosen with --foa")
+
+
+def _trimmed(trace: Trace, whole: Focus) -> Focus:
+    """Without the beginning that the trace's reader found not to be that of the program."""
+    start = trace.judged_from_ns
+    if start is None or not whole.start_ns < start < whole.end_ns:
+        return whole
+    return replace(whole, start_ns=start, reason=f"{whole.reason}; {trace.judged_reason}")
 
 
 def _whole_focus(trace: Trace) -> Focus:

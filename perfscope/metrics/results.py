@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from perfscope.metrics.collective_cost import CollectiveCost
 from perfscope.metrics.communication import Communication
 from perfscope.metrics.devices import DevicesResult
 from perfscope.metrics.focus import Focus
@@ -13,6 +14,7 @@ from perfscope.metrics.ledger import Ledger
 from perfscope.metrics.phases import PhaseResult
 from perfscope.metrics.pop import Efficiency
 from perfscope.metrics.resources import Resources
+from perfscope.metrics.stack_rules import StackLabels
 from perfscope.metrics.steps import StepsResult
 from perfscope.metrics.tensors import TensorResult
 from perfscope.metrics.timeline import Timeline
@@ -53,3 +55,6 @@ class Results:
     """Every moment of each rank's main location, in the order of `Trace.ranks`."""
     phase_ids: tuple[str, ...] = ()
     """What `Timeline.phases` are indices of."""
+    labels: StackLabels | None = None
+    """What `Timeline.stacks` say of the user's own functions."""
+    collective_cost: CollectiveCost | None = None

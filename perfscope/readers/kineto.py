@@ -17,6 +17,7 @@ from perfscope.readers.kineto_clocks import measure_clocks
 from perfscope.readers.kineto_devices import Groups, device_activity, ordinals
 from perfscope.readers.kineto_file import KinetoContents, Thread, read_kineto
 from perfscope.readers.kineto_host import HostTables, host_tables, step_at
+from perfscope.readers.kineto_window import judged_from
 from perfscope.trace.model import (
     COUNTER_DTYPE,
     OPERATION_DTYPE,
@@ -80,6 +81,7 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
     for rank in ranks:
         shift(rank, -first)
     kept = origin + first
+    judged, reason = judged_from(ranks)
     return Trace(
         command=(),
         origin_unix_ns=kept if kept >= EPOCH_NS else 0,
@@ -91,10 +93,12 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
         names=list(names),
         communicators=groups.communicators,
         environment={"hosts": sorted({rank.host for rank in ranks})},
-        notes=[*notes, *_doubts(ranks, world)],
+        notes=notes,
         source=str(paths[0] if len(paths) == 1 else paths[0].parent),
         format=Format.KINETO,
         not_recorded=_not_recorded(ranks),
+        judged_from_ns=judged,
+        judged_reason=reason,
     )
 
 
@@ -255,24 +259,6 @@ def _losses(contents: KinetoContents) -> list[str]:
     if not contents.has_base and contents.start_ns < EPOCH_NS:
         notes.append(f"{name} does not say which moment its times count from.")
     return notes
-
-
-def _doubts(ranks: Sequence[Rank], world: int) -> list[str]:
-    """What makes a trace of several ranks hard to believe."""
-    measured = [rank for rank in ranks if rank.devices is not None and len(rank.devices.rows)]
-    if world > 1 and measured:
-        silent = [
-            rank.number
-            for rank in measured
-            if rank.devices is not None and not np.any(rank.devices.rows["kind"] == 1)
-        ]
-        which = ", ".join(map(str, silent[:8]))
-        said = (
-            f"A job of {world} ranks, and no communication kernel on rank {which}: the profile "
-            "misses them, or the ranks did not communicate while it ran."
-        )
-        return [said] if silent else []
-    return []
 
 
 def _not_recorded(ranks: Sequence[Rank]) -> dict[str, str]:

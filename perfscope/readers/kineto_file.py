@@ -31,8 +31,8 @@ HOST_DTYPE = np.dtype(
         ("t1", "i8"),
         ("name", "u4"),
         ("thread", "u4"),  # place in KinetoContents.threads
-        ("kind", "u2"),
-        ("flags", "u2"),  # RowFlag
+        ("kind", "u4"),
+        ("flags", "u4"),  # RowFlag
     ]
 )
 ANNOTATION, RUNTIME, BACKWARD, OTHER = range(4)

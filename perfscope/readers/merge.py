@@ -1,12 +1,34 @@
-"""Several recordings of one run, by different tools, as one trace."""
+"""Several recordings of one run, by different tools, as one trace.
+
+The recording that knows most of the ranks is the run; others are moved to its clock and add what
+it does not have. Ranks are matched by process id where both have it, else by their numbers; clocks
+by the wall clock that each recording began at.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.readers.clocks import shift
 from perfscope.readers.detect import Source
-from perfscope.trace.model import Trace
+from perfscope.trace.devices import DeviceActivity
+from perfscope.trace.model import Format, Rank, Table, Trace
+from perfscope.units import format_seconds
+
+KNOWS_MOST = (
+    Format.PERFSCOPE,
+    Format.OTF2,
+    Format.PARAVER,
+    Format.KINETO,
+    Format.HOROVOD_TIMELINE,
+)
+NS = 1e-9
+Numbers = npt.NDArray[np.int32]
+TABLES = ("phases", "steps", "counters")
 
 
 @dataclass(frozen=True)
@@ -16,12 +38,175 @@ class Part:
     source: Source
     trace: Trace
 
+    @property
+    def text(self) -> str:
+        """How the part is called in notes."""
+        return f"{self.source.text} ({self.trace.format.value})"
+
+
+@dataclass(frozen=True)
+class _Match:
+    """Which ranks of the run those of a part are, by place, and how its clock is moved."""
+
+    ranks: list[tuple[Rank, Rank]]  # of the run, of the part
+    by: str
+    shift_ns: int
+
 
 def merge(parts: Sequence[Part]) -> Trace:
-    """The trace of the run of the first part; what cannot be joined is said in its notes."""
-    trace = parts[0].trace
-    for part in parts[1:]:
-        trace.notes.append(
-            f"{part.source.text} ({part.source.reader.format.value}) was left aside."
+    """The trace of one run; what was joined and how, and what was left aside, is in its notes."""
+    ordered = sorted(parts, key=lambda part: KNOWS_MOST.index(part.trace.format))
+    run = ordered[0]
+    for part in ordered[1:]:
+        found = _match(run.trace, part)
+        if isinstance(found, str):
+            run.trace.notes.append(f"{part.text} was left aside: {found}.")
+            continue
+        added = _adopt(run.trace, part.trace, found)
+        moved = format_seconds(abs(found.shift_ns) * NS)
+        run.trace.notes.append(
+            f"{part.text} belongs to the run: {len(found.ranks)} ranks matched by {found.by}, its "
+            f"clock moved by {moved} by the wall clocks of both; "
+            f"{'it added ' + ', '.join(added) if added else 'it had nothing to add'}."
         )
-    return trace
+        run.trace.notes += [f"{part.source.text}: {note}" for note in part.trace.notes]
+    return run.trace
+
+
+def _match(run: Trace, part: Part) -> _Match | str:
+    """How a part belongs to the run, or why it does not."""
+    other = part.trace
+    if other.format is run.format:
+        return "it is another run, or another recording of the same one by the same tool"
+    ranks = _match_ranks(run, other)
+    if isinstance(ranks, str):
+        return ranks
+    if not run.origin_unix_ns or not other.origin_unix_ns:
+        which = part.text if not other.origin_unix_ns else run.source
+        return f"{which} has no wall clock, so that its times cannot be placed"
+    shift_ns = other.origin_unix_ns - run.origin_unix_ns
+    first, last = _extent(run)
+    begin, end = (moment + shift_ns for moment in _extent(other))
+    if begin > last:
+        return f"it began {format_seconds((begin - last) * NS)} after the end of the run"
+    if end < first:
+        return f"it ended {format_seconds((first - end) * NS)} before the begin of the run"
+    return _Match(ranks[0], ranks[1], shift_ns)
+
+
+def _extent(trace: Trace) -> tuple[int, int]:
+    begin = min((rank.start_ns for rank in trace.ranks), default=0)
+    end = max((rank.end_ns for rank in trace.ranks), default=0)
+    if trace.tensors is not None:
+        begin, end = min(begin, trace.tensors.start_ns), max(end, trace.tensors.end_ns)
+    return begin, end
+
+
+def _match_ranks(run: Trace, other: Trace) -> tuple[list[tuple[Rank, Rank]], str] | str:
+    pids = {rank.pid: rank for rank in run.ranks if rank.pid}
+    unique = len(pids) == sum(1 for rank in run.ranks if rank.pid)
+    theirs = [rank.pid for rank in other.ranks]
+    if unique and len(set(theirs)) == len(theirs) and all(pid in pids for pid in theirs):
+        return [(pids[rank.pid], rank) for rank in other.ranks], "process id"
+    numbers = {rank.number: rank for rank in run.ranks}
+    strange = [rank.number for rank in other.ranks if rank.number >= run.world_size]
+    if strange:
+        return f"it has a rank {max(strange)}, and the run has {run.world_size} ranks"
+    pairs = [(numbers[rank.number], rank) for rank in other.ranks if rank.number in numbers]
+    if not pairs:
+        return "none of its ranks is in the run"
+    differing = [(a, b) for a, b in pairs if a.pid and b.pid and a.pid != b.pid]
+    if differing and all(a.host == b.host for a, b in differing):
+        a, b = differing[0]
+        return f"its rank {b.number} was process {b.pid}, that of the run was process {a.pid}"
+    return pairs, "rank number"
+
+
+def _adopt(run: Trace, other: Trace, match: _Match) -> list[str]:
+    """Gives the run what it does not have; returns what that was."""
+    added: set[str] = set()
+    if other.tensors is not None and run.tensors is None:
+        other.tensors.shift(match.shift_ns)
+        run.tensors = other.tensors
+        added.add("operations by tensor")
+    names = _Names(run.names, other.names)
+    communicators = _communicators(run, other)
+    for mine, theirs in match.ranks:
+        shift(theirs, match.shift_ns)
+        added |= {name for name in TABLES if _adopt_table(mine, theirs, name, names)}
+        if theirs.devices is not None and mine.devices is None:
+            mine.devices = _devices(theirs.devices, names, communicators)
+            mine.devices.watched = (theirs.start_ns, theirs.end_ns)
+            added.add("devices")
+    if "devices" in added:
+        run.not_recorded = {**run.not_recorded, "devices": _window(match.ranks)}
+    return sorted(added)
+
+
+def _adopt_table(mine: Rank, theirs: Rank, name: str, names: _Names) -> bool:
+    """Whether a table was taken because the run has none."""
+    table: Table = getattr(theirs, name)
+    if not len(table) or len(getattr(mine, name)):
+        return False
+    fields = table.dtype.names or ()
+    if "name" in fields:
+        table["name"] = names.translate(table["name"])
+    if "tid" in fields:
+        table["tid"][table["tid"] == theirs.main_tid] = mine.main_tid
+    setattr(mine, name, table)
+    return True
+
+
+def _window(ranks: Sequence[tuple[Rank, Rank]]) -> str:
+    """Why there are no figures of devices for the whole run, and for which part there are."""
+    start = max(theirs.start_ns for _, theirs in ranks) * NS
+    end = min(theirs.end_ns for _, theirs in ranks) * NS
+    return (
+        "devices were watched during a part of the run only; analyse that part with "
+        f"--foa {start:.3f}:{end:.3f}"
+    )
+
+
+def _devices(activity: DeviceActivity, names: _Names, communicators: Numbers) -> DeviceActivity:
+    rows = activity.rows
+    for table, column in ((rows, "name"), (rows, "op"), (activity.runtime, "name")):
+        table[column] = names.translate(table[column])
+    known = rows["comm"] >= 0
+    rows["comm"][known] = communicators[rows["comm"][known]]
+    return activity
+
+
+def _communicators(run: Trace, other: Trace) -> Numbers:
+    """The place in the run's communicators of each of the other trace; new ones are added."""
+    places = {c.members: place for place, c in reversed(list(enumerate(run.communicators)))}
+    result = []
+    for communicator in other.communicators:
+        if communicator.members not in places:
+            places[communicator.members] = len(run.communicators)
+            run.communicators.append(communicator)
+        result.append(places[communicator.members])
+    return np.array(result, np.int32)
+
+
+class _Names:
+    """Numbers of names of another trace as numbers of the run's; used ones are added."""
+
+    def __init__(self, mine: list[str], theirs: Sequence[str]) -> None:
+        self._mine, self._theirs = mine, theirs
+        self._places = {name: place for place, name in reversed(list(enumerate(mine)))}
+
+    def translate(self, column: Numbers) -> Numbers:
+        """The column with the run's numbers."""
+        used, inverse = np.unique(column, return_inverse=True)
+        table = np.array([self._place(number) for number in used.tolist()], np.int32)
+        result: Numbers = table[inverse]
+        return result
+
+    def _place(self, number: int) -> int:
+        if not 0 <= number < len(self._theirs):
+            return number
+        name = self._theirs[number]
+        if name not in self._places:
+            self._places[name] = len(self._mine)
+            self._mine.append(name)
+        return self._places[name]

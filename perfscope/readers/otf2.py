@@ -13,7 +13,11 @@ from perfscope._core import FormatError, Otf2Archive
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.readers.otf2_assembly import Reduced, assemble_ranks
-from perfscope.readers.otf2_communicators import communicators, with_self_communicators
+from perfscope.readers.otf2_communicators import (
+    communicators,
+    number_collectives,
+    with_self_communicators,
+)
 from perfscope.readers.otf2_notes import notes_on, reasons
 from perfscope.readers.otf2_ranks import Location, LocationGroup, find_ranks
 from perfscope.readers.otf2_regions import Phases, Region, roles
@@ -88,6 +92,7 @@ def _trace(anchor: Path, archive: Otf2Archive, options: ReadOptions) -> Trace:
         )
     shared = communicators(archive, len(ranks))
     with_self_communicators(ranks, shared)
+    number_collectives(ranks)
     facts = archive.anchor()
     start = min(rank.start_ns for rank in ranks)
     end = max(rank.end_ns for rank in ranks)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from perfscope.readers.otf2_devices import device_activity
 from perfscope.readers.otf2_ranks import Location, Places, RankPlaces
-from perfscope.readers.otf2_regions import Region, ordinals_of_collectives
+from perfscope.readers.otf2_regions import STEP, Region
 from perfscope.readers.otf2_ticks import Ticks
 from perfscope.trace.model import (
     COMPLETION_DTYPE,
@@ -18,6 +18,7 @@ from perfscope.trace.model import (
     OPERATION_DTYPE,
     PHASE_DTYPE,
     PROFILE_DTYPE,
+    STEP_DTYPE,
     Ending,
     EndKind,
     Rank,
@@ -25,8 +26,7 @@ from perfscope.trace.model import (
     Table,
     ThreadInfo,
 )
-from perfscope.trace.operations import COLLECTIVE_CLASSES, MPI_OTHER, code_of, codes_mask
-from perfscope.trace.operations import OperationClass as Kind
+from perfscope.trace.operations import MPI_OTHER, code_of
 
 PROFILE_ROW = np.dtype(
     [
@@ -39,7 +39,6 @@ PROFILE_ROW = np.dtype(
 )
 COUNTER_ROW = np.dtype([("t", "i8"), ("location", "u4"), ("member", "u4"), ("value", "f8")])
 
-_ORDERED = codes_mask(COLLECTIVE_CLASSES - {Kind.COMMUNICATOR})
 _FINALIZE = code_of("MPI_Finalize")
 
 
@@ -85,7 +84,8 @@ class Reduced:
         """The rows of some locations, sorted by their first column."""
         parts = [self.locations[place.index][table].view(dtype) for place in places]
         rows: Table = np.concatenate(parts) if parts else np.empty(0, dtype)
-        first = rows[rows.dtype.names[0]] if rows.dtype.names else rows
+        assert dtype.names
+        first: npt.NDArray[np.int64] = rows[dtype.names[0]]
         if np.all(first[1:] >= first[:-1]):
             return rows
         return rows[np.argsort(first, kind="stable")]
@@ -110,11 +110,7 @@ def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
     end = reduced.ticks.ns(max(row["last"] for row in seen))
     operations = reduced.rows(place.threads, "operations", OPERATION_DTYPE)
     operations["op"][operations["op"] == 0] = MPI_OTHER
-    operations["seq"] = np.where(
-        _ORDERED[operations["op"]],
-        ordinals_of_collectives(operations, _ORDERED),
-        operations["seq"],
-    )
+    phases = reduced.rows(place.threads, "phases", PHASE_DTYPE)
     return Rank(
         number=place.number,
         host=place.host,
@@ -125,13 +121,23 @@ def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
         ending=_ending(operations, seen),
         operations=operations,
         completions=reduced.rows(place.threads, "completions", COMPLETION_DTYPE),
-        phases=reduced.rows(place.threads, "phases", PHASE_DTYPE),
+        phases=phases,
+        steps=_steps(phases, place.threads[0].tid, reduced),
         counters=_counters([*place.threads, *place.metrics], reduced),
         profile=_profile(place.threads, reduced),
         devices=device_activity(place, reduced),
         threads=tuple(ThreadInfo(thread.tid, thread.name, 0, 0, 0, 0) for thread in place.threads),
         totals=_totals(operations),
     )
+
+
+def _steps(phases: Table, main_tid: int, reduced: Reduced) -> Table:
+    """The occurrences of a training step, counted from 0, on the main thread."""
+    chosen = phases[(phases["name"] == reduced.name(STEP)) & (phases["tid"] == main_tid)]
+    rows = np.zeros(len(chosen), STEP_DTYPE)
+    rows["t0"], rows["t1"] = chosen["t0"], chosen["t1"]
+    rows["number"], rows["epoch"] = np.arange(len(chosen)), -1
+    return rows
 
 
 def _ending(operations: Table, seen: Sequence[Mapping[str, Any]]) -> Ending:

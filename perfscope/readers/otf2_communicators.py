@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope._core import Otf2Archive
-from perfscope.trace.model import Communicator, Rank
+from perfscope.trace.model import Communicator, Rank, Table
+from perfscope.trace.operations import COLLECTIVE_CLASSES, OperationClass, codes_mask
 
+_ORDERED = codes_mask(COLLECTIVE_CLASSES - {OperationClass.COMMUNICATOR})
 SELF = -2
 """In a row: the communicator of the row's rank alone."""
 
@@ -43,3 +46,23 @@ def with_self_communicators(ranks: Sequence[Rank], shared: list[Communicator]) -
             rows["comm"][here] = own
             partner = rows["peer"][here]
             rows["peer"][here] = np.where(partner == -2, rank.number, partner)
+
+
+def number_collectives(ranks: Sequence[Rank]) -> None:
+    """Gives each collective its ordinal on its communicator, in the order of the calls."""
+    for rank in ranks:
+        rows = rank.operations
+        ordered = _ORDERED[rows["op"]]
+        rows["seq"] = np.where(ordered, _ordinals(rows, ordered), rows["seq"])
+
+
+def _ordinals(rows: Table, ordered: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    result = np.full(len(rows), -1, np.int64)
+    chosen = np.flatnonzero(ordered & (rows["comm"] >= 0))
+    order = chosen[np.argsort(rows["comm"][chosen], kind="stable")]
+    comm = rows["comm"][order]
+    first = np.ones(len(order), np.bool_)
+    first[1:] = comm[1:] != comm[:-1]
+    starts = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
+    result[order] = np.arange(len(order)) - starts
+    return result

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import numpy as np
-import numpy.typing as npt
 
 from perfscope.trace.model import PhaseKind, Table
 from perfscope.trace.operations import MPI_OTHER, OPERATIONS, OperationClass
@@ -114,8 +113,18 @@ class Phases:
         return cls(tuple(_phase(region, rules, defaults) for region in regions))
 
 
+STEP = "training step"
+"""The name of a phase whose occurrences are the steps of a training."""
+_STEPS: Rules = tuple(
+    ("train", glob)
+    for glob in ("train_step", "training_step", "train_on_batch", "*trainstep", "train_one_batch")
+)
+
+
 def _phase(region: Region, rules: Rules, defaults: Rules) -> tuple[PhaseKind, str] | None:
     own = _first(region, rules)
+    if own is None and not region.is_mpi and _first(region, _STEPS):
+        return PhaseKind.TRAIN, STEP
     if own is not None:
         kind = _kind(own)
         return kind, own.removeprefix("user:") if kind is PhaseKind.USER else own
@@ -142,7 +151,7 @@ def _first(region: Region, rules: Rules) -> str | None:
     if not rules:
         return None
     texts = {text[:LONGEST].lower() for text in _texts(region)}
-    if rules is TRAINING or rules is _DEFAULTS:
+    if rules is TRAINING or rules is _DEFAULTS or rules is _STEPS:
         texts = {text for text in texts if _TELLING.search(text)}
     for phase, glob in rules:
         if any(fnmatchcase(text, glob.lower()) for text in texts):
@@ -177,23 +186,3 @@ def roles(regions: Sequence[Region], phases: Phases, names: Iterable[str]) -> Ta
             table["phase"][place] = phase[0]
             table["name"][place] = index[phase[1]]
     return table
-
-
-def ordinals_of_collectives(
-    rows: Table, is_collective: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.int64]:
-    """Of each collective how many came before it on its communicator, -1 for other rows.
-
-    Args:
-        rows: operations of one rank, sorted by t0.
-        is_collective: by operation code.
-    """
-    result = np.full(len(rows), -1, np.int64)
-    chosen = np.flatnonzero(is_collective[rows["op"]] & (rows["comm"] >= 0))
-    order = chosen[np.argsort(rows["comm"][chosen], kind="stable")]
-    comm = rows["comm"][order]
-    first = np.ones(len(order), np.bool_)
-    first[1:] = comm[1:] != comm[:-1]
-    starts = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-    result[order] = np.arange(len(order)) - starts
-    return result

@@ -41,7 +41,7 @@ def open_traces(paths: Sequence[Path], options: ReadOptions | None = None) -> Tr
     for path in paths:
         detection.add(path)
     options = options or ReadOptions()
-    opened = [_open(source, options) for source in detection.sources]
+    opened = [_open(source, options) for source in _joined(detection.sources)]
     parts = [part for part in opened if isinstance(part, Part)]
     failures = [error for error in opened if isinstance(error, UnreadableInputError)]
     if not parts:
@@ -49,6 +49,21 @@ def open_traces(paths: Sequence[Path], options: ReadOptions | None = None) -> Tr
     trace = merge(parts)
     trace.notes += [*detection.notes, *(f"{error.what} {error.why}" for error in failures)]
     return trace
+
+
+def _joined(sources: Sequence[Source]) -> list[Source]:
+    """The sources; files of a format that has one for each rank are one source."""
+    alone = [source for source in sources if not source.reader.joins]
+    ranks: dict[str, Source] = {}
+    for source in sources:
+        if source.reader.joins:
+            before = ranks.get(source.reader.format.value)
+            paths = (*(before.paths if before else ()), *source.paths)
+            is_named = source.is_named or (before is not None and before.is_named)
+            ranks[source.reader.format.value] = Source(
+                source.reader, tuple(dict.fromkeys(paths)), is_named
+            )
+    return [*alone, *ranks.values()]
 
 
 def _open(source: Source, options: ReadOptions) -> Part | UnreadableInputError:

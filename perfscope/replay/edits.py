@@ -30,12 +30,14 @@ def apply_edits(program: Program, edits: Sequence[Edit]) -> Work:
 def _apply(program: Program, work: Work, edit: Edit) -> Work:
     chosen = _chosen(program, work, edit)
     if edit.level is None and edit.keep_every is None:
-        return Work(work.row, work.account, np.where(chosen, work.ns * edit.factor, work.ns))
+        factor = 0.0 if edit.background else edit.factor
+        return Work(work.row, work.account, np.where(chosen, work.ns * factor, work.ns))
     if edit.level is None:
         totals = _totals(program, work, chosen)
         target = np.where(_kept(totals, edit.keep_every or 1)[:, None], totals, 0.0)
     else:
-        of_all = _chosen(program, work, Edit(edit.account, level=edit.level))
+        everywhere = Edit(edit.account, level=edit.level, phase=edit.phase)
+        of_all = _chosen(program, work, everywhere)
         totals = _totals(program, work, of_all)
         target = levelled(
             totals, level=edit.level, columns=_columns(program, edit), kinds=program.segment_kind
@@ -57,7 +59,52 @@ def _chosen(program: Program, work: Work, edit: Edit) -> npt.NDArray[np.bool_]:
         chosen = chosen & (work.account == INDEX[edit.account])
     elif edit.level is not None:
         chosen = chosen & ~np.isin(work.account, WAITING)
+    if edit.phase is not None:
+        chosen = chosen & _in_phase(program, work, edit.phase)
     return chosen
+
+
+def _in_phase(program: Program, work: Work, phase: str) -> npt.NDArray[np.bool_]:
+    """Which pieces of work are of a phase; those that an edit added are of none."""
+    result = np.zeros(len(work.row), dtype=bool)
+    if phase in program.phase_ids:
+        result[: len(program.phase)] = program.phase == program.phase_ids.index(phase)
+    return result
+
+
+def transfer_after(program: Program, edits: Sequence[Edit]) -> Floats:
+    """Transfer of each row on the network that the edits make, in nanoseconds, shape (rows,)."""
+    transfer = program.transfer_ns
+    for edit in edits:
+        if edit.network != 1.0:
+            transfer = transfer / edit.network
+    return transfer
+
+
+def background_end_ns(program: Program, edits: Sequence[Edit], lengths: Floats) -> float:
+    """When the last work that was moved to the background ends, from the start of the run.
+
+    Each rank has one such location. What a segment holds begins with the segment, at the earliest
+    when what was moved before has ended.
+
+    Args:
+        program: the run.
+        edits: what is changed, in order.
+        lengths: length of each segment after the edits, in nanoseconds.
+    """
+    work, last = program.work, 0.0
+    starts = np.concatenate([[0.0], np.cumsum(lengths)])[:-1]
+    for edit in edits:
+        if edit.background:
+            moved = _totals(program, work, _chosen(program, work, edit))
+            ends = np.zeros(moved.shape[1])
+            for segment in np.flatnonzero(moved.sum(axis=1) > 0).tolist():
+                here = moved[segment] > 0
+                begins = np.maximum(ends[here], starts[segment])
+                ends[here] = begins + moved[segment, here]
+            last = max(last, float(ends.max(initial=0.0)))
+        work = _apply(program, work, edit)
+    return last
 
 
 def _cells(program: Program, work: Work) -> npt.NDArray[np.int64]:

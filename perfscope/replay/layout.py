@@ -69,6 +69,7 @@ def lay_out(results: Results, run: Run) -> Program:
         cut_rows=cut_rows,
         needs=_needs(run, row_of_call, row_count),
         waits_at_end=_waits_at_end(results, run),
+        phase_ids=results.phase_ids,
     )
     if not program.has_only_cuts:
         program.engine  # noqa: B018 - brings the rows into an order now, or says that there is none
@@ -119,9 +120,8 @@ def _pieces(results: Results, run: Run, starts: Ints) -> _Pieces:
         row, piece, ns, account = row[busy], piece[busy], ns[busy], account[busy]
         phase, stack = timeline.phases[piece], timeline.stacks[piece]
         parts.append((row, account, ns, phase.astype(np.int64), stack.astype(np.int64)))
-    row, account, ns, phase, stack = zip(*parts, strict=True)
-    work = Work(np.concatenate(row), np.concatenate(account), np.concatenate(ns))
-    return _Pieces(work, np.concatenate(phase), np.concatenate(stack), fixed)
+    columns = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return _Pieces(Work(*columns[:3]), columns[3], columns[4], fixed)
 
 
 def _segment_kinds(results: Results, run: Run, cut_rows: Ints) -> Ints:

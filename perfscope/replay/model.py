@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.metrics.ledger import Account
+    from perfscope.trace.model import Frame
 
 
 class Level(Enum):
@@ -32,7 +33,8 @@ class Edit:
     `account` None means all work outside communication; `ranks` None means all ranks. `factor` 0
     removes it. The others replace `factor`: `level` levels the work between ranks, of which waiting
     for input or a device is no part; `keep_every` k keeps every k-th segment that holds such work
-    and removes it from the others.
+    and removes it from the others; `background` moves it to a location of its own, where it begins
+    as before. `phase` narrows the work to that of a phase, `network` divides all transfer times.
     """
 
     account: Account | None = None
@@ -40,6 +42,9 @@ class Edit:
     factor: float = 0.0
     level: Level | None = None
     keep_every: int | None = None
+    background: bool = False
+    phase: str | None = None
+    network: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,77 @@ class Prediction:
     gain_share: float
     reach: float
     assumptions: tuple[str, ...]
+    has_interval: bool = True  # else the run is too short for one, and both ends are the gain
+
+
+@dataclass(frozen=True)
+class Part:
+    """Seconds of the critical path that one rank, phase, operation or line accounts for."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class LinePart:
+    """Seconds of the critical path in a function of the user's, at the line that was executed."""
+
+    frame: Frame
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """The chain of work and transfer that is as long as the run; all compositions are of seconds.
+
+    Work and transfer add up to the length exactly. Parts are sorted, most first; time in no phase
+    has the name "", time of which no sample tells the line is in no line.
+    """
+
+    length_s: float
+    work_s: float
+    transfer_s: float
+    by_rank: tuple[tuple[int, float, float], ...]  # rank, work and transfer
+    by_phase: tuple[Part, ...]  # of the work
+    by_operation: tuple[Part, ...]  # of the transfer
+    by_line: tuple[LinePart, ...]  # of the work
+
+
+@dataclass(frozen=True)
+class Delay:
+    """What one kind of work on one rank cost others in waiting (Scalasca's delay cost)."""
+
+    rank: int
+    phase: str | None  # "" outside any phase, None: in communication
+    direct_s: float  # who waited for this rank itself
+    indirect_s: float  # who waited for somebody who had waited for it
+
+    @property
+    def seconds(self) -> float:
+        """Both together."""
+        return self.direct_s + self.indirect_s
+
+
+@dataclass(frozen=True)
+class WaitingPair:
+    """How long one rank waited for another, in seconds."""
+
+    waiter: int
+    cause: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Causes:
+    """Who made whom wait, by what, and what the length of the run is made of."""
+
+    path: CriticalPath
+    waiting_s: float  # of all ranks; delays and what is unattributed add up to it
+    unattributed_s: float
+    delays: tuple[Delay, ...]  # most first
+    pairs: tuple[WaitingPair, ...]  # most first
+    block: tuple[tuple[float, ...], ...]  # waiting by blocks of ranks: waiters down, causes across
+    ranks_per_block: int
 
 
 class Replay(Protocol):
@@ -75,6 +151,10 @@ class Replay(Protocol):
     @property
     def ideal_runtime_s(self) -> float | None:
         """T_id: the run on a network without transfer time, in seconds; None when not available."""
+
+    @property
+    def causes(self) -> Causes | None:
+        """Who made whom wait; None when not available."""
 
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
         """What the edits give back beyond `after`, applied first; None when not available."""

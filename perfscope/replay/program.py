@@ -75,6 +75,8 @@ class Program:
     needs: Needs
     waits_at_end: npt.NDArray[np.bool_]
     """Ranks that wait in their finalisation for the last one to come, shape (ranks,)."""
+    phase_ids: tuple[str, ...] = ()
+    """What `phase` holds indices of."""
 
     @property
     def segment_count(self) -> int:

@@ -1,4 +1,4 @@
-"""Replay of runs whose ranks meet in collectives, segment by segment between those of all.
+"""Replay of runs whose ranks meet in collectives and messages, segment by segment.
 
 exit = max(arrival, need) + transfer is a (max,+) system: after a collective of all ranks nothing of
 the history matters any more, so the segments between them replay independently and add up
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from perfscope.metrics.ledger import Account
 from perfscope.replay.bootstrap import gain_interval
-from perfscope.replay.edits import apply_edits
+from perfscope.replay.causes import causes
+from perfscope.replay.edits import apply_edits, background_end_ns, transfer_after
 from perfscope.replay.extract import NotReplayableError, extract
-from perfscope.replay.model import Edit, Prediction
+from perfscope.replay.model import Causes, Edit, Prediction
 from perfscope.replay.program import Floats, Program, segment_lengths
 
 if TYPE_CHECKING:
@@ -26,10 +27,15 @@ MOST_RELATIVE_ERROR = 1e-3  # beyond it the replay is not this run, and predicts
 INPUT_WAIT_SHARE = 0.01
 
 ASSUMPTIONS = (
-    "Work that is not edited keeps its measured duration, and each collective its transfer time.",
+    "Work that is not edited keeps its measured duration, and each call its transfer time.",
 )
 QUEUES = "Input queues are not modelled: they may run empty sooner when the ranks wait less."
 NO_INTERVAL = "Too few segments between collectives of all ranks to estimate an interval."
+BACKGROUND = (
+    "What is moved aside begins when it did, one after the other on each rank, and slows nothing "
+    "else down."
+)
+NETWORK = "A faster network is faster for all sizes alike."
 NS = 1e-9
 
 
@@ -37,6 +43,7 @@ class SegmentReplay:
     """The run as a system that can be asked what-if questions, as `replay.model.Replay` says."""
 
     def __init__(self, results: Results) -> None:
+        self._results = results
         self._focus_ns = results.focus.length_ns
         self._program: Program | None = None
         self.reason = ""
@@ -59,6 +66,11 @@ class SegmentReplay:
         return self._program is not None
 
     @property
+    def program(self) -> Program | None:
+        """The run as rows; None when it cannot be replayed."""
+        return self._program
+
+    @property
     def relative_error(self) -> float | None:
         """|replayed - measured| / measured of the unedited run; None when not available."""
         if self._program is None:
@@ -73,6 +85,16 @@ class SegmentReplay:
         program = self._program
         return NS * float(segment_lengths(program, program.work, program.transfer_ns * 0.0).sum())
 
+    @cached_property
+    def causes(self) -> Causes | None:
+        """Who made whom wait; None when not available."""
+        if self._program is None:
+            return None
+        try:
+            return causes(self._results, self._program)
+        except ImportError:
+            return None  # the trace engine is not built
+
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
         """What the edits give back beyond `after`, applied first; None when not available."""
         if self._program is None:
@@ -82,9 +104,11 @@ class SegmentReplay:
         gains = before - edited
         gain_s = NS * float(gains.sum())
         interval = gain_interval(gains)
+        has_interval = interval is not None
         assumptions: tuple[str, ...] = ASSUMPTIONS
-        if self._starves:
+        if self._starves or any(edit.account is Account.INPUT_WAIT for edit in edits):
             assumptions = (*assumptions, QUEUES)
+        assumptions = (*assumptions, *_assumptions_of((*after, *edits)))
         if interval is None:
             assumptions = (*assumptions, NO_INTERVAL)
             interval = (float(gains.sum()), float(gains.sum()))
@@ -94,6 +118,7 @@ class SegmentReplay:
             gain_share=gain_s / (NS * self._focus_ns),
             reach=float(edited[gains > 0].sum() / max(1.0, edited.sum())),
             assumptions=assumptions,
+            has_interval=has_interval,
         )
 
     @cached_property
@@ -103,5 +128,21 @@ class SegmentReplay:
     def _lengths(self, edits: tuple[Edit, ...]) -> Floats:
         """Length of each segment after the edits, in nanoseconds, shape (segments,)."""
         assert self._program is not None
-        work = apply_edits(self._program, edits)
-        return segment_lengths(self._program, work, self._program.transfer_ns)
+        program = self._program
+        lengths = segment_lengths(
+            program, apply_edits(program, edits), transfer_after(program, edits)
+        )
+        if any(edit.background for edit in edits):
+            beyond = background_end_ns(program, edits, lengths) - float(lengths.sum())
+            lengths[-1] += max(0.0, beyond)
+        return lengths
+
+
+def _assumptions_of(edits: Sequence[Edit]) -> tuple[str, ...]:
+    """What a prediction assumes because of the edits that it is of."""
+    found = []
+    if any(edit.background for edit in edits):
+        found.append(BACKGROUND)
+    if any(edit.network != 1.0 for edit in edits):
+        found.append(NETWORK)
+    return tuple(found)

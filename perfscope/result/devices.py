@@ -117,6 +117,7 @@ def _communication(results: Results, found: DevicesResult) -> Json:
         "reason": communication.reason,
         "matched": communication.matched,
         "unmatched": communication.unmatched,
+        "end_spread_s": communication.end_spread_s,
         "ranks": [
             {
                 "rank": rank.number,

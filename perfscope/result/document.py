@@ -19,9 +19,11 @@ from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.finding import Status
 from perfscope.result import measures, resources, run_facts
 from perfscope.result.devices import devices
+from perfscope.result.hardware import hardware
 from perfscope.result.horovod import horovod
 from perfscope.result.how_measured import how_measured
 from perfscope.result.quality import quality
+from perfscope.result.replayed import replay_json
 from perfscope.result.tensors import tensors
 from perfscope.result.verdict import verdict
 
@@ -66,7 +68,8 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
         "threads": resources.threads(results),
         "io": resources.io(results),
         "devices": devices(results),
-        "replay": _replay(replay),
+        "hardware": hardware(results),
+        "replay": replay_json(replay),
         "findings": [finding.as_json() for finding in ordered],
         "quality": quality(results, replay),
         "how_measured": how_measured(results),
@@ -81,17 +84,6 @@ def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(
         sorted(findings, key=lambda f: (FINDING_ORDER.index(f.status), -(f.gain_s or 0.0), f.id))
     )
-
-
-def _replay(replay: Replay) -> Json:
-    prediction = replay.predict(())
-    return {
-        "available": replay.available,
-        "reason": replay.reason,
-        "relative_error": replay.relative_error,
-        "ideal_runtime_s": replay.ideal_runtime_s,
-        "edits_assumptions": list(prediction.assumptions) if prediction else [],
-    }
 
 
 def plain(value: Any) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfscope.findings.finding import Status
+from perfscope.result.check import Check
 from perfscope.result.endings import account_of_ends, ending_text, incomplete_ranks
 from perfscope.result.measures import UNLABELLED_TARGET
+from perfscope.result.quality_devices import device_checks
 from perfscope.result.run_facts import library_text, separate_worlds
 from perfscope.result.unmeasured import unmeasured
 from perfscope.units import format_count, format_seconds, format_share
@@ -36,25 +37,6 @@ SAME_MPI = (
 )
 
 
-@dataclass(frozen=True)
-class Check:
-    """One row: what was checked, how it came out, and the numbers behind it."""
-
-    id: str
-    status: Status
-    title: str
-    detail: str
-
-    def as_json(self) -> Json:
-        """The object of analysis.json."""
-        return {
-            "id": self.id,
-            "status": self.status.value,
-            "title": self.title,
-            "detail": self.detail,
-        }
-
-
 def quality(results: Results, replay: Replay) -> list[Json]:
     """All checks, in the order of the report."""
     trace = results.trace
@@ -68,6 +50,7 @@ def quality(results: Results, replay: Replay) -> list[Json]:
         _clocks(results),
         _unlabelled_time(results),
         _replay_error(replay),
+        *device_checks(results),
         *_unmeasured(trace),
         _recording_notes(trace),
     ]

@@ -41,8 +41,8 @@ DEVICE_DTYPE = np.dtype(
         ("stream", "i4"),
         ("comm", "i4"),  # index in Trace.communicators of a collective, -1 none
         ("op", "i4"),  # index in Trace.names of the collective's name, -1 none
-        ("kind", "u2"),  # DeviceKind
-        ("flags", "u2"),  # RowFlag
+        ("kind", "u4"),  # DeviceKind
+        ("flags", "u4"),  # RowFlag
         ("members", "u4"),  # ranks that a collective has, 0 unknown
     ]
 )
@@ -75,6 +75,12 @@ class DeviceActivity:
     """Calls of the device's runtime on the main thread (launches, copies, waits), sorted by t0."""
     stream_names: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """By (device, stream), where the trace names them."""
+    watched: tuple[int, int] | None = None
+    """From when to when, where that is only a part of the rank's life; None: all of it."""
+
+    def covers(self, start_ns: int, end_ns: int) -> bool:
+        """Whether the devices were watched from start to end."""
+        return self.watched is None or (self.watched[0] <= start_ns and end_ns <= self.watched[1])
 
     @property
     def without_launch(self) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.trace.devices import DeviceActivity
+from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.tensors import TensorTimeline
 
 Table = npt.NDArray[np.void]
@@ -292,6 +293,8 @@ class Rank:
     """Calls and time by region, where the trace holds more regions than phases."""
     devices: DeviceActivity | None = None
     """What the rank's accelerators did; None where no device was watched."""
+    compute: ComputeTotals | None = None
+    """Sums of states and hardware counters, where the trace has states."""
     threads: Sequence[ThreadInfo] = ()
     totals: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
     """By operation code, of the whole life, never dropped: (calls, ns, bytes sent, received)."""
@@ -330,6 +333,9 @@ class Trace:
     tensors: TensorTimeline | None = None
     """What Horovod's coordinator saw of every tensor; None where its timeline was not read."""
     other_processes: Sequence[Mapping[str, Any]] = ()
+    judged_from_ns: int | None = None
+    """What came before is left out of the focus of analysis, for `judged_reason`."""
+    judged_reason: str = ""
 
     @property
     def missing_ranks(self) -> list[int]:

@@ -286,7 +286,7 @@ FRAMEWORK_OPERATIONS: tuple[Operation, ...] = tuple(
 HOROVOD_EXPOSED = 254
 """Derived: time in which a rank had nothing left to do but to wait for Horovod."""
 
-MPI_OTHER = 255
+MPI_OTHER = 253
 """Of foreign traces: functions of MPI that the recorder leaves out (MPI_Comm_rank), and MPI calls
 that are too many to be kept one by one."""
 

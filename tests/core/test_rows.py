@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 
 from perfscope import _core
+from perfscope.readers import paraver_layout
 from perfscope.trace import devices, model, tensors
 
 TABLES = {
     "devices": devices.DEVICE_DTYPE,
     "negotiations": tensors.NEGOTIATION_DTYPE,
     "operations": model.OPERATION_DTYPE,
+    "paraver_calls": paraver_layout.CALL_DTYPE,
+    "paraver_counters": paraver_layout.COUNTER_DTYPE,
+    "paraver_messages": paraver_layout.MESSAGE_DTYPE,
+    "paraver_states": paraver_layout.STATE_DTYPE,
     "phases": model.PHASE_DTYPE,
     "steps": model.STEP_DTYPE,
     "tensor_activities": tensors.TENSOR_ACTIVITY_DTYPE,

@@ -21,7 +21,7 @@ from perfscope.readers.registry import open_trace
 from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceKind
 from perfscope.trace.model import EndKind, RowFlag
 from tests.support.trace_invariants import check_trace
-from tests.support.write_kineto import BASE_NS, KinetoWriter
+from tests.support.write_kineto import BASE_NS, KinetoWriter, small
 
 
 def read(text: str | bytes, place: Path) -> KinetoContents:
@@ -45,16 +45,6 @@ def one_event(**members: Any) -> str:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     return tmp_path / "trace.json"
-
-
-def small() -> KinetoWriter:
-    """A step with a launch, a kernel, a copy and a collective."""
-    writer = KinetoWriter()
-    writer.step(1, 0, 100_000)
-    writer.kernel("gemm", 10_001, 50_002, launch=5_000)
-    writer.kernel("Memcpy HtoD", 60_000, 70_003, launch=55_000, category="gpu_memcpy")
-    writer.allreduce(45_000, 90_000, launch=40_000)
-    return writer
 
 
 def test_times_are_exact_to_the_nanosecond(place: Path) -> None:

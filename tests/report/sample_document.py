@@ -8,6 +8,7 @@ import numpy as np
 
 from perfscope import __version__
 from tests.report import sample_parts as parts
+from tests.report.sample_causes import causes, collective_cost
 from tests.report.sample_horovod import horovod
 from tests.report.sample_parts import EFFICIENCIES, Json, Shape, metric
 from tests.report.sample_tensors import tensors
@@ -63,7 +64,7 @@ def document(shape: Shape) -> Json:
         },
         "phases": phases,
         "steps": parts.steps(shape),
-        "collectives": parts.collectives(seconds, shape),
+        "collectives": parts.collectives(seconds, shape) | {"cost": collective_cost(shape)},
         "horovod": horovod(shape) if shape.horovod else None,
         "tensors": tensors(shape) if shape.horovod else None,
         "memory": parts.memory(shape),
@@ -74,12 +75,14 @@ def document(shape: Shape) -> Json:
             "written_bytes_by_rank": [12_000 * (r + 1) for r in range(shape.ranks)],
         },
         "devices": {"value": None, "reason": "no accelerator was visible to the job"},
+        "hardware": None,
         "replay": {
             "available": True,
             "reason": "",
             "relative_error": 3.1e-9,
             "ideal_runtime_s": window * 0.97,
             "edits_assumptions": ["input queues refill at the speed seen in the run"],
+            **causes(shape, window),
         },
         "findings": findings,
         "quality": _quality(),
@@ -277,7 +280,7 @@ def everything_null() -> Json:
     }
     doc["collectives"] |= {key: [] for key in ("operations", "late_arrivals", "wait_s_by_rank")}
     doc["collectives"] |= {"transfer_s_by_rank": [], "other_s_by_rank": [], "matched_calls": 0}
-    doc["collectives"]["gradient_exchange"] = None
+    doc["collectives"] |= {"gradient_exchange": None, "cost": None}
     doc["memory"] = {"reason": None, "ranks": [], "nodes": []}
     doc["threads"] = {"reason": None, "ranks": [], "nodes": []}
     doc["io"] = {"reason": None, "read_bytes_by_rank": [], "written_bytes_by_rank": []}
@@ -287,6 +290,9 @@ def everything_null() -> Json:
         "relative_error": None,
         "ideal_runtime_s": None,
         "edits_assumptions": [],
+        "critical_path": None,
+        "delay_costs": None,
+        "waits": None,
     }
     doc["findings"] = [
         parts.finding("rank_zero_evaluation", "not_measured", "Evaluation on one rank", REASON)

@@ -29,6 +29,7 @@ ABSENT = {
     "phases": "no phase was seen",
     "steps": "step times, because nothing was recorded",
     "communication": "no communication was recorded",
+    "causes": "critical path and delay costs: nothing was recorded of this run",
     "memory": "--sample-hz",
     "threads": "--sample-hz",
     "devices": "no accelerator was visible",

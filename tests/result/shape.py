@@ -6,7 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from tests.result.shape_kinds import Fixed, Map, Maybe, OneOf
+from tests.result.shape_devices import DEVICES
+from tests.result.shape_hardware import HARDWARE
+from tests.result.shape_kinds import Either, Fixed, Map, Maybe, OneOf
+from tests.result.shape_replay import COST, PLACE, REPLAY
 from tests.result.shape_tensors import TENSORS
 
 Json = Any
@@ -14,7 +17,6 @@ Json = Any
 
 METRIC = "metric"
 STATUS = OneOf(("fail", "warn", "info", "not_measured", "not_applicable", "pass", "error"))
-PLACE = {"file": str, "line": int, "function": str}
 SERIES = {"seconds": [float], "values": [float]}
 EFFICIENCIES = dict.fromkeys(
     (
@@ -178,6 +180,7 @@ DOCUMENT = {
                 "transfer_s_by_rank": [float],
             }
         ),
+        "cost": COST,
     },
     "horovod": Maybe(
         {
@@ -271,14 +274,9 @@ DOCUMENT = {
         ],
     },
     "io": {"reason": Maybe(str), "read_bytes_by_rank": [int], "written_bytes_by_rank": [int]},
-    "devices": {"value": None, "reason": str},
-    "replay": {
-        "available": bool,
-        "reason": str,
-        "relative_error": Maybe(float),
-        "ideal_runtime_s": Maybe(float),
-        "edits_assumptions": [str],
-    },
+    "devices": DEVICES,
+    "hardware": HARDWARE,
+    "replay": REPLAY,
     "findings": [
         {
             "id": str,
@@ -310,6 +308,9 @@ def problems(document: Json, shape: Any = DOCUMENT, path: str = "") -> Iterator[
         return
     if isinstance(shape, Maybe):
         yield from problems(document, shape.shape, path)
+    elif isinstance(shape, Either):
+        chosen = shape.short if document.keys() == shape.short.keys() else shape.long
+        yield from problems(document, chosen, path)
     elif shape == METRIC:
         yield from _metric_problems(document, path)
     elif isinstance(shape, OneOf):

@@ -32,3 +32,11 @@ class Fixed:
     """A list of exactly these shapes."""
 
     shapes: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Either:
+    """The short object where the value has just its keys, else the long one."""
+
+    short: dict[str, Any]
+    long: dict[str, Any]

@@ -1,4 +1,4 @@
-"""OTF2 archives written and read with the `otf2` package: libotf2 through ctypes, any id, any time."""
+"""OTF2 archives written and read with libotf2, through ctypes: any event, any id, any time."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def _callbacks(found: list[Event]) -> tuple[Any, list[Any]]:
     for name, number in TYPE_OF.items():
         kinds: Sequence[Any] = fields_of(name) if name not in SPECIAL else _SPECIAL_KINDS[name]
 
-        def seen(  # noqa: PLR0917
+        def seen(
             _location: int,
             time: int,
             _position: int,

@@ -1,4 +1,4 @@
-"""Turns an OTF2 archive into the same one with the other byte order, as another machine writes it."""
+"""Turns an OTF2 archive into the same one in the other byte order."""
 
 from __future__ import annotations
 

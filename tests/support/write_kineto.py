@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,3 +121,22 @@ class KinetoWriter:
         text = json.dumps(self.document()).encode()
         path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
         return path
+
+
+def small() -> KinetoWriter:
+    """A step with launches, a kernel, a copy and a collective, and the rarer sorts of events."""
+    writer = KinetoWriter()
+    writer.step(1, 0, 100_000)
+    writer.kernel("gemm", 10_001, 50_002, launch=5_000)
+    writer.kernel("Memcpy HtoD", 60_000, 70_003, launch=55_000, category="gpu_memcpy")
+    writer.allreduce(45_000, 90_000, launch=40_000)
+    writer.event("B", "user_annotation", "a \u00e9\t name", 1_000, pid=PID, tid=MAIN)
+    writer.event("C", "", "memory", 2_000, pid=PID, args={"used": 5})
+    writer.event("s", "ac2g", "ac2g", 3_000, id=9, pid=PID, tid=MAIN)
+    writer.events.append({"ph": "M", "name": "thread_name", "pid": 1, "args": {"name": "main"}})
+    writer.event("E", "", "", 60_000, pid=PID, tid=MAIN)
+    return writer
+
+
+if __name__ == "__main__":
+    small().write(Path(sys.argv[1]))

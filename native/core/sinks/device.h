@@ -51,7 +51,7 @@ std::vector<StreamIdle> stream_idle(DeviceRows rows, Window window, int64_t kern
 // All rows of one name and kind that begin in a window.
 struct KernelTotal {
     int32_t name;
-    uint16_t kind;
+    uint32_t kind;
     int64_t count, total_ns, least_ns, most_ns, bytes;
     int64_t launched;        // rows of which the launch is known
     int64_t launch_delay_ns; // from the launch to the start, over those

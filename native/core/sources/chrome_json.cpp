@@ -28,7 +28,7 @@ void ChromeParser::commit(size_t bytes)
 
 void ChromeParser::feed(const char *text, size_t bytes)
 {
-    std::memcpy(room(bytes), text, bytes);
+    std::copy(text, text + bytes, room(bytes));
     commit(bytes);
 }
 

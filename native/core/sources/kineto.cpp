@@ -12,7 +12,7 @@ namespace perfscope {
 
 namespace {
 
-constexpr uint16_t FLAG_OPEN = 1; // RowFlag.OPEN
+constexpr uint32_t FLAG_OPEN = 1; // RowFlag.OPEN
 constexpr int64_t FARTHEST = INT64_C(4000000000000000000); // ns; the difference of two such times fits 64 bits
 constexpr size_t BLOCK = size_t(1) << 20;
 
@@ -86,7 +86,7 @@ void KinetoFile::event(const ChromeEvent &event)
     }
 }
 
-void KinetoFile::complete(const ChromeEvent &event, int64_t end, uint16_t flags)
+void KinetoFile::complete(const ChromeEvent &event, int64_t end, uint32_t flags)
 {
     if (end < event.time) {
         counts.negative++;
@@ -95,7 +95,7 @@ void KinetoFile::complete(const ChromeEvent &event, int64_t end, uint16_t flags)
     keep(event, end, flags);
 }
 
-KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint16_t flags)
+KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint32_t flags)
 {
     const Category category = category_of(event.category);
     if (category == Category::SPAN)
@@ -144,13 +144,13 @@ KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint16_
     }
 }
 
-KinetoFile::Open KinetoFile::keep_host(const ChromeEvent &event, HostKind kind, int64_t end, uint16_t flags)
+KinetoFile::Open KinetoFile::keep_host(const ChromeEvent &event, HostKind kind, int64_t end, uint32_t flags)
 {
-    host.push_back({event.time, end, name(event.name), thread(event), static_cast<uint16_t>(kind), flags});
+    host.push_back({event.time, end, name(event.name), thread(event), static_cast<uint32_t>(kind), flags});
     return {Table::HOST, host.size() - 1};
 }
 
-KinetoFile::Open KinetoFile::keep_device(const ChromeEvent &event, DeviceKind kind, int64_t end, uint16_t flags)
+KinetoFile::Open KinetoFile::keep_device(const ChromeEvent &event, DeviceKind kind, int64_t end, uint32_t flags)
 {
     DeviceRow row{};
     row.t0 = event.time;
@@ -183,7 +183,7 @@ KinetoFile::Open KinetoFile::keep_device(const ChromeEvent &event, DeviceKind ki
         kind = DeviceKind::COMMUNICATION;
         communication(row, event.arguments);
     }
-    row.kind = static_cast<uint16_t>(kind);
+    row.kind = static_cast<uint32_t>(kind);
     counts.device++;
     device.push_back(row);
     return {Table::DEVICE, device.size() - 1};

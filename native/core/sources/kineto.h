@@ -13,7 +13,7 @@
 
 namespace perfscope {
 
-enum class HostKind : uint16_t {
+enum class HostKind : uint32_t {
     ANNOTATION = 0, // named by the program or the framework
     RUNTIME = 1,    // a call of the accelerator's runtime
     BACKWARD = 2,   // a node of autograd
@@ -24,8 +24,8 @@ enum class HostKind : uint16_t {
 struct HostRow {
     int64_t t0, t1; // ns
     uint32_t name, thread;
-    uint16_t kind;  // HostKind
-    uint16_t flags; // RowFlag
+    uint32_t kind;  // HostKind
+    uint32_t flags; // RowFlag
 };
 
 struct CounterSample {
@@ -83,14 +83,14 @@ private:
     };
     using Moment = std::pair<int64_t, int64_t>; // correlation, ns
 
-    void complete(const ChromeEvent &event, int64_t end, uint16_t flags);
+    void complete(const ChromeEvent &event, int64_t end, uint32_t flags);
     void begin(const ChromeEvent &event);
     void end(const ChromeEvent &event);
     void metadata(const ChromeEvent &event);
     void counter(const ChromeEvent &event);
-    Open keep(const ChromeEvent &event, int64_t end, uint16_t flags);
-    Open keep_host(const ChromeEvent &event, HostKind kind, int64_t end, uint16_t flags);
-    Open keep_device(const ChromeEvent &event, DeviceKind kind, int64_t end, uint16_t flags);
+    Open keep(const ChromeEvent &event, int64_t end, uint32_t flags);
+    Open keep_host(const ChromeEvent &event, HostKind kind, int64_t end, uint32_t flags);
+    Open keep_device(const ChromeEvent &event, DeviceKind kind, int64_t end, uint32_t flags);
     void communication(DeviceRow &row, std::string_view arguments);
     uint32_t name(std::string_view text);
     uint32_t thread(const ChromeEvent &event);

@@ -46,7 +46,8 @@ private:
             hash ^= hash >> 32;
         }
         word = 0;
-        std::memcpy(&word, p, left);
+        if (left)
+            std::memcpy(&word, p, left);
         hash = (hash ^ word) * 0xc4ceb9fe1a85ec53u;
         return hash ^ hash >> 29;
     }

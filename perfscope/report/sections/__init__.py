@@ -7,6 +7,7 @@ ORDER = (
     "phases",
     "steps",
     "communication",
+    "causes",
     "memory",
     "threads",
     "devices",

@@ -1,0 +1,1 @@
+"""What reading and reducing large traces costs, beside other tools."""

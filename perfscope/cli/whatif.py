@@ -1,0 +1,201 @@
+"""`perfscope whatif PATH --edit ...`: replays a run with changes of the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perfscope.errors import ExitCode, PerfscopeError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.metrics.results import Results
+    from perfscope.replay.segments import SegmentReplay
+    from perfscope.replay.words import NamedEdit
+
+Json = dict[str, Any]
+
+_HELP = """Predict what a change would give back, by replaying the run with it.
+
+Several --edit are predicted one by one and all together: gains do not add up.
+
+\b
+remove:WHAT[@RANKS]        the work is not done
+scale:WHAT:FACTOR[@RANKS]  it takes FACTOR times as long
+every:K:WHAT[@RANKS]       it is done only every K times
+background:WHAT[@RANKS]    it is done beside the training
+share:WHAT                 all ranks do an equal part of it, step by step
+balance[:WHAT]             all ranks work as long as they do on average
+straggler@RANKS            these ranks work as fast as the others
+network:FACTOR             all transfers are FACTOR times as fast (inf: no time)
+never-starved[@RANKS]      nobody waits for input
+
+WHAT is an account of the time ledger (training, evaluation, checkpoint, input_wait, io, ...) or a
+phase of the run; RANKS is like 0,2,4-7.
+"""
+
+
+@click.command(help=_HELP)
+@click.argument(
+    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option("--edit", "edits", multiple=True, required=True, metavar="EDIT", help="The change.")
+@click.option(
+    "--planned-steps",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Steps of the run that you plan: the gain is also told for these.",
+)
+@click.option("--foa", metavar="WINDOW", help="Focus of analysis, as in `perfscope analyze`.")
+@click.option(
+    "--phase",
+    "phase_rules",
+    multiple=True,
+    metavar="ID=GLOB",
+    help="Functions that are a phase, as in `perfscope analyze`.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the predictions as JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+def whatif(
+    paths: tuple[Path, ...],
+    *,
+    edits: tuple[str, ...],
+    planned_steps: int | None,
+    foa: str | None,
+    phase_rules: tuple[str, ...],
+    as_json: bool,
+    verbose: bool,  # noqa: ARG001 - read by the main function
+) -> int:
+    """Predicts each edit alone, and all of them together."""
+    from perfscope.cli.analyze import parse_rule
+    from perfscope.metrics.compute import compute
+    from perfscope.metrics.results import Options
+    from perfscope.readers.detect import ReadOptions
+    from perfscope.readers.registry import open_traces
+    from perfscope.replay.segments import SegmentReplay
+    from perfscope.result.document import dumps, plain
+
+    rules = tuple(parse_rule(text) for text in phase_rules)
+    opened = open_traces(paths, ReadOptions(phase_rules=rules))
+    results = compute(opened, Options(focus=foa, phase_rules=rules))
+    named = [_edit(text, results) for text in edits]
+    replay = SegmentReplay(results)
+    document = _document(results, replay, named, planned_steps)
+    if as_json:
+        click.echo(dumps(plain(document)).encode(), nl=False)
+    else:
+        _print(document)
+    return ExitCode.OK
+
+
+def _edit(text: str, results: Results) -> NamedEdit:
+    from perfscope.replay.words import FORMS, parse_edit
+
+    ranks = [rank.number for rank in results.trace.ranks]
+    try:
+        return parse_edit(text, ranks=ranks, phases=results.phase_ids)
+    except ValueError as error:
+        raise UsageError(
+            f"--edit {text!r} cannot be replayed.",
+            why=f"{str(error)[:1].upper()}{str(error)[1:]}.",
+            action=f"Write it as one of: {', '.join(FORMS)}.",
+        ) from error
+
+
+def _document(
+    results: Results, replay: SegmentReplay, edits: Sequence[NamedEdit], planned: int | None
+) -> Json:
+    """The predictions, as --json prints them."""
+    if not replay.available:
+        raise PerfscopeError(
+            "This run cannot be replayed, so nothing can be predicted.",
+            why=f"{replay.reason[:1].upper()}{replay.reason[1:]}.",
+            action="perfscope analyze shows what can be said without a replay.",
+            exit_code=ExitCode.GATE_FAILED,
+        )
+    sets = [[edit] for edit in edits] + ([list(edits)] if len(edits) > 1 else [])
+    return {
+        "focus_of_analysis_s": results.focus.length_ns * 1e-9,
+        "replay_relative_error": replay.relative_error,
+        "steps": results.steps.count,
+        "predictions": [_prediction(results, replay, chosen, planned) for chosen in sets],
+    }
+
+
+def _prediction(
+    results: Results, replay: SegmentReplay, edits: Sequence[NamedEdit], planned: int | None
+) -> Json:
+    found = replay.predict([named.edit for named in edits])
+    assert found is not None  # the replay is available
+    low, high = found.interval_s
+    return {
+        "edits": [named.text for named in edits],
+        "meaning": "; ".join(named.sentence for named in edits),
+        "gain_s": found.gain_s,
+        "gain_interval_s": [low, high] if found.has_interval else None,
+        "gain_share": found.gain_share,
+        "runtime_s": results.focus.length_ns * 1e-9 - found.gain_s,
+        "planned": _planned(results, found.gain_s, planned),
+        "assumptions": list(found.assumptions),
+    }
+
+
+def _planned(results: Results, gain_s: float, planned: int | None) -> Json | None:
+    """The gain over as many steps as are planned; None where nobody asked."""
+    if planned is None:
+        return None
+    count = results.steps.count
+    if not count:
+        reason = results.steps.step_s_median.reason or "no steps were found"
+        return {"steps": planned, "gain_s": None, "runtime_s": None, "reason": reason}
+    scale = planned / count
+    whole = results.focus.length_ns * 1e-9 * scale
+    return {
+        "steps": planned,
+        "gain_s": gain_s * scale,
+        "runtime_s": whole - gain_s * scale,
+        "reason": None,
+    }
+
+
+def _print(document: Json) -> None:
+    from perfscope.units import format_seconds, format_share
+
+    whole = document["focus_of_analysis_s"]
+    for row in document["predictions"]:
+        click.echo(f"{row['meaning'][:1].upper()}{row['meaning'][1:]}")
+        interval = row["gain_interval_s"]
+        spread = (
+            f", 95 % interval {format_seconds(interval[0])} to {format_seconds(interval[1])}"
+            if interval
+            else ""
+        )
+        click.echo(
+            f"  gives back {format_seconds(row['gain_s'])} of {format_seconds(whole)} "
+            f"({format_share(row['gain_share'])}){spread}"
+        )
+        if planned := row["planned"]:
+            click.echo(f"  {_planned_line(planned)}")
+    click.echo(f"Replay error of the unchanged run: {_error(document['replay_relative_error'])}")
+    known = dict.fromkeys(text for row in document["predictions"] for text in row["assumptions"])
+    for text in known:
+        click.echo(f"Assumed: {text}")
+
+
+def _planned_line(planned: Json) -> str:
+    from perfscope.units import format_count, format_seconds
+
+    if planned["gain_s"] is None:
+        return f"of {format_count(planned['steps'])} planned steps: unknown, {planned['reason']}"
+    return (
+        f"of {format_count(planned['steps'])} planned steps: gives back "
+        f"{format_seconds(planned['gain_s'])}, which then take "
+        f"{format_seconds(planned['runtime_s'])}"
+    )
+
+
+def _error(relative: float | None) -> str:
+    return "unknown" if relative is None else f"{100 * relative:.2g} %"

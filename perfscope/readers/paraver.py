@@ -1,0 +1,259 @@
+"""Reads Paraver traces (.prv with .pcf and .row, as Extrae writes them)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope import _core
+from perfscope.errors import UnreadableInputError
+from perfscope.readers.blocks import blocks, damaged
+from perfscope.readers.detect import Place, Reader, ReadOptions
+from perfscope.readers.paraver_calls import Calls, build_calls
+from perfscope.readers.paraver_layout import (
+    CALL_DTYPE,
+    COUNTER_DTYPE,
+    MESSAGE_DTYPE,
+    STATE_DTYPE,
+    Labels,
+    beside,
+    read_labels,
+)
+from perfscope.trace import model
+from perfscope.trace.hardware import ComputeTotals
+from perfscope.trace.model import Communicator, Ending, EndKind, Format, PhaseKind, Rank, Trace
+
+RUNNING, INPUT_OUTPUT = 1, 12
+MOST_RANKS = 100_000
+MAIN_THREAD = 1
+_ACTION = "Copy the file again from where it was made; a file that only ends too early can be read."
+_WHY = "a Paraver trace does not hold it"
+NOT_RECORDED = {
+    **dict.fromkeys(("memory", "threads", "io", "devices", "environment"), _WHY),
+    "steps": "a Paraver trace has no steps",
+}
+Rows = npt.NDArray[np.int64]
+
+
+def _recognises(place: Place) -> bool:
+    return place.head.startswith((b"#Paraver (", b"#Paraver("))
+
+
+def open_paraver(path: Path) -> Trace:
+    """The run stored in a .prv file: calls, messages, counters, and the sums of its states.
+
+    Raises:
+        UnreadableInputError: the file is damaged, or has more tasks than can be analysed.
+    """
+    notes: list[str] = []
+    decoder = _core.ParaverTrace(str(path))
+    try:
+        for block in blocks(path, notes.append):
+            decoder.feed(block)
+        decoder.finish()
+    except _core.FormatError as error:
+        raise damaged(error, _ACTION) from error
+    facts = decoder.facts()
+    if sum(facts["tasks"]) > MOST_RANKS:
+        raise UnreadableInputError(
+            f"{path} has too many tasks.",
+            why=f"Its header has {sum(facts['tasks']):,}; more than {MOST_RANKS:,} are not read.",
+            action="Cut out some tasks with Paraver first.",
+        )
+    labels = read_labels(path, notes.append)
+    return _Assembly(path, decoder, facts, labels, notes).trace()
+
+
+class _Assembly:
+    """Puts what was decoded into the model."""
+
+    def __init__(
+        self,
+        path: Path,
+        decoder: _core.ParaverTrace,
+        facts: dict[str, Any],
+        labels: Labels,
+        notes: list[str],
+    ) -> None:
+        self._path, self._decoder, self._facts = path, decoder, facts
+        self._labels, self._notes = labels, notes
+        self._locations = decoder.locations()
+        self._rank_of = np.array([row["rank"] for row in self._locations], np.int64)
+        self._thread_of = np.array([row["thread"] for row in self._locations], np.int64)
+        self._names: list[str] = []
+
+    def trace(self) -> Trace:
+        size = sum(self._facts["tasks"])
+        communicators, numbers = self._communicators(size)
+        calls = build_calls(
+            self._decoder.calls().view(CALL_DTYPE),
+            self._decoder.messages().view(MESSAGE_DTYPE),
+            self._labels,
+            self._rank_of,
+            numbers,
+        )
+        ranks = [self._rank(number) for number in range(size)]
+        self._add_calls(ranks, calls)
+        self._add_counters(ranks)
+        self._add_file_states(ranks)
+        self._say(calls, size)
+        return Trace(
+            command=(),
+            origin_unix_ns=0,
+            wall_ns=self._facts["last_ns"],
+            launcher="",
+            exit_code=None,
+            world_size=size,
+            ranks=ranks,
+            names=self._names,
+            communicators=communicators,
+            environment={"hosts": sorted({rank.host for rank in ranks}), "clock_domains": 1},
+            notes=self._notes,
+            source=str(self._path),
+            format=Format.PARAVER,
+            not_recorded=NOT_RECORDED,
+        )
+
+    def _communicators(self, size: int) -> tuple[list[Communicator], dict[int, int]]:
+        """The world first, then those of the file; and the place of each by its number."""
+        found = [Communicator(1, tuple(range(size)), -1)]
+        numbers: dict[int, int] = {}
+        for _, number, members in self._decoder.communicators():
+            if number in numbers:
+                continue  # a second application: its numbers are not told apart by the calls
+            if len(members) == size and 0 not in numbers.values():
+                numbers[number] = 0
+            else:
+                numbers[number] = len(found)
+                found.append(Communicator(number + 2, tuple(members), 0))
+        return found, numbers
+
+    def _rank(self, number: int) -> Rank:
+        node = self._facts["nodes"][number]
+        named = self._labels.nodes[node - 1] if 0 < node <= len(self._labels.nodes) else ""
+        return Rank(
+            number=number,
+            host=named or (f"node {node}" if node else ""),
+            pid=0,
+            start_ns=0,
+            end_ns=self._facts["last_ns"],
+            main_tid=MAIN_THREAD,
+            ending=Ending(EndKind.EXITED, None, "the end of the trace"),
+            compute=self._compute(number),
+        )
+
+    def _compute(self, number: int) -> ComputeTotals:
+        chosen = np.flatnonzero((self._rank_of == number) & (self._thread_of == MAIN_THREAD))
+        if not len(chosen):
+            return ComputeTotals(0, 0, 0)
+        row = self._locations[int(chosen[0])]
+        return ComputeTotals(
+            useful_ns=row["state_ns"].get(RUNNING, 0),
+            outside_ns=row["last_ns"] - row["mpi_ns"],
+            io_ns=row["state_ns"].get(INPUT_OUTPUT, 0),
+            instructions=row["instructions"],
+            cycles=row["cycles"],
+        )
+
+    def _add_calls(self, ranks: list[Rank], calls: Calls) -> None:
+        table, location = calls.operations, calls.location
+        table["tid"] = self._thread_of[location]
+        for rank, rows in self._by_rank(ranks, location, table["t0"]):
+            rank.operations = table[rows]
+            self._close(rank)
+        table, location = calls.completions, calls.completion_location
+        table["tid"] = self._thread_of[location] if len(location) else 0
+        for rank, rows in self._by_rank(ranks, location, table["t0"]):
+            rank.completions = table[rows]
+
+    def _close(self, rank: Rank) -> None:
+        codes = rank.operations["op"]
+        spent = rank.operations["t1"] - rank.operations["t0"]
+        rank.totals = {
+            code: (
+                int(np.count_nonzero(codes == code)),
+                int(spent[codes == code].sum()),
+                int(rank.operations["sent"][codes == code].sum()),
+                int(rank.operations["received"][codes == code].sum()),
+            )
+            for code in np.unique(codes).tolist()
+        }
+
+    def _add_counters(self, ranks: list[Rank]) -> None:
+        rows = self._decoder.counters().view(COUNTER_DTYPE)
+        first = len(self._names)
+        self._names += [self._labels.counter(kind) for kind in self._decoder.counter_types()]
+        table = np.zeros(len(rows), model.COUNTER_DTYPE)
+        table["t"], table["value"] = rows["t"], rows["value"]
+        table["name"] = first + rows["type"]
+        table["tid"] = self._thread_of[rows["location"]] if len(rows) else 0
+        for rank, chosen in self._by_rank(ranks, rows["location"], rows["t"]):
+            rank.counters = table[chosen]
+
+    def _add_file_states(self, ranks: list[Rank]) -> None:
+        rows = self._decoder.file_states().view(STATE_DTYPE)
+        if not len(rows):
+            return
+        self._names.append("I/O")
+        table = np.zeros(len(rows), model.PHASE_DTYPE)
+        table["t0"], table["t1"], table["kind"] = rows["t0"], rows["t1"], PhaseKind.IO
+        table["name"], table["step"], table["epoch"] = len(self._names) - 1, -1, -1
+        table["tid"] = self._thread_of[rows["location"]]
+        for rank, chosen in self._by_rank(ranks, rows["location"], rows["t0"]):
+            rank.phases = table[chosen]
+
+    def _by_rank(self, ranks: list[Rank], location: Rows, times: Rows) -> list[tuple[Rank, Rows]]:
+        """The rows of each rank that has any, by time."""
+        if not len(location):
+            return []
+        of = self._rank_of[location]
+        order = np.lexsort((times, of))
+        bounds = np.searchsorted(of[order], np.arange(len(ranks) + 1)).tolist()
+        return [
+            (rank, order[begin:end])
+            for rank, begin, end in zip(ranks, bounds[:-1], bounds[1:], strict=True)
+            if end > begin
+        ]
+
+    def _say(self, calls: Calls, size: int) -> None:
+        facts, name = self._facts, self._path.name
+        date = facts["date"].decode("utf-8", "replace")
+        self._notes.append(
+            f"{name} was made on {date!r}: to the minute and in an unknown time zone, so that its "
+            "times have no wall clock."
+        )
+        unseen = size - len(set(self._rank_of.tolist()))
+        said = {
+            "is cut off inside a line; what came before it counts": facts["is_cut"],
+            f"has {facts['unknown_records']:,} records of an unknown kind": (
+                facts["unknown_records"]
+            ),
+            f"leaves {facts['unmatched_leaves']:,} MPI calls that were never entered": (
+                facts["unmatched_leaves"]
+            ),
+            f"does not leave {facts['unclosed_calls']:,} MPI calls": facts["unclosed_calls"],
+            f"has {facts['backwards']:,} intervals that end before they begin": facts["backwards"],
+            f"has {calls.unmatched_messages:,} messages outside of the calls that could have sent "
+            "and received them": calls.unmatched_messages,
+            f"has no record of {unseen:,} of {size:,} tasks": unseen,
+        }
+        self._notes += [f"{name} {text}." for text, holds in said.items() if holds]
+        if len(self._locations) > size:
+            self._notes.append(f"Threads beside the first one of each task of {name} are no ranks.")
+
+
+def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
+    return open_paraver(paths[0])
+
+
+def _companions(path: Path) -> list[Path]:
+    return [found for ending in ("pcf", "row") if (found := beside(path, ending)) is not None]
+
+
+READER = Reader(
+    Format.PARAVER, "a Paraver trace (.prv)", _recognises, _open, companions=_companions
+)

@@ -1,0 +1,163 @@
+"""Critical path, delay costs and who waited for whom, from the replay of the unedited run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfscope.replay.model import Causes, CriticalPath, Delay, LinePart, Part, WaitingPair
+from perfscope.trace.operations import name_of
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.program import Floats, Ints, Program
+
+NS = 1e-9
+MOST_BLOCKS = 16
+MOST_LINES = 50
+
+
+def causes(results: Results, program: Program) -> Causes:
+    """Who made whom wait in the run, and what its length is made of.
+
+    Raises:
+        ImportError: the trace engine is not built.
+    """
+    gap = program.gaps_ns(program.work)
+    tags = _Tags(results, program)
+    found = program.engine.delay_cost(
+        gap,
+        program.transfer_ns,
+        piece_starts=tags.starts,
+        tag=tags.tag,
+        ns=tags.ns,
+        tags=len(tags.names),
+        waits_at_end=program.waits_at_end.astype(np.uint8),
+    )
+    order = np.argsort(-found["ns"], kind="stable")
+    numbers = program.ranks
+    blocks, size = _blocks(found, len(numbers))
+    return Causes(
+        path=_path(results, program, gap),
+        waiting_s=NS * found["waiting"],
+        unattributed_s=NS * found["unattributed"],
+        delays=_delays(program, tags, found),
+        pairs=tuple(
+            WaitingPair(numbers[w], numbers[c], NS * ns)
+            for w, c, ns in zip(
+                found["waiter"][order].tolist(),
+                found["cause"][order].tolist(),
+                found["ns"][order].tolist(),
+                strict=True,
+            )
+        ),
+        block=blocks,
+        ranks_per_block=size,
+    )
+
+
+class _Tags:
+    """The work before each row by phase, row after row; communication alone is the last kind."""
+
+    def __init__(self, results: Results, program: Program) -> None:
+        ids = results.phase_ids
+        self.names: tuple[str | None, ...] = (*ids, "", None)
+        alone = np.flatnonzero(program.fixed_ns > 0)
+        row = np.concatenate([program.work.row, alone])
+        phase = np.where(program.phase >= 0, program.phase, len(ids))
+        tag = np.concatenate([phase, np.full(len(alone), len(ids) + 1)])
+        ns = np.concatenate([program.work.ns, program.fixed_ns[alone]])
+        order = np.argsort(row, kind="stable")
+        self.tag: Ints = tag[order].astype(np.int64)
+        self.ns: Floats = ns[order]
+        counts = np.bincount(row, minlength=program.row_count)
+        self.starts: Ints = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _delays(program: Program, tags: _Tags, found: dict[str, Any]) -> tuple[Delay, ...]:
+    width = len(tags.names)
+    direct, indirect = found["direct"], found["indirect"]
+    cells = np.flatnonzero(direct + indirect > 0)
+    cells = cells[np.argsort(-(direct + indirect)[cells], kind="stable")]
+    return tuple(
+        Delay(
+            rank=program.ranks[cell // width],
+            phase=tags.names[cell % width],
+            direct_s=NS * float(direct[cell]),
+            indirect_s=NS * float(indirect[cell]),
+        )
+        for cell in cells.tolist()
+    )
+
+
+def _blocks(found: dict[str, Any], ranks: int) -> tuple[tuple[tuple[float, ...], ...], int]:
+    size = max(1, -(-ranks // MOST_BLOCKS))
+    count = -(-ranks // size)
+    cells = (found["waiter"] // size) * count + found["cause"] // size
+    table = NS * np.bincount(cells, weights=found["ns"], minlength=count * count)
+    return tuple(tuple(row) for row in table.reshape(count, count).tolist()), size
+
+
+def _path(results: Results, program: Program, gap: Floats) -> CriticalPath:
+    work_rows, transfer_rows = program.engine.critical_path(gap, program.transfer_ns)
+    work, transfer = gap[work_rows], program.transfer_ns[transfer_rows]
+    ranks = len(program.ranks)
+    by_rank = np.stack(
+        [
+            np.bincount(program.row_rank[rows], weights=ns, minlength=ranks)
+            for rows, ns in ((work_rows, work), (transfer_rows, transfer))
+        ]
+    )
+    order = np.argsort(-by_rank.sum(axis=0), kind="stable")
+    order = order[by_rank.sum(axis=0)[order] != 0]
+    work_s, transfer_s = NS * float(work.sum()), NS * float(transfer.sum())
+    return CriticalPath(
+        length_s=NS * float(work.sum() + transfer.sum()),
+        work_s=work_s,
+        transfer_s=transfer_s,
+        by_rank=tuple(
+            (program.ranks[place], NS * float(by_rank[0, place]), NS * float(by_rank[1, place]))
+            for place in order.tolist()
+        ),
+        by_phase=_by_phase(results, program, work_rows),
+        by_operation=_by_operation(program, transfer_rows),
+        by_line=_by_line(results, program, work_rows),
+    )
+
+
+def _on_path(program: Program, work_rows: Ints) -> Ints:
+    """Pieces of work that lie on the path."""
+    on_path = np.zeros(program.row_count, np.bool_)
+    on_path[work_rows] = True
+    return np.flatnonzero(on_path[program.work.row])
+
+
+def _by_phase(results: Results, program: Program, work_rows: Ints) -> tuple[Part, ...]:
+    pieces = _on_path(program, work_rows)
+    names = (*results.phase_ids, "")
+    index = np.where(program.phase[pieces] >= 0, program.phase[pieces], len(names) - 1)
+    spent = np.bincount(index, weights=program.work.ns[pieces], minlength=len(names))
+    found = [Part(name, NS * ns) for name, ns in zip(names, spent.tolist(), strict=True) if ns]
+    return tuple(sorted(found, key=lambda part: (-part.seconds, part.name)))
+
+
+def _by_operation(program: Program, transfer_rows: Ints) -> tuple[Part, ...]:
+    op = program.row_op[transfer_rows]
+    inside = op >= 0
+    spent = np.bincount(op[inside], weights=program.transfer_ns[transfer_rows][inside])
+    found = [Part(name_of(code), NS * ns) for code, ns in enumerate(spent.tolist()) if ns]
+    return tuple(sorted(found, key=lambda part: (-part.seconds, part.name)))
+
+
+def _by_line(results: Results, program: Program, work_rows: Ints) -> tuple[LinePart, ...]:
+    labels, frames = results.labels, results.trace.frames
+    if labels is None or not len(labels.user_frame):
+        return ()
+    pieces = _on_path(program, work_rows)
+    pieces = pieces[program.stack[pieces] >= 0]
+    frame = labels.user_frame[program.stack[pieces]]
+    known = frame >= 0
+    spent = np.bincount(frame[known], weights=program.work.ns[pieces][known], minlength=len(frames))
+    order = np.argsort(-spent, kind="stable")[:MOST_LINES]
+    return tuple(LinePart(frames[i], NS * float(spent[i])) for i in order.tolist() if spent[i] > 0)

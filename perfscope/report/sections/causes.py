@@ -1,0 +1,139 @@
+"""Causes: what the length of the run is made of, and who made whom wait by what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perfscope.report.access import Document, mapping, number, numbers, rows, text
+from perfscope.report.formats import percent, seconds
+from perfscope.report.sections.section import Context, Section
+from perfscope.report.views import place
+
+MOST_ROWS = 12
+OUTSIDE = "outside any phase"
+COMMUNICATION = "communication"
+
+
+def _context(document: Document) -> Context:
+    replay = mapping(document, "replay")
+    path, costs = mapping(replay, "critical_path"), mapping(replay, "delay_costs")
+    whole = number(path.get("seconds")) or 0.0
+    causes = rows(costs, "causes")
+    return {
+        "is_known": bool(path),
+        "reason": text(replay, "reason") or "the result does not hold it",
+        "takeaway": _takeaway(path, causes),
+        "work": seconds(number(path.get("work_s"))),
+        "transfer": seconds(number(path.get("transfer_s"))),
+        "whole": seconds(whole),
+        "tables": [table for table in _tables(path, whole) if table["rows"]],
+        "lines": [
+            {"place": place(row), "seconds": seconds(number(row.get("seconds")))}
+            for row in rows(path, "by_line")[:MOST_ROWS]
+        ],
+        "causes": [_cause(row) for row in causes[:MOST_ROWS]],
+        "causes_left_out": max(len(causes) - MOST_ROWS, 0)
+        + int(number(costs.get("causes_left_out")) or 0),
+        "waiting": seconds(number(costs.get("waiting_s"))),
+        "unattributed": seconds(number(costs.get("unattributed_s"))),
+        "matrix": _matrix(mapping(replay, "waits"), _highest_rank(document)),
+        "pairs": [_pair(row) for row in rows(replay, "waits", "pairs")[:MOST_ROWS]],
+    }
+
+
+def _tables(path: Mapping[str, Any], whole: float) -> list[Context]:
+    """What the critical path is made of, one table a view."""
+    by_rank = [
+        (
+            f"rank {int(number(row.get('rank')) or 0)}",
+            (number(row.get("work_s")) or 0.0) + (number(row.get("transfer_s")) or 0.0),
+        )
+        for row in rows(path, "by_rank")
+    ]
+    by_phase = [
+        (text(row, "phase") or OUTSIDE, number(row.get("seconds")) or 0.0)
+        for row in rows(path, "by_phase")
+    ]
+    by_operation = [
+        (text(row, "name"), number(row.get("seconds")) or 0.0) for row in rows(path, "by_operation")
+    ]
+    return [
+        _table("rank", "Rank", by_rank, whole),
+        _table("phase", "Phase", by_phase, whole),
+        _table("operation", "Operation (transfer)", by_operation, whole),
+    ]
+
+
+def _table(name: str, head: str, parts: Sequence[tuple[str, float]], whole: float) -> Context:
+    return {
+        "id": f"path-by-{name}",
+        "head": head,
+        "rows": [
+            {
+                "name": label,
+                "seconds": seconds(spent),
+                "share": percent(spent / whole if whole else None),
+            }
+            for label, spent in parts[:MOST_ROWS]
+        ],
+        "left_out": max(len(parts) - MOST_ROWS, 0),
+    }
+
+
+def _cause(row: Mapping[str, Any]) -> Context:
+    phase = row.get("phase")
+    return {
+        "rank": int(number(row.get("rank")) or 0),
+        "phase": (phase or OUTSIDE) if isinstance(phase, str) else COMMUNICATION,
+        "direct": seconds(number(row.get("direct_s"))),
+        "indirect": seconds(number(row.get("indirect_s"))),
+        "share": percent(number(row.get("share"))),
+    }
+
+
+def _pair(row: Mapping[str, Any]) -> Context:
+    return {
+        "waiter": int(number(row.get("waiter")) or 0),
+        "cause": int(number(row.get("cause")) or 0),
+        "seconds": seconds(number(row.get("seconds"))),
+    }
+
+
+def _highest_rank(document: Document) -> int:
+    return int(number(mapping(document, "run").get("ranks")) or 1) - 1
+
+
+def _matrix(waits: Mapping[str, Any], highest: int) -> Context | None:
+    """Waiting by blocks of ranks; None where nobody waited."""
+    size = int(number(waits.get("ranks_per_block")) or 1)
+    blocks = waits.get("blocks_s")
+    table = [numbers(row) for row in blocks] if isinstance(blocks, list) else []
+    if not any(any(row) for row in table):
+        return None
+    labels = [_block_label(place * size, size, highest) for place in range(len(table))]
+    return {
+        "size": size,
+        "head": ("Waiting", *labels),
+        "rows": [
+            {"label": label, "cells": [seconds(cell) if cell else "" for cell in row]}
+            for label, row in zip(labels, table, strict=True)
+        ],
+    }
+
+
+def _block_label(first: int, size: int, highest: int) -> str:
+    last = max(first, min(first + size - 1, highest))
+    return str(first) if size == 1 else f"{first}–{last}"
+
+
+def _takeaway(path: Mapping[str, Any], causes: list[Mapping[str, Any]]) -> str:
+    if not path:
+        return ""
+    if causes and (number(causes[0].get("share")) or 0.0) > 0:
+        first = _cause(causes[0])
+        return f"{first['share']} of all waiting is due to {first['phase']} on rank {first['rank']}"
+    return f"The critical path holds {seconds(number(path.get('work_s')))} of work"
+
+
+SECTION = Section("causes", "Who made whom wait", "causes.html", _context)
