@@ -35,7 +35,7 @@ MOST_RANKS = 1_000_000
 EPOCH_NS = 10**18
 """Times from here on (2001) count from 1970 even where a file does not say so."""
 
-_EVENT = re.compile(rb'"(?:ph|ts|pid|tid|cat)"\s*:')
+_EVENT = re.compile(rb'"ph"\s*:')
 _START = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)")
 _RANK = re.compile(r"rank[-_ ]?(\d{1,7})(?!\d)", re.IGNORECASE)
 NOT_RECORDED = {
