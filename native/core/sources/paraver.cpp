@@ -260,10 +260,12 @@ void ParaverTrace::call(ParaverLocation &of, int32_t place, int64_t time, int64_
 void ParaverTrace::close(ParaverLocation &of, int64_t time, bool is_open)
 {
     ParaverCallRow &row = calls[static_cast<size_t>(of.open_call)];
-    backwards += time < row.t0;
-    row.t1 = std::max(time, row.t0);
+    const int64_t began = row.t0; // the fields of a packed row cannot be referred to
+    const int64_t ended = std::max(time, began);
+    backwards += time < began;
+    row.t1 = ended;
     row.flags = is_open ? open_flag : 0;
-    of.mpi_ns += row.t1 - row.t0;
+    of.mpi_ns += ended - began;
     of.open_call = -1;
 }
 

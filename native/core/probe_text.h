@@ -1,0 +1,78 @@
+// Decoders of text that are fed with blocks: read a file whole, or damaged in every way, for the sanitizers.
+#pragma once
+
+#include "error.h"
+#include "input.h"
+#include "sources/horovod_timeline.h"
+#include "sources/paraver.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+namespace perfscope {
+
+// Feeds `text` in blocks; whether it could be read.
+template <class Decoder> bool reads(const std::string &text, size_t block)
+{
+    Decoder decoder("damaged");
+    try {
+        for (size_t at = 0; at < text.size(); at += block)
+            decoder.feed(text.data() + at, std::min(block, text.size() - at));
+        decoder.finish();
+    } catch (const FormatError &) {
+        return false;
+    }
+    return true;
+}
+
+template <class Decoder> int read_whole(const InputFile &file)
+{
+    Decoder decoder(file.path());
+    std::string block(1 << 20, '\0');
+    for (uint64_t at = 0; at < file.size(); at += block.size())
+        decoder.feed(block.data(), file.read_at(at, block.data(), block.size()));
+    decoder.finish();
+    std::printf("%s: read\n", file.path().c_str());
+    return 0;
+}
+
+// The first 4 KiB cut at every length in blocks of many sizes, with every bit flipped, and with each byte doubled.
+template <class Decoder> int read_damaged(const InputFile &file)
+{
+    std::string text(4096, '\0');
+    text.resize(file.read_at(0, text.data(), text.size()));
+    size_t read = 0, refused = 0;
+    const auto count = [&](const std::string &damaged, size_t block) {
+        (reads<Decoder>(damaged, block) ? read : refused)++;
+    };
+    for (size_t length = 0; length <= text.size(); length++)
+        count(text.substr(0, length), 1 + length % 97);
+    for (size_t bit = 0; bit < 8 * text.size(); bit++) {
+        std::string damaged = text;
+        damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+        count(damaged, 1 + bit % 4096);
+    }
+    for (size_t at = 0; at < text.size(); at++)
+        count(text.substr(0, at) + std::string(20, text[at]) + text.substr(at), 512);
+    std::printf("%s: %zu damaged files read, %zu refused\n", file.path().c_str(), read, refused);
+    return 0;
+}
+
+using TextProbe = int (*)(const InputFile &);
+
+// What a word of the command line asks for; nullptr for other formats.
+inline TextProbe text_probe(const char *word)
+{
+    const std::string wanted = word;
+    if (wanted == "horovod")
+        return read_whole<HorovodTimeline>;
+    if (wanted == "horovod-damaged")
+        return read_damaged<HorovodTimeline>;
+    if (wanted == "paraver")
+        return read_whole<ParaverTrace>;
+    return wanted == "paraver-damaged" ? read_damaged<ParaverTrace> : nullptr;
+}
+
+} // namespace perfscope
