@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import resource
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from perfscope.cli.main import main
 from perfscope.errors import ExitCode
 from perfscope.export.target import targets
 from tests.support.environments import REPOSITORY
+from tests.support.recording import perfscope_command
 
 SAMPLE = str(REPOSITORY / "sample_traces" / "rank_zero_evaluation")
 DEFAULTS = {
@@ -107,3 +111,19 @@ def _write_some(path: Path) -> list[str]:
     path.mkdir()
     (path / "some").write_text("some", encoding="utf-8")
     raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("name", sorted(DEFAULTS))
+def test_a_full_disk_is_told_and_leaves_nothing(name: str, tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk; libotf2 returns no error for it."""
+    command = perfscope_command("export", SAMPLE, "--to", name, "-o", tmp_path / "out")
+
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
+
+    done = subprocess.run(command, preexec_fn=limited, capture_output=True, text=True, check=False)
+    assert done.returncode == ExitCode.UNREADABLE
+    assert "could not be written" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 3
+    assert list(tmp_path.iterdir()) == []
