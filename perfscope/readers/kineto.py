@@ -35,7 +35,7 @@ MOST_RANKS = 1_000_000
 EPOCH_NS = 10**18
 """Times from here on (2001) count from 1970 even where a file does not say so."""
 
-_EVENT = re.compile(rb'"(?:ph|ts|pid|tid|cat)"\s*:')
+_PHASE = re.compile(rb'"ph"\s*:')  # every event has one; notes beside a recording hold a "pid"
 _OWN_RESULT = re.compile(rb'\s*\{\s*"schema_version"')  # analysis.json beside a trace
 _START = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)")
 _RANK = re.compile(r"rank[-_ ]?(\d{1,7})(?!\d)", re.IGNORECASE)
@@ -53,7 +53,7 @@ def is_kineto(place: Place) -> bool:
     head = place.head
     if place.is_directory or _START.match(head) is None or _OWN_RESULT.match(head):
         return False
-    return b'"traceEvents"' in head or b'"deviceProperties"' in head or bool(_EVENT.search(head))
+    return b'"traceEvents"' in head or b'"deviceProperties"' in head or bool(_PHASE.search(head))
 
 
 def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
