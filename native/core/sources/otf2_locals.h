@@ -65,7 +65,7 @@ public:
                                                     : -static_cast<double>(now_->begin - time);
         const double moved = std::rint(now_->slope * distance);
         // a damaged slope may leave the range of the integer; what comes out is found to be out of range later
-        const bool fits = moved > -9.2e18 && moved < 9.2e18;
+        const bool fits = moved >= -0x1p63 && moved < 0x1p63;
         const auto offset = static_cast<uint64_t>(now_->offset) + static_cast<uint64_t>(fits ? static_cast<int64_t>(moved) : 0);
         return time + offset;
     }
