@@ -15,7 +15,7 @@ define part
 endef
 
 .PHONY: help demo test test-long pytest environments lint native-warnings native-sanitize
-.PHONY: bench-recorder reports format clean
+.PHONY: bench-engine bench-recorder reports format clean
 
 help: ## these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ native-sanitize: environments ## real ranks recorded under address and undefined
 
 bench-recorder: environments ## what recording costs: per call, phase and sample, and on a whole run
 	@$(BIN)/python -m benchmarks.recorder
+
+bench-engine: environments ## what reading large traces costs, beside other tools (LARGE=--large: 10^8 OTF2 events)
+	@$(BIN)/python -m benchmarks.engine.otf2 $(LARGE)
+	@$(BIN)/python -m benchmarks.engine.kineto
 
 reports: environments ## the reports in reports/ from the recordings in sample_traces/
 	@$(BIN)/python scripts/make_reports.py

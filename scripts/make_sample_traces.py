@@ -3,8 +3,8 @@
 
 Each run is made in a directory of neutral name with an environment of its own, so that a recording,
 which is kept exactly as it was written, holds no path, user or host name of the machine; that is
-checked at the end. For root the host is called node01 in the recording. Needs what `make demo`
-needs; the packages of the frameworks are those of the environments that `make test` uses.
+checked at the end. For root the host is called node01 in the recording. The packages are those of
+the environments that `make environments` makes.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ DESTINATION = ROOT / "sample_traces"
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 NEUTRAL_PLACE = Path("/tmp/perfscope-samples")
 HOST = "node01"
+OWN = "mpich"  # the environment that perfscope is installed in
 SIZE_AIM_BYTES = 300_000
 SIZE_LIMIT_BYTES = 2 * SIZE_AIM_BYTES  # a busy machine makes a run longer, and so its samples more
 LONGEST_RUN_S = 90.0
@@ -50,7 +51,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     names = [sample.name for sample in SAMPLES]
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")
-    parser.add_argument("--python", type=Path, default=default_python(), help="for the runs")
+    parser.add_argument("--python", type=Path, default=default_python(), help="of the runs")
     parser.add_argument("--destination", type=Path, default=DESTINATION, metavar="DIR")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(names):
@@ -62,7 +63,7 @@ def main() -> int:
     began = time.monotonic()
     try:
         chosen = [s for s in SAMPLES if not arguments.names or s.name in arguments.names]
-        make_environments(arguments.python, {s.environment for s in chosen if s.environment})
+        make_environments(arguments.python, {OWN, *(sample.environment for sample in chosen)})
         for sample in chosen:
             make(sample, arguments.destination)
     except SampleError as error:
@@ -79,19 +80,26 @@ def default_python() -> Path:
     return SYSTEM_PYTHON if SYSTEM_PYTHON.exists() else Path(sys.executable)
 
 
-def make_environments(python: Path, borrowed: set[str]) -> None:
-    """Installs perfscope from this checkout, and gives the frameworks' packages a neutral name."""
-    own = NEUTRAL_PLACE / "env"
-    print("installing perfscope ...", flush=True)
-    run([str(python), "-m", "venv", str(own)], longest_s=LONGEST_INSTALL_S)
-    install = [str(own / "bin" / "pip"), "install", "--quiet", f"{ROOT}[mpi]"]
-    run(install, longest_s=LONGEST_INSTALL_S)
-    for name in sorted(borrowed):
+def make_environments(python: Path, names: set[str]) -> None:
+    """Gives the packages of environments neutral paths, and copies perfscope to one."""
+    for name in sorted(names):
         if not (ROOT / ".envs" / name / "bin" / "python").exists():
             print(f"making the environment {name} ...", flush=True)
             script = str(ROOT / "scripts" / "environments.py")
             run([sys.executable, script, name], longest_s=LONGEST_INSTALL_S)
         borrow(python, name)
+    [packages] = (NEUTRAL_PLACE / OWN).glob("lib/python3.*/site-packages")
+    compiled = packages.resolve() / "perfscope"
+    installed = list(packages.resolve().iterdir())
+    # perfscope is there in editable form: its sources would keep their paths.
+    packages.unlink()
+    packages.mkdir()
+    for path in installed:
+        if path.name != "perfscope" and not path.name.startswith("_editable"):
+            (packages / path.name).symlink_to(path)
+    ignored = shutil.ignore_patterns("__pycache__")
+    for source in (ROOT / "perfscope", compiled):
+        shutil.copytree(source, packages / "perfscope", ignore=ignored, dirs_exist_ok=True)
 
 
 def borrow(python: Path, name: str) -> None:
@@ -132,7 +140,7 @@ def make(sample: Sample, destination: Path) -> None:
             shutil.copytree(path, place / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy2(path, place / name)
-    record = [str(NEUTRAL_PLACE / "env" / "bin" / sample.command[0]), *sample.command[1:]]
+    record = [str(NEUTRAL_PLACE / OWN / "bin" / "python"), "-m", *sample.command]
     if os.geteuid() == 0 and shutil.which("unshare"):
         script = f"hostname {HOST} && exec {shlex.join(record)}"
         record = ["unshare", "--uts", "sh", "-c", script]
@@ -151,12 +159,11 @@ def make(sample: Sample, destination: Path) -> None:
 
 def neutral_environment(sample: Sample) -> dict[str, str]:
     """Environment variables that tell nothing about this machine or its user."""
-    own = f"{NEUTRAL_PLACE}/{sample.environment or 'env'}/bin"
-    search = f"{own}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+    place = NEUTRAL_PLACE / sample.environment
+    search = f"{place}/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
     neutral = {"PATH": search, "HOME": str(NEUTRAL_PLACE), "LANG": "C.UTF-8"}
-    if sample.environment:
-        # Before the path of its build, which stands in Horovod's library.
-        neutral["LD_LIBRARY_PATH"] = f"{NEUTRAL_PLACE}/{sample.environment}/lib"
+    # Before the path of its build, which stands in Horovod's library.
+    neutral["LD_LIBRARY_PATH"] = f"{place}/lib"
     return neutral | dict(sample.variables)
 
 
@@ -233,7 +240,9 @@ def check(trace: Path) -> None:
 
 def private_words() -> Iterator[str]:
     """Names that must not be published: the checkout, the home, the user, the host, secrets."""
-    yield from (str(ROOT), str(Path.home()), socket.gethostname(), getpass.getuser())
+    yield from (str(ROOT), str(Path.home()), socket.gethostname())
+    if getpass.getuser() != "root":  # which is also part of many a function's name
+        yield getpass.getuser()
     secret = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL")
     yield from (value for name, value in os.environ.items() if any(s in name for s in secret))
 

@@ -21,7 +21,7 @@ class Sample:
 
     Attributes:
         name: of its directory.
-        environment: whose packages it needs, below .envs/; "" where perfscope's own are enough.
+        environment: whose packages it needs, below .envs/.
         program: the command that is recorded.
         files: of examples/, that it needs.
         ranks: their number.
@@ -116,13 +116,13 @@ def _daal(lines: list[Known]) -> Known:
 
 
 # Importing TensorFlow takes half of these runs and many names; the default would double their size.
-_SPARSE = ("--stack-hz", "5", "--sample-hz", "5")
+_SPARSE = ("--stack-hz", "3", "--sample-hz", "5")
 _MPIRUN = ("mpirun", "-n", "2", "python")
 
 SAMPLES = (
     Sample(
         name="rank_zero_evaluation",
-        environment="",
+        environment="mpich",
         program=(*_MPIRUN, "train_numpy.py", "--epochs", "8", "--log", LOG),
         files=("train_numpy.py", "trainer"),
         ranks=2,
@@ -136,7 +136,7 @@ SAMPLES = (
         name="sgan_evaluation",
         environment="horovod",
         program=(
-            *(*_MPIRUN, "sgan_keras.py", "--epochs", "2", "--iterations-per-epoch", "8"),
+            *(*_MPIRUN, "sgan_keras.py", "--epochs", "2", "--iterations-per-epoch", "6"),
             *("--predict-method", "predict", "--evaluate-samples", "40", "--log", LOG),
         ),
         files=("sgan_keras.py", "sgan"),

@@ -49,6 +49,7 @@ probe() {
 "$python" -m tests.support.write_kineto "$place/small.json"
 probe kineto "$place/small.json"
 probe kineto-damaged "$place/small.json"
+"$python" -m tests.native.core.damage_otf2 "$build/native/core/perfscope_engine_probe" 10
 for file in tests/core/inputs/small_timeline.json "${PERFSCOPE_REFERENCE:-none}"/horovod/*.json; do
   [ ! -f "$file" ] || probe horovod "$file"
 done

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support import environments, recording, requirements
 from tests.support.environments import Environment, Mpi
@@ -15,6 +16,11 @@ from tests.support.recording import JOB_TIMEOUT_S, Recorded, Recorder
 # Started in the background of a shell, this process ignores Ctrl-C, and so would the jobs of tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# In CI the examples of property tests are always the same; elsewhere new ones are drawn.
+settings.register_profile("ci", derandomize=True, database=None, deadline=None)
+if requirements.in_ci():
+    settings.load_profile("ci")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,9 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -23,6 +25,7 @@ from pathlib import Path
 from benchmarks.engine.kineto_trace import RANKS, write_rank
 
 ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 600.0
 RESULTS = ROOT / "bench-results" / "engine-kineto.json"
 SIZES = (100_000, 1_000_000, 4_000_000)
 QUICK_SIZES = (20_000,)
@@ -68,12 +71,21 @@ def measure(tool: str, command: Sequence[str | Path], events: int, files: list[P
     with tempfile.TemporaryFile() as output:
         began = time.monotonic()
         process = subprocess.Popen(
-            [str(word) for word in command], stdout=output, stderr=output, cwd=ROOT
+            [str(word) for word in command],
+            stdout=output,
+            stderr=output,
+            cwd=ROOT,
+            start_new_session=True,
         )
+        stop = threading.Timer(LIMIT_S, os.killpg, (process.pid, signal.SIGKILL))
+        stop.start()
         _, status, usage = os.wait4(process.pid, 0)
+        stop.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         wall = time.monotonic() - began
-        if process.returncode:
+        if process.returncode == -signal.SIGKILL and wall >= LIMIT_S:
+            tool = f"{tool}, stopped after {LIMIT_S:.0f} s"
+        elif process.returncode:
             output.seek(0)
             tail = output.read().decode(errors="replace")[-2000:]
             raise RuntimeError(f"{tool} ended with {process.returncode}:\n{tail}")

@@ -64,7 +64,7 @@ WORKLOADS = (
         "mpich",
         "train_numpy.py",
         "train",
-        320,
+        256,
         ("--quiet", "--steps", "{steps}", "--evaluate-every", "64", "--evaluate-samples", "8192"),
     ),
     Workload(
@@ -104,8 +104,8 @@ WORKLOADS = (
         "daal4py",
         "kmeans_daal4py.py",
         "part",
-        16,
-        ("--threads", "1", "--points", "120000", "--rounds", "{steps}"),
+        40,
+        ("--threads", "1", "--points", "120000", "--clusters", "24", "--rounds", "{steps}"),
     ),
 )
 

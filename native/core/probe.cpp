@@ -2,6 +2,7 @@
 // wrong. `kineto-damaged` reads a small file cut at every length and with every bit flipped, and ends with 0.
 #include "error.h"
 #include "input.h"
+#include "probe_otf2.h"
 #include "probe_text.h"
 #include "sinks/device.h"
 #include "sources/kineto.h"
@@ -77,6 +78,8 @@ int main(int count, char **words)
     try {
         if (std::strcmp(words[1], "kineto") == 0)
             return kineto(words[2]);
+        if (std::strcmp(words[1], "otf2") == 0)
+            return perfscope::probe_otf2(words[2]);
         if (std::strcmp(words[1], "kineto-damaged") == 0)
             return kineto_damaged(words[2]);
         const perfscope::InputFile file(words[2]);

@@ -16,6 +16,7 @@ from perfscope.analyst.frames import Chooser, frame_of
 from perfscope.analyst.source import Source
 from perfscope.analyst.tables.intervals import KINDS
 from perfscope.readers import registry
+from perfscope.readers.detect import ReadOptions
 from perfscope.trace.model import Trace
 
 if TYPE_CHECKING:
@@ -206,14 +207,21 @@ def _equals(block: Block, column: str, value: int | str) -> npt.NDArray[np.bool_
     return np.asarray(np.asarray(values) == value, np.bool_)
 
 
-def open_trace(path: str | Path, *, phase_rules: Sequence[tuple[str, str]] = ()) -> OpenedTrace:
+def open_trace(
+    path: str | Path, *more: str | Path, phase_rules: Sequence[tuple[str, str]] = ()
+) -> OpenedTrace:
     """Opens a trace for exploring.
 
     Args:
         path: a run directory, or a trace of another tool that perfscope can read.
-        phase_rules: which functions are a phase, as (phase, glob): `("evaluate", "*validate*")`.
+        more: further traces of the same run, of this or other tools.
+        phase_rules: which functions or regions are a phase, as (phase, glob):
+            `("evaluate", "*validate*")`.
 
     Raises:
         perfscope.errors.UnreadableInputError: nothing is there, or no reader knows it.
     """
-    return OpenedTrace(registry.open_trace(Path(path)), phase_rules=phase_rules)
+    rules = tuple(phase_rules)
+    paths = [Path(place) for place in (path, *more)]
+    trace = registry.open_traces(paths, ReadOptions(phase_rules=rules))
+    return OpenedTrace(trace, phase_rules=rules)

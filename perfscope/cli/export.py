@@ -26,7 +26,9 @@ perfscope export trace/ --to parquet -o tables/
 
 
 @click.command(help=_HELP)
-@click.argument("trace", metavar="TRACE", type=click.Path(path_type=Path))
+@click.argument(
+    "paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 @click.option(
     "--to", "target_name", required=True, metavar="FORMAT", help="otf2, chrome, parquet or csv."
 )
@@ -39,7 +41,7 @@ perfscope export trace/ --to parquet -o tables/
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
 def export(
-    trace: Path,
+    paths: tuple[Path, ...],
     *,
     target_name: str,
     output: Path | None,
@@ -48,7 +50,7 @@ def export(
     """Write a trace for other tools."""
     from perfscope.analyst.source import Source
     from perfscope.export.target import completed, default_output, refuse_existing, targets
-    from perfscope.readers.registry import open_trace
+    from perfscope.readers.registry import open_traces
 
     known = targets()
     if target_name not in known:
@@ -58,10 +60,10 @@ def export(
             action=f"Use one of: {', '.join(known)}.",
         )
     target = known[target_name]
-    place = output or default_output(trace, target)
+    place = output or default_output(paths[0], target)
     target.check()
     refuse_existing(place)
-    source = Source(open_trace(trace))
+    source = Source(open_traces(paths))
     with completed(place) as path:
         notes = target.write(source, path)
     for note in notes:

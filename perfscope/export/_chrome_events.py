@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
+from perfscope.export.target import clean
+
 Event: TypeAlias = dict[str, str | int]
 Arguments: TypeAlias = Mapping[str, str | int | float | bool]
 
@@ -47,7 +49,7 @@ def _value(value: str | float) -> str:
 
 @lru_cache(maxsize=4096)
 def _text(word: str) -> str:
-    return json.dumps(word)
+    return json.dumps(clean(word))
 
 
 def metadata(name: str, process: int, thread: int, value: str | int) -> str:
@@ -55,4 +57,5 @@ def metadata(name: str, process: int, thread: int, value: str | int) -> str:
     key = "name" if name.endswith("_name") else name.removeprefix("process_")
     key = "sort_index" if name.endswith("_sort_index") else key
     fields = {"ph": "M", "pid": process, "tid": thread, "ts": 0, "name": name}
-    return json.dumps({**fields, "args": {key: value}})
+    shown = clean(value) if isinstance(value, str) else value
+    return json.dumps({**fields, "args": {key: shown}})

@@ -12,7 +12,7 @@ from perfscope.analyst.tables.kernels import KINDS as KERNEL_KINDS
 from perfscope.analyst.tables.operations import CLASS_OF, CLASSES, NAMES
 from perfscope.export._chrome_events import Arguments, event, metadata
 from perfscope.export._rows import Lanes, RowKind, Rows, nested, rank_rows, thread_names
-from perfscope.trace.devices import LAUNCH_UNKNOWN
+from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN
 from perfscope.trace.model import Rank, RowFlag, Table
 from perfscope.trace.operations import IS_COLLECTIVE
 
@@ -20,7 +20,9 @@ from perfscope.trace.operations import IS_COLLECTIVE
 FIRST_LANE, FIRST_STREAM = 1 << 40, 1 << 41
 _COALESCED, _OPEN = int(RowFlag.COALESCED), int(RowFlag.OPEN)
 _CATEGORIES = {"compute": "kernel", "communication": "kernel"}
-_Described = tuple[str, str, Arguments]
+_Described = tuple[str, Arguments]
+ANNOTATION = "user_annotation"
+"""What Kineto, and the tools that read its traces, call an interval that the program named."""
 
 
 def rank_events(source: Source, position: int) -> Iterator[str]:
@@ -45,22 +47,22 @@ def rank_events(source: Source, position: int) -> Iterator[str]:
                 lane_number += 1
             times = zip(block.t0.tolist(), block.t1.tolist(), strict=True)
             for (start, end), lane, told in zip(times, lanes, describe(block), strict=True):
-                label, category, arguments = told
+                label, arguments = told
                 if lane:
                     arguments = {**arguments, "tid": tid}
-                fields: dict[str, str | int] = {"cat": category, "name": label}
+                fields: dict[str, str | int] = {"cat": ANNOTATION, "name": label}
                 yield event("X", rank.number, tracks[lane], start, fields, arguments, end - start)
         yield from _samples(source, rank, tid)
 
 
 def _describer(source: Source, position: int) -> Callable[[Rows], list[_Described]]:
-    """Name, category and arguments of intervals, block by block."""
+    """Name and arguments of intervals, block by block."""
     rank, prepared = source.trace.ranks[position], source.prepared
     ids = prepared.catalog.ids
     sampled = prepared.parts[position].samples.phase_rows[2]
 
     def describe(block: Rows) -> list[_Described]:
-        found: list[_Described] = [("", "", {})] * len(block)
+        found: list[_Described] = [("", {})] * len(block)
         for kind in RowKind:
             mine = np.flatnonzero(block.kind == kind)
             if not len(mine):
@@ -74,11 +76,13 @@ def _describer(source: Source, position: int) -> Callable[[Rows], list[_Describe
                 told = _phases(rank.phases[place], [ids[label] for label in labels.tolist()])
             elif kind is RowKind.SAMPLED_PHASE:
                 labels = sampled[place]
-                told = ((ids[label], "phase", {"sampled": True}) for label in labels.tolist())
+                told = (
+                    (ids[label], {"kind": "phase", "sampled": True}) for label in labels.tolist()
+                )
             elif kind is RowKind.BACKGROUND:
-                told = _operations(rank.background[place], "background,")
+                told = _operations(rank.background[place], "background")
             else:
-                told = _operations(rank.operations[place], "")
+                told = _operations(rank.operations[place], "operation")
             for row, description in zip(mine.tolist(), told, strict=True):
                 found[row] = description
         return found
@@ -91,30 +95,31 @@ def _steps(rows: Table) -> Iterator[_Described]:
     for number, epoch, samples, batch in zip(
         *(rows[name].tolist() for name in columns), strict=True
     ):
-        arguments: dict[str, int] = {"step": number}
+        arguments: dict[str, str | int] = {"kind": "step", "step": number}
         arguments |= {"epoch": epoch} if epoch >= 0 else {}
         arguments |= {"samples": samples} if samples > 0 else {}
         arguments |= {"global_batch": batch} if batch > 0 else {}
-        yield f"step {number}", "step", arguments
+        yield (f"ProfilerStep#{number}" if number >= 0 else "step"), arguments
 
 
 def _phases(rows: Table, names: list[str]) -> Iterator[_Described]:
     columns = (rows[name].tolist() for name in ("step", "epoch", "flags"))
     for name, step, epoch, flags in zip(names, *columns, strict=True):
-        arguments: dict[str, int | bool] = {"step": step} if step >= 0 else {}
+        arguments: dict[str, str | int | bool] = {"kind": "phase"}
+        arguments |= {"step": step} if step >= 0 else {}
         arguments |= {"epoch": epoch} if epoch >= 0 else {}
         arguments |= {"open": True} if flags & _OPEN else {}
-        yield name, "phase", arguments
+        yield name, arguments
 
 
-def _operations(rows: Table, prefix: str) -> Iterator[_Described]:
+def _operations(rows: Table, kind: str) -> Iterator[_Described]:
     classes = CLASS_OF[rows["op"]].tolist()
     ordered = IS_COLLECTIVE[rows["op"]].tolist()
     names = ("op", "flags", "comm", "seq", "peer", "tag", "sent", "received", "request")
     columns = (rows[name].tolist() for name in names)
     for cls, is_ordered, *values in zip(classes, ordered, *columns, strict=True):
         op, flags, comm, seq, peer, tag, sent, received, request = values
-        arguments: dict[str, int | bool] = {}
+        arguments: dict[str, str | int | bool] = {"kind": kind, "class": CLASSES[cls]}
         if comm >= 0:
             arguments["communicator"] = comm
         if is_ordered and seq >= 0:
@@ -129,7 +134,7 @@ def _operations(rows: Table, prefix: str) -> Iterator[_Described]:
             arguments["calls"] = request
         if flags & _OPEN:
             arguments["open"] = True
-        yield NAMES[op], f"{prefix}communication,{CLASSES[cls]}", arguments
+        yield NAMES[op], arguments
 
 
 def _samples(source: Source, rank: Rank, tid: int) -> Iterator[str]:
@@ -203,16 +208,19 @@ def kernel_events(source: Source, position: int) -> Iterator[str]:
 
 
 def _kernel(source: Source, rank: Rank, track: int, row: tuple[int, ...]) -> Iterator[str]:
-    t0, t1, launch, correlation, size, seq, name, device, stream, comm, kind, _, members = row
-    word = KERNEL_KINDS[kind]
+    told = dict(zip(DEVICE_DTYPE.names or (), row, strict=True))
+    t0, t1, launch, correlation = (told[key] for key in ("t0", "t1", "launch", "correlation"))
+    word = KERNEL_KINDS[told["kind"]]
     fields: dict[str, str | int] = {
         "cat": _CATEGORIES.get(word, f"gpu_{word}"),
-        "name": source.trace.names[name],
+        "name": source.trace.names[told["name"]],
     }
-    known = {"correlation": correlation, "bytes": size, "sequence": seq, "communicator": comm}
-    arguments = {"device": device, "stream": stream}
+    known = {"correlation": correlation, "bytes": told["bytes"]}
+    known |= {"sequence": told["seq"], "communicator": told["comm"]}
+    arguments: dict[str, str | int] = {"device": told["device"], "stream": told["stream"]}
     arguments |= {key: value for key, value in known.items() if value >= 0}
-    arguments |= {"Group size": members} if members else {}
+    arguments |= {"Group size": told["members"]} if told["members"] else {}
+    arguments |= {"Collective name": source.trace.names[told["op"]]} if told["op"] >= 0 else {}
     yield event("X", rank.number, track, t0, fields, arguments, max(t1 - t0, 0))
     if launch != LAUNCH_UNKNOWN and correlation >= 0:
         number = f"{rank.number}.{correlation}"  # correlations are those of one process

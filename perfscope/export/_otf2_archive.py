@@ -231,13 +231,52 @@ class Archive:
             )
 
 
+_Callback = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_char_p,
+    ctypes.c_uint64,
+    ctypes.c_char_p,
+    ctypes.c_int,
+    ctypes.c_char_p,
+    ctypes.c_void_p,  # a va_list, which nobody reads
+)
+
+
+class Failures:
+    """Listens to the errors of the library, which does not return those of a full disk."""
+
+    def __init__(self) -> None:
+        self._first: int | None = None
+        self._callback = _Callback(self._take)
+        self._register = _library()["OTF2_Error_RegisterCallback"]
+        self._register.restype = ctypes.c_void_p
+        self._before = self._register(self._callback, None)
+
+    def _take(self, *facts: Any) -> int:
+        code = int(facts[4])
+        if code > 0 and self._first is None:  # warnings are below zero
+            self._first = code
+        return code
+
+    def stop(self) -> None:
+        """Listens no more, and raises the first error that there was."""
+        self._register(ctypes.c_void_p(self._before), None)
+        if self._first is not None:
+            raise_error(self._first)
+
+
+def _library() -> ctypes.CDLL:
+    """The C library, with functions of our own: no wrapper of the package changes them."""
+    return ctypes.CDLL(_otf2.Config.conf.lib._name)
+
+
 def direct(name: str, *kinds: Any) -> Callable[..., int]:
     """A function of the C library that is called once an event, without the package's wrapper.
 
     It returns 0, or the number of an error.
     """
-    library = ctypes.CDLL(_otf2.Config.conf.lib._name)  # functions of our own: no wrapper of theirs
-    function = library[f"OTF2_EvtWriter_{name}"]
+    function = _library()[f"OTF2_EvtWriter_{name}"]
     function.argtypes = [
         ctypes.POINTER(_otf2.EvtWriter),
         ctypes.POINTER(_otf2.AttributeList),

@@ -9,7 +9,7 @@ import numpy as np
 
 import perfscope
 from perfscope.analyst.source import Source
-from perfscope.export._otf2_archive import Archive, Location
+from perfscope.export._otf2_archive import Archive, Failures, Location
 from perfscope.export._otf2_devices import Devices
 from perfscope.export._otf2_events import Functions, ThreadWriter
 from perfscope.export._otf2_metrics import Metrics
@@ -26,6 +26,14 @@ _SERIES = ("process_samples", "system_samples", "node_samples", "metrics", "coun
 def write_archive(source: Source, output: Path) -> list[str]:
     """Writes the archive; returns what it could not hold."""
     output.mkdir()
+    failures = Failures()
+    try:
+        return _write(source, output)
+    finally:
+        failures.stop()
+
+
+def _write(source: Source, output: Path) -> list[str]:
     archive = Archive(output, creator=f"perfscope {perfscope.__version__}")
     try:
         writer = _TraceWriter(source, archive)

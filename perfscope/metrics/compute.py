@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perfscope.metrics.bookkeeping import ledger
+from perfscope.metrics.collective_cost import collective_cost
 from perfscope.metrics.communication import communication
 from perfscope.metrics.devices import devices
 from perfscope.metrics.gradient_exchange import gradient_exchange
@@ -46,4 +47,5 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         timelines=prepared.timelines,
         phase_ids=prepared.catalog.ids,
         labels=prepared.labels,
+        collective_cost=collective_cost(prepared),
     )

@@ -83,7 +83,13 @@ def _without_device_waits(
     prepared: Prepared, account_ns: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """Where the devices were measured, a host that waits for one is not at work."""
-    measured = [bool(rank.devices and rank.devices.numbers) for rank in prepared.trace.ranks]
+    focus = prepared.focus
+    measured = [
+        rank.devices is not None
+        and bool(rank.devices.numbers)
+        and rank.devices.covers(focus.start_ns, focus.end_ns)
+        for rank in prepared.trace.ranks
+    ]
     result = account_ns.copy()
     result[np.array(measured, np.bool_), INDEX[Account.DEVICE_WAIT]] = 0
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from perfscope.metrics.collective_cost import CollectiveCost
 from perfscope.metrics.communication import Communication
 from perfscope.metrics.devices import DevicesResult
 from perfscope.metrics.focus import Focus
@@ -56,3 +57,4 @@ class Results:
     """What `Timeline.phases` are indices of."""
     labels: StackLabels | None = None
     """What `Timeline.stacks` say of the user's own functions."""
+    collective_cost: CollectiveCost | None = None

@@ -85,7 +85,8 @@ def host_tables(contents: KinetoContents, rules: Sequence[tuple[str, str]] = ())
     main = _main_thread(contents)
     rows = contents.host[contents.host["thread"] == main]
     annotations = rows[np.isin(rows["kind"], (ANNOTATION, OTHER))]
-    meaning = _Meaning.of(contents.names, rules)
+    used = np.unique(contents.host["name"]).tolist()
+    meaning = _Meaning.of(contents.names, used, rules)
     step = meaning.steps[annotations["name"]]
     steps = np.zeros(int(np.count_nonzero(step >= 0)), STEP_DTYPE)
     found = annotations[step >= 0]
@@ -102,7 +103,9 @@ def _main_thread(contents: KinetoContents) -> int:
     host = contents.host
     if not len(host):
         return 0
-    is_step = np.array([_STEP.match(name) is not None for name in contents.names])
+    is_step = np.zeros(len(contents.names), np.bool_)
+    for place in np.unique(host["name"]).tolist():
+        is_step[place] = _STEP.match(contents.names[place]) is not None
     chosen = host[is_step[host["name"]]]
     if not len(chosen):
         chosen = host[host["kind"] != BACKWARD]
@@ -121,12 +124,16 @@ class _Meaning:
     operations: list[str]  # "" none
 
     @classmethod
-    def of(cls, names: Sequence[str], rules: Sequence[tuple[str, str]]) -> _Meaning:
+    def of(
+        cls, names: Sequence[str], used: Sequence[int], rules: Sequence[tuple[str, str]]
+    ) -> _Meaning:
+        """Of the names that host rows use; there may be a million others, of kernels."""
         steps = np.full(len(names), -1, np.int64)
         kinds = np.zeros(len(names), np.int64)
         waits = np.zeros(len(names), np.bool_)
         operations = [""] * len(names)
-        for place, name in enumerate(names):
+        for place in used:
+            name = names[place]
             if (step := _STEP.match(name)) is not None:
                 steps[place] = int(step[1])
             else:

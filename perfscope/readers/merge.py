@@ -175,7 +175,8 @@ def _window(ranks: Sequence[tuple[Rank, Rank]]) -> str:
 
 def _devices(activity: DeviceActivity, names: _Names, communicators: Numbers) -> DeviceActivity:
     rows = activity.rows
-    rows["name"] = names.translate(rows["name"])
+    for table, column in ((rows, "name"), (rows, "op"), (activity.runtime, "name")):
+        table[column] = names.translate(table[column])
     known = rows["comm"] >= 0
     rows["comm"][known] = communicators[rows["comm"][known]]
     return activity

@@ -38,6 +38,7 @@ ALONE = codes_mask(
         OperationClass.ABORT,
         OperationClass.COMMUNICATOR,
         OperationClass.LOCAL,
+        OperationClass.PERSISTENT,  # what it starts is recorded as a send or receive of its own
     }
 )
 COLLECTIVES = codes_mask(

@@ -66,6 +66,7 @@ class Exchanges:
         explained = _explained(trace, pool, send_of, receive_of)
         blind = known.copy()
         blind[known] = (pool.is_of(OperationClass.IRECV) & (send_of < 0))[started[known]]
+        blind |= (finished >= 0) & (started < 0)
         explained[finished[blind]] = False
         has_completion = np.zeros(len(pool), np.bool_)
         has_completion[finished[finished >= 0]] = True

@@ -27,7 +27,7 @@ MOST_RELATIVE_ERROR = 1e-3  # beyond it the replay is not this run, and predicts
 INPUT_WAIT_SHARE = 0.01
 
 ASSUMPTIONS = (
-    "Work that is not edited keeps its measured duration, and each collective its transfer time.",
+    "Work that is not edited keeps its measured duration, and each call its transfer time.",
 )
 QUEUES = "Input queues are not modelled: they may run empty sooner when the ranks wait less."
 NO_INTERVAL = "Too few segments between collectives of all ranks to estimate an interval."

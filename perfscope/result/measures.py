@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from perfscope.metrics.ledger import Account
+from perfscope.result.collective_cost import collective_cost_json
 
 if TYPE_CHECKING:
     from perfscope.metrics.communication import LateArrival
@@ -211,6 +212,7 @@ def collectives(results: Results) -> Json:
         "matched_calls": found.matched_calls,
         "unmatched": dict(sorted(found.unmatched.items())),
         "gradient_exchange": _gradient_exchange(results),
+        "cost": collective_cost_json(results.collective_cost),
     }
 
 

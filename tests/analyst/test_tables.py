@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -17,10 +16,10 @@ from perfscope.analyst.catalogue import reference, tables
 from perfscope.analyst.columns import Kind
 from perfscope.analyst.opened import OpenedTrace
 from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceActivity, DeviceKind
+from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import PhaseKind, Trace
 from tests.support.environments import REPOSITORY
-from tests.support.random_traces import traces
+from tests.support.random_traces import device_rows, traces
 
 SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
 
@@ -130,8 +129,9 @@ def test_completions_tell_when_a_posted_message_had_arrived() -> None:
 def test_kernels_are_those_of_the_devices() -> None:
     builder = two_ranks()
     name = builder.name("ncclDevKernel_AllReduce")
-    rows = np.zeros(1, DEVICE_DTYPE)
-    rows[0] = (5, 9, LAUNCH_UNKNOWN, 7, -1, 2, name, 1, 13, 0, DeviceKind.COMMUNICATION, 0, 2)
+    rows = device_rows(1, name=name)
+    rows["t0"], rows["t1"], rows["device"], rows["stream"], rows["members"] = 5, 9, 1, 13, 2
+    rows["kind"] = DeviceKind.COMMUNICATION
     builder.rank(0).set(devices=DeviceActivity(rows=rows))
     row = OpenedTrace(builder.build()).kernels().iloc[0]
     assert (row["device"], row["stream"], row["duration_ns"], row["members"]) == (1, 13, 4, 2)

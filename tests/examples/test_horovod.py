@@ -16,7 +16,7 @@ from tests.support.recording import run_plain
 TIMEOUT_S = 280.0
 SLOW_MS = 50.0
 STEPS = 60
-AGREEMENT_S = 0.003
+AGREEMENT_S = 0.005
 """Both ranks compute after the moment that they note; how long that takes differs a little."""
 
 
@@ -65,7 +65,7 @@ def test_the_wait_for_a_straggler_needs_no_timeline(
     # Step by step: then it does not matter what else a busy machine did to the ranks.
     errors = [row[0] - late for row, late in zip(exposed["step_wait_s"], late_s, strict=True)]
     assert abs(median(errors)) < AGREEMENT_S
-    assert waited == pytest.approx(median(late_s), abs=2 * AGREEMENT_S)
+    assert waited == pytest.approx(median(late_s), abs=AGREEMENT_S)
     assert own < AGREEMENT_S
     late_arrival = analysis["collectives"]["late_arrivals"][0]
     assert late_arrival["rank"] == 1

@@ -113,18 +113,20 @@ def test_predicted_gain_is_that_of_the_fix(
     tmp_path: Path, planted: tuple[str, ...], fixed: tuple[str, ...], name: str
 ) -> None:
     options = (*TINY, *STEP, "--steps", "200", "--evaluate-ms", "400")
-    given_back_s, predicted_s = [], []
+    before_s, after_s, predicted_s = [], [], []
     for repeat in range(3):
         before, analysis = record_trainer(tmp_path / str(repeat), *options, *planted)
         after = run_trainer(tmp_path, *options, *fixed)
-        given_back_s.append(before.training_s(rank=0) - after.training_s(rank=0))
+        before_s.append(before.training_s(rank=0))
+        after_s.append(after.training_s(rank=0))
         predicted_s.append(finding(analysis, name)["gain_s"])
         LOG.info(
-            "%s, run %d: predicted %.2f s, given back by the fix %.2f s of %.2f s",
-            *(" ".join(planted), repeat, predicted_s[-1], given_back_s[-1]),
-            before.training_s(rank=0),
+            "%s: %.2f s, %.2f s when fixed, predicted gain %.2f s",
+            *(" ".join(planted), before_s[-1], after_s[-1], predicted_s[-1]),
         )
-    assert median(predicted_s) == pytest.approx(median(given_back_s), rel=GAIN_TOLERANCE)
+    # What else runs on the machine only makes a run longer: the least disturbed ones count.
+    given_back_s = min(before_s) - min(after_s)
+    assert median(predicted_s) == pytest.approx(given_back_s, rel=GAIN_TOLERANCE)
 
 
 def places(verdict: dict[str, Any]) -> set[tuple[str, str]]:

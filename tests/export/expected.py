@@ -33,7 +33,7 @@ def _intervals(trace: Trace, *, steps_by_number: bool) -> Iterator[Interval]:
             name = phase_id(trace, int(row["kind"]), int(row["name"]))
             yield rank.number, readable(name), int(row["t0"]), int(row["t1"])
         for row in rank.steps:
-            name = f"step {row['number']}" if steps_by_number else "step"
+            name = f"ProfilerStep#{row['number']}" if steps_by_number else "step"
             yield rank.number, name, int(row["t0"]), int(row["t1"])
     prepared = Source(trace).prepared
     for part in prepared.parts:

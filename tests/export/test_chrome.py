@@ -17,14 +17,15 @@ from hypothesis import given, settings
 from perfscope.analyst.opened import OpenedTrace
 from perfscope.analyst.source import Source
 from perfscope.export.chrome import write
+from perfscope.readers.kineto_file import read_kineto
 from perfscope.readers.registry import open_trace
 from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.devices import DEVICE_DTYPE, DeviceActivity, DeviceKind
+from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import Trace
 from tests.export.chrome_schema import SCHEMA
 from tests.export.expected import intervals, readable
 from tests.support.environments import REPOSITORY
-from tests.support.random_traces import traces
+from tests.support.random_traces import device_rows, traces
 
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
@@ -151,9 +152,10 @@ def test_a_name_in_gz_is_compressed_and_the_same() -> None:
 def test_kernels_stand_on_tracks_of_their_streams_with_arrows_from_their_launches() -> None:
     builder = TraceBuilder(1, end_s=1.0)
     name = builder.name("gemm")
-    rows = np.zeros(2, DEVICE_DTYPE)
-    rows[0] = (5_000, 9_001, 4_000, 7, -1, -1, name, 0, 13, -1, DeviceKind.COMPUTE, 0, 0)
-    rows[1] = (6_000, 9_500, 4_500, 8, 64, -1, name, 0, 7, -1, DeviceKind.MEMCPY, 0, 0)
+    rows = device_rows(2, name=name)
+    rows["t0"], rows["t1"], rows["launch"] = (5_000, 6_000), (9_001, 9_500), (4_000, 4_500)
+    rows["correlation"], rows["bytes"], rows["stream"] = (7, 8), (-1, 64), (13, 7)
+    rows["kind"] = (DeviceKind.COMPUTE, DeviceKind.MEMCPY)
     builder.rank(0).set(devices=DeviceActivity(rows=rows))
     document = exported(builder.build())
     check_schema(document)
@@ -162,3 +164,26 @@ def test_kernels_stand_on_tracks_of_their_streams_with_arrows_from_their_launche
     assert kernels["gpu_memcpy"]["args"]["bytes"] == 64
     assert kernels["kernel"]["tid"] != kernels["gpu_memcpy"]["tid"]
     assert [nanoseconds(event["ts"]) for event in of_phase(document, "s")] == [4_500, 4_000]
+
+
+@settings(deadline=None, max_examples=20)
+@given(traces())
+def test_the_reader_of_kineto_traces_finds_every_interval(trace: Trace) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "out.json"
+        write(Source(trace), path)
+        if not intervals(trace):
+            return
+        contents = read_kineto(path)
+    found = Counter(
+        (
+            int(contents.threads[row["thread"]].process),
+            readable(contents.names[row["name"]]),
+            int(row["t0"]),
+            int(row["t1"]),
+        )
+        for row in contents.host
+    )
+    wanted = intervals(trace, steps_by_number=True)
+    base = trace.origin_unix_ns
+    assert found == {(r, n, t0 + base, t1 + base): c for (r, n, t0, t1), c in wanted.items()}

@@ -16,13 +16,13 @@ from perfscope.analyst.source import Source
 from perfscope.export.otf2 import write
 from perfscope.readers.registry import open_trace
 from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.devices import DEVICE_DTYPE, DeviceActivity, DeviceKind
+from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import PROCESS_SAMPLE_DTYPE, PhaseKind, RowFlag, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, code_of, name_of
 from tests.export.expected import intervals, readable
 from tests.export.otf2_contents import Contents, read
 from tests.support.environments import REPOSITORY
-from tests.support.random_traces import traces
+from tests.support.random_traces import device_rows, traces
 from tests.support.requirements import require_tool
 
 SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
@@ -164,9 +164,10 @@ def test_partners_that_are_not_known_are_counted(tmp_path: Path) -> None:
 def test_kernels_stand_on_locations_of_their_streams() -> None:
     builder = TraceBuilder(1, end_s=1.0)
     name = builder.name("gemm")
-    rows = np.zeros(2, DEVICE_DTYPE)
-    rows[0] = (5_000, 9_001, 4_000, 7, -1, -1, name, 0, 13, -1, DeviceKind.COMPUTE, 0, 0)
-    rows[1] = (6_000, 9_500, 4_500, 8, 64, -1, name, 0, 7, -1, DeviceKind.MEMCPY, 0, 0)
+    rows = device_rows(2, name=name)
+    rows["t0"], rows["t1"], rows["launch"] = (5_000, 6_000), (9_001, 9_500), (4_000, 4_500)
+    rows["correlation"], rows["bytes"], rows["stream"] = (7, 8), (-1, 64), (13, 7)
+    rows["kind"] = (DeviceKind.COMPUTE, DeviceKind.MEMCPY)
     builder.rank(0).set(devices=DeviceActivity(rows=rows))
     found, base = exported(builder.build()), 1_700_000_000_000_000_000
     wanted = Counter({(0, "gemm", 5_000, 9_001): 1, (0, "gemm", 6_000, 9_500): 1})

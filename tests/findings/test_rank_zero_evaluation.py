@@ -94,13 +94,13 @@ def test_checkpoints_of_one_rank_have_their_own_advice() -> None:
 
 
 def test_without_a_replay_the_stall_bounds_the_gain() -> None:
-    def send(builder: TraceBuilder) -> None:
-        builder.rank(0).op("MPI_Send", 1.0001, 1.0002, peer=1, tag=1, sent=8)
-        builder.rank(1).op("MPI_Recv", 1.0001, 1.0003, peer=0, tag=1, received=8)
+    def put(builder: TraceBuilder) -> None:
+        builder.rank(0).op("MPI_Put", 1.0001, 1.0002, peer=1, sent=8)
+        builder.rank(1).op("MPI_Win_flush", 1.0001, 1.0003)
 
-    analysed = analyse_trace(training_run(Plan(ranks=2, evaluate_s=2.0), change=send))
+    analysed = analyse_trace(training_run(Plan(ranks=2, evaluate_s=2.0), change=put))
     assert not analysed.replay.available
-    assert "MPI_Recv (1 calls)" in analysed.replay.reason
+    assert "MPI_Win_flush (1 calls)" in analysed.replay.reason
     finding = analysed.findings["rank_zero_evaluation"]
     assert finding.status is Status.FAIL
     assert finding.gain_basis == "upper_bound"
@@ -168,11 +168,11 @@ def test_unlabelled_work_has_numbers_for_each_action() -> None:
 
 
 def test_without_a_replay_the_numbers_are_bounds() -> None:
-    def send(builder: TraceBuilder) -> None:
-        builder.rank(0).op("MPI_Send", 1.0001, 1.0002, peer=1, tag=1, sent=8)
-        builder.rank(1).op("MPI_Recv", 1.0001, 1.0003, peer=0, tag=1, received=8)
+    def put(builder: TraceBuilder) -> None:
+        builder.rank(0).op("MPI_Put", 1.0001, 1.0002, peer=1, sent=8)
+        builder.rank(1).op("MPI_Win_flush", 1.0001, 1.0003)
 
-    run = training_run(Plan(ranks=2, evaluate_s=2.0), change=send)
+    run = training_run(Plan(ranks=2, evaluate_s=2.0), change=put)
     finding = analyse_trace(run).findings["rank_zero_evaluation"]
     assert "that gives back up to " in finding.actions[0]
 

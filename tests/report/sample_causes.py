@@ -57,3 +57,51 @@ def causes(shape: Shape, window: float) -> Json:
             "blocks_s": [[waits * size] + [0.0] * (blocks - 1) for _ in range(blocks)],
         },
     }
+
+
+def collective_cost(shape: Shape) -> Json:
+    """Bandwidth and cost of allreduces."""
+    return {
+        "classes": [
+            {
+                "name": "MPI_Allreduce",
+                "ranks": shape.ranks,
+                "calls": shape.steps,
+                "size_bytes": 1 << 22,
+                "seconds": 0.004,
+                "algorithm_bytes_per_s": 1e9,
+                "bus_bytes_per_s": 1.5e9,
+                "of_best": 1.0,
+            }
+        ],
+        "classes_left_out": 3,
+        "fits": [
+            {
+                "name": "MPI_Allreduce",
+                "ranks": shape.ranks,
+                "calls": shape.steps,
+                "least_bytes": 1 << 10,
+                "most_bytes": 1 << 22,
+                "latency_s": 2e-5,
+                "latency_interval_s": [1e-5, 3e-5],
+                "bytes_per_s": 1.5e9,
+                "bytes_per_s_interval": [1.4e9, 1.6e9],
+                "typical_error": 0.07,
+            }
+        ],
+        "reason": None,
+        "allreduce": [
+            {
+                "size_bytes": 1 << 22,
+                "ranks": shape.ranks,
+                "ring_s": 0.004,
+                "recursive_doubling_s": 0.006,
+                "rabenseifner_s": None,
+                "tree_s": 0.012,
+                "hierarchical_s": None,
+                "torus": {"seconds": 0.003, "x": 2, "y": 2},
+            }
+        ],
+        "allreduce_measured_s": 0.0041,
+        "assumptions": ["All links are as fast as those of this run."],
+    }

@@ -8,7 +8,7 @@ import numpy as np
 
 from perfscope import __version__
 from tests.report import sample_parts as parts
-from tests.report.sample_causes import causes
+from tests.report.sample_causes import causes, collective_cost
 from tests.report.sample_horovod import horovod
 from tests.report.sample_parts import EFFICIENCIES, Json, Shape, metric
 from tests.report.sample_tensors import tensors
@@ -64,7 +64,7 @@ def document(shape: Shape) -> Json:
         },
         "phases": phases,
         "steps": parts.steps(shape),
-        "collectives": parts.collectives(seconds, shape),
+        "collectives": parts.collectives(seconds, shape) | {"cost": collective_cost(shape)},
         "horovod": horovod(shape) if shape.horovod else None,
         "tensors": tensors(shape) if shape.horovod else None,
         "memory": parts.memory(shape),
@@ -280,7 +280,7 @@ def everything_null() -> Json:
     }
     doc["collectives"] |= {key: [] for key in ("operations", "late_arrivals", "wait_s_by_rank")}
     doc["collectives"] |= {"transfer_s_by_rank": [], "other_s_by_rank": [], "matched_calls": 0}
-    doc["collectives"]["gradient_exchange"] = None
+    doc["collectives"] |= {"gradient_exchange": None, "cost": None}
     doc["memory"] = {"reason": None, "ranks": [], "nodes": []}
     doc["threads"] = {"reason": None, "ranks": [], "nodes": []}
     doc["io"] = {"reason": None, "read_bytes_by_rank": [], "written_bytes_by_rank": []}

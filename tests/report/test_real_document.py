@@ -8,8 +8,9 @@ import pytest
 
 from perfscope.report.access import NO_REASON
 from perfscope.report.build import build_html
-from tests.findings.analysed import analyse
+from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan
+from tests.metrics.test_collective_cost import SIZES, recorded
 from tests.report.page_outline import Outline
 from tests.report.sample_document import two_ranks_evaluation
 
@@ -43,6 +44,7 @@ def test_page_of_an_analysis_is_sound(plan: Plan) -> None:
 
 def test_sample_documents_have_the_keys_of_real_ones() -> None:
     real = keys(analyse(PLANS["evaluation"]).document())
+    real |= keys(analyse_trace(recorded("MPI_Allreduce", SIZES)).document())
     sample = keys(two_ranks_evaluation())
     parts = (
         "verdict",

@@ -9,6 +9,7 @@ from typing import Any
 from tests.result.shape_devices import DEVICES
 from tests.result.shape_hardware import HARDWARE
 from tests.result.shape_kinds import Either, Fixed, Map, Maybe, OneOf
+from tests.result.shape_replay import COST, PLACE, REPLAY
 from tests.result.shape_tensors import HOROVOD, TENSORS
 
 Json = Any
@@ -16,7 +17,6 @@ Json = Any
 
 METRIC = "metric"
 STATUS = OneOf(("fail", "warn", "info", "not_measured", "not_applicable", "pass", "error"))
-PLACE = {"file": str, "line": int, "function": str}
 SERIES = {"seconds": [float], "values": [float]}
 EFFICIENCIES = dict.fromkeys(
     (
@@ -180,6 +180,7 @@ DOCUMENT = {
                 "transfer_s_by_rank": [float],
             }
         ),
+        "cost": COST,
     },
     "horovod": HOROVOD,
     "tensors": TENSORS,
@@ -243,52 +244,7 @@ DOCUMENT = {
     "io": {"reason": Maybe(str), "read_bytes_by_rank": [int], "written_bytes_by_rank": [int]},
     "devices": DEVICES,
     "hardware": HARDWARE,
-    "replay": {
-        "available": bool,
-        "reason": str,
-        "relative_error": Maybe(float),
-        "ideal_runtime_s": Maybe(float),
-        "edits_assumptions": [str],
-        "critical_path": Maybe(
-            {
-                "seconds": float,
-                "work_s": float,
-                "transfer_s": float,
-                "by_rank": [{"rank": int, "work_s": float, "transfer_s": float}],
-                "ranks": int,
-                "by_phase": [{"phase": str, "seconds": float}],
-                "by_operation": [{"name": str, "seconds": float}],
-                "by_line": [{**PLACE, "seconds": float}],
-            }
-        ),
-        "delay_costs": Maybe(
-            {
-                "waiting_s": float,
-                "direct_s": float,
-                "indirect_s": float,
-                "unattributed_s": float,
-                "causes": [
-                    {
-                        "rank": int,
-                        "phase": Maybe(str),
-                        "direct_s": float,
-                        "indirect_s": float,
-                        "share": float,
-                    }
-                ],
-                "causes_left_out": int,
-            }
-        ),
-        "waits": Maybe(
-            {
-                "pairs": [{"waiter": int, "cause": int, "seconds": float}],
-                "pairs_left_out": int,
-                "left_out_s": float,
-                "ranks_per_block": int,
-                "blocks_s": [[float]],
-            }
-        ),
-    },
+    "replay": REPLAY,
     "findings": [
         {
             "id": str,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from hypothesis import strategies as st
 
 from perfscope.trace.builder import RankBuilder, TraceBuilder
-from perfscope.trace.model import PhaseKind, RowFlag, Trace
+from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN
+from perfscope.trace.model import PhaseKind, RowFlag, Table, Trace
 
 HOSTILE = (
     "plain",
@@ -115,3 +117,12 @@ def _surroundings(draw: st.DrawFn, rank: RankBuilder) -> None:
         rank.stack(at, [(draw(names), draw(names), draw(st.integers(0, 9999)))])
     if draw(st.booleans()):
         rank.thread(draw(names), tid=4242, cpu_s=0.5)
+
+
+def device_rows(count: int, *, name: int) -> Table:
+    """Rows of a device of which nothing else is known yet."""
+    rows = np.zeros(count, DEVICE_DTYPE)
+    rows["name"], rows["launch"] = name, LAUNCH_UNKNOWN
+    for column in ("correlation", "bytes", "seq", "comm", "op"):
+        rows[column] = -1
+    return rows

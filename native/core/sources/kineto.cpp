@@ -39,7 +39,7 @@ void KinetoFile::member(std::string_view name, std::string_view value)
 {
     if (name == "baseTimeNanoseconds")
         has_base = json::whole_number(value.data(), value.data() + value.size(), base_);
-    else if (value.size() <= MOST_BYTES_OF_A_MEMBER && members.size() < 1000)
+    else if ((member_bytes_ += name.size() + value.size()) <= MOST_BYTES_OF_MEMBERS)
         members[std::string(name)] = value;
 }
 
@@ -307,6 +307,8 @@ uint32_t KinetoFile::thread(const ChromeEvent &event)
     if (!is_last) {
         last_place_.assign(process).append(1, '\n').append(place);
         const auto [found, is_new] = thread_numbers_.emplace(last_place_, static_cast<uint32_t>(threads.size()));
+        if (threads.size() > MOST_THREADS)
+            throw FormatError(path_, parser_.bytes(), "the events are of more than a million threads");
         if (is_new) {
             threads.push_back({std::string(unquoted(process)), std::string(unquoted(place)), "", 0});
             open_.emplace_back();

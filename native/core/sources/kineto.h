@@ -52,7 +52,8 @@ class KinetoFile : public ChromeSink {
 public:
     static constexpr size_t MOST_BYTES_OF_A_NAME = 4096;
     static constexpr size_t MOST_BYTES_OF_NAMES = size_t(1) << 30;
-    static constexpr size_t MOST_BYTES_OF_A_MEMBER = size_t(1) << 20;
+    static constexpr size_t MOST_BYTES_OF_MEMBERS = size_t(64) << 20;
+    static constexpr size_t MOST_THREADS = size_t(1) << 20;
 
     explicit KinetoFile(std::string path) : path_(path), parser_(path, *this) {}
 
@@ -107,6 +108,7 @@ private:
     std::vector<std::vector<Open>> open_; // by thread
     std::vector<Moment> launches_, flows_;
     int64_t base_ = 0;
+    size_t member_bytes_ = 0;
 };
 
 } // namespace perfscope

@@ -20,7 +20,7 @@ struct EventCounts {
     uint64_t events = 0;
     uint64_t unknown = 0;   // records of types that OTF2 3.2 does not have, skipped
     uint64_t backwards = 0; // timestamps before the one before them
-    uint64_t first = UINT64_MAX, last = 0; // corrected ticks
+    int64_t first = INT64_MAX, last = INT64_MIN; // corrected ticks; a correction may make them negative
 };
 
 template <class Sink> class EventWalk {
@@ -68,7 +68,7 @@ private:
                 uint64_t time = load<Swapped>(at);
                 if (is_corrected)
                     time = clock_.apply(time);
-                if (time < now && now_is_known_)
+                if (static_cast<int64_t>(time) < static_cast<int64_t>(now) && now_is_known_)
                     turn_back(now, time);
                 now = time;
                 now_is_known_ = true;
@@ -127,8 +127,9 @@ private:
         return at + bytes;
     }
 
-    void see(uint64_t time)
+    void see(uint64_t ticks)
     {
+        const auto time = static_cast<int64_t>(ticks);
         counts_.first = time < counts_.first ? time : counts_.first;
         counts_.last = time > counts_.last ? time : counts_.last;
     }

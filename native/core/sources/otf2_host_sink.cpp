@@ -6,6 +6,8 @@ namespace perfscope::otf2 {
 
 static constexpr uint64_t DIRECT_SLACK = 4096; // a table by id may have so many holes, and four times its entries
 
+static constexpr uint64_t LONGEST_BINS = uint64_t{1} << 40; // ticks
+
 static bool is_complete(const Anchor &anchor)
 {
     return anchor.property("OTF2::MPI_COMMUNICATION_COMPLETE") == "true";
@@ -15,8 +17,9 @@ Shared::Shared(const Archive &archive_, const Comms &comms_, const std::vector<R
     : archive(archive_), comms(comms_), roles(roles_), budget(budget_)
 {
     const Clock &clock = archive.definitions.clock;
-    bins_begin = clock.offset;
-    bins_end = clock.length > UINT64_MAX - clock.offset ? UINT64_MAX : clock.offset + clock.length;
+    bins_begin = static_cast<int64_t>(clock.offset);
+    // the length may be damaged; what it does not cover is found out and covered then
+    bins_end = bins_begin + static_cast<int64_t>(std::min<uint64_t>(clock.length, LONGEST_BINS));
     silent_peer = is_complete(archive.anchor) ? PEER_PROC_NULL : PEER_UNKNOWN;
     const auto &regions = archive.definitions.regions;
     const auto none = static_cast<uint32_t>(regions.size());
@@ -152,7 +155,8 @@ void HostSink::end_role(uint64_t time, uint32_t, const RegionTotals &totals)
 {
     if (totals.role & DEVICE) {
         StreamRow &row = result_.devices[open_devices_.back()];
-        row.t1 = std::max<int64_t>(row.t0, clock_.ns(time));
+        const int64_t start = row.t0, stop = clock_.ns(time);
+        row.t1 = stop > start ? stop : start;
         open_devices_.pop_back();
         return;
     }
@@ -161,11 +165,12 @@ void HostSink::end_role(uint64_t time, uint32_t, const RegionTotals &totals)
         if (keeps_rows_)
             calls_.end(clock_.ns(time), 0);
         if (bins_.is_used())
-            bins_.add(mpi_start_, time);
+            bins_.add(static_cast<int64_t>(mpi_start_), static_cast<int64_t>(time));
     }
     if ((totals.role & PHASE) && totals.depth == 0) {
         PhaseRow &row = result_.phases[open_phases_.back()];
-        row.t1 = std::max<int64_t>(row.t0, clock_.ns(time));
+        const int64_t start = row.t0, stop = clock_.ns(time);
+        row.t1 = stop > start ? stop : start;
         open_phases_.pop_back();
     }
 }
@@ -174,15 +179,16 @@ LocationResult HostSink::finish(const EventCounts &counts)
 {
     result_.counts = counts;
     if (counts.events && counts.first > counts.last)
-        result_.counts.first = result_.counts.last = shared_.archive.definitions.clock.offset;
+        result_.counts.first = result_.counts.last = static_cast<int64_t>(shared_.archive.definitions.clock.offset);
+    const auto last = static_cast<uint64_t>(result_.counts.last);
     while (stack_.depth()) { // the location ended inside them
         const RegionTotals &totals = stack_.totals()[stack_.top().region];
         result_.left_open++;
         if ((totals.role & MPI) && mpi_depth_ == 1 && keeps_rows_)
-            calls_.end(clock_.ns(result_.counts.last), ROW_OPEN);
+            calls_.end(clock_.ns(last), ROW_OPEN);
         if ((totals.role & PHASE) && totals.depth == 1)
             result_.phases[open_phases_.back()].flags = ROW_OPEN;
-        pop(result_.counts.last);
+        pop(last);
     }
     result_.stray_messages = calls_.stray;
     result_.undefined_regions = stack_.totals().back().count;
@@ -233,8 +239,8 @@ void HostSink::keep_bins()
         if (!bins_.count(bin) && !bins_.spent(bin))
             continue;
         OperationRow row{};
-        row.t0 = clock_.ns(bins_.start(bin));
-        row.t1 = clock_.ns(bins_.start(bin) + bins_.spent(bin));
+        row.t0 = clock_.ns(static_cast<uint64_t>(bins_.start(bin)));
+        row.t1 = clock_.ns(static_cast<uint64_t>(bins_.start(bin) + bins_.spent(bin)));
         row.op = 0;
         row.flags = ROW_COALESCED;
         row.tid = location_ + 1;

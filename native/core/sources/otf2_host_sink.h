@@ -16,7 +16,7 @@ struct Shared {
     const Comms &comms;
     const std::vector<RegionRole> &roles;
     Budget budget;
-    uint64_t bins_begin, bins_end; // ticks
+    int64_t bins_begin, bins_end; // ticks
     std::vector<uint32_t> region_index; // of region ids, where these are dense enough
     std::unordered_map<uint64_t, uint32_t> sparse_index;
     std::unordered_map<uint64_t, uint32_t> context_region; // calling context -> region id

@@ -10,11 +10,11 @@ namespace perfscope::otf2 {
 static void check_range(const Archive &archive, const Location &location, const EventCounts &counts)
 {
     const TickClock clock(archive.definitions.clock);
-    const auto is_odd = [&clock](uint64_t ticks) {
-        const int64_t ns = clock.ns(ticks);
+    const auto is_odd = [&clock](int64_t ticks) {
+        const int64_t ns = clock.ns(static_cast<uint64_t>(ticks));
         return ns >= TickClock::LIMIT || ns <= -TickClock::LIMIT;
     };
-    if (counts.events && (is_odd(counts.first) || is_odd(counts.last) || counts.last - counts.first > UINT64_MAX / 4))
+    if (counts.events && (is_odd(counts.first) || is_odd(counts.last) || counts.last / 2 - counts.first / 2 > INT64_MAX / 4))
         throw FormatError(archive.events_path(location), 0,
                           "times lie decades away from the beginning of the trace: the file is damaged");
 }
@@ -50,7 +50,7 @@ static Reduction attempt(Shared &shared, unsigned threads)
 // Whether the bins of the attempt reached over all that happened; if not they are set so that the next ones do.
 static bool bins_cover(Shared &shared, const Reduction &result)
 {
-    uint64_t first = UINT64_MAX, last = 0;
+    int64_t first = INT64_MAX, last = INT64_MIN;
     for (const LocationResult &location : result.locations) {
         if (!location.counts.events)
             continue;

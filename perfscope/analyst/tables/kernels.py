@@ -29,7 +29,7 @@ KINDS = tuple(kind.name.lower() for kind in DeviceKind)
 
 def _blocks(source: Source) -> Iterator[Block]:
     names = Interner()
-    texts = names.codes(source.trace.names)
+    texts = np.append(names.codes(source.trace.names), np.int32(-1))  # the last one is for none
     for rank in source.trace.ranks:
         activity = rank.devices
         if activity is None:
@@ -49,6 +49,7 @@ def _blocks(source: Source) -> Iterator[Block]:
                 "correlation": where_known(table["correlation"]),
                 "bytes": where_known(table["bytes"]),
                 "communicator": where_known(table["comm"]),
+                "operation": Texts(texts[table["op"]], names.texts),
                 "sequence": where_known(table["seq"]),
                 "members": where_known(table["members"].astype(np.int64), table["members"] > 0),
             }
@@ -68,6 +69,7 @@ TABLE = TableSpec(
         optional("correlation", "number that it shares with its launch"),
         optional("bytes", "moved by it", "bytes"),
         optional("communicator", "of a collective: its number in the trace"),
+        text("operation", "of a collective: its name"),
         optional("sequence", "of a collective: which one on its communicator"),
         optional("members", "of a collective: ranks that took part"),
     ),

@@ -8,6 +8,7 @@ from typing import Any
 from perfscope.report.access import Document, mapping, number, numbers, rows, text
 from perfscope.report.charts import Segment
 from perfscope.report.formats import bytes_, count, seconds
+from perfscope.report.sections._collective_cost import collective_cost
 from perfscope.report.sections._horovod import horovod
 from perfscope.report.sections._tensors import tensors
 from perfscope.report.sections.ledger import draw, rank_numbers
@@ -50,6 +51,7 @@ def _context(document: Document) -> Context:
         "exchange": _exchange(mapping(communication, "gradient_exchange"), ranks),
         "takeaway": _takeaway(arrivals),
         "horovod": horovod(document),
+        "cost": collective_cost(document),
         "tensors": tensors(document),
     }
 
