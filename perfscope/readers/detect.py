@@ -92,6 +92,8 @@ class Place:
             return "an empty file"
         if self.is_compressed and not self.head:
             return "a gzip file that cannot be decompressed or holds nothing"
+        if is_own_result(self):
+            return "a result of perfscope analyze; give what was analysed"
         for magic, kind in _KINDS:
             if self.head.startswith(magic):
                 return kind + packed
@@ -99,6 +101,11 @@ class Place:
         if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in first):
             return f"text that begins with {first.decode('ascii')!r}{packed}"
         return f"data that begins with the bytes {first[:8].hex(' ')}{packed}"
+
+
+def is_own_result(place: Place) -> bool:
+    """Whether it is an analysis.json, which looks like JSON of other tools."""
+    return b'"schema_version"' in place.head[:64] and b'"perfscope"' in place.head[:256]
 
 
 def _no_companions(_: Path) -> Sequence[Path]:
@@ -168,6 +175,8 @@ class Detection:
         self.sources += found
 
     def _reader(self, place: Place) -> Reader | None:
+        if not place.is_directory and is_own_result(place):
+            return None
         return next((reader for reader in self.readers if reader.recognises(place)), None)
 
     def _inside(self, path: Path, known: set[Path]) -> list[Source]:

@@ -29,6 +29,9 @@ KNOWS_MOST = (
 NS = 1e-9
 Numbers = npt.NDArray[np.int32]
 TABLES = ("phases", "steps", "counters")
+OF_A_WHOLE_RUN = ("phases", "steps")
+COVERS_SHARE = 0.9
+"""Steps and phases of a part of a run would make the rest look like something else."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,9 @@ def _adopt_table(mine: Rank, theirs: Rank, name: str, names: _Names) -> bool:
     """Whether a table was taken because the run has none."""
     table: Table = getattr(theirs, name)
     if not len(table) or len(getattr(mine, name)):
+        return False
+    covered = theirs.end_ns - theirs.start_ns >= COVERS_SHARE * (mine.end_ns - mine.start_ns)
+    if name in OF_A_WHOLE_RUN and not covered:
         return False
     fields = table.dtype.names or ()
     if "name" in fields:

@@ -296,6 +296,20 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
     return open_recording(paths[0])
 
 
+def _companions(path: Path) -> list[Path]:
+    """What is read with the directory: run.json, and of each process records, names, metadata."""
+    parts = [
+        file.with_suffix(ending)
+        for file in path.glob("*/*.rec")
+        for ending in (".rec", ".def", ".json")
+    ]
+    return [path / RUN_FILE, *parts]
+
+
 READER = Reader(
-    Format.PERFSCOPE, "the directory that `perfscope run` printed (trace/)", _recognises, _open
+    Format.PERFSCOPE,
+    "the directory that `perfscope run` printed (trace/)",
+    _recognises,
+    _open,
+    companions=_companions,
 )

@@ -127,6 +127,19 @@ def test_a_recording_is_one_source(tmp_path: Path) -> None:
     assert open_traces([tmp_path]).world_size == 1
 
 
+def test_results_of_an_analysis_are_no_traces(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "analysis.json",
+        b'{\n "schema_version": "1",\n "tool": {"name": "perfscope"},\n "pid": 1, "ts": 2}',
+    )
+    with pytest.raises(UnreadableInputError) as caught:
+        open_traces([file])
+    assert "a result of perfscope analyze" in caught.value.why
+    with pytest.raises(UnreadableInputError) as caught:
+        open_traces([tmp_path])
+    assert "no file is a known trace" in caught.value.why
+
+
 def test_special_readers_are_asked_before_generic_ones(tmp_path: Path) -> None:
     order = [reader.is_generic for reader in readers()]
     assert order == sorted(order)

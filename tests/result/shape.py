@@ -10,7 +10,7 @@ from tests.result.shape_devices import DEVICES
 from tests.result.shape_hardware import HARDWARE
 from tests.result.shape_kinds import Either, Fixed, Map, Maybe, OneOf
 from tests.result.shape_replay import COST, PLACE, REPLAY
-from tests.result.shape_tensors import TENSORS
+from tests.result.shape_tensors import HOROVOD, TENSORS
 
 Json = Any
 
@@ -182,39 +182,7 @@ DOCUMENT = {
         ),
         "cost": COST,
     },
-    "horovod": Maybe(
-        {
-            "locations": [
-                {
-                    "rank": int,
-                    "thread": int,
-                    "data_s": float,
-                    "control_s": float,
-                    "other_s": float,
-                    "idle_s": float,
-                    "control_cycles": int,
-                    "data_calls": Map(int),
-                    "data_bytes": int,
-                    "fusion_bytes": {
-                        "allreduces": int,
-                        "least": Maybe(int),
-                        "median": Maybe(float),
-                        "most": Maybe(int),
-                    },
-                }
-            ],
-            "exposed": {
-                "reason": Maybe(str),
-                "wait_s_by_rank": [float],
-                "transfer_s_by_rank": [float],
-                "step_wait_s_median_by_rank": [Maybe(float)],
-                "step_transfer_s_median_by_rank": [Maybe(float)],
-                "steps": [int],
-                "step_wait_s": [[Maybe(float)]],
-                "step_transfer_s": [[Maybe(float)]],
-            },
-        }
-    ),
+    "horovod": HOROVOD,
     "tensors": TENSORS,
     "memory": {
         "reason": Maybe(str),

@@ -1,4 +1,4 @@
-"""The shape of `tensors` in analysis.json: what Horovod's timeline told."""
+"""The shapes of `horovod` and `tensors` in analysis.json."""
 
 from __future__ import annotations
 
@@ -37,5 +37,38 @@ TENSORS = Maybe(
                 "last_share": Maybe(float),
             }
         ],
+    }
+)
+HOROVOD = Maybe(
+    {
+        "locations": [
+            {
+                "rank": int,
+                "thread": int,
+                "data_s": float,
+                "control_s": float,
+                "other_s": float,
+                "idle_s": float,
+                "control_cycles": int,
+                "data_calls": Map(int),
+                "data_bytes": int,
+                "fusion_bytes": {
+                    "allreduces": int,
+                    "least": Maybe(int),
+                    "median": Maybe(float),
+                    "most": Maybe(int),
+                },
+            }
+        ],
+        "exposed": {
+            "reason": Maybe(str),
+            "wait_s_by_rank": [float],
+            "transfer_s_by_rank": [float],
+            "step_wait_s_median_by_rank": [Maybe(float)],
+            "step_transfer_s_median_by_rank": [Maybe(float)],
+            "steps": [int],
+            "step_wait_s": [[Maybe(float)]],
+            "step_transfer_s": [[Maybe(float)]],
+        },
     }
 )
