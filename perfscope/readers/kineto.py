@@ -36,7 +36,7 @@ EPOCH_NS = 10**18
 """Times from here on (2001) count from 1970 even where a file does not say so."""
 
 _PHASE = re.compile(rb'"ph"\s*:')  # every event has one; notes beside a recording hold a "pid"
-_OWN_RESULT = re.compile(rb'\s*\{\s*"schema_version"')  # analysis.json beside a trace
+_OWN = re.compile(rb'\s*\{\s*"schema(_version)?"')  # what perfscope itself leaves in a recording
 _START = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)")
 _RANK = re.compile(r"rank[-_ ]?(\d{1,7})(?!\d)", re.IGNORECASE)
 NOT_RECORDED = {
@@ -51,7 +51,7 @@ NOT_RECORDED = {
 def is_kineto(place: Place) -> bool:
     """Whether this is a Kineto or Chrome trace: a JSON object or list with such events."""
     head = place.head
-    if place.is_directory or _START.match(head) is None or _OWN_RESULT.match(head):
+    if place.is_directory or _START.match(head) is None or _OWN.match(head):
         return False
     return b'"traceEvents"' in head or b'"deviceProperties"' in head or bool(_PHASE.search(head))
 
