@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import otf2
 from hypothesis import given, settings
 
 from perfscope.analyst.opened import OpenedTrace
@@ -199,3 +200,17 @@ def test_the_same_trace_gives_the_same_bytes(tmp_path: Path) -> None:
         files = sorted(path for path in (tmp_path / name).rglob("*") if path.is_file())
         contents.append([path.read_bytes() for path in files if path.suffix != ".otf2"])
     assert contents[0] == contents[1]
+
+
+def test_operations_stay_on_the_location_of_their_thread() -> None:
+    """A phase that cuts one in two stands beside it."""
+    builder = TraceBuilder(1, end_s=9.0)
+    builder.rank(0).phase(PhaseKind.TRAIN, 1.0, 2.5).op("MPI_Barrier", 2.0, 3.0)
+    with tempfile.TemporaryDirectory() as directory:
+        write(Source(builder.build()), Path(directory) / "out")
+        found = read(Path(directory) / "out")
+        archive = otf2.reader.open(str(Path(directory) / "out" / "traces.otf2"))
+        with archive as trace:
+            places = {(loc.name, e.region.name) for loc, e in trace.events if hasattr(e, "region")}
+    assert places == {("main 1000", "MPI_Barrier"), ("main 1000 (overlapping 1)", "train")}
+    assert found.collectives.total() == 1
