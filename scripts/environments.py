@@ -117,11 +117,15 @@ def check_machine(name: str, kind: Perfscope) -> None:
         ) from None
     if name == "horovod" and (why := horovod_build.obstacle()):
         raise NotOnThisMachineError(why)
-    compilers = [os.environ.get("CC", "cc"), "cc", "gcc", "clang"]
-    if kind is not Perfscope.ABSENT and not any(map(shutil.which, compilers)):
+    compilers = {
+        "C": [os.environ.get("CC", "cc"), "gcc", "clang"],
+        "C++": [os.environ.get("CXX", "c++"), "g++", "clang++"],
+    }
+    missing = [name for name, known in compilers.items() if not any(map(shutil.which, known))]
+    if kind is not Perfscope.ABSENT and missing:
         raise EnvironmentMakingError(
-            "The recorder is compiled here and no C compiler was found.\n"
-            "On Debian and Ubuntu: apt-get install gcc libc6-dev"
+            f"perfscope is compiled here and no {' and no '.join(missing)} compiler was found.\n"
+            "On Debian and Ubuntu: apt-get install gcc g++ libc6-dev python3-dev"
         )
 
 

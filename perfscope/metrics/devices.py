@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfscope import _core
+from perfscope.engine import engine
 from perfscope.metrics.device_collectives import DeviceCommunication, device_communication
 from perfscope.metrics.device_idle import idle_by_account, launch_delays
 from perfscope.metrics.intervals import union
@@ -206,7 +206,7 @@ def occupancy(
     activity: DeviceActivity, windows: Sequence[tuple[int, int]]
 ) -> dict[int, list[Occupancy]]:
     """Of each device that worked, what it did in each window."""
-    found = _core.device_use(activity.rows.view(np.uint8), windows)
+    found = engine.device_use(activity.rows.view(np.uint8), windows)
     return {
         device: [
             Occupancy(tuple(ns), tuple(counts)) for ns, counts in zip(states, rows, strict=True)
@@ -222,7 +222,7 @@ def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> lis
     uses = occupancy(activity, [window, *windows])
     nothing = [_idle(*one) for one in (window, *windows)]
     names = {device.number: device.name for device in activity.devices}
-    streams = _core.stream_idle(activity.rows.view(np.uint8), window, KERNEL_WAIT_NS)
+    streams = engine.stream_idle(activity.rows.view(np.uint8), window, KERNEL_WAIT_NS)
     found = []
     for number in activity.numbers:
         whole, *by_step = uses.get(number, nothing)
@@ -310,7 +310,7 @@ def _kernels(prepared: Prepared) -> tuple[KernelUse, ...]:
     for rank in prepared.trace.ranks:
         if rank.devices is None:
             continue
-        found = _core.kernel_totals(
+        found = engine.kernel_totals(
             rank.devices.rows.view(np.uint8), (focus.start_ns, focus.end_ns)
         )
         for name, kind, count, ns, least, most, size, launched, delay in found:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from perfscope import _core
+from perfscope.engine import engine
 from perfscope.readers.blocks import blocks, damaged
 from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.trace.model import Communicator, Ending, EndKind, Format, Rank, Trace
@@ -45,12 +45,12 @@ def read_timeline(path: Path) -> tuple[TensorTimeline, dict[str, Any], list[str]
         UnreadableInputError: the file is damaged.
     """
     notes: list[str] = []
-    decoder = _core.HorovodTimeline(str(path))
+    decoder = engine.HorovodTimeline(str(path))
     try:
         for block in blocks(path, notes.append):
             decoder.feed(block)
         decoder.finish()
-    except _core.FormatError as error:
+    except engine.FormatError as error:
         raise damaged(error, _ACTION) from error
     facts = decoder.facts()
     timeline = TensorTimeline(

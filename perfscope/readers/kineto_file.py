@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from perfscope import _core
+from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.trace.devices import DEVICE_DTYPE
 from perfscope.trace.model import Table
@@ -86,7 +86,7 @@ def read_kineto(path: Path) -> KinetoContents:
     Raises:
         UnreadableInputError: it is damaged, holds no events, or grows without bound.
     """
-    file = _core.KinetoFile(str(path))
+    file = engine.KinetoFile(str(path))
     try:
         with path.open("rb") as stream:
             is_packed = stream.read(2) == b"\x1f\x8b"
@@ -96,7 +96,7 @@ def read_kineto(path: Path) -> KinetoContents:
         else:
             file.read()
         file.finish()
-    except _core.FormatError as error:
+    except engine.FormatError as error:
         _, offset, reason = error.args
         where = "of the uncompressed text" if path.suffix == ".gz" else "of the file"
         raise UnreadableInputError(
@@ -113,7 +113,7 @@ def read_kineto(path: Path) -> KinetoContents:
     return _contents(path, file)
 
 
-def _contents(path: Path, file: _core.KinetoFile) -> KinetoContents:
+def _contents(path: Path, file: engine.KinetoFile) -> KinetoContents:
     start, end = file.extent
     if start > end:
         raise UnreadableInputError(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from perfscope._core import FormatError, Otf2Archive
+from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.readers.otf2_assembly import Reduced, assemble_ranks
@@ -45,9 +45,9 @@ def open_otf2(paths: Sequence[Path], options: ReadOptions) -> Trace:
     """
     anchor = paths[0]
     try:
-        archive = Otf2Archive(os.fsencode(anchor))
+        archive = engine.Otf2Archive(os.fsencode(anchor))
         return _trace(anchor, archive, options)
-    except FormatError as error:
+    except engine.FormatError as error:
         path, offset, reason = error.args
         raise UnreadableInputError(
             f"{anchor} is not an OTF2 archive that perfscope can read.",
@@ -62,7 +62,7 @@ def open_otf2(paths: Sequence[Path], options: ReadOptions) -> Trace:
         ) from error
 
 
-def _trace(anchor: Path, archive: Otf2Archive, options: ReadOptions) -> Trace:
+def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> Trace:
     regions = [Region(*row) for row in archive.regions()]
     phases = Phases.of(regions, options.phase_rules)
     names = list(dict.fromkeys(phase[1] for phase in phases.of_region if phase is not None))
@@ -133,7 +133,7 @@ def _companions(anchor: Path) -> tuple[Path, ...]:
 
 def decode(anchor: Path, location: int) -> dict[str, np.ndarray[Any, Any]]:
     """All events of one location as columns; see `Otf2Archive.events`."""
-    return Otf2Archive(os.fsencode(anchor)).events(location)
+    return engine.Otf2Archive(os.fsencode(anchor)).events(location)
 
 
 READER = Reader(

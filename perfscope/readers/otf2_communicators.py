@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from perfscope._core import Otf2Archive
+from perfscope.engine import engine
 from perfscope.trace.model import Communicator, Rank, Table
 from perfscope.trace.operations import COLLECTIVE_CLASSES, OperationClass, codes_mask
 
@@ -16,7 +16,7 @@ SELF = -2
 """In a row: the communicator of the row's rank alone."""
 
 
-def communicators(archive: Otf2Archive, ranks: int) -> list[Communicator]:
+def communicators(archive: engine.Otf2Archive, ranks: int) -> list[Communicator]:
     """The communicators of the archive, the world first; one of all ranks where it has none."""
     rows = archive.communicators()
     if not rows:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope import _core
+from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.blocks import blocks, damaged
 from perfscope.readers.detect import Place, Reader, ReadOptions
@@ -50,12 +50,12 @@ def open_paraver(path: Path) -> Trace:
         UnreadableInputError: the file is damaged, or has more tasks than can be analysed.
     """
     notes: list[str] = []
-    decoder = _core.ParaverTrace(str(path))
+    decoder = engine.ParaverTrace(str(path))
     try:
         for block in blocks(path, notes.append):
             decoder.feed(block)
         decoder.finish()
-    except _core.FormatError as error:
+    except engine.FormatError as error:
         raise damaged(error, _ACTION) from error
     facts = decoder.facts()
     if sum(facts["tasks"]) > MOST_RANKS:
@@ -74,7 +74,7 @@ class _Assembly:
     def __init__(
         self,
         path: Path,
-        decoder: _core.ParaverTrace,
+        decoder: engine.ParaverTrace,
         facts: dict[str, Any],
         labels: Labels,
         notes: list[str],
