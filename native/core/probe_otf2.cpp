@@ -11,7 +11,7 @@
 namespace perfscope {
 
 // Columns with and without corrections, and the reduction within a budget and above it.
-static void read_all(const std::string &path)
+void read_otf2_archive(const std::string &path)
 {
     using namespace otf2;
     const Archive archive = open_archive(path);
@@ -34,12 +34,12 @@ static void read_all(const std::string &path)
 int probe_otf2(const char *path)
 {
     if (std::strcmp(path, "-") != 0) {
-        read_all(path);
+        read_otf2_archive(path);
         return 0;
     }
     for (std::string line; std::getline(std::cin, line); std::fflush(stdout)) {
         try {
-            read_all(line);
+            read_otf2_archive(line);
         } catch (const FormatError &error) {
             std::printf("%s: byte %llu: %s\n", error.path().c_str(), static_cast<unsigned long long>(error.offset()),
                         error.what());

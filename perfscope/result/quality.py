@@ -11,6 +11,7 @@ from perfscope.result.measures import UNLABELLED_TARGET
 from perfscope.result.quality_devices import device_checks
 from perfscope.result.run_facts import library_text, separate_worlds
 from perfscope.result.unmeasured import unmeasured
+from perfscope.trace.model import Format
 from perfscope.units import format_count, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ def _run_length(results: Results) -> Check:
 
 
 def _overhead(trace: Trace) -> Check:
+    if trace.format is not Format.PERFSCOPE:
+        detail = "These files do not tell what recording them cost."
+        return Check("overhead", Status.NOT_MEASURED, "Recording cost unknown", detail)
     shares = [(_cost_ns(rank) / _life_ns(rank), rank) for rank in trace.ranks if _life_ns(rank)]
     if not shares:
         return Check(

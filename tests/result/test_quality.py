@@ -9,7 +9,7 @@ import pytest
 
 from perfscope.result.quality import quality
 from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.model import Ending, EndKind, Trace
+from perfscope.trace.model import Ending, EndKind, Format, Trace
 from tests.findings.analysed import analyse_trace
 from tests.findings.training_runs import Plan, training_run
 
@@ -49,6 +49,12 @@ def test_cost_is_estimated_from_what_was_recorded() -> None:
     assert row["status"] == "fail"
     assert "rank 2" in row["detail"]
     assert "100 ns" in row["detail"]
+
+
+def test_what_another_tool_cost_is_not_known() -> None:
+    trace = training_run(Plan(steps=100))
+    trace.format = Format.OTF2
+    assert rows(trace)["overhead"]["status"] == "not_measured"
 
 
 def test_what_a_framework_did_unseen_is_said_once_with_the_reason() -> None:

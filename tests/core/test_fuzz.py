@@ -1,0 +1,82 @@
+"""Coverage-guided fuzzing of every decoder, under the sanitizers of addresses and behaviour."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.environments import REPOSITORY
+from tests.support.otf2_archives import ArchiveWriter
+from tests.support.requirements import require_tool
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+
+LOG = logging.getLogger(__name__)
+CORE = REPOSITORY / "native" / "core"
+INPUTS = REPOSITORY / "tests" / "core" / "inputs"
+SECONDS = int(os.environ.get("PERFSCOPE_FUZZ_SECONDS", "60"))
+"""Of each format; more finds more."""
+LIMITS = ("-max_len=16384", "-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1")
+
+
+@pytest.fixture(scope="module")
+def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    clang = require_tool("clang++", "clang++-14", "clang++-16", "clang++-18", "clang++-19")
+    program = tmp_path_factory.mktemp("fuzz") / "fuzz"
+    sources = [
+        CORE / "fuzz.cpp",
+        CORE / "input.cpp",
+        CORE / "probe_otf2.cpp",
+        *sorted((CORE / "sources").glob("*.cpp")),
+        *sorted((CORE / "sinks").glob("*.cpp")),
+    ]
+    sanitizers = "-fsanitize=fuzzer,address,undefined"
+    options = ["-std=c++17", "-O1", "-g", "-pthread", sanitizers, "-fno-sanitize-recover=undefined"]
+    command = [clang, *options, f"-I{CORE}", *sources, "-o", program]
+    subprocess.run([str(word) for word in command], check=True)
+    return program
+
+
+def fuzz(fuzzer: Path, place: Path, *options: str) -> None:
+    corpus = place / "corpus"
+    command = [str(fuzzer), *options, str(corpus), f"-max_total_time={SECONDS}", *LIMITS]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    statistics = done.stderr[done.stderr.rindex("stat::number_of_executed_units") :]
+    LOG.info("%s: %s", options[0], " ".join(statistics.split()))
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        ("kineto", "small_timeline.json"),
+        ("horovod", "small_timeline.json"),
+        ("paraver", "small.prv"),
+    ],
+)
+def test_no_text_breaks_a_decoder(fuzzer: Path, tmp_path: Path, name: str, seed: str) -> None:
+    (tmp_path / "corpus").mkdir()
+    shutil.copy(INPUTS / seed, tmp_path / "corpus")
+    fuzz(fuzzer, tmp_path, f"--format={name}")
+
+
+@pytest.mark.parametrize("pattern", ["*.otf2", "*.def", "*/0.def", "*/0.evt"])
+def test_no_file_of_an_archive_breaks_the_decoder(
+    fuzzer: Path, tmp_path: Path, pattern: str
+) -> None:
+    writer = ArchiveWriter(tmp_path / "archive")
+    writer.ranks(2)
+    region = writer.region("main")
+    for location in range(2):
+        for at in range(40):
+            writer.event(location, "Enter" if at % 2 == 0 else "Leave", 1000 + 10 * at, region)
+    anchor = writer.close()
+    [part] = sorted((tmp_path / "archive").glob(pattern))
+    (tmp_path / "corpus").mkdir()
+    shutil.copy(part, tmp_path / "corpus" / "seed")
+    fuzz(fuzzer, tmp_path, "--format=otf2", f"--archive={anchor}", f"--replace={part}")
