@@ -15,7 +15,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from pathlib import Path
 
@@ -90,10 +91,15 @@ def build_inputs(kind: Perfscope) -> tuple[str, ...]:
     return BUILD_INPUTS if kind is Perfscope.EDITABLE else ()
 
 
-def run(*command: str | Path) -> None:
-    """Runs a step; its output is shown only when it fails."""
+def run(*command: str | Path, variables: Mapping[str, str] | None = None) -> None:
+    """Runs a step, with more environment variables; its output is shown only when it fails."""
     done = subprocess.run(
-        [str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False
+        [str(part) for part in command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(variables or {})},
     )
     if done.returncode != 0:
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-25:])
@@ -154,8 +160,9 @@ def install_perfscope(kind: Perfscope, place: Path) -> bool:
         return False
     pip = (place / "bin" / "python", "-m", "pip", "install", "--quiet")
     if kind is Perfscope.EDITABLE:
-        os.environ["PATH"] = f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-        run(*pip, "--no-deps", "--no-build-isolation", "--force-reinstall", "--editable", ROOT)
+        path = f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+        options = ("--no-deps", "--no-build-isolation", "--force-reinstall", "--editable", ROOT)
+        run(*pip, *options, variables={"PATH": path})
     else:
         run(*pip, "-r", ROOT / "requirements" / f"{place.name}.txt", f"{ROOT}[mpi]")
     stamp.write_text(wanted, encoding="utf-8")
@@ -190,7 +197,10 @@ def main() -> int:
     parser.add_argument("names", nargs="+", choices=sorted(ENVIRONMENTS), metavar="NAME")
     names = parser.parse_args().names
     try:
-        made = [make_if_possible(name) for name in names]
+        # downloading and unpacking leave a core free; the longest goes first
+        names.sort(key=lambda name: name != "horovod")
+        with ThreadPoolExecutor(2) as pool:
+            made = list(pool.map(make_if_possible, names))
     except EnvironmentMakingError as problem:
         print(problem, file=sys.stderr)
         return 1

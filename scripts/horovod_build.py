@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 VERSION = "0.28.1"
@@ -84,22 +84,27 @@ def install(place: Path, requirements: Path, *, cache: Path, run: Run) -> None:
     kept = cache / f"horovod-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
     pip = (place / "bin" / "python", "-m", "pip")
     if not any(kept.glob("*.whl")):
-        os.environ.update(RECIPE)
-        os.environ["PATH"] = f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-        os.environ.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(len(os.sched_getaffinity(0))))
-        os.environ.setdefault("MAKEFLAGS", f"-j{os.environ['CMAKE_BUILD_PARALLEL_LEVEL']}")
+        cores = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(len(os.sched_getaffinity(0))))
+        variables = {
+            **RECIPE,
+            "PATH": f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}",
+            "CMAKE_BUILD_PARALLEL_LEVEL": cores,
+            "MAKEFLAGS": os.environ.get("MAKEFLAGS", f"-j{cores}"),
+        }
         with tempfile.TemporaryDirectory(prefix="perfscope-horovod-") as scratch:
-            source = patched_source(pip, Path(scratch), run)
+            source = patched_source(pip, Path(scratch), run, variables)
             options = ("--no-build-isolation", "--no-deps", "--wheel-dir", kept)
-            run(*pip, "wheel", "--quiet", *options, source)
+            run(*pip, "wheel", "--quiet", *options, source, variables=variables)
     wheel = next(kept.glob("*.whl"))
     run(*pip, "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
 
 
-def patched_source(pip: tuple[str | Path, ...], scratch: Path, run: Run) -> Path:
+def patched_source(
+    pip: tuple[str | Path, ...], scratch: Path, run: Run, variables: Mapping[str, str]
+) -> Path:
     """The source distribution, unpacked, with `PATCHES` applied."""
     options = ("--no-build-isolation", "--no-deps", "--no-binary", "horovod", "--dest", scratch)
-    run(*pip, "download", "--quiet", *options, f"horovod=={VERSION}")
+    run(*pip, "download", "--quiet", *options, f"horovod=={VERSION}", variables=variables)
     shutil.unpack_archive(scratch / f"horovod-{VERSION}.tar.gz", scratch)
     source = scratch / f"horovod-{VERSION}"
     for name, changes in PATCHES.items():

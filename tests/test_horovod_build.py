@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tarfile
 from collections import namedtuple
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -63,20 +64,21 @@ def write_source(path: Path, *, without: str = "") -> None:
 def test_sources_are_changed_and_others_refused(tmp_path: Path) -> None:
     name = f"horovod-{horovod_build.VERSION}"
     write_source(tmp_path / f"{name}.tar.gz")
-    changed = horovod_build.patched_source(("pip",), tmp_path, lambda *_: None)
+    changed = horovod_build.patched_source(("pip",), tmp_path, lambda *_, **__: None, {})
     assert "STANDARD 20" in (changed / "horovod" / "torch" / "CMakeLists.txt").read_text()
     (text, _), *_ = horovod_build.PATCHES["CMakeLists.txt"]
     write_source(tmp_path / f"{name}.tar.gz", without=text)
     with pytest.raises(ValueError, match="holds no"):
-        horovod_build.patched_source(("pip",), tmp_path, lambda *_: None)
+        horovod_build.patched_source(("pip",), tmp_path, lambda *_, **__: None, {})
 
 
-def test_a_wheel_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wheel_is_built_once(tmp_path: Path) -> None:
     calls: list[list[str]] = []
 
-    def run(*command: str | Path) -> None:
+    def run(*command: str | Path, variables: Mapping[str, str] | None = None) -> None:
         words = [str(word) for word in command]
         calls.append(words)
+        assert (variables is not None) == bool({"wheel", "download"} & set(words))
         if "wheel" in words:
             place = Path(words[words.index("--wheel-dir") + 1])
             place.mkdir(parents=True)
@@ -85,8 +87,6 @@ def test_a_wheel_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             source = Path(words[words.index("--dest") + 1])
             write_source(source / f"horovod-{horovod_build.VERSION}.tar.gz")
 
-    for name in (*horovod_build.RECIPE, "MAKEFLAGS", "CMAKE_BUILD_PARALLEL_LEVEL", "PATH"):
-        monkeypatch.setenv(name, "")
     requirements = tmp_path / "horovod.txt"
     requirements.write_text("numpy==1\nscikit-learn==1\n")
     places = tmp_path / "environment", tmp_path / "wheels"

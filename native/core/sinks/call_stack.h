@@ -8,6 +8,17 @@
 
 namespace perfscope {
 
+// Sums of ticks of damaged files may leave the range; what comes out is told by the times of the location.
+inline int64_t wrapping_sum(int64_t a, int64_t b)
+{
+    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
+inline int64_t wrapping_difference(int64_t a, int64_t b)
+{
+    return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+
 // Times are ticks. A recursive call counts once in `inclusive`.
 struct RegionTotals {
     uint64_t count = 0;
@@ -50,10 +61,10 @@ public:
         RegionTotals &totals = totals_[top_->region];
         totals.count++;
         totals.depth--;
-        totals.inclusive += totals.depth ? 0 : spent;
-        totals.exclusive += spent - top_->inside_others;
+        totals.inclusive = wrapping_sum(totals.inclusive, totals.depth ? 0 : spent);
+        totals.exclusive = wrapping_sum(totals.exclusive, wrapping_difference(spent, top_->inside_others));
         top_--;
-        top_->inside_others += spent;
+        top_->inside_others = wrapping_sum(top_->inside_others, spent);
         return totals;
     }
 private:

@@ -161,7 +161,7 @@ void HostSink::end_role(uint64_t time, uint32_t, const RegionTotals &totals)
         return;
     }
     if ((totals.role & MPI) && --mpi_depth_ == 0) {
-        result_.mpi_ticks += static_cast<int64_t>(time - mpi_start_);
+        result_.mpi_ticks = wrapping_sum(result_.mpi_ticks, static_cast<int64_t>(time - mpi_start_));
         if (keeps_rows_)
             calls_.end(clock_.ns(time), 0);
         if (bins_.is_used())
