@@ -16,8 +16,8 @@ from tests.support.recording import run_plain
 TIMEOUT_S = 280.0
 SLOW_MS = 50.0
 STEPS = 60
-AGREEMENT_S = 0.005
-"""Both ranks compute after the moment that they note; how long that takes differs a little."""
+AGREEMENT_S = 0.012
+"""Both ranks compute after the moment that they note, and share two cores with all else."""
 
 
 def command(script: str, *options: str | Path) -> list[str]:

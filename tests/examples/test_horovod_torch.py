@@ -17,7 +17,7 @@ from tests.support.environments import REPOSITORY, environment
 TIMEOUT_S = 280.0
 SLOW_MS = 50.0
 STEPS = 60
-AGREEMENT_S = 0.005
+AGREEMENT_S = 0.012
 PARAMETERS = 64 * 256 + 256 + 256 * 256 + 256 + 256 * 10 + 10
 
 
