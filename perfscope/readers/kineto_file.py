@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,15 +12,12 @@ import numpy as np
 
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
+from perfscope.readers.blocks import Growth, blocks
 from perfscope.trace.devices import DEVICE_DTYPE
 from perfscope.trace.model import Table
 
-BLOCK_BYTES = 1 << 20
-MOST_RATIO = 200
+GROWTH = Growth(ratio=200, most_bytes=1 << 40)
 """A trace shrinks to a tenth or a thirtieth; what is smaller still was made to fill memory."""
-RATIO_FREE_BYTES = 256 << 20
-"""Up to here the ratio is not looked at."""
-MOST_BYTES = 1 << 40
 LONGEST_NS = 400 * 86400 * 10**9
 
 HOST_DTYPE = np.dtype(
@@ -80,6 +75,10 @@ class KinetoContents:
         return found if isinstance(found, Mapping) else {}
 
 
+def _ignore(_: str) -> None:
+    """The engine finds where the text of a cut file ends."""
+
+
 def read_kineto(path: Path) -> KinetoContents:
     """The tables of one file.
 
@@ -91,7 +90,7 @@ def read_kineto(path: Path) -> KinetoContents:
         with path.open("rb") as stream:
             is_packed = stream.read(2) == b"\x1f\x8b"
         if is_packed:
-            for block in _decompressed(path):
+            for block in blocks(path, _ignore, GROWTH):
                 file.feed(block)
         else:
             file.read()
@@ -148,61 +147,3 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _decompressed(path: Path) -> Iterator[bytes]:
-    """The text of a gzip file in blocks; a file that was cut off ends where it does."""
-    inflate = _fastest()
-    packed = unpacked = 0
-    with path.open("rb") as stream:
-        decoder = inflate(wbits=31)
-        rest = b""
-        while True:
-            source = rest or stream.read(BLOCK_BYTES)
-            if not source:
-                return
-            packed += len(source) - len(rest)
-            try:
-                block = decoder.decompress(source, BLOCK_BYTES)
-            except Exception as error:  # isal and zlib have errors of their own
-                raise _damaged(path, packed, error) from error
-            unpacked += len(block)
-            _check_growth(path, packed, unpacked)
-            if block:
-                yield block
-            rest = decoder.unconsumed_tail
-            if decoder.eof:
-                rest = decoder.unused_data
-                if not rest.strip(b"\0"):
-                    return
-                decoder = inflate(wbits=31)
-
-
-def _check_growth(path: Path, packed: int, unpacked: int) -> None:
-    limit = min(max(MOST_RATIO * packed, RATIO_FREE_BYTES), MOST_BYTES)
-    if unpacked <= limit:
-        return
-    raise UnreadableInputError(
-        f"{path} was not read to its end.",
-        why=(
-            f"{packed:,} bytes of it became more than {limit:,}: at most {MOST_RATIO} times as "
-            f"much and {MOST_BYTES:,} bytes in all are read."
-        ),
-        action="Decompress it yourself if it is really a trace, and give the plain file.",
-    )
-
-
-def _damaged(path: Path, packed: int, error: Exception) -> UnreadableInputError:
-    return UnreadableInputError(
-        f"{path} cannot be decompressed.",
-        why=f"Before byte {packed} of the file: {error}.",
-        action=ACTION,
-    )
-
-
-def _fastest() -> Any:
-    """Makes a decompressor; isal's where it is installed, which is three times as fast."""
-    try:
-        return importlib.import_module("isal.isal_zlib").decompressobj
-    except ImportError:
-        return zlib.decompressobj
