@@ -30,6 +30,8 @@ SAME_RATIO_SPREAD = 0.3  # phases slowed alike, relative to the mean excess: slo
 PHASE_LEAST_SHARE = 0.03  # of a rank's work, below which a phase says nothing about its speed
 QUEUED_SHARE = 0.5  # of what a rank works longer, spent waiting for CPUs: that is the cause
 
+INPUT_LEAST_SHARE = 0.03  # of the focus: what getting a batch that is ready may take
+
 CROWDED_WARN = 1.2  # runnable threads per CPU
 CROWDED_FAIL = 1.5
 SHARED_CPU_SHARE = 0.25  # run-queue delay per CPU second that no own thread explains
