@@ -20,9 +20,12 @@ ORDER = (
     "idle_devices",
     "data_stall",
     "checkpoint_stall",
+    "network_bound",
     "threads_over_cores",
+    "shared_cores",
     "memory_growth",
     "memory_headroom",
+    "start_up",
 )
 
 

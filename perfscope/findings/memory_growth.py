@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.tracing import traced_often
 from perfscope.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ LEAST_BYTES = 2 << 20
 
 LEAST_SHARE = 0.005  # of the memory of the rank, the same
 LONG_S = 24 * 3600.0  # a node that lasts longer than this is no failure yet
-RETRACES = 3  # compiled again so often in the run: not the ordinary first time
 
 
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
@@ -108,9 +108,8 @@ def _until_full_s(results: Results, growing: Sequence[MemoryGrowth], host: str) 
 
 def _mechanism(results: Results, worst: MemoryGrowth) -> tuple[str, tuple[str, ...]]:
     """What makes memory grow, as far as it was observed, and what to do about it."""
-    again = _traced_again(results)
-    if again:
-        name, times = again
+    if again := traced_often(results):
+        name, times = again[0]
         return (
             f"{name} is compiled again and again",
             (
@@ -141,17 +140,6 @@ def _mechanism(results: Results, worst: MemoryGrowth) -> tuple[str, tuple[str, .
             ),
         ),
     )
-
-
-def _traced_again(results: Results) -> tuple[str, int] | None:
-    """The function that TensorFlow traced most often, and how often, where that is too often."""
-    found = [
-        (name.removeprefix("traces/"), int(max(value for _, value in series)))
-        for name, series in results.steps.metric_series.items()
-        if name.startswith("traces/") and series
-    ]
-    name, times = max(found, key=lambda item: item[1], default=("", 0))
-    return (f"{name}()", times) if times > RETRACES else None
 
 
 def _frameworks(results: Results) -> Mapping[str, Any]:
