@@ -37,9 +37,6 @@ PROGRESS = "user:progress"
 RARER = (2, 5, 10, 30, 100)
 """How much more rarely it may be done; the first that leaves little is advised."""
 
-AFFORDABLE_SHARE = 0.04
-"""Of the run that is left, for evaluation and output."""
-
 
 @dataclass(frozen=True)
 class _Habit:
@@ -130,7 +127,7 @@ def _rarer(results: Results, habit: _Habit) -> int:
     for every in RARER:
         left_s = habit.seconds / every
         rest_s = length_s - habit.seconds + left_s
-        if every >= habit.times or left_s <= AFFORDABLE_SHARE * rest_s:
+        if every >= habit.times or left_s <= thresholds.AFFORDABLE_SHARE * rest_s:
             return min(every, habit.times)
     return min(RARER[-1], habit.times)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from perfscope.findings import wording
+from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.tracing import traced_often
 from perfscope.units import format_bytes, format_seconds
@@ -32,11 +32,6 @@ REFERENCES = (
         "https://keras.io/getting_started/faq/"
     ),
 )
-LEAST_BYTES = 2 << 20
-"""Growth of the second half below it is noise of the allocator."""
-
-LEAST_SHARE = 0.005  # of the memory of the rank, the same
-LONG_S = 24 * 3600.0  # a node that lasts longer than this is no failure yet
 
 
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
@@ -51,7 +46,9 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     worst = max(growing, key=lambda growth: growth.slope_bytes_per_s)
     full_s = _until_full_s(results, growing, worst.host)
     mechanism, action = _mechanism(results, worst)
-    status = Status.FAIL if full_s is not None and full_s < LONG_S else Status.WARN
+    status = (
+        Status.FAIL if full_s is not None and full_s < thresholds.GROWTH_LONG_S else Status.WARN
+    )
     return Finding(
         id=ID,
         status=status,
@@ -68,7 +65,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
 
 
 def _least(peak_bytes: int) -> float:
-    return max(LEAST_BYTES, LEAST_SHARE * peak_bytes)
+    return max(thresholds.GROWTH_LEAST_BYTES, thresholds.GROWTH_LEAST_SHARE * peak_bytes)
 
 
 def _not_measured(results: Results) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings import wording
+from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.trace.model import EndKind
 from perfscope.units import format_bytes, format_share
@@ -22,8 +22,6 @@ DESCRIPTION = (
     "limit of its control group; counts processes that the kernel killed for memory."
 )
 REFERENCES = ("Linux, /proc/meminfo, MemAvailable: https://docs.kernel.org/filesystems/proc.html",)
-SCARCE_FAIL = 0.05  # of the node's memory available at the least moment
-SCARCE_WARN = 0.10
 SIGKILL = 9
 
 
@@ -85,9 +83,9 @@ def _killed(results: Results, node: NodeMemory) -> list[int]:
 
 
 def _status(share: float) -> Status:
-    if share < SCARCE_FAIL:
+    if share < thresholds.SCARCE_FAIL:
         return Status.FAIL
-    return Status.WARN if share < SCARCE_WARN else Status.PASS
+    return Status.WARN if share < thresholds.SCARCE_WARN else Status.PASS
 
 
 def _title(results: Results, node: NodeMemory, status: Status, *, killed: bool) -> str:

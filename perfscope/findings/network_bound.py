@@ -6,6 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS, price
 from perfscope.replay.model import Edit
@@ -34,10 +35,6 @@ REFERENCES = (
 )
 IDEAL = Edit(factor=1.0, network=math.inf)
 TWICE = Edit(factor=1.0, network=2.0)
-WARN_SHARE = 0.05  # of the focus, given back by a network that needs no time: no real one does
-FAIL_SHARE = 0.10
-SMALL_BYTES = 64 << 10  # collectives below it are made of latency and not of bandwidth
-MOSTLY = 0.5
 
 SLOW_TRANSPORTS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp)\b"), "the fabric's provider, or none"),
@@ -82,9 +79,9 @@ def judge(results: Results, replay: Replay) -> Finding:
 
 
 def _status(share: float) -> Status:
-    if share >= FAIL_SHARE:
+    if share >= thresholds.TRANSFER_FAIL_SHARE:
         return Status.FAIL
-    return Status.WARN if share >= WARN_SHARE else Status.PASS
+    return Status.WARN if share >= thresholds.TRANSFER_WARN_SHARE else Status.PASS
 
 
 def _not_split(results: Results) -> Finding:
@@ -123,7 +120,7 @@ def _small(results: Results) -> tuple[float, int, float]:
     """Share of collectives' time that small ones take, how many there are, median bytes."""
     classes = _classes(results)
     total_s = sum(c.seconds * c.calls for c in classes)
-    small = [c for c in classes if c.size_bytes < SMALL_BYTES]
+    small = [c for c in classes if c.size_bytes < thresholds.SMALL_BYTES]
     if not small or total_s <= 0:
         return 0.0, 0, 0.0
     main = max(small, key=lambda c: c.seconds * c.calls)
@@ -180,7 +177,7 @@ def _actions(results: Results, replay: Replay) -> tuple[str, ...]:
         for name, value, wanted in _slow_settings(results)
     ]
     share, calls, size = _small(results)
-    if share >= MOSTLY:
+    if share >= thresholds.SMALL_SHARE:
         actions.append(
             f"Put many small collectives into one: {calls:,} calls of about {format_bytes(size)} "
             f"take {format_share(share)} of the collectives' time. One buffer for all gradients, "

@@ -25,8 +25,6 @@ REFERENCES = (
     "Linux, sched_setaffinity(2): https://man7.org/linux/man-pages/man2/sched_setaffinity.2.html",
     "Open MPI, binding: https://docs.open-mpi.org/en/main/man-openmpi/man1/mpirun.1.html",
 )
-IDLE_SHARE = 0.5
-"""Of the CPUs allowed to the ranks of a node: so many without work are worth a word."""
 
 
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
@@ -41,7 +39,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     if bound:
         return _shared(results, bound[0])
     idle = max(nodes, key=lambda node: _idle_share(results, node))
-    if _idle_share(results, idle) >= IDLE_SHARE:
+    if _idle_share(results, idle) >= thresholds.IDLE_CPUS_SHARE:
         return _idle(results, idle)
     text = "No ranks are bound to fewer CPUs than they are."
     return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)

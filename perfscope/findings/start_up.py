@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
+from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS
 from perfscope.findings.tracing import traced_often
@@ -26,8 +27,6 @@ DESCRIPTION = (
 REFERENCES = (
     "TensorFlow, tf.function and tracing: https://www.tensorflow.org/guide/function#tracing",
 )
-MOST_SHARE = 0.2  # of the life of a rank
-LEAST_S = 30.0  # a shorter start-up is that of a test run, whatever its share
 WARM_UP_STEPS = 5
 WARM_UP_FACTOR = 2.0  # a first step that takes longer than so many ordinary ones warms up
 
@@ -44,7 +43,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     mean_s = before_s / max(1, ranks) + warm_s
     share = mean_s * ranks / life_s if life_s else 0.0
     retraced = traced_often(results)
-    is_long = share >= MOST_SHARE and mean_s >= LEAST_S
+    is_long = share >= thresholds.START_UP_SHARE and mean_s >= thresholds.START_UP_LEAST_S
     status = Status.WARN if retraced else Status.INFO if is_long else Status.PASS
     return Finding(
         id=ID,
