@@ -160,7 +160,9 @@ def _actions(results: Results, phases: list[PhaseResult], worst: int) -> tuple[s
     ]
     idle = max(0, int(cpus[0].cpus_available * (1 - cpus[0].cpu_utilisation))) if cpus else 0
     room = (
-        f"{idle} of its CPUs are idle" if idle else "its CPUs are busy: more need CPUs of their own"
+        f"{idle} of its CPUs {'is' if idle == 1 else 'are'} idle"
+        if idle
+        else "its CPUs are busy: more need CPUs of their own"
     )
     loader = _loader(results, worst)
     workers = loader.get("workers")

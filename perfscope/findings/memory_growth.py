@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.tracing import traced_often
+from perfscope.trace.model import PhaseKind
 from perfscope.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.resources import NodeMemory
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
+    from perfscope.trace.model import Frame
 
 ID = "memory_growth"
 TITLE = "Memory grows for as long as the job runs"
@@ -71,7 +73,8 @@ def _least(peak_bytes: int) -> float:
 def _not_measured(results: Results) -> Finding:
     few = any(len(rank.process_samples) for rank in results.trace.ranks)
     reason = (
-        "The run has too few samples of memory to tell steady growth from warm-up (40 are needed)."
+        "The run is too short to tell steady growth from warm-up: 40 samples of memory over "
+        "about 20 s of work are needed."
         if few
         else results.trace.not_recorded.get("memory")
         or "No memory was sampled: record with --sample-hz 10 (the default)."
@@ -166,11 +169,12 @@ def _summary(worst: MemoryGrowth, full_s: float | None) -> str:
     return text
 
 
-def _where(results: Results, worst: MemoryGrowth) -> tuple[Any, ...]:
-    called = {phase.id: phase for phase in results.phases}
-    for phase_id in ("predict", "evaluate", "checkpoint", "train"):
-        if worst.calls.get(phase_id) and phase_id in called:
-            return called[phase_id].where
+def _where(results: Results, worst: MemoryGrowth) -> tuple[Frame, ...]:
+    kinds = dict.fromkeys(("predict", "predict_on_batch"), PhaseKind.PREDICT)
+    wanted = {kinds.get(name, PhaseKind.TRAIN) for name in worst.calls}
+    for phase in results.phases:
+        if phase.kind in wanted and phase.where:
+            return phase.where
     return ()
 
 
@@ -180,14 +184,13 @@ def _evidence(results: Results, worst: MemoryGrowth, full_s: float | None) -> tu
         Evidence("Steady growth", format_bytes(worst.steady_bytes), "", "0 B"),
         Evidence("Steady growth per second", format_bytes(worst.slope_bytes_per_s)),
     ]
-    labels = {phase.id: phase.label for phase in results.phases}
     rows += [
-        Evidence(
-            f"The same per occurrence of {labels.get(phase, phase)}",
-            format_bytes(worst.steady_bytes / count),
-        )
-        for phase, count in worst.calls.items()
+        Evidence(f"The same per {name}", format_bytes(worst.steady_bytes / count))
+        for name, count in worst.calls.items()
     ]
+    if worst.steps:
+        each = format_bytes(worst.steady_bytes / worst.steps)
+        rows.append(Evidence("The same per step", each))
     node: NodeMemory | None = next(
         (n for n in results.resources.node_memory if n.host == worst.host), None
     )

@@ -39,7 +39,9 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     if bound:
         return _shared(results, bound[0])
     idle = max(nodes, key=lambda node: _idle_share(results, node))
-    if _idle_share(results, idle) >= thresholds.IDLE_CPUS_SHARE:
+    if _idle_share(results, idle) >= thresholds.IDLE_CPUS_SHARE and not _waits(
+        _ranks(results, idle)
+    ):
         return _idle(results, idle)
     text = "No ranks are bound to fewer CPUs than they are."
     return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
@@ -53,7 +55,11 @@ def _bound_together(results: Results, node: NodeThreads) -> bool:
     """Ranks take turns on CPUs to which they are bound, while the node has CPUs for all."""
     if not node.ranks_sharing_a_cpu or len(node.ranks) > _cpus_of(results, node):
         return False  # more ranks than CPUs is another diagnosis
-    ranks = [rank for rank in _ranks(results, node) if rank.rank in node.ranks_sharing_a_cpu]
+    return _waits([r for r in _ranks(results, node) if r.rank in node.ranks_sharing_a_cpu])
+
+
+def _waits(ranks: list[RankThreads]) -> bool:
+    """Whether threads of these ranks wait for CPUs."""
     cpu_s = sum(rank.cpu_s for rank in ranks)
     delay_s = sum(rank.queue_delay_s for rank in ranks)
     return cpu_s > 0 and delay_s >= thresholds.QUEUE_DELAY_SHARE * cpu_s
