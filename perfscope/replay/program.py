@@ -91,7 +91,7 @@ class Program:
     @property
     def has_only_cuts(self) -> bool:
         """Whether all calls are meetings of all ranks."""
-        return not len(self.needs.needs)
+        return self.cut_rows.size == self.row_count
 
     @cached_property
     def engine(self) -> _core.Replay:
