@@ -18,6 +18,7 @@ from perfscope.metrics.stack_rules import StackLabels
 from perfscope.metrics.steps import StepsResult
 from perfscope.metrics.tensors import TensorResult
 from perfscope.metrics.timeline import Timeline
+from perfscope.metrics.waits import Waits
 from perfscope.trace.model import Trace
 
 
@@ -58,3 +59,5 @@ class Results:
     labels: StackLabels | None = None
     """What `Timeline.stacks` say of the user's own functions."""
     collective_cost: CollectiveCost | None = None
+    waits: Waits | None = None
+    """Every operation with what it waited for: the replay starts from the same matching."""
