@@ -72,15 +72,6 @@ def _in_phase(program: Program, work: Work, phase: str) -> npt.NDArray[np.bool_]
     return result
 
 
-def transfer_after(program: Program, edits: Sequence[Edit]) -> Floats:
-    """Transfer of each row on the network that the edits make, in nanoseconds, shape (rows,)."""
-    transfer = program.transfer_ns
-    for edit in edits:
-        if edit.network != 1.0:
-            transfer = transfer / edit.network
-    return transfer
-
-
 def background_end_ns(program: Program, edits: Sequence[Edit], lengths: Floats) -> float:
     """When the last work that was moved to the background ends, from the start of the run.
 
