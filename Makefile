@@ -15,7 +15,7 @@ define part
 endef
 
 .PHONY: help demo test test-long pytest environments lint native-warnings native-sanitize
-.PHONY: bench-engine bench-recorder reports format clean
+.PHONY: bench-engine bench-recorder bench-whatif reports format clean
 
 help: ## these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ bench-recorder: environments ## what recording costs: per call, phase and sample
 bench-engine: environments ## what reading large traces costs, beside other tools (LARGE=--large: 10^8 OTF2 events)
 	@$(BIN)/python -m benchmarks.engine.otf2 $(LARGE)
 	@$(BIN)/python -m benchmarks.engine.kineto
+
+bench-whatif: environments ## predicted gains against those of the real fix, about 12 minutes
+	@$(BIN)/python -m benchmarks.whatif --document
 
 reports: environments ## the reports in reports/ from the recordings in sample_traces/
 	@$(BIN)/python scripts/make_reports.py

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 LEAST_SPAN = 8.0  # largest by smallest size; below it A and B cannot be told apart
 FEWEST_CALLS = 16
@@ -21,6 +22,7 @@ MOST_CALLS = 256  # of which the fit is made
 REPEATS = 100
 LEAST_ERROR = 1e-4  # relative; smaller ones are rounding
 SEED = 20261120  # fixed: the same recording gives the same interval
+MOST_TIMES_USUAL = 4.0
 MOST_PIECES = 3
 MOST_BOUNDS = 12  # sizes at which pieces are tried to meet
 PIECE_SPAN = 4.0  # largest by smallest size of a piece
@@ -80,11 +82,35 @@ def _is_spread(x: Floats) -> bool:
 
 
 def _thinned(x: Floats, seconds: Floats) -> tuple[Floats, Floats]:
-    """In the order of sizes, at most MOST_CALLS of them."""
+    """In the order of sizes, at most MOST_CALLS of them: of rare sizes more than of others."""
+    seconds = _without_tail(x, seconds)
     order = np.argsort(x, kind="stable")
     if len(order) > MOST_CALLS:
-        order = order[np.linspace(0, len(order) - 1, MOST_CALLS).astype(np.int64)]
+        classes = np.split(order, np.flatnonzero(np.diff(np.floor(np.log2(x[order])))) + 1)
+        order = np.concatenate([_spread_out(places, len(classes)) for places in classes])
     return x[order], seconds[order]
+
+
+def _spread_out(places: Ints, classes: int) -> Ints:
+    """Some of the places of one size class, evenly spread, so many that each has its share."""
+    most = max(1, MOST_CALLS // classes)
+    if len(places) <= most:
+        return places
+    return places[np.linspace(0, len(places) - 1, most).astype(np.int64)]
+
+
+def _without_tail(x: Floats, seconds: Floats) -> Floats:
+    """The times, of each size at most so many times the median of sizes within a factor of two.
+
+    On a crowded machine a call in which a rank loses its CPU takes a thousand times as long; a
+    relative error of a thousand would outweigh all others.
+    """
+    size_class = np.floor(np.log2(x)).astype(np.int64)
+    result = seconds.copy()
+    for value in np.unique(size_class).tolist():
+        here = size_class == value
+        result[here] = np.minimum(seconds[here], MOST_TIMES_USUAL * np.median(seconds[here]))
+    return result
 
 
 def _bounds(x: Floats, seconds: Floats) -> tuple[float, ...]:

@@ -74,15 +74,15 @@ def close_groups(pool: Pool, instances: Instances, sizes: Ints, *, most_bytes: i
     order = np.lexsort((enter, instances.comm))
     small = (instances.op == ALLREDUCE) & ~NONBLOCKING_CODES[instances.op] & (sizes > 0)
     small &= sizes <= most_bytes
+    order = order[small[order]]
     found: list[list[int]] = [[]]
     carried = 0
-    for place in order[small[order]].tolist():
-        size, current = int(sizes[place]), found[-1]
-        fits = carried + size <= most_bytes
-        if current and not (fits and _follows(pool, instances, current[-1], place)):
-            current, carried = [], 0
-            found.append(current)
-        current.append(place)
+    follows = _follows(pool, instances, order).tolist()
+    for place, close, size in zip(order.tolist(), follows, sizes[order].tolist(), strict=True):
+        if found[-1] and not (close and carried + size <= most_bytes):
+            found.append([])
+            carried = 0
+        found[-1].append(place)
         carried += size
     chosen = [group for group in found if len(group) > 1]
     if not chosen:
@@ -91,16 +91,23 @@ def close_groups(pool: Pool, instances: Instances, sizes: Ints, *, most_bytes: i
     return Groups(np.concatenate(chosen).astype(np.int64), lengths.astype(np.int64))
 
 
-def _follows(pool: Pool, instances: Instances, before: int, after: int) -> bool:
-    """Whether no rank does much between two instances of one communicator."""
-    if instances.comm[before] != instances.comm[after]:
-        return False
-    left = instances.members[instances.starts[before] : instances.starts[before + 1]]
-    right = instances.members[instances.starts[after] : instances.starts[after + 1]]
-    if len(left) != len(right) or np.any(pool.rank[left] != pool.rank[right]):
-        return False
+def _follows(pool: Pool, instances: Instances, order: Ints) -> npt.NDArray[np.bool_]:
+    """Of instances in order, whether no rank does much between each and the one before it."""
+    result = np.zeros(len(order), np.bool_)
+    sizes = np.diff(instances.starts)[order]
+    same = (np.diff(instances.comm[order]) == 0) & (np.diff(sizes) == 0)
+    pairs = np.flatnonzero(same) + 1
+    if not len(pairs):
+        return result
+    counts = sizes[pairs]
+    begin = np.concatenate([[0], np.cumsum(counts)])
+    place = np.arange(begin[-1]) - np.repeat(begin[:-1], counts)
+    left = instances.members[np.repeat(instances.starts[order[pairs - 1]], counts) + place]
+    right = instances.members[np.repeat(instances.starts[order[pairs]], counts) + place]
     between = pool.enter[right] - pool.exit[left]
-    return bool(between.min() >= 0 and between.max() <= CLOSE_NS)
+    close = (between >= 0) & (between <= CLOSE_NS) & (pool.rank[left] == pool.rank[right])
+    result[pairs] = np.logical_and.reduceat(close, begin[:-1])
+    return result
 
 
 def fusion(groups: Groups, moved: Floats, curve: Curve, most_bytes: int) -> Fusion:
