@@ -19,7 +19,7 @@ from perfscope.report.words import EFFICIENCIES, status_word
 SIGNS = {"fail": "❌", "warn": "⚠️", "pass": "✅"}
 MOST_DIFFERENCES = 20
 LONGEST = 200
-_MEANINGFUL = re.compile(r"([\\`*_{}\[\]<>()#|~&@!$])")
+_MEANINGFUL = re.compile(r"([\\`*_{}\[\]<>#|~&@$])")
 
 
 def comparison(document: Document) -> str:

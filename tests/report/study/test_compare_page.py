@@ -113,7 +113,7 @@ def test_labels_are_never_markup(hostile: str) -> None:
     [
         ("a|b", r"a\|b"),
         ("<img src=x>", r"\<img src=x\>"),
-        ("[x](http://e.invalid)", "\\[x\\]\\(http:\u200b//e.invalid\\)"),
+        ("[x](http://e.invalid)", "\\[x\\](http:\u200b//e.invalid)"),
         ("@everyone `x`\n# y", r"\@everyone \`x\` \# y"),
         ("&amp;", r"\&amp;"),
     ],
