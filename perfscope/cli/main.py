@@ -16,6 +16,7 @@ from perfscope.errors import ExitCode, PerfscopeError
 COMMANDS = {
     "run": "Start a job and record it.",
     "analyze": "Read a recording: verdict, report.html, analysis.json.",
+    "scaling": "Say what more ranks, cores, GPUs or nodes give, and what limits it.",
     "export": "Write a trace for other tools: OTF2, Chrome, Parquet, CSV.",
     "whatif": "Predict what a change of your own would give back.",
     "doctor": "See what works on this machine, and the fix for what does not.",

@@ -40,6 +40,7 @@ class StudyPhase:
     id: str
     label: str
     kind: str
+    source: str  # `marker`, `framework` or `sampled`
     count: int
     ranks: tuple[int, ...]
     seconds_by_rank: tuple[float, ...]
@@ -304,6 +305,7 @@ def _phase(row: Json) -> StudyPhase:
         id=fields.text(row, "id"),
         label=fields.text(row, "label"),
         kind=fields.text(row, "kind"),
+        source=fields.text(row, "source"),
         count=fields.integer(row, "count") or 0,
         ranks=tuple(int(rank) for rank in fields.numbers(row, "ranks")),
         seconds_by_rank=fields.numbers(row, "seconds_by_rank"),
