@@ -46,6 +46,7 @@ class StudyPhase:
     seconds_by_rank: tuple[float, ...]
     communication_s_by_rank: tuple[float, ...]
     windows_s: tuple[tuple[int, float, float], ...]  # rank, start, end of the first occurrences
+    places: tuple[tuple[str, str, int], ...] = ()  # function, file, line, most seconds first
 
 
 @dataclass(frozen=True)
@@ -311,6 +312,10 @@ def _phase(row: Json) -> StudyPhase:
         seconds_by_rank=fields.numbers(row, "seconds_by_rank"),
         communication_s_by_rank=fields.numbers(row, "communication_s_by_rank"),
         windows_s=tuple((int(w[0]), w[1], w[2]) for w in known if len(w) == 3),
+        places=tuple(
+            (fields.text(p, "function"), fields.text(p, "file"), fields.integer(p, "line") or 0)
+            for p in fields.rows(row, "where")
+        ),
     )
 
 

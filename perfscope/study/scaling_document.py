@@ -206,7 +206,11 @@ def pop_csv(document: Json) -> str:
     found = document["scaling"]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["metric", *(f"{size} {found['axis_many']}" for size in found["pop"]["sizes"])])
+    units = [
+        found["axis_one"] if size == 1 else found["axis_many"] for size in found["pop"]["sizes"]
+    ]
+    sizes = zip(found["pop"]["sizes"], units, strict=True)
+    writer.writerow(["metric", *(f"{size} {unit}" for size, unit in sizes)])
     for row in found["pop"]["rows"]:
         values = (value["value"] for value in row["values"])
         writer.writerow([row["id"], *("" if value is None else f"{value:.8f}" for value in values)])
