@@ -17,6 +17,7 @@ COMMANDS = {
     "run": "Start a job and record it.",
     "analyze": "Read a recording: verdict, report.html, analysis.json.",
     "export": "Write a trace for other tools: OTF2, Chrome, Parquet, CSV.",
+    "sweep": "Run a command in many configurations; say which is best and why.",
     "whatif": "Predict what a change of your own would give back.",
     "doctor": "See what works on this machine, and the fix for what does not.",
 }
