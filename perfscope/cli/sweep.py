@@ -164,7 +164,7 @@ def sweep(  # noqa: PLR0913 - one argument an option
             interrupted = _run_all(plan, place, is_old=is_old)
             if interrupted:
                 return INTERRUPTED
-        return _study(plan, place, as_json=as_json)
+        return _study(place, as_json=as_json)
 
 
 def _stored(place: Path, asked: dict[str, Any]) -> Plan:
@@ -210,9 +210,10 @@ def _planned(command: tuple[str, ...], asked: dict[str, Any], *, is_batch: bool)
     sets = named_sets.read_sets(asked["configs"]) if asked["configs"] is not None else []
     configurations = grid.expand(command, axes, sets)
     cpus = None if is_batch else capacity.cpus_allowed()
-    refused = {}
+    demands = capacity.demands(configurations, os.environ)
+    refused: dict[int, str] = {}
     if cpus is not None and not asked["oversubscribe"]:
-        refused = capacity.refusals(configurations, cpus=cpus, base=os.environ)
+        refused = capacity.refusals(demands, cpus=cpus)
         _refuse_nothing_left(len(configurations), refused)
     if asked["search"] is not None:
         from perfscope.collect.sweep import search
@@ -224,6 +225,7 @@ def _planned(command: tuple[str, ...], asked: dict[str, Any], *, is_batch: bool)
         configurations=tuple(configurations),
         refused=refused,
         cpus=cpus,
+        demands=demands,
         repeat=asked["repeat"] or 1,
         recording=_recording(asked),
         time_limit_s=asked["time_limit"],
@@ -327,7 +329,7 @@ def _run_all(plan: Plan, place: Path, *, is_old: bool) -> bool:
     if plan.search is not None:
         from perfscope.collect.sweep.search import runs_of_search
 
-        runs = runs_of_search(plan, _measure(plan, place))
+        runs = runs_of_search(plan, _measure(place))
         total = min(total, plan.search * plan.repeat)
     if is_old:
         done = sum(store.finished(run) is not None for run in plan.runs())
@@ -347,15 +349,39 @@ def _run_all(plan: Plan, place: Path, *, is_old: bool) -> bool:
     return False
 
 
-def _measure(plan: Plan, place: Path) -> Callable[..., float | None]:
-    """The value of a configuration for a search: its median throughput."""
+def _measure(place: Path) -> Callable[..., float | None]:
+    """The value of a configuration for a search: its median speed."""
     from perfscope.study.sweep.runs import Measurer
 
     return Measurer(place).value_of
 
 
-def _study(plan: Plan, place: Path, *, as_json: bool) -> int:
-    return 0
+def _study(place: Path, *, as_json: bool) -> int:
+    """Makes study.json and study.html of what is finished, and prints it."""
+    from perfscope.report.study.build import PAGE_FILE, write_page
+    from perfscope.report.study.terminal import print_study
+    from perfscope.result.document import dumps, unwritable
+    from perfscope.study.document import write_study
+    from perfscope.study.sweep.build import build
+
+    document = build(place, progress=_tell)
+    write_study(place, document)
+    try:
+        page = write_page(document, place)
+    except OSError as error:
+        raise unwritable(place / PAGE_FILE, error) from error
+    if as_json:
+        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
+        return ExitCode.OK
+    from rich.console import Console
+
+    from perfscope.report.terminal import line
+
+    console = Console()
+    print_study(document, console)
+    console.print()
+    line(console, f"Report: {page}")
+    return ExitCode.OK
 
 
 def _tell(text: str) -> None:

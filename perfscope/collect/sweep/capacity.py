@@ -96,18 +96,20 @@ def effective(own: Mapping[str, str | None], base: Mapping[str, str]) -> dict[st
     return found | {name: value for name, value in own.items() if value is not None}
 
 
-def refusals(
-    configurations: Sequence[Configuration], *, cpus: int, base: Mapping[str, str]
-) -> dict[int, str]:
+def demands(configurations: Sequence[Configuration], base: Mapping[str, str]) -> dict[int, Demand]:
+    """What each configuration asks for, by number."""
+    return {one.number: demand(one, base) for one in configurations}
+
+
+def refusals(asked: Mapping[int, Demand], *, cpus: int) -> dict[int, str]:
     """Why configurations are not run, by number: they ask for more threads than there are CPUs."""
     found = {}
-    for configuration in configurations:
-        wanted = demand(configuration, base)
+    for number, wanted in asked.items():
         if not wanted.is_here or wanted.ranks is None:
             continue
         threads = wanted.threads or 1
         if wanted.ranks * threads > cpus:
-            found[configuration.number] = (
+            found[number] = (
                 f"{_count(wanted.ranks, 'rank')} x {_count(threads, 'thread')} = "
                 f"{wanted.ranks * threads} on {_count(cpus, 'CPU')}"
             )

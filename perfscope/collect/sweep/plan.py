@@ -7,11 +7,12 @@ import json
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import perfscope
+from perfscope.collect.sweep.capacity import Demand
 from perfscope.collect.sweep.files import replace_file
 from perfscope.collect.sweep.grid import (
     Axis,
@@ -54,6 +55,7 @@ class Plan:
         configurations: every combination.
         refused: why a configuration is not run, by number.
         cpus: CPUs that a job may use here; None where the runs are started elsewhere.
+        demands: ranks and threads that a configuration asks for, by number.
         repeat: runs of each configuration.
         recording: options passed on to `perfscope run`.
         time_limit_s: most seconds of one run, None for no limit.
@@ -68,6 +70,7 @@ class Plan:
     configurations: tuple[Configuration, ...]
     refused: Mapping[int, str]
     cpus: int | None
+    demands: Mapping[int, Demand] = field(default_factory=dict)
     repeat: int = 1
     recording: tuple[str, ...] = ()
     time_limit_s: float | None = None
@@ -129,7 +132,7 @@ class Plan:
                 }
                 for axis in self.axes
             ],
-            "configurations": [_configuration_json(c, self.refused) for c in self.configurations],
+            "configurations": [self._configuration_json(c) for c in self.configurations],
             "cpus": self.cpus,
             "repeat": self.repeat,
             "recording": list(self.recording),
@@ -139,20 +142,23 @@ class Plan:
             "metric": self.metric,
         }
 
-
-def _configuration_json(one: Configuration, refused: Mapping[int, str]) -> dict[str, Any]:
-    return {
-        "number": one.number,
-        "name": one.name,
-        "label": one.label,
-        "values": dict(one.values),
-        "shown_values": shown_values(one.values),
-        "environment": dict(one.environment),
-        "shown_environment": shown_environment(one.environment),
-        "command": list(one.command),
-        "shown_command": shown_command(one.command),
-        "refused": refused.get(one.number),
-    }
+    def _configuration_json(self, one: Configuration) -> dict[str, Any]:
+        asked = self.demands.get(one.number)
+        return {
+            "number": one.number,
+            "name": one.name,
+            "label": one.label,
+            "values": dict(one.values),
+            "shown_values": shown_values(one.values),
+            "environment": dict(one.environment),
+            "shown_environment": shown_environment(one.environment),
+            "command": list(one.command),
+            "shown_command": shown_command(one.command),
+            "ranks": asked.ranks if asked else None,
+            "threads": asked.threads if asked else None,
+            "is_here": asked.is_here if asked else None,
+            "refused": self.refused.get(one.number),
+        }
 
 
 def settle(place: Path, wanted: Plan) -> tuple[Plan, bool]:
@@ -215,13 +221,13 @@ def _difference(stored: Plan, wanted: Plan) -> str:
         pairs = zip(stored.axes, wanted.axes, strict=True)
         first = next(old for old, new in pairs if old != new)
         return f"values of {first.name} are {', '.join(first.values)}"
-    for field, words in (
+    for option, words in (
         ("time_limit_s", "--time-limit is not the same"),
         ("search", "--search is not the same"),
         ("recording", "--steps and --stop-after are not the same"),
         ("batch", "--sbatch is not the same"),
     ):
-        if getattr(stored, field) != getattr(wanted, field):
+        if getattr(stored, option) != getattr(wanted, option):
             return words
     return "sets of configurations are not the same"
 
@@ -295,6 +301,10 @@ def _from_json(document: Mapping[str, Any]) -> Plan:
         ),
         refused={int(row["number"]): str(row["refused"]) for row in rows if row["refused"]},
         cpus=document["cpus"],
+        demands={
+            int(row["number"]): Demand(row["ranks"], row["threads"], bool(row["is_here"]))
+            for row in rows
+        },
         repeat=int(document["repeat"]),
         recording=tuple(map(str, document["recording"])),
         time_limit_s=document["time_limit_s"],
