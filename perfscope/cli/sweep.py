@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,11 @@ def _seconds(_context: click.Context, _option: click.Parameter, value: str | Non
     help="A value in the job's output, shown beside the speed: 'accuracy ([0-9.]+)'.",
 )
 @click.option(
+    "--throughput",
+    metavar="REGEX",
+    help="The speed that the job prints, instead of the recorded one: 'img/sec ([0-9.]+)'.",
+)
+@click.option(
     "--sbatch",
     type=click.Path(path_type=Path),
     metavar="DIR",
@@ -144,14 +150,15 @@ def sweep(  # noqa: PLR0913 - one argument an option
     **asked: Any,
 ) -> int:
     """Runs the plan, or goes on with it, and makes the study."""
+    from perfscope.cli._sweep_plan import planned, stored
     from perfscope.collect.sweep import plan as plans
     from perfscope.collect.sweep.store import alone
 
     place = output.absolute()
     if resume and not command:
-        wanted = _stored(place, asked)
+        wanted = stored(place, asked)
     else:
-        wanted = _planned(command, asked, is_batch=sbatch is not None)
+        wanted = planned(command, asked, is_batch=sbatch is not None)
     if dry_run:
         return _list(wanted)
     if only is not None:
@@ -165,118 +172,6 @@ def sweep(  # noqa: PLR0913 - one argument an option
             if interrupted:
                 return INTERRUPTED
         return _study(place, as_json=as_json)
-
-
-def _stored(place: Path, asked: dict[str, Any]) -> Plan:
-    """The plan in a directory, with more repeats or another --metric where asked for.
-
-    Raises:
-        PerfscopeError: there is none, or an option asks for another sweep.
-    """
-    from dataclasses import replace
-
-    from perfscope.collect.sweep import plan as plans
-
-    mutable = {"repeat", "metric", "oversubscribe"}
-    for name, value in asked.items():
-        if value not in (None, (), False) and name not in mutable:
-            raise UsageError(
-                "--resume goes on with the sweep as it was asked for.",
-                why="What was run already would not fit other configurations or limits.",
-                action="Leave all but -o, --repeat and --metric out, or start another with -o DIR.",
-            )
-    found = plans.read(place)
-    return replace(
-        found,
-        repeat=max(found.repeat, asked["repeat"] or 1),
-        metric=_checked_metric(asked["metric"]) or found.metric,
-        refused={} if asked["oversubscribe"] else found.refused,
-    )
-
-
-def _planned(command: tuple[str, ...], asked: dict[str, Any], *, is_batch: bool) -> Plan:
-    """The plan that the command line asks for.
-
-    Raises:
-        UsageError: it makes no sense.
-    """
-    import os
-
-    from perfscope.collect.sweep import capacity, grid, named_sets
-    from perfscope.collect.sweep import plan as plans
-
-    axes = [grid.parse_axis(text, grid.AxisKind.ENVIRONMENT) for text in asked["environment"]]
-    axes += [grid.parse_axis(text, grid.AxisKind.VARIABLE) for text in asked["variables"]]
-    sets = named_sets.read_sets(asked["configs"]) if asked["configs"] is not None else []
-    configurations = grid.expand(command, axes, sets)
-    cpus = None if is_batch else capacity.cpus_allowed()
-    demands = capacity.demands(configurations, os.environ)
-    refused: dict[int, str] = {}
-    if cpus is not None and not asked["oversubscribe"]:
-        refused = capacity.refusals(demands, cpus=cpus)
-        _refuse_nothing_left(len(configurations), refused)
-    if asked["search"] is not None:
-        from perfscope.collect.sweep import search
-
-        search.load()
-    return plans.Plan(
-        command=command,
-        axes=grid.all_axes(axes, sets),
-        configurations=tuple(configurations),
-        refused=refused,
-        cpus=cpus,
-        demands=demands,
-        repeat=asked["repeat"] or 1,
-        recording=_recording(asked),
-        time_limit_s=asked["time_limit"],
-        search=asked["search"],
-        batch=is_batch,
-        metric=_checked_metric(asked["metric"]),
-        directory=plans.working_directory(),
-    )
-
-
-def _refuse_nothing_left(count: int, refused: dict[int, str]) -> None:
-    if len(refused) < count:
-        return
-    which = "The configuration asks" if count == 1 else f"All {count:,} configurations ask"
-    raise UsageError(
-        f"{which} for more threads than there are CPUs.",
-        why=f"{next(iter(refused.values()))}: threads that wait for a CPU say nothing about speed.",
-        action="Ask for fewer ranks or threads, or add --oversubscribe to run them all the same.",
-    )
-
-
-def _recording(asked: dict[str, Any]) -> tuple[str, ...]:
-    words: list[str] = []
-    if asked["steps"] is not None:
-        first, end = asked["steps"]
-        words += ["--steps", f"{first}:{'' if end is None else end}"]
-    if asked["stop_after"] is not None:
-        words += ["--stop-after", str(asked["stop_after"])]
-    return tuple(words)
-
-
-def _checked_metric(pattern: str | None) -> str | None:
-    import re
-
-    if pattern is None:
-        return None
-    try:
-        groups = re.compile(pattern).groups
-    except (re.error, OverflowError, RecursionError) as error:
-        raise UsageError(
-            f"--metric {pattern!r} is not a regular expression.",
-            why=f"{error}.",
-            action="Write it as --metric 'accuracy ([0-9.]+)'.",
-        ) from error
-    if groups < 1:
-        raise UsageError(
-            f"--metric {pattern!r} has no group.",
-            why="The number is what stands in the first pair of parentheses.",
-            action="Write it as --metric 'accuracy ([0-9.]+)'.",
-        )
-    return pattern
 
 
 def _list(plan: Plan) -> int:
@@ -364,7 +259,9 @@ def _study(place: Path, *, as_json: bool) -> int:
     from perfscope.study.document import write_study
     from perfscope.study.sweep.build import build
 
-    document = build(place, progress=_tell)
+    document = build(place, progress=lambda text: _tell(text, is_passing=True))
+    if sys.stderr.isatty():
+        click.echo("\r\x1b[2K", err=True, nl=False)
     write_study(place, document)
     try:
         page = write_page(document, place)
@@ -384,7 +281,12 @@ def _study(place: Path, *, as_json: bool) -> int:
     return ExitCode.OK
 
 
-def _tell(text: str) -> None:
+def _tell(text: str, *, is_passing: bool = False) -> None:
+    """Writes a line to stderr; what passes is written to a terminal alone, over itself."""
     from perfscope.collect.sweep.batch import visible_line
 
-    click.echo(f"perfscope: {visible_line(text)}", err=True)
+    shown = f"perfscope: {visible_line(text)}"
+    if not is_passing:
+        click.echo(shown, err=True)
+    elif sys.stderr.isatty():
+        click.echo(f"\r\x1b[2K{shown[:78]}", err=True, nl=False)

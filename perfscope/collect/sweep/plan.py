@@ -62,6 +62,7 @@ class Plan:
         search: configurations that a search may try, None for all of them.
         batch: whether job scripts start the runs, and not this machine.
         metric: a regular expression for a value in the job's output, None for none.
+        throughput: the same for its speed, None for the recorded one.
         directory: the working directory of the command.
     """
 
@@ -77,6 +78,7 @@ class Plan:
     search: int | None = None
     batch: bool = False
     metric: str | None = None
+    throughput: str | None = None
     directory: str = ""
 
     @property
@@ -140,6 +142,7 @@ class Plan:
             "search": self.search,
             "batch": self.batch,
             "metric": self.metric,
+            "throughput": self.throughput,
         }
 
     def _configuration_json(self, one: Configuration) -> dict[str, Any]:
@@ -194,6 +197,7 @@ def settle(place: Path, wanted: Plan) -> tuple[Plan, bool]:
         cpus=wanted.cpus,
         repeat=max(stored.repeat, wanted.repeat),
         metric=wanted.metric if wanted.metric is not None else stored.metric,
+        throughput=wanted.throughput if wanted.throughput is not None else stored.throughput,
     )
     if followed != stored:
         write(place, followed)
@@ -311,6 +315,7 @@ def _from_json(document: Mapping[str, Any]) -> Plan:
         search=document["search"],
         batch=bool(document["batch"]),
         metric=document["metric"],
+        throughput=document["throughput"],
         directory=str(document["directory"]),
     )
 

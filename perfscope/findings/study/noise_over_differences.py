@@ -55,7 +55,7 @@ def _hidden(study: Any, near: list[Any], evidence: tuple[Evidence, ...]) -> Stud
     """The finding when others may be the best as well."""
     noise = study.noise
     everyone = len(near) == len(study.measured) - 1
-    names = ", ".join(result.configuration.label for result in near[:MOST_NAMED])
+    names = "; ".join(result.configuration.label for result in near[:MOST_NAMED])
     more = f" and {len(near) - MOST_NAMED} more" if len(near) > MOST_NAMED else ""
     summary = (
         "No configuration is slower than the fastest by more than the noise between repeats "

@@ -62,6 +62,7 @@ def _body(sweep: Sweep) -> Json:
             "unit": sweep.objective.unit,
             "meaning": sweep.objective.meaning,
             "reason": sweep.objective_reason or None,
+            "caution": sweep.caution or None,
         },
         "quality": _quality_name(sweep),
         "configurations": [_configuration(sweep, result) for result in sweep.results],
@@ -135,7 +136,11 @@ def _verdict(sweep: Sweep) -> tuple[str, str]:
         sentence = f"{said}, the only configuration that was measured"
     else:
         sentence = f"Fastest of {measured}: {said}{_lead(sweep)}"
-    return "pass" if not rest else "info", f"{sentence}{f' ({rest})' if rest else ''}."
+    if rest:
+        sentence += f" ({rest})"
+    if sweep.caution:
+        return "warn", f"{sentence}. Careful: {sweep.caution}."
+    return "info" if rest else "pass", f"{sentence}."
 
 
 def _lead(sweep: Sweep) -> str:

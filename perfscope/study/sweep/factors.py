@@ -54,9 +54,9 @@ class Factors:
         return asdict(self)
 
 
-def factors_of(runs: Sequence[StudyRun], speeds: Sequence[float | None]) -> Factors:
-    """The factors of a configuration, each a median over its runs."""
-    rows = [_of_run(run, speed) for run, speed in zip(runs, speeds, strict=True)]
+def factors_of(runs: Sequence[tuple[StudyRun, float | None]]) -> Factors:
+    """The factors of a configuration, each a median over its runs and their speeds."""
+    rows = [_of_run(run, speed) for run, speed in runs]
     medians = {}
     for name in rows[0]:
         known = [value for row in rows if (value := row[name]) is not None]

@@ -9,7 +9,7 @@ from statistics import median
 from perfscope.study.statistics import bootstrap_interval
 from perfscope.study.sweep.factors import Factors, factors_of
 from perfscope.study.sweep.noise import Contenders, contenders
-from perfscope.study.sweep.objective import Objective, choose, speed
+from perfscope.study.sweep.objective import Objective, caution, choose, speed
 from perfscope.study.sweep.runs import SweepRun
 from perfscope.study.sweep.stored import Axis, Configuration, StoredPlan
 
@@ -65,6 +65,7 @@ class Sweep:
         runs: every finished run.
         objective: what is compared.
         objective_reason: why it is not samples a second; "" when it is.
+        caution: what may make the speeds incomparable; "" when nothing does.
         results: one a configuration, in the order of the grid.
         noise: which configurations may be the best.
     """
@@ -73,6 +74,7 @@ class Sweep:
     runs: tuple[SweepRun, ...]
     objective: Objective
     objective_reason: str
+    caution: str
     results: tuple[Result, ...]
     noise: Contenders
 
@@ -99,7 +101,7 @@ class Sweep:
 
 def measure(plan: StoredPlan, runs: Sequence[SweepRun]) -> Sweep:
     """What the runs of a plan measured."""
-    usable = [run.run for run in runs if run.is_measured and run.run is not None]
+    usable = [run for run in runs if run.is_measured]
     objective, reason = choose(usable)
     results = tuple(
         _result(
@@ -111,16 +113,17 @@ def measure(plan: StoredPlan, runs: Sequence[SweepRun]) -> Sweep:
         for configuration in plan.configurations
     )
     noise = contenders({result.number: result.speeds for result in results if result.speeds})
-    return Sweep(plan, tuple(runs), objective, reason, results, noise)
+    return Sweep(plan, tuple(runs), objective, reason, caution(usable, objective), results, noise)
 
 
 def _result(
     configuration: Configuration, runs: Sequence[SweepRun], objective: Objective, plan: StoredPlan
 ) -> Result:
-    good = [run.run for run in runs if run.is_measured and run.run is not None]
+    good = [run for run in runs if run.is_measured]
     speeds = [value for run in good if (value := speed(run, objective)) is not None]
     qualities = [run.quality.value for run in runs if run.is_measured and run.quality is not None]
     failures = [run.failure for run in runs if run.failure]
+    known = [(run.run, speed(run, objective)) for run in good if run.run is not None]
     if speeds:
         status = MEASURED
         reason = f"{len(failures)} of {len(runs)} runs failed: {failures[0]}" if failures else ""
@@ -136,7 +139,7 @@ def _result(
         tuple(speeds),
         status,
         reason,
-        factors_of(good, [speed(run, objective) for run in good]) if speeds else None,
+        factors_of(known) if known and speeds else None,
         median(qualities) if qualities else None,
     )
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from perfscope.study.runs import StudyRun
+if TYPE_CHECKING:
+    from perfscope.study.sweep.runs import SweepRun
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,28 @@ RUNS = Objective(
     "One hour divided by the wall time of the whole run, start-up and shutdown included.",
 )
 OBJECTIVES = (SAMPLES, STEPS, RUNS)
+PRINTED = "printed"
 
 
-def speed(run: StudyRun, objective: Objective) -> float | None:
+def printed(name: str) -> Objective:
+    """A throughput that the job itself prints, called by its name."""
+    unit = "printed" if name == "metric" else name
+    return Objective(
+        PRINTED,
+        "Throughput that the job printed",
+        unit,
+        "The last value of --throughput in its output.",
+    )
+
+
+def speed(one: SweepRun, objective: Objective) -> float | None:
     """The speed of a run; None when it did not measure this one."""
-    if objective is SAMPLES:
+    run = one.run
+    if objective.id == PRINTED:
+        value = None if one.printed is None else one.printed.value
+    elif run is None:
+        value = None
+    elif objective is SAMPLES:
         value = run.samples_per_s.value
     elif objective is STEPS:
         step_s = run.step_s.value
@@ -45,17 +64,36 @@ def speed(run: StudyRun, objective: Objective) -> float | None:
     return value if value is not None and value > 0 else None
 
 
-def choose(runs: Sequence[StudyRun]) -> tuple[Objective, str]:
+def candidates(runs: Sequence[SweepRun]) -> tuple[Objective, ...]:
+    """The speeds that may count, in order: what the job prints first, if asked for."""
+    names = [one.printed.name for one in runs if one.printed is not None]
+    return (*map(printed, names[:1]), *OBJECTIVES)
+
+
+def caution(runs: Sequence[SweepRun], objective: Objective) -> str:
+    """What may make the speeds of these runs incomparable, "" when nothing does."""
+    ranks = {one.run.ranks for one in runs if one.run is not None}
+    if objective is not STEPS or len(ranks) < 2:
+        return ""
+    return (
+        "steps of different numbers of ranks may hold different numbers of samples, which "
+        "perfscope.step(samples=...) would tell"
+    )
+
+
+def choose(runs: Sequence[SweepRun]) -> tuple[Objective, str]:
     """The first speed that every run measured, and why it is not an earlier one ("" if it is)."""
     reason = ""
-    for objective in OBJECTIVES:
+    for objective in candidates(runs):
         lacking = [run for run in runs if speed(run, objective) is None]
         if not lacking:
             return objective, reason
-        of_run = lacking[0].samples_per_s if objective is SAMPLES else lacking[0].step_s
-        reason = (
-            f"{len(lacking)} of {len(runs)} runs have no {objective.unit} ({of_run.reason})"
-            if len(runs) > 1
-            else f"the run has no {objective.unit} ({of_run.reason})"
-        )
+        which = f"{len(lacking)} of {len(runs)} runs have" if len(runs) > 1 else "the run has"
+        reason = f"{which} no {objective.unit} ({_why_none(lacking[0], objective)})"
     return RUNS, reason
+
+
+def _why_none(one: SweepRun, objective: Objective) -> str:
+    if one.run is None or objective.id == PRINTED:
+        return "it stands nowhere in the output"
+    return (one.run.samples_per_s if objective is SAMPLES else one.run.step_s).reason

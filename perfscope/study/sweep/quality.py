@@ -24,6 +24,11 @@ class Quality:
     value: float
 
 
+def printed_throughput(plan: StoredPlan, stored: StoredRun) -> Quality | None:
+    """The last value of --throughput in the output; None without the option or a match."""
+    return None if plan.throughput is None else _from_output(plan, stored, plan.throughput)
+
+
 def final_value(plan: StoredPlan, stored: StoredRun, run: StudyRun | None) -> Quality | None:
     """The last value of --metric in the output; without it the last recorded accuracy or loss.
 
@@ -72,7 +77,7 @@ def _from_output(plan: StoredPlan, stored: StoredRun, pattern: str) -> Quality |
 
 def _number(text: str | None) -> float | None:
     try:
-        value = float((text or "").strip().rstrip("%"))
+        value = float((text or "").strip().rstrip("%").replace(",", ""))
     except ValueError:
         return None
     return value if math.isfinite(value) else None

@@ -11,8 +11,8 @@ from typing import Any
 from perfscope.errors import PerfscopeError
 from perfscope.study import fields
 from perfscope.study.runs import StudyRun, load_run
-from perfscope.study.sweep.objective import OBJECTIVES, Objective, speed
-from perfscope.study.sweep.quality import Quality, final_value
+from perfscope.study.sweep.objective import Objective, candidates, speed
+from perfscope.study.sweep.quality import Quality, final_value, printed_throughput
 from perfscope.study.sweep.stored import (
     FINISHED,
     OUT_OF_MEMORY,
@@ -38,12 +38,14 @@ class SweepRun:
         run: its analysis; None when it left no recording, or none that can be read.
         failure: why it counts as failed, "" when it is finished and measured.
         quality: the final value of what the training is for, None where none was found.
+        printed: the throughput that the job printed, None where it was not asked for.
     """
 
     stored: StoredRun
     run: StudyRun | None
     failure: str
     quality: Quality | None
+    printed: Quality | None = None
 
     @property
     def is_measured(self) -> bool:
@@ -91,7 +93,13 @@ def load_one(plan: StoredPlan, stored: StoredRun) -> SweepRun:
     failure = "" if stored.end == FINISHED else _told(stored, analysed)
     if not failure and analysed is None:
         failure = trouble or "it left no recording"
-    return SweepRun(stored, analysed, failure, final_value(plan, stored, analysed))
+    return SweepRun(
+        stored,
+        analysed,
+        failure,
+        final_value(plan, stored, analysed),
+        printed_throughput(plan, stored),
+    )
 
 
 def _analysed(stored: StoredRun) -> tuple[StudyRun | None, str]:
@@ -154,12 +162,13 @@ class Measurer:
         for repeat in range(1, plan.repeat + 1):
             stored = read_run(plan, mine, repeat)
             run = None if stored is None else load_one(plan, stored)
-            if run is not None and run.is_measured and run.run is not None:
-                speeds.append(self._speed(run.run))
+            if run is not None and run.is_measured:
+                speeds.append(self._speed(run))
         known = [value for value in speeds if value is not None]
         return median(known) if known else None
 
-    def _speed(self, run: StudyRun) -> float | None:
+    def _speed(self, run: SweepRun) -> float | None:
         if self._objective is None:
-            self._objective = next((one for one in OBJECTIVES if speed(run, one) is not None), None)
+            known = (one for one in candidates([run]) if speed(run, one) is not None)
+            self._objective = next(known, None)
         return None if self._objective is None else speed(run, self._objective)

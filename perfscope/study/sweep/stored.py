@@ -91,6 +91,7 @@ class StoredPlan:
     search: int | None
     batch: bool
     metric: str | None
+    throughput: str | None
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,7 @@ def _plan(place: Path, document: Json) -> StoredPlan:
         search=fields.integer(document, "search"),
         batch=document["batch"] is True,
         metric=fields.text(document, "metric") or None,
+        throughput=fields.text(document, "throughput") or None,
     )
 
 

@@ -39,6 +39,7 @@ def _context(document: Document) -> Context:
         "unit": unit,
         "takeaway": text(document, "verdict", "sentence"),
         "reason": text(objective, "reason"),
+        "caution": text(objective, "caution"),
         "names": names,
         "quality": text(sweep, "quality"),
         "chart": _line(found, varied[0], objective) if len(varied) == 1 and fits else "",
@@ -91,13 +92,13 @@ def _map(found: list[Mapping[str, Any]], axes: list[Mapping[str, Any]], panel: s
     speeds = [value for row in found if (value := number(row.get("speed"))) is not None]
     span = (min(speeds), max(speeds)) if speeds else (0.0, 0.0)
     lines = []
-    for value in texts(down, "values"):
+    for line in texts(down, "values"):
         cells = []
-        for other in texts(across, "values"):
-            wanted = dict(zip(names, (panel, value, other)[-len(names) :], strict=True))
+        for column in texts(across, "values"):
+            wanted = dict(zip(names, (panel, line, column)[-len(names) :], strict=True))
             matching = (r for r in found if all(text(r, "values", k) == wanted[k] for k in names))
             cells.append(_cell(next(matching, {}), span))
-        lines.append({"value": value or "(empty)", "cells": cells})
+        lines.append({"value": line or "(empty)", "cells": cells})
     return {
         "panel": panel,
         "down": names[-2],

@@ -26,6 +26,8 @@ def _print(document: Json, console: Console) -> None:
     line(console, f"{objective['label']} ({objective['unit']}), fastest first", style="bold")
     if objective["reason"]:
         line(console, f"Compared by {objective['unit']}: {objective['reason']}.", indent=2)
+    if objective["caution"]:
+        line(console, f"Careful: {objective['caution']}.", indent=2)
     if measured:
         table(console, _rows(sweep, measured[:MOST_ROWS]))
     if len(measured) > MOST_ROWS:
