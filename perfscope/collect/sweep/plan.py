@@ -315,7 +315,7 @@ def _from_json(document: Mapping[str, Any]) -> Plan:
         search=document["search"],
         batch=bool(document["batch"]),
         metric=document["metric"],
-        throughput=document["throughput"],
+        throughput=document.get("throughput"),
         directory=str(document["directory"]),
     )
 

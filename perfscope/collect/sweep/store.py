@@ -152,7 +152,12 @@ def _take(lock: int, run: Run, working: Path) -> None:
     if _is_free(lock):
         return
     end_processes(working / RECORDING, until=lambda: _is_free(lock))
-    if not _is_free(lock):
+    # `perfscope run` itself follows when its job has ended.
+    deadline = time.monotonic() + WAIT_FOR_SURVIVORS_S
+    while not _is_free(lock):
+        if time.monotonic() < deadline:
+            time.sleep(_LOOK_EVERY_S)
+            continue
         raise UsageError(
             f"Run {run.name} is being made by another process.",
             why="Something that it started is still alive, here or on another host.",
