@@ -126,7 +126,7 @@ def parse_axis(text: str, kind: AxisKind) -> Axis:
             action=f"Write it as {example}; a value that holds a comma stands in double quotes.",
         )
     try:
-        values = next(csv.reader([listed], strict=True), [""])
+        values = next(csv.reader([listed], strict=True), []) or [""]
     except csv.Error as error:
         raise UsageError(
             f"The values of {option} {text!r} cannot be read.",

@@ -10,6 +10,7 @@ import fcntl
 import os
 import shutil
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -72,6 +73,8 @@ class Store:
             raise unwritable(self.place, error) from error
         try:
             _take(lock, run, working)
+            os.truncate(lock, 0)
+            os.pwrite(lock, _identity(os.getpid()).encode("ascii", "replace"), 0)
             if self.finished(run) is not None or self._brought_in(run):
                 shutil.rmtree(working, ignore_errors=True)
                 yield None
@@ -151,6 +154,8 @@ def _take(lock: int, run: Run, working: Path) -> None:
     """Waits for what is left of an interrupted run, and ends it when it does not end."""
     if _is_free(lock):
         return
+    if _is_alive(os.pread(lock, 1000, 0).decode("ascii", "replace")):
+        raise _taken(run, "Another sweep is making it.")
     end_processes(working / RECORDING, until=lambda: _is_free(lock))
     # `perfscope run` itself follows when its job has ended.
     deadline = time.monotonic() + WAIT_FOR_SURVIVORS_S
@@ -158,11 +163,31 @@ def _take(lock: int, run: Run, working: Path) -> None:
         if time.monotonic() < deadline:
             time.sleep(_LOOK_EVERY_S)
             continue
-        raise UsageError(
-            f"Run {run.name} is being made by another process.",
-            why="Something that it started is still alive, here or on another host.",
-            action="Wait until it has ended, then perfscope sweep --resume.",
-        )
+        raise _taken(run, "Something that it started is still alive, here or on another host.")
+
+
+def _taken(run: Run, why: str) -> UsageError:
+    return UsageError(
+        f"Run {run.name} is being made by another process.",
+        why=why,
+        action="Wait until it has ended, then perfscope sweep --resume.",
+    )
+
+
+def _identity(pid: int) -> str:
+    """A process by host, number and start, "" of one that is gone."""
+    try:
+        # The second field, the command, may hold spaces and parentheses.
+        ticks = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+    return f"{socket.gethostname()} {pid} {int(ticks)}"
+
+
+def _is_alive(identity: str) -> bool:
+    """Whether the process that took a run is one of this host and still there."""
+    words = identity.split()
+    return len(words) == 3 and words[1].isdigit() and _identity(int(words[1])) == identity
 
 
 def end_processes(recording: Path, *, until: Callable[[], bool] = lambda: False) -> None:
