@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -12,9 +13,13 @@ from perfscope.report.formats import Scale
 from perfscope.report.svg import colour
 from perfscope.report.text import shortened
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 HEIGHT = 280.0
 MARGIN = 40.0
 LONGEST_VALUE = 14
+BAR, DOT, WHISKER = 0.5, 8.0, 0.03
 
 
 @dataclass(frozen=True)
@@ -36,17 +41,25 @@ class Point:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class Titles:
+    """What stands around the points: the text alternative, what is varied, what was measured."""
+
+    label: str
+    x: str
+    y: str
+
+
 def measured_points(
-    name: str, label: str, points: Sequence[Point], *, x_title: str, y_title: str, scale: Scale
+    name: str, titles: Titles, points: Sequence[Point], *, is_joined: bool, scale: Scale
 ) -> Markup:
-    """Points at equal distances, joined by a line where neighbours were measured.
+    """Points at equal distances: joined by a line where the values are numbers, else bars.
 
     Args:
         name: prefix of the ids, unique within the page.
-        label: the text alternative.
+        titles: what stands around them.
         points: from left to right.
-        x_title: what is varied.
-        y_title: what was measured.
+        is_joined: whether neighbours have to do with each other.
         scale: the unit of the axis of what was measured.
     """
     with _figure(HEIGHT) as (figure, axes):
@@ -55,45 +68,45 @@ def measured_points(
         axes.set_ylim(0, top)
         axes.set_xlim(-0.5, len(points) - 0.5)
         axes.grid(visible=False, axis="x")
-        axes.plot(
-            range(len(points)),
-            [float("nan") if point.y is None else point.y for point in points],
-            color=colour("series-1"),
-            linewidth=1.8,
-            clip_on=False,
-        )
+        heights = [float("nan") if point.y is None else point.y for point in points]
+        places = range(len(points))
+        if is_joined:
+            axes.plot(places, heights, color=colour("series-1"), linewidth=1.8, clip_on=False)
+        else:
+            bars = [0.0 if point.y is None else point.y for point in points]
+            axes.bar(places, bars, width=BAR, color=colour("band-inner"), linewidth=0)
         for x, point in enumerate(points):
-            _draw(axes, x, point)
-        axes.set_xticks(range(len(points)), [shortened(p.text, LONGEST_VALUE) for p in points])
+            _draw(axes, x, point, has_dot=is_joined)
+        axes.set_xticks(places, [shortened(p.text, LONGEST_VALUE) for p in points])
         _ticks(axes.yaxis, scale, (0.0, top), most=5)
         _place(axes, figure, top=TOP, bottom=BOTTOM, left=LEFT, right=MARGIN)
         width, height = (float(v) * 72 for v in figure.get_size_inches())
-        figure.text(0, 1 - 12 / height, y_title, color=colour("ink"), va="baseline")
-        figure.text(1 - MARGIN / width, 5 / height, x_title, color=colour("ink"), ha="right")
-        return _finish(figure, name, label)
+        figure.text(0, 1 - 12 / height, titles.y, color=colour("ink"), va="baseline")
+        figure.text(1 - MARGIN / width, 5 / height, titles.x, color=colour("ink"), ha="right")
+        return _finish(figure, name, titles.label)
 
 
-def _draw(axes: object, x: int, point: Point) -> None:
+def _draw(axes: Axes, x: int, point: Point, *, has_dot: bool) -> None:
     """One point with its spread, or the note why there is none."""
-    from matplotlib.axes import Axes  # noqa: PLC0415 - loaded by the figure
-
-    assert isinstance(axes, Axes)
-    if point.y is None:
-        axes.plot([x], [0], "x", color=colour("series-2"), markersize=8, clip_on=False)
-    else:
-        axes.plot([x], [point.y], "o", color=colour("series-1"), markersize=7, clip_on=False)
-        if point.low is not None and point.high is not None:
-            axes.plot([x, x], [point.low, point.high], color=colour("ink"), linewidth=1.4)
-            for end in (point.low, point.high):
-                axes.plot([x - 0.04, x + 0.04], [end, end], color=colour("ink"), linewidth=1.4)
-    if point.note:
+    ink = colour("ink")
+    if point.y is not None and has_dot:
+        # a line of no length with a round end: a marker would be a reference that `inline` drops
+        (dot,) = axes.plot([x, x], [point.y, point.y], color=colour("series-1"), clip_on=False)
+        dot.set_linewidth(DOT)
+        dot.set_solid_capstyle("round")
+    if point.low is not None and point.high is not None:
+        axes.plot([x, x], [point.low, point.high], color=ink, linewidth=1.4)
+        for end in (point.low, point.high):
+            axes.plot([x - WHISKER, x + WHISKER], [end, end], color=ink, linewidth=1.4)
+    note = point.note if point.y is not None else f"✕ {point.note}"
+    if note:
         height = point.high if point.high is not None else point.y or 0.0
         axes.annotate(
-            shortened(point.note, 24),
+            shortened(note, 24),
             (x, height),
             xytext=(0, 10),
             textcoords="offset points",
-            color=colour("ink"),
+            color=ink,
             ha="center",
             annotation_clip=False,
         )

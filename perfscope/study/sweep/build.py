@@ -76,6 +76,7 @@ def _body(sweep: Sweep) -> Json:
         },
         "why": why.explanations(sweep),
         "memory": why.memory_warning(sweep) or None,
+        "constant": {axis.name: axis.values[0] for axis in sweep.axes if len(axis.values) == 1},
         "fabric": fabric.comparison(sweep),
     }
 
@@ -121,12 +122,11 @@ def _verdict(sweep: Sweep) -> tuple[str, str]:
             (MISSING, "not run yet" if plan.search is None else "not tried"),
         )
     }
-    rest = "; ".join(f"{number} {words}" for words, number in counts.items() if number)
-    rest = f"of {count} configurations {rest}" if rest else ""
+    rest = "; ".join(f"{number} of {count} {words}" for words, number in counts.items() if number)
     if best is None or best.speed is None:
         if not sweep.runs:
             return "info", f"None of the {count} configurations has been run yet."
-        return "fail", f"None of the {count} configurations was measured: {rest}."
+        return "fail", f"No configuration was measured: {rest}."
     unit = sweep.objective.unit
     said = (
         f"{_written(best.speed)} {unit} with {best.configuration.label or 'the command as it is'}"
@@ -140,7 +140,8 @@ def _verdict(sweep: Sweep) -> tuple[str, str]:
         sentence += f" ({rest})"
     if sweep.caution:
         return "warn", f"{sentence}. Careful: {sweep.caution}."
-    return "info" if rest else "pass", f"{sentence}."
+    is_told = len(sweep.noise.numbers) < measured or measured < 2
+    return ("info" if rest else "pass") if is_told else "warn", f"{sentence}."
 
 
 def _lead(sweep: Sweep) -> str:

@@ -98,20 +98,29 @@ def _same_fabric(media: Sequence[Medium], libraries: Sequence[str]) -> tuple[boo
     if len(named) > 1:
         shown = " against ".join(_fabric_words(names) for names in named)
         return False, f"{who} were not compared on the same fabric: their settings name {shown}."
-    if hosts == [1]:
-        way = _fabric_words(named[0]) if named[0] else "the way that the library takes within one"
-        return True, f"{who} were compared on the same fabric: one host, {way}."
-    if named[0]:
+    return _alike(who, hosts[0], named[0], libraries)
+
+
+def _alike(
+    who: str, hosts: int, named: Sequence[str], libraries: Sequence[str]
+) -> tuple[bool | None, str]:
+    """What can be said of runs on equally many hosts that were told the same."""
+    if hosts == 1 and named:
+        return True, f"{who} were on one host, and all were told {_fabric_words(named)}."
+    if hosts == 1:
         return True, (
-            f"{who} were compared on the same fabric as far as settings tell: "
-            f"{_fabric_words(named[0])}, on {hosts[0]} hosts."
+            f"{who} were on one host: no network was involved, and none was told to use anything "
+            "but its own way within a host."
+        )
+    if named:
+        return True, (
+            f"{who} were on the same fabric as far as settings tell: {_fabric_words(named)}, on "
+            f"{hosts} hosts."
         )
     if len(libraries) == 1:
-        return True, (
-            f"All runs used {libraries[0]} on {hosts[0]} hosts with the fabric that it chooses."
-        )
+        return True, f"All runs used {libraries[0]} on {hosts} hosts with the fabric it chooses."
     return None, (
-        f"{who} ran on {hosts[0]} hosts, and nothing that was recorded tells which fabric each "
+        f"{who} ran on {hosts} hosts, and nothing that was recorded tells which fabric each "
         "chose: name it for all, for example with FI_PROVIDER, UCX_TLS or OMPI_MCA_btl."
     )
 

@@ -38,7 +38,7 @@ PRINTED = "printed"
 
 def printed(name: str) -> Objective:
     """A throughput that the job itself prints, called by its name."""
-    unit = "printed" if name == "metric" else name
+    unit = "as printed" if name == "metric" else name
     return Objective(
         PRINTED,
         "Throughput that the job printed",

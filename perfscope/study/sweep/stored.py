@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ class Configuration:
     Attributes:
         number: from 1, in the order of the grid.
         name: beginning of the names of its runs.
-        label: its values in one line.
+        label: its values in one line, as far as they vary.
         values: by axis.
         environment: variables that were set; None for one that was taken out.
         command: its words.
@@ -142,14 +142,18 @@ def read_plan(place: Path) -> StoredPlan:
 
 
 def _plan(place: Path, document: Json) -> StoredPlan:
+    axes = tuple(
+        Axis(str(row["name"]), str(row["kind"]), tuple(map(str, row["shown_values"])))
+        for row in document["axes"]
+    )
     return StoredPlan(
         place=place,
         command=tuple(map(str, document["shown_command"])),
-        axes=tuple(
-            Axis(str(row["name"]), str(row["kind"]), tuple(map(str, row["shown_values"])))
-            for row in document["axes"]
+        axes=axes,
+        configurations=tuple(
+            _configuration(row, [axis for axis in axes if len(axis.values) > 1])
+            for row in document["configurations"]
         ),
-        configurations=tuple(_configuration(row) for row in document["configurations"]),
         cpus=fields.integer(document, "cpus"),
         repeat=min(int(document["repeat"]), _MOST_REPEATS),
         recording=tuple(map(str, document["recording"])),
@@ -161,15 +165,16 @@ def _plan(place: Path, document: Json) -> StoredPlan:
     )
 
 
-def _configuration(row: Json) -> Configuration:
+def _configuration(row: Json, varied: Sequence[Axis]) -> Configuration:
     name = str(row["name"])
     if "/" in name or name.startswith("."):
         raise ValueError("a configuration has a name that is a path")
+    values = {str(key): str(value) for key, value in row["shown_values"].items()}
     return Configuration(
         number=int(row["number"]),
         name=name,
-        label=str(row["label"]),
-        values={str(key): str(value) for key, value in row["shown_values"].items()},
+        label=_label(values, varied),
+        values=values,
         environment={
             str(key): None if value is None else str(value)
             for key, value in row["shown_environment"].items()
@@ -178,6 +183,13 @@ def _configuration(row: Json) -> Configuration:
         ranks=fields.integer(row, "ranks"),
         threads=fields.integer(row, "threads"),
         refused=fields.text(row, "refused") or None,
+    )
+
+
+def _label(values: Mapping[str, str], varied: Sequence[Axis]) -> str:
+    return ", ".join(
+        values[axis.name] if axis.kind == "set" else f"{axis.name}={values[axis.name]}"
+        for axis in varied
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from perfscope.report.access import Document, mapping, number, numbers, rows, text, texts
 from perfscope.report.formats import Scale, decimal
-from perfscope.report.study.points import Point, measured_points
+from perfscope.report.study.points import Point, Titles, measured_points
 from perfscope.report.study.section import Context, StudySection
 
 MOST_PANELS = 12
@@ -40,6 +41,8 @@ def _context(document: Document) -> Context:
         "takeaway": text(document, "verdict", "sentence"),
         "reason": text(objective, "reason"),
         "caution": text(objective, "caution"),
+        "command": shlex.join(texts(sweep, "command")),
+        "constant": [f"{k}={v}" for k, v in mapping(sweep, "constant").items()],
         "names": names,
         "quality": text(sweep, "quality"),
         "chart": _line(found, varied[0], objective) if len(varied) == 1 and fits else "",
@@ -59,14 +62,9 @@ def _line(found: list[Mapping[str, Any]], axis: Mapping[str, Any], objective: An
         f"{point.text}: {decimal(point.y) if point.y is not None else point.note}"
         for point in points
     )
-    return measured_points(
-        "speed",
-        f"{text(objective, 'label')} in {unit} by {name}: {said}",
-        points,
-        x_title=name,
-        y_title=unit,
-        scale=Scale(),
-    )
+    titles = Titles(f"{text(objective, 'label')} in {unit} by {name}: {said}", name, unit)
+    is_joined = bool(numbers(axis, "numbers"))
+    return measured_points("speed", titles, points, is_joined=is_joined, scale=Scale())
 
 
 def _point(value: str, row: Mapping[str, Any]) -> Point:
