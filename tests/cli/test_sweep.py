@@ -152,6 +152,23 @@ def test_resume_takes_no_other_configurations(tmp_path: Path, job: list[str]) ->
     assert len(study(Path(place))["runs"]) == 2
 
 
+def test_a_search_tries_some_and_goes_on(
+    tmp_path: Path, job: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "sweep"
+    words = ["sweep", "--env", "X=1,2,4,8", "--search", "2", "-o", str(place), "--", *job, "well"]
+    assert main(words) == ExitCode.OK
+    assert "run 2 of 2" in capfd.readouterr().err
+    tried = sorted((place / "runs").iterdir())
+    assert len(tried) == 2
+    assert main(words) == ExitCode.OK
+    assert sorted((place / "runs").iterdir()) == tried
+    document = study(place)
+    statuses = [row["status"] for row in document["sweep"]["configurations"]]
+    assert sorted(statuses) == ["measured", "measured", "missing", "missing"]
+    assert "2 of 4 not tried" in document["verdict"]["sentence"]
+
+
 def test_a_dry_run_lists_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

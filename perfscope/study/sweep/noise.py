@@ -91,8 +91,15 @@ def _is_near(
 
 def _repeats(gap: float, deviation: float, count: int) -> int | None:
     """The smallest number of repeats at which a gap would be larger than noise explains."""
-    for repeats in range(2, MOST_REPEATS_ADVISED + 1):
+
+    def suffices(repeats: int) -> bool:
         quantile = student_quantile(1 - LEVEL / (count - 1), count * (repeats - 1))
-        if gap > quantile * deviation * math.sqrt(2 / repeats):
-            return repeats
-    return None
+        return gap > quantile * deviation * math.sqrt(2 / repeats)
+
+    low, high = 2, MOST_REPEATS_ADVISED
+    if not suffices(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle + 1, high)
+    return low

@@ -36,7 +36,8 @@ def _context(document: Document) -> Context:
     panels = texts(varied[0], "values") if len(varied) == 3 else [""]
     has_maps = len(varied) in (2, 3) and fits and len(panels) <= MOST_PANELS
     return {
-        "objective": objective,
+        "label": text(objective, "label") or "Speed",
+        "meaning": text(objective, "meaning"),
         "unit": unit,
         "takeaway": text(document, "verdict", "sentence"),
         "reason": text(objective, "reason"),
