@@ -253,13 +253,15 @@ def _measure(place: Path) -> Callable[..., float | None]:
 
 def _study(place: Path, *, as_json: bool) -> int:
     """Makes study.json and study.html of what is finished, and prints it."""
+    from perfscope.findings.study.catalogue import judge_study
     from perfscope.report.study.build import PAGE_FILE, write_page
     from perfscope.report.study.terminal import print_study
     from perfscope.result.document import dumps, unwritable
     from perfscope.study.document import write_study
-    from perfscope.study.sweep.build import build
+    from perfscope.study.sweep.build import as_document, read
 
-    document = build(place, progress=lambda text: _tell(text, is_passing=True))
+    sweep = read(place, progress=lambda text: _tell(text, is_passing=True))
+    document = as_document(sweep, judge_study("sweep", sweep))
     if sys.stderr.isatty():
         click.echo("\r\x1b[2K", err=True, nl=False)
     write_study(place, document)

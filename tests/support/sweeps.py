@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from perfscope.findings.study.catalogue import judge_study
+from perfscope.study.sweep.build import as_document
 from perfscope.study.sweep.model import Sweep, measure
 from perfscope.study.sweep.quality import Quality
 from perfscope.study.sweep.runs import SweepRun
@@ -90,6 +92,11 @@ def failed_run(plan: StoredPlan, values: Values, end: str, reason: str) -> Sweep
 
 def number_of(plan: StoredPlan, values: Values) -> int:
     return next(one.number for one in plan.configurations if tuple(one.values.values()) == values)
+
+
+def judged(sweep: Sweep) -> Json:
+    """study.json of a sweep, with its findings."""
+    return as_document(sweep, judge_study("sweep", sweep))
 
 
 def made_sweep(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from perfscope.findings.finding import Confidence, Evidence, Status
 from perfscope.findings.study.catalogue import StudyDiagnosis, StudyFinding
+from perfscope.study.sweep.model import Result, Sweep
+from perfscope.study.sweep.stored import Axis
 
 ID = "best_at_grid_edge"
 TITLE = "The best configuration is at the edge of the grid"
@@ -31,12 +32,8 @@ class _Edge:
     gain: float | None
 
 
-def judge(study: Any) -> StudyFinding:
-    """Whether the grid ends where it was fastest.
-
-    Args:
-        study: a `perfscope.study.sweep.model.Sweep`.
-    """
+def judge(study: Sweep) -> StudyFinding:
+    """Whether the grid ends where it was fastest."""
     numeric = [axis for axis in study.axes if axis.numbers is not None and len(axis.values) > 1]
     best = study.best
     if best is None or not numeric or len(study.measured) < 2:
@@ -78,7 +75,7 @@ def judge(study: Any) -> StudyFinding:
     )
 
 
-def _edge(study: Any, best: Any, axis: Any) -> _Edge | None:
+def _edge(study: Sweep, best: Result, axis: Axis) -> _Edge | None:
     """The edge of an axis at which the best configuration lies; None when it is inside."""
     value = best.configuration.values[axis.name]
     position = axis.values.index(value)
@@ -86,16 +83,15 @@ def _edge(study: Any, best: Any, axis: Any) -> _Edge | None:
         return None
     inner = axis.values[1 if position == 0 else -2]
     neighbour = _neighbour(study, best, axis.name, inner)
-    if neighbour is not None and neighbour.speed is not None and neighbour.speed >= best.speed:
+    ours, theirs = best.speed or 0.0, None if neighbour is None else neighbour.speed
+    if theirs is not None and theirs >= ours:
         return None
     number, inside = float(value), float(inner)
     beyond = _beyond(number, inside)
     limit = "" if beyond is not None else "there is no smaller number"
     if beyond is not None and beyond > number:
         limit = _machine_limit(study, best, neighbour, beyond / number if number else 2.0)
-    gain = None
-    if neighbour is not None and neighbour.speed:
-        gain = best.speed / neighbour.speed - 1
+    gain = ours / theirs - 1 if theirs else None
     return _Edge(axis.name, value, f"{beyond:g}" if beyond is not None else "", limit, gain)
 
 
@@ -111,13 +107,13 @@ def _beyond(number: float, inside: float) -> float | None:
     return found
 
 
-def _neighbour(study: Any, best: Any, axis: str, value: str) -> Any:
+def _neighbour(study: Sweep, best: Result, axis: str, value: str) -> Result | None:
     """The configuration that differs from the best in one value alone; None when there is none."""
     wanted = {**best.configuration.values, axis: value}
     return next((r for r in study.results if dict(r.configuration.values) == wanted), None)
 
 
-def _machine_limit(study: Any, best: Any, neighbour: Any, factor: float) -> str:
+def _machine_limit(study: Sweep, best: Result, neighbour: Result | None, factor: float) -> str:
     """Why a larger value does not fit on this machine, "" when it does or nobody knows."""
     ours = best.configuration.threads_in_all
     theirs = None if neighbour is None else neighbour.configuration.threads_in_all
@@ -128,7 +124,7 @@ def _machine_limit(study: Any, best: Any, neighbour: Any, factor: float) -> str:
     return f"more would need more than the {study.plan.cpus} CPUs that there are"
 
 
-def _is_inside(study: Any, number: int, edges: list[_Edge]) -> bool:
+def _is_inside(study: Sweep, number: int, edges: list[_Edge]) -> bool:
     values = study.result(number).configuration.values
     return any(values.get(edge.axis) != edge.value for edge in edges)
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from perfscope.findings.finding import Confidence, Evidence, Status
 from perfscope.findings.study.catalogue import StudyDiagnosis, StudyFinding
+from perfscope.study.sweep.model import Result, Sweep
 
 ID = "noise_over_differences"
 TITLE = "The noise is larger than the differences"
 MOST_NAMED = 5
 
 
-def judge(study: Any) -> StudyFinding:
-    """Whether the repeats are far enough from each other to hide which configuration is best.
-
-    Args:
-        study: a `perfscope.study.sweep.model.Sweep`.
-    """
+def judge(study: Sweep) -> StudyFinding:
+    """Whether the repeats are far enough from each other to hide which configuration is best."""
     noise, measured = study.noise, study.measured
     if len(measured) < 2:
         return StudyFinding(
@@ -35,7 +30,7 @@ def judge(study: Any) -> StudyFinding:
             actions=("perfscope sweep --resume --repeat 3 adds the repeats that are missing.",),
         )
     evidence = (
-        Evidence("Noise of one run (relative standard deviation)", noise.noise, "share"),
+        Evidence("Noise of one run (relative standard deviation)", noise.noise or 0.0, "share"),
         Evidence("Fastest over slowest configuration, less one", noise.span, "share"),
     )
     near = [study.result(number) for number in noise.numbers[1:]]
@@ -51,7 +46,7 @@ def judge(study: Any) -> StudyFinding:
     return _hidden(study, near, evidence)
 
 
-def _hidden(study: Any, near: list[Any], evidence: tuple[Evidence, ...]) -> StudyFinding:
+def _hidden(study: Sweep, near: list[Result], evidence: tuple[Evidence, ...]) -> StudyFinding:
     """The finding when others may be the best as well."""
     noise = study.noise
     everyone = len(near) == len(study.measured) - 1

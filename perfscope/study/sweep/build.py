@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from perfscope.findings.study.catalogue import judge_study
 from perfscope.study import document
 from perfscope.study.sweep import fabric, why
 from perfscope.study.sweep.model import FAILED, MISSING, REFUSED, Result, Sweep, measure
 from perfscope.study.sweep.runs import load
 from perfscope.study.sweep.stored import read_plan
 
+if TYPE_CHECKING:
+    from perfscope.findings.finding import Finding
+
 Json = dict[str, Any]
 
 
-def build(place: Path, *, progress: Callable[[str], None] = lambda _: None) -> Json:
-    """The study of the runs that are finished in a directory.
+def read(place: Path, *, progress: Callable[[str], None] = lambda _: None) -> Sweep:
+    """What the runs measured that are finished in a directory.
 
     Raises:
         UnreadableInputError: it holds no plan that can be read.
     """
     plan = read_plan(place)
-    return as_document(measure(plan, load(plan, progress=progress)))
+    return measure(plan, load(plan, progress=progress))
 
 
-def as_document(sweep: Sweep) -> Json:
-    """study.json of a sweep."""
+def as_document(sweep: Sweep, findings: Sequence[Finding]) -> Json:
+    """study.json of a sweep and what was found in it."""
     return document.build(
         "sweep",
         [run.as_json() for run in sweep.runs],
         verdict=_verdict(sweep),
         body=_body(sweep),
-        findings=judge_study("sweep", sweep),
+        findings=findings,
         how_measured=_how_measured(sweep),
     )
 

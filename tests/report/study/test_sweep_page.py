@@ -14,10 +14,9 @@ from rich.console import Console
 
 from perfscope.report.study.build import build_html
 from perfscope.report.study.terminal import print_study
-from perfscope.study.sweep.build import as_document
 from perfscope.study.sweep.model import measure
 from perfscope.study.sweep.stored import Axis
-from tests.support.sweeps import failed_run, made_plan, made_sweep, made_sweep_run
+from tests.support.sweeps import failed_run, judged, made_plan, made_sweep, made_sweep_run
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"' onload=x"
 THREADS = Axis("threads", "variable", ("1", "2", "4"))
@@ -57,7 +56,7 @@ def two_variables() -> dict[str, Any]:
         for repeat in (1, 2)
     ]
     failed = failed_run(plan, ("4", "1"), "out_of_memory", "out of memory (killed by SIGKILL)")
-    return as_document(measure(plan, [*runs, failed]))
+    return judged(measure(plan, [*runs, failed]))
 
 
 def test_a_heat_map_says_in_words_what_its_colours_say() -> None:
@@ -87,7 +86,7 @@ def test_the_page_is_the_same_every_time_and_loads_nothing() -> None:
 def test_every_number_of_variables_has_a_page(count: int) -> None:
     axes = [Axis(f"v{n}", "variable", ("1", "2")) for n in range(count)]
     points = list(itertools.product(*(axis.values for axis in axes)))
-    document = as_document(
+    document = judged(
         made_sweep(axes, {values: [10.0 + n, 10.5 + n] for n, values in enumerate(points)})
     )
     page = build_html(document)
@@ -105,7 +104,7 @@ def test_hostile_names_and_values_are_text(count: int) -> None:
     points = list(itertools.product(*(axis.values for axis in axes)))
     plan = made_plan(axes)
     runs = [made_sweep_run(plan, values, 10.0 + n) for n, values in enumerate(points[1:])]
-    document = as_document(measure(plan, [*runs, failed_run(plan, points[0], HOSTILE, HOSTILE)]))
+    document = judged(measure(plan, [*runs, failed_run(plan, points[0], HOSTILE, HOSTILE)]))
     page = build_html(document)
     assert "<script" not in page
     assert not [name for name in attributes(page) if name.startswith("on")]
@@ -116,7 +115,7 @@ def test_hostile_names_and_values_are_text(count: int) -> None:
 
 def test_nothing_measured_is_said() -> None:
     for runs in ([], [failed_run(made_plan([THREADS]), ("1",), "killed", "killed by SIGSEGV")]):
-        document = as_document(measure(made_plan([THREADS]), runs))
+        document = judged(measure(made_plan([THREADS]), runs))
         page = build_html(document)
         assert "fewer than two were measured" in page
         assert "Verdict" in printed(document)
@@ -142,5 +141,5 @@ def test_the_terminal_fits_and_marks_the_best() -> None:
 
 def test_text_of_another_type_is_no_traceback() -> None:
     plan = replace(made_plan([THREADS]), command=("a" * 5000,))
-    document = as_document(measure(plan, [made_sweep_run(plan, ("1",), 1e300)]))
+    document = judged(measure(plan, [made_sweep_run(plan, ("1",), 1e300)]))
     assert "study.json" in build_html(document)
