@@ -62,6 +62,10 @@ bench-engine: environments ## what reading large traces costs, beside other tool
 reports: environments ## the reports in reports/ from the recordings in sample_traces/
 	@$(BIN)/python scripts/make_reports.py
 
+.PHONY: studies
+studies: environments ## the studies in reports/studies/, from real runs (a quarter of an hour)
+	@$(PYTHON) scripts/make_studies.py
+
 format: environments ## let ruff format the Python code
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
 
