@@ -13,7 +13,7 @@ from tests.examples.trainer_run import TINY, record_trainer
 REPEATS = 4
 STEPS = ("--work", "sleep", "--forward-ms", "10", "--backward-ms", "20", "--steps", "100")
 FAULT = ("--evaluate-every", "25", "--evaluate-ms", "500")
-PLANTED_S = 3 * 0.5  # after the last step no rank waits in a step any more, but in the end
+PLANTED_S = 3 * 0.5  # of four evaluations; the last may overlap with the end of the run
 GAIN_TOLERANCE = 0.15  # of two noisy sides
 
 
