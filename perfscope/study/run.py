@@ -50,6 +50,24 @@ class StudyPhase:
 
 
 @dataclass(frozen=True)
+class Commit:
+    """The commit of the program that ran; `branch` is "" when not known."""
+
+    id: str
+    branch: str
+
+    @property
+    def short(self) -> str:
+        """The first letters of the commit, as git shows it."""
+        return self.id[:10]
+
+    @property
+    def text(self) -> str:
+        """Commit and branch in words."""
+        return f"{self.short} ({self.branch})" if self.branch else self.short
+
+
+@dataclass(frozen=True)
 class StudyRun:
     """One run of a study: its analysis.json and typed ways to what studies need.
 
@@ -109,6 +127,14 @@ class StudyRun:
         """The words of the command, secrets redacted."""
         found = fields.follow(self.document, "run", "command")
         return tuple(str(word) for word in found) if isinstance(found, list) else ()
+
+    @property
+    def commit(self) -> Commit | None:
+        """Of the program, None when not recorded."""
+        found = fields.text(self.document, "run", "commit", "id")
+        return (
+            Commit(found, fields.text(self.document, "run", "commit", "branch")) if found else None
+        )
 
     @property
     def launcher(self) -> str:

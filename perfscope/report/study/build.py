@@ -31,10 +31,8 @@ def build_html(document: Document) -> str:
         document: as study.json holds it. Its texts come from recorded jobs and are not trusted.
     """
     safe: Document = visible_document(dict(document))
-    style = "".join(
-        (folder / "assets" / name).read_text(encoding="utf-8")
-        for folder, name in ((build.HERE, "report.css"), (HERE, "study.css"))
-    )
+    sheets = [build.HERE / "assets" / "report.css", *sorted((HERE / "assets").glob("*.css"))]
+    style = "".join(path.read_text(encoding="utf-8") for path in sheets)
     return build.render(
         safe,
         _sections(safe),

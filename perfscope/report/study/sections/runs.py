@@ -37,4 +37,8 @@ def _view(row: Mapping[str, Any]) -> Context:
     }
 
 
-SECTION = StudySection("runs", "Runs", "study_runs.html", _context, place=RUNS)
+def _applies(document: Document) -> bool:
+    return text(document, "kind") != "history"  # which has an index of its own
+
+
+SECTION = StudySection("runs", "Runs", "study_runs.html", _context, place=RUNS, applies=_applies)
