@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.study.student import student_quantile
+
 Floats = npt.NDArray[np.float64]
-# Two-sided 95 % points of Student's t by degrees of freedom; between them the larger is taken.
-STUDENT_95 = {
-    1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262,
-    10: 2.228, 12: 2.179, 15: 2.131, 20: 2.086, 30: 2.042, 60: 2.000, 120: 1.980,
-}  # fmt: skip
 ROUNDING = 1e-9  # share of the values below which a coefficient is rounding
 
 
@@ -89,10 +87,10 @@ def fit(
     return Fit(coefficients[0], coefficients[1], basis or _zero, covariance, error, freedom, errors)
 
 
+@cache
 def student_95(freedom: int) -> float:
     """Half the width of a 95 % interval in standard errors."""
-    known = max((n for n in STUDENT_95 if n <= freedom), default=1)
-    return STUDENT_95[known] if freedom <= max(STUDENT_95) else 1.96
+    return student_quantile(0.975, freedom)
 
 
 def _zero(_: float) -> float:
