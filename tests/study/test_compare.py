@@ -172,6 +172,7 @@ def test_the_waterfall_adds_up_exactly() -> None:
     ]
     found = compared(*sides)["compare"]["waterfall"]
     assert found["totals_s"] == pytest.approx([8.0, 6.71, 3.6])
+    assert found["speedups"] == pytest.approx([1.0, 8.0 / 6.71, 8.0 / 3.6])
     for step in found["steps"]:
         change = sum(part["delta_s"] for part in step["parts"])
         expected = found["totals_s"][step["to"]] - found["totals_s"][step["from"]]
