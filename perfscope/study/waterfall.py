@@ -25,9 +25,9 @@ def waterfall(sides: Sequence[Side]) -> Json:
     Returns:
         `per_step`; `totals_s`, one a side; `speedups` of each over the first; `steps`, each with
         `from`, `to` (sides) and `parts`, largest change first: `id`, `label`, `from_s`, `to_s`,
-        `delta_s` and `error_s`, two standard errors of it (None with one run on a side). What changed by less than
-        `LEAST_SHARE` of the larger total is one part, `rest`. `reason` says why there is no
-        waterfall, else "".
+        `delta_s` and `error_s`, two standard errors of it (None with one run on a side). What
+        changed by less than `LEAST_SHARE` of the larger total is one part, `rest`. `reason` says
+        why there is no waterfall, else "".
     """
     if any(not side.runs for side in sides):
         return {"reason": "a side has no run that counts", "per_step": False, "steps": []}
