@@ -45,8 +45,8 @@ CHANGES: tuple[tuple[str, Edit], ...] = (
 
 
 CROWDED = (
-    " Threads wait for CPUs in this run, and a collective takes longer while one of its ranks does: "
-    "part of this is not the network's."
+    " Threads wait for CPUs in this run, and a collective takes longer while one of its ranks "
+    "does: part of this is not the network's."
 )
 
 SLOW_TRANSPORTS: tuple[tuple[str, re.Pattern[str], str], ...] = (

@@ -38,7 +38,7 @@ class Traced:
         """What to do about it."""
         if self.is_made_anew:
             return (
-                f"Make the model or the tf.function of {self.name}() once, before the loop, compile "
+                f"Make the model or tf.function of {self.name}() once, before the loop, compile "
                 "it once, and call it in the loop."
             )
         return (
