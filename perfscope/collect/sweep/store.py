@@ -25,7 +25,7 @@ from perfscope.errors import UsageError
 
 WORKING, RUNS = "working", "runs"
 LOCK_FILE = ".lock"
-WAIT_FOR_SURVIVORS_S = 20.0
+WAIT_FOR_SURVIVORS_S = 10.0
 _LOOK_EVERY_S = 0.1
 
 
