@@ -97,8 +97,9 @@ STUDIES = (
         SGAN,
         (
             (
-                f"sweep -o {OUT} --var inter=1,2,4 --var intra=1,2,4,256 --oversubscribe "
-                "--steps 2:16 -- mpirun -n 2 prlimit --as=3600000000 python sgan_keras.py --epochs 1 "
+                f"sweep -o {OUT} --var inter=1,2,4 --var intra=1,2,4,256 --steps 2:16 "
+                "--oversubscribe -- mpirun -n 2 prlimit --as=3600000000 python sgan_keras.py "
+                "--epochs 1 --evaluate-every 0 "
                 "--iterations-per-epoch 16 --evaluate-every 0 --inter-threads {inter} "
                 "--intra-threads {intra}"
             ),

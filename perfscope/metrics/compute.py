@@ -50,4 +50,5 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         phase_ids=prepared.catalog.ids,
         labels=prepared.labels,
         collective_cost=collective_cost(prepared),
+        waits=prepared.waits,
     )

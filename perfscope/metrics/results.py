@@ -19,6 +19,7 @@ from perfscope.metrics.stack_rules import StackLabels
 from perfscope.metrics.steps import StepsResult
 from perfscope.metrics.tensors import TensorResult
 from perfscope.metrics.timeline import Timeline
+from perfscope.metrics.waits import Waits
 from perfscope.trace.model import Trace
 
 
@@ -61,3 +62,5 @@ class Results:
     collective_cost: CollectiveCost | None = None
     memory_growth: tuple[MemoryGrowth, ...] = ()
     """Of the ranks with enough samples."""
+    waits: Waits | None = None
+    """Every operation with what it waited for: the replay starts from the same matching."""

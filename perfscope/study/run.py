@@ -40,11 +40,13 @@ class StudyPhase:
     id: str
     label: str
     kind: str
+    source: str  # `marker`, `framework` or `sampled`
     count: int
     ranks: tuple[int, ...]
     seconds_by_rank: tuple[float, ...]
     communication_s_by_rank: tuple[float, ...]
     windows_s: tuple[tuple[int, float, float], ...]  # rank, start, end of the first occurrences
+    places: tuple[tuple[str, str, int], ...] = ()  # function, file, line, most seconds first
 
 
 @dataclass(frozen=True)
@@ -330,11 +332,16 @@ def _phase(row: Json) -> StudyPhase:
         id=fields.text(row, "id"),
         label=fields.text(row, "label"),
         kind=fields.text(row, "kind"),
+        source=fields.text(row, "source"),
         count=fields.integer(row, "count") or 0,
         ranks=tuple(int(rank) for rank in fields.numbers(row, "ranks")),
         seconds_by_rank=fields.numbers(row, "seconds_by_rank"),
         communication_s_by_rank=fields.numbers(row, "communication_s_by_rank"),
         windows_s=tuple((int(w[0]), w[1], w[2]) for w in known if len(w) == 3),
+        places=tuple(
+            (fields.text(p, "function"), fields.text(p, "file"), fields.integer(p, "line") or 0)
+            for p in fields.rows(row, "where")
+        ),
     )
 
 

@@ -24,7 +24,7 @@ ARROWS = {
     "findings": {"metrics", "replay", "trace"},
     "result": {"findings", "metrics", "replay", "trace"},
     "study": {"findings", "metrics", "readers", "replay", "result", "trace"},
-    "findings.study": {"findings", "metrics", "study"},
+    "findings.study": {"findings", "metrics", "study", "trace"},
     "analyst": {"metrics", "readers", "trace"},
     "export": {"analyst", "metrics", "readers", "trace"},
     "report": set(),
