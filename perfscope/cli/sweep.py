@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,7 +155,7 @@ def sweep(  # noqa: PLR0913 - one argument an option
     from perfscope.collect.sweep import plan as plans
     from perfscope.collect.sweep.store import alone
 
-    place = output.absolute()
+    place = Path(os.path.abspath(output))  # noqa: PTH100 - as the recorder names it, links kept
     if resume and not command:
         wanted = stored(place, asked)
     else:
@@ -163,6 +164,7 @@ def sweep(  # noqa: PLR0913 - one argument an option
         return _list(wanted)
     if only is not None:
         return _run_one_configuration(wanted, place, only)
+    plans.refuse_foreign(place)
     with alone(place):
         plan, is_old = plans.settle(place, wanted)
         if sbatch is not None:

@@ -90,6 +90,15 @@ def test_a_command_that_does_not_exist_is_a_failed_run(tmp_path: Path) -> None:
     assert study(place)["verdict"]["status"] == "fail"
 
 
+def test_a_directory_with_other_things_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "thesis.tex").write_text("")
+    assert main(["sweep", "-o", ".", "--", "true"]) == ExitCode.USAGE
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
 def test_what_does_not_fit_is_not_run(
     tmp_path: Path, job: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from perfscope.collect.sweep import one_run, outcome
 from perfscope.collect.sweep.plan import Plan, Run, unwritable
 from perfscope.collect.sweep.progress import Progress
 from perfscope.collect.sweep.store import Store
+from perfscope.errors import UsageError
 
 
 @dataclass
@@ -37,6 +38,12 @@ def work_through(
         KeyboardInterrupt: the user stopped it; what was finished stays.
         PerfscopeError: the directory cannot be written.
     """
+    if not Path(plan.directory).is_dir():
+        raise UsageError(
+            "The directory in which the command runs is gone.",
+            why=f"The sweep was begun in {plan.directory}.",
+            action="Put it back, or start the sweep anew from where the command works now.",
+        )
     store, tally = Store(place), Tally()
     progress = Progress(total, tell)
     for number, run in enumerate(runs, start=1):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import perfscope
 from perfscope.collect.sweep import outcome
 from perfscope.collect.sweep.capacity import effective
 from perfscope.collect.sweep.files import replace_file
@@ -22,6 +23,12 @@ from perfscope.collect.sweep.store import Claim, end_processes
 LOOK_EVERY_S = 0.5
 GRACE_S = 10.0
 _PR_SET_PDEATHSIG = 1
+# `python -m perfscope`, but a module of the user's in the working directory must not stand in for
+# one that perfscope needs.
+_OWN_MODULES_ONLY = (
+    "import sys; sys.path[:1] = []; sys.path.append({place!r}); "
+    "from perfscope.cli.main import main; sys.exit(main())"
+)
 
 
 def make(
@@ -75,8 +82,8 @@ def command_line(plan: Plan, run: Run, directory: Path) -> list[str]:
     """The words that record one run."""
     return [
         sys.executable,
-        "-m",
-        "perfscope",
+        "-c",
+        _OWN_MODULES_ONLY.format(place=str(Path(perfscope.__file__).parent.parent)),
         "run",
         "--quiet",
         "--output",

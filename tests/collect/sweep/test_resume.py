@@ -175,6 +175,21 @@ def test_the_plan_is_its_owners_alone(tmp_path: Path) -> None:
     assert os.stat(tmp_path / "plan.json").st_mode & 0o077 == 0  # noqa: PTH116
 
 
+def test_a_module_of_the_users_does_not_stand_in_for_one_of_ours(tmp_path: Path) -> None:
+    place, log = tmp_path / "sweep", tmp_path / "log"
+    for name in ("click", "json", "perfscope"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(9)")
+    plan.settle(place, sweep_plan(log, values=("1",)))
+    assert work(place).returncode == 0
+    assert log.read_text().splitlines() == ["begin 1", "end 1"]
+
+
+def test_a_working_directory_that_is_gone_is_explained(tmp_path: Path) -> None:
+    place = tmp_path / "sweep"
+    plan.settle(place, sweep_plan(tmp_path / "gone" / "log"))
+    assert "is gone" in work(place).stderr
+
+
 def test_a_directory_with_other_things_is_no_sweep(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(UsageError) as caught:
