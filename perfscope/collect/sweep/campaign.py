@@ -62,9 +62,9 @@ def work_through(
 
 
 def _make(plan: Plan, run: Run, *, store: Store, progress: Progress, number: int) -> Path:
-    with store.claim(run) as claim:
+    progress.start(run, number)
+    with store.claim(run, limit_s=plan.time_limit_s, while_waiting=progress.tick) as claim:
         if claim is not None:
-            progress.start(run, number)
             try:
                 found = one_run.make(plan, run, claim, while_running=progress.tick)
                 return store.commit(claim, run, found)
