@@ -50,7 +50,7 @@ def test_failures_are_data_and_the_study_is_the_same_every_time(
 ) -> None:
     place = tmp_path / "sweep"
     words = ["sweep", "--var", "kind=well,exit,kill,memory,long", "-o", str(place)]
-    words += ["--time-limit", "1.5s", "--metric", r"(?P<accuracy>[0-9.]+)$"]
+    words += ["--time-limit", "6s", "--metric", r"(?P<accuracy>[0-9.]+)$"]
     assert main([*words, "--", *job, "{kind}"]) == ExitCode.OK
     shown = capfd.readouterr()
     assert "Verdict: 3" not in shown.out

@@ -98,8 +98,7 @@ def test_configurations_within_the_noise_may_be_the_best() -> None:
 
 
 def test_one_bad_repeat_does_not_take_the_fastest_out() -> None:
-    speeds = {("1",): [10, 10.1, 10.2], ("2",): [11, 11.1, 1]}
-    sweep = made_sweep([THREADS], speeds)
+    sweep = made_sweep([THREADS], {("1",): [10, 10.1, 10.2], ("2",): [11, 11.1, 1]})
     assert sweep.best is not None
     assert sweep.best.number == sweep.noise.numbers[0] == 2
 
