@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import signal
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +16,7 @@ from perfscope.cli.run import Steps
 from perfscope.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from perfscope.collect.sweep.plan import Plan, Run
 
@@ -154,7 +158,7 @@ def sweep(  # noqa: PLR0913 - one argument an option
     from perfscope.collect.sweep import plan as plans
     from perfscope.collect.sweep.store import alone
 
-    place = output.absolute()
+    place = Path(os.path.abspath(output))  # noqa: PTH100 - as the recorder names it, links kept
     if resume and not command:
         wanted = stored(place, asked)
     else:
@@ -163,6 +167,7 @@ def sweep(  # noqa: PLR0913 - one argument an option
         return _list(wanted)
     if only is not None:
         return _run_one_configuration(wanted, place, only)
+    plans.refuse_foreign(place)
     with alone(place):
         plan, is_old = plans.settle(place, wanted)
         if sbatch is not None:
@@ -200,7 +205,8 @@ def _run_one_configuration(plan: Plan, place: Path, number: int) -> int:
             why=f"Its configurations are 1 to {len(plan.configurations)}.",
             action="Write the job scripts again: perfscope sweep --sbatch DIR ...",
         )
-    work_through(plan, runs, place=place, total=len(runs), tell=_tell)
+    with _stopped_in_order():
+        work_through(plan, runs, place=place, total=len(runs), tell=_tell)
     return ExitCode.OK
 
 
@@ -234,14 +240,31 @@ def _run_all(plan: Plan, place: Path, *, is_old: bool) -> bool:
         label = plan.configurations[number - 1].label
         _tell(f"not run: {label} ({why}){more}; --oversubscribe runs them all the same")
     try:
-        work_through(plan, runs, place=place, total=total, tell=_tell)
+        with _stopped_in_order():
+            work_through(plan, runs, place=place, total=total, tell=_tell)
     except KeyboardInterrupt:
         done = sum(store.finished(run) is not None for run in plan.runs())
+        named = shlex.quote(str(place))
         _tell(f"stopped: {done} of {total} runs are finished and kept in {place}")
-        _tell(f"go on with:         perfscope sweep --resume -o {place}")
-        _tell(f"study what is done: perfscope sweep --resume --no-run -o {place}")
+        _tell(f"go on with:         perfscope sweep --resume -o {named}")
+        _tell(f"study what is done: perfscope sweep --resume --no-run -o {named}")
         return True
     return False
+
+
+@contextmanager
+def _stopped_in_order() -> Iterator[None]:
+    """The end of a terminal or of a batch job stops a sweep as Ctrl-C does."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _measure(place: Path) -> Callable[..., float | None]:

@@ -50,7 +50,7 @@ def test_failures_are_data_and_the_study_is_the_same_every_time(
 ) -> None:
     place = tmp_path / "sweep"
     words = ["sweep", "--var", "kind=well,exit,kill,memory,long", "-o", str(place)]
-    words += ["--time-limit", "1.5s", "--metric", r"(?P<accuracy>[0-9.]+)$"]
+    words += ["--time-limit", "6s", "--metric", r"(?P<accuracy>[0-9.]+)$"]
     assert main([*words, "--", *job, "{kind}"]) == ExitCode.OK
     shown = capfd.readouterr()
     assert "Verdict: 3" not in shown.out
@@ -88,6 +88,15 @@ def test_a_command_that_does_not_exist_is_a_failed_run(tmp_path: Path) -> None:
     (only,) = study(place)["sweep"]["configurations"]
     assert (only["status"], only["end"]) == ("failed", "not_started")
     assert study(place)["verdict"]["status"] == "fail"
+
+
+def test_a_directory_with_other_things_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "thesis.tex").write_text("")
+    assert main(["sweep", "-o", ".", "--", "true"]) == ExitCode.USAGE
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_what_does_not_fit_is_not_run(

@@ -75,9 +75,9 @@ def _script(plan: Plan, one: Configuration, *, place: Path, options: Sequence[st
             for name, v in shown_environment(one.environment).items()
         ),
         f"#   {visible_line(shlex.join(shown_command(one.command)))}",
+        f"# It runs in {visible_line(plan.directory)}",
         "# Modules and virtual environments that the command needs are loaded here.",
         "",
-        f"cd {shlex.quote(plan.directory)} || exit 1",
         f"exec {shlex.quote(sys.executable)} -m perfscope sweep --resume --only {one.number} \\",
         f"    --output {shlex.quote(str(place))}",
         "",

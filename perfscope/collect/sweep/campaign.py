@@ -10,6 +10,7 @@ from perfscope.collect.sweep import one_run, outcome
 from perfscope.collect.sweep.plan import Plan, Run, unwritable
 from perfscope.collect.sweep.progress import Progress
 from perfscope.collect.sweep.store import Store
+from perfscope.errors import UsageError
 
 
 @dataclass
@@ -37,6 +38,12 @@ def work_through(
         KeyboardInterrupt: the user stopped it; what was finished stays.
         PerfscopeError: the directory cannot be written.
     """
+    if not Path(plan.directory).is_dir():
+        raise UsageError(
+            "The directory in which the command runs is gone.",
+            why=f"The sweep was begun in {plan.directory}.",
+            action="Put it back, or start the sweep anew from where the command works now.",
+        )
     store, tally = Store(place), Tally()
     progress = Progress(total, tell)
     for number, run in enumerate(runs, start=1):
@@ -55,9 +62,9 @@ def work_through(
 
 
 def _make(plan: Plan, run: Run, *, store: Store, progress: Progress, number: int) -> Path:
-    with store.claim(run) as claim:
+    progress.start(run, number)
+    with store.claim(run, limit_s=plan.time_limit_s, while_waiting=progress.tick) as claim:
         if claim is not None:
-            progress.start(run, number)
             try:
                 found = one_run.make(plan, run, claim, while_running=progress.tick)
                 return store.commit(claim, run, found)

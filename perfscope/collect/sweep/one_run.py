@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import perfscope
 from perfscope.collect.sweep import outcome
 from perfscope.collect.sweep.capacity import effective
 from perfscope.collect.sweep.files import replace_file
@@ -21,7 +21,12 @@ from perfscope.collect.sweep.store import Claim, end_processes
 
 LOOK_EVERY_S = 0.5
 GRACE_S = 10.0
-_PR_SET_PDEATHSIG = 1
+# `python -m perfscope`, but a module of the user's in the working directory must not stand in for
+# one that perfscope needs.
+_OWN_MODULES_ONLY = (
+    "import sys; sys.path[:1] = []; sys.path.append({place!r}); "
+    "from perfscope.cli.main import main; sys.exit(main())"
+)
 
 
 def make(
@@ -52,8 +57,9 @@ def make(
             stdout=output,
             stderr=errors,
             pass_fds=(claim.lock,),
-            start_new_session=True,  # Ctrl-C reaches the sweep alone, which ends the job in order
-            preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509 - prctl alone
+            # Ctrl-C reaches the sweep alone, which ends the job in order. When the sweep is killed,
+            # the run goes on to its end and is brought in later.
+            start_new_session=True,
         )
         try:
             _attend(process, plan, claim, start_s, while_running)
@@ -75,8 +81,8 @@ def command_line(plan: Plan, run: Run, directory: Path) -> list[str]:
     """The words that record one run."""
     return [
         sys.executable,
-        "-m",
-        "perfscope",
+        "-c",
+        _OWN_MODULES_ONLY.format(place=str(Path(perfscope.__file__).parent.parent)),
         "run",
         "--quiet",
         "--output",
@@ -85,18 +91,6 @@ def command_line(plan: Plan, run: Run, directory: Path) -> list[str]:
         "--",
         *run.configuration.command,
     ]
-
-
-def _die_with(parent: int) -> Callable[[], None]:
-    """Lets a child get SIGTERM when this process dies, however it dies."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-
-    def ask() -> None:
-        prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return ask
 
 
 def _attend(

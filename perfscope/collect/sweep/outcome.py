@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -124,20 +125,37 @@ def judge(place: Path, *, exit_code: int, wall_s: float, start_unix_s: float) ->
     return Outcome(end, exit_code, wall_s, start_unix_s)
 
 
+def is_over(place: Path) -> bool:
+    """Whether the recording of a run has its end."""
+    return _run_file(place).get("end_mono_ns") is not None
+
+
+def age_s(place: Path) -> float:
+    """Seconds since the job of a run was started; 0 while nothing tells."""
+    began = _run_file(place).get("start_unix_ns")
+    return max(0.0, time.time() - began / 1e9) if isinstance(began, int) else 0.0
+
+
+def _run_file(place: Path) -> dict[str, Any]:
+    try:
+        with (place / RECORDING / RUN_FILE).open("rb") as file:
+            found = json.loads(file.read(_MOST_BYTES))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def from_recording(place: Path) -> Outcome | None:
     """The outcome of a run whose recording is complete though nobody was left to note it.
 
     None when the job did not come to its own end: such a run has to be made again.
     """
+    found = _run_file(place)
     try:
-        with (place / RECORDING / RUN_FILE).open("rb") as file:
-            found = json.loads(file.read(_MOST_BYTES))
-        if found["end_mono_ns"] is None or found["exit_code"] is None:
-            return None
         wall_s = (found["end_mono_ns"] - found["start_mono_ns"]) / 1e9
         was_ended = bool(_INTERRUPTING & set(found["signals_received"]))
         code, start_unix_s = int(found["exit_code"]), found["start_unix_ns"] / 1e9
-    except (OSError, ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError):
         return None
     if was_ended and not (place / TIME_LIMIT_FILE).exists():
         return None

@@ -180,7 +180,7 @@ def settle(place: Path, wanted: Plan) -> tuple[Plan, bool]:
     """
     path = place / PLAN_FILE
     if not path.exists():
-        _refuse_foreign(place)
+        refuse_foreign(place)
         write(place, wanted)
         return wanted, False
     stored = read(place)
@@ -204,7 +204,14 @@ def settle(place: Path, wanted: Plan) -> tuple[Plan, bool]:
     return followed, True
 
 
-def _refuse_foreign(place: Path) -> None:
+def refuse_foreign(place: Path) -> None:
+    """Keeps a sweep out of a directory that holds other things.
+
+    Raises:
+        UsageError: it holds something, and no plan.
+    """
+    if (place / PLAN_FILE).exists():
+        return
     known = {".lock", "working", "runs", f".{PLAN_FILE}.partial"}
     if place.is_dir() and (others := {path.name for path in place.iterdir()} - known):
         raise UsageError(

@@ -1,7 +1,8 @@
 """The directory of a sweep: each run in a directory of its own, finished by one rename.
 
-`working/RUN` is a run under way, `runs/RUN` a finished one with its record. A run that was finished
-but not yet renamed when the sweep was killed is brought in; one that was cut short is taken away.
+`working/RUN` is a run under way, `runs/RUN` a finished one with its record. When the sweep is
+killed, the run under way goes on; the next sweep waits for its end and brings it in. One that was
+cut short itself is taken away and made again.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.collect.sweep import outcome
-from perfscope.collect.sweep.files import flush_directory
-from perfscope.collect.sweep.outcome import OUTCOME_FILE, RECORDING
+from perfscope.collect.sweep.files import flush_directory, replace_file
+from perfscope.collect.sweep.outcome import OUTCOME_FILE, RECORDING, TIME_LIMIT_FILE
 from perfscope.collect.sweep.plan import Run, unwritable
 from perfscope.errors import UsageError
 
 WORKING, RUNS = "working", "runs"
 LOCK_FILE = ".lock"
-WAIT_FOR_SURVIVORS_S = 20.0
+WAIT_FOR_SURVIVORS_S = 10.0
 _LOOK_EVERY_S = 0.1
 
 
@@ -58,8 +59,19 @@ class Store:
         return found if (found / OUTCOME_FILE).is_file() else None
 
     @contextmanager
-    def claim(self, run: Run) -> Iterator[Claim | None]:
+    def claim(
+        self,
+        run: Run,
+        *,
+        limit_s: float | None = None,
+        while_waiting: Callable[[float], None] = lambda _: None,
+    ) -> Iterator[Claim | None]:
         """Takes a run; None when it turned out to be finished.
+
+        Args:
+            run: which one.
+            limit_s: most seconds of one that a killed sweep left under way.
+            while_waiting: called again and again with its age while such a one comes to its end.
 
         Raises:
             UsageError: another process is making it, or the directory cannot be written.
@@ -72,7 +84,7 @@ class Store:
         except OSError as error:
             raise unwritable(self.place, error) from error
         try:
-            _take(lock, run, working)
+            _take(lock, run, working, limit_s=limit_s, while_waiting=while_waiting)
             os.truncate(lock, 0)
             os.pwrite(lock, _identity(os.getpid()).encode("ascii", "replace"), 0)
             if self.finished(run) is not None or self._brought_in(run):
@@ -150,20 +162,51 @@ def _is_free(lock: int) -> bool:
     return True
 
 
-def _take(lock: int, run: Run, working: Path) -> None:
-    """Waits for what is left of an interrupted run, and ends it when it does not end."""
+def _take(
+    lock: int,
+    run: Run,
+    working: Path,
+    *,
+    limit_s: float | None,
+    while_waiting: Callable[[float], None],
+) -> None:
+    """Takes a run; one that a killed sweep left under way comes to its end first."""
     if _is_free(lock):
         return
     if _is_alive(os.pread(lock, 1000, 0).decode("ascii", "replace")):
         raise _taken(run, "Another sweep is making it.")
-    end_processes(working / RECORDING, until=lambda: _is_free(lock))
-    # `perfscope run` itself follows when its job has ended.
+    recording = working / RECORDING
+    while not _is_free(lock):
+        age_s = outcome.age_s(working)
+        while_waiting(age_s)
+        if outcome.is_over(working) or not _is_recorded(recording):
+            end_processes(recording, until=lambda: _is_free(lock))
+            _wait_for(lock, run)
+        elif limit_s is not None and age_s > limit_s:
+            replace_file(working / TIME_LIMIT_FILE, f"{limit_s:g} s\n".encode("ascii"))
+            end_processes(recording, until=lambda: _is_free(lock))
+            _wait_for(lock, run)
+        else:
+            time.sleep(_LOOK_EVERY_S)
+
+
+def _wait_for(lock: int, run: Run) -> None:
+    """Waits for the last process of a run: `perfscope run` follows when its job has ended."""
     deadline = time.monotonic() + WAIT_FOR_SURVIVORS_S
     while not _is_free(lock):
-        if time.monotonic() < deadline:
-            time.sleep(_LOOK_EVERY_S)
-            continue
-        raise _taken(run, "Something that it started is still alive, here or on another host.")
+        if time.monotonic() > deadline:
+            raise _taken(run, "Something that it started is still alive, here or on another host.")
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _is_recorded(recording: Path) -> bool:
+    """Whether the `perfscope run` that records into a directory is there to write its end."""
+    name = os.fsencode(recording)
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if name in path.read_bytes().split(b"\0"):
+                return True
+    return False
 
 
 def _taken(run: Run, why: str) -> UsageError:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
 from perfscope.study.statistics import LEVEL
 from perfscope.study.student import student_quantile
@@ -24,7 +24,8 @@ class Contenders:
     """The configurations that may be the best.
 
     Attributes:
-        numbers: of those that are not slower than noise explains; the best is one of them.
+        numbers: of those that are not slower than noise explains, by their medians; the first is
+            the fastest.
         noise: relative standard deviation of one run, None where it cannot be had.
         span: the fastest divided by the slowest configuration, less one.
         reason: why nothing can be told, "" when it can.
@@ -49,7 +50,8 @@ def contenders(speeds: Mapping[int, Sequence[float]]) -> Contenders:
     means = {number: fmean(values) for number, values in logs.items()}
     if not means:
         return Contenders((), None, 0.0, "no run was measured", None)
-    every = tuple(sorted(means, key=lambda n: (-means[n], n)))
+    every = tuple(sorted(means, key=lambda n: (-median(speeds[n]), n)))
+    first, second = (*sorted(means.values(), reverse=True), -math.inf)[:2]
     span = math.exp(max(means.values()) - min(means.values())) - 1
     if len(means) < 2:
         return Contenders(every, None, span, "there is only one configuration", None)
@@ -68,13 +70,11 @@ def contenders(speeds: Mapping[int, Sequence[float]]) -> Contenders:
         )
     level = LEVEL / (len(means) - 1)
     quantile = student_quantile(1 - level, degrees)
+    best = max(means, key=lambda n: means[n])
     kept = tuple(
-        n
-        for n in every
-        if n == every[0] or _is_near(n, every[0], logs, means, quantile * deviation)
+        n for n in every if n == every[0] or _is_near(n, best, logs, means, quantile * deviation)
     )
-    gap = means[every[0]] - means[every[1]]
-    needed = _repeats(gap, deviation, len(means))
+    needed = _repeats(first - second, deviation, len(means))
     return Contenders(kept, math.exp(deviation) - 1, span, "", needed)
 
 

@@ -92,7 +92,7 @@ def load_one(plan: StoredPlan, stored: StoredRun) -> SweepRun:
     stored = _with_memory(stored, analysed)
     failure = "" if stored.end == FINISHED else _told(stored, analysed)
     if not failure and analysed is None:
-        failure = trouble or "it left no recording"
+        failure = trouble or "it was not recorded, see its stderr.txt"
     return SweepRun(
         stored,
         analysed,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from perfscope.collect.sweep import grid, plan, store
@@ -70,9 +72,8 @@ def test_killed_at_a_stage_each_run_is_made_once(tmp_path: Path, stage: str) -> 
     assert done.returncode == 0, done.stderr
     assert names(place) == ["001-X=1-r1", "002-X=2-r1"]
     assert not list((place / "working").iterdir())
-    ends = [line for line in log.read_text().splitlines() if line.startswith("end")]
-    # a run that came to its end is never made again; one that was cut short did not come there
-    assert sorted(ends) == ["end 1", "end 2"]
+    # also the run that was under way when the sweep was killed is made once
+    assert sorted(log.read_text().splitlines()) == ["begin 1", "begin 2", "end 1", "end 2"]
     for name in names(place):
         facts = json.loads((place / "runs" / name / "outcome.json").read_text())
         assert (facts["end"], facts["exit_code"], facts["run"]) == ("finished", 0, name)
@@ -86,16 +87,25 @@ def test_what_a_killed_sweep_left_is_ended_before_its_run_is_made_again(tmp_path
     deadline = time.monotonic() + 30
     while not log.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
-    recording = place / "working" / "001-X=1-r1" / "recording"
-    survivors = store.processes_of(recording)
+    survivors = store.processes_of(place / "working" / "001-X=1-r1" / "recording")
     sweep.kill()
+    for parent in {psutil.Process(pid).ppid() for pid in survivors} - set(survivors):
+        os.kill(parent, signal.SIGKILL)  # `perfscope run`, which could have written the end
     sweep.wait()
     assert survivors
     done = work(place)
     assert done.returncode == 0, done.stderr
-    assert not [pid for pid in survivors if Path(f"/proc/{pid}").exists()]
+    # an environment can be read of processes that are not dead
+    assert not [pid for pid in survivors if _environment(pid)]
     assert log.read_text().splitlines() == ["begin 1", "begin 1", "end 1"]
     assert names(place) == ["001-X=1-r1"]
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
 
 
 def test_a_second_sweep_stays_out(tmp_path: Path) -> None:
@@ -175,8 +185,44 @@ def test_the_plan_is_its_owners_alone(tmp_path: Path) -> None:
     assert os.stat(tmp_path / "plan.json").st_mode & 0o077 == 0  # noqa: PTH116
 
 
+def test_a_module_of_the_users_does_not_stand_in_for_one_of_ours(tmp_path: Path) -> None:
+    place, log = tmp_path / "sweep", tmp_path / "log"
+    for name in ("click", "json", "perfscope"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(9)")
+    plan.settle(place, sweep_plan(log, values=("1",)))
+    assert work(place).returncode == 0
+    assert log.read_text().splitlines() == ["begin 1", "end 1"]
+
+
+def test_a_working_directory_that_is_gone_is_explained(tmp_path: Path) -> None:
+    place = tmp_path / "sweep"
+    plan.settle(place, sweep_plan(tmp_path / "gone" / "log"))
+    assert "is gone" in work(place).stderr
+
+
 def test_a_directory_with_other_things_is_no_sweep(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(UsageError) as caught:
         plan.settle(tmp_path, sweep_plan(tmp_path / "log"))
     assert "thesis.tex" in caught.value.why
+
+
+@pytest.mark.long
+def test_killed_at_random_moments_each_run_is_made_once(tmp_path: Path) -> None:
+    place, log = tmp_path / "sweep", tmp_path / "log"
+    values = tuple(map(str, range(12)))
+    plan.settle(place, sweep_plan(log, values=values))
+    chance, kills = random.Random(3), 0
+    while kills < 40:
+        sweep = subprocess.Popen([sys.executable, PROGRAM, place, "none"], cwd=REPOSITORY)
+        try:
+            sweep.wait(chance.uniform(0.2, 1.0))
+            break
+        except subprocess.TimeoutExpired:
+            sweep.kill()
+            sweep.wait()
+            kills += 1
+    assert work(place).returncode == 0
+    assert kills
+    lines = sorted(log.read_text().splitlines())
+    assert lines == sorted(f"{word} {value}" for word in ("begin", "end") for value in values)

@@ -97,6 +97,12 @@ def test_configurations_within_the_noise_may_be_the_best() -> None:
     assert contenders({1: [2.0, 2.0], 2: [1.0, 1.0]}).noise == 0.0
 
 
+def test_one_bad_repeat_does_not_take_the_fastest_out() -> None:
+    sweep = made_sweep([THREADS], {("1",): [10, 10.1, 10.2], ("2",): [11, 11.1, 1]})
+    assert sweep.best is not None
+    assert sweep.best.number == sweep.noise.numbers[0] == 2
+
+
 def test_repeats_needed_are_few_when_the_gap_is_large() -> None:
     found = contenders({1: [100, 108], 2: [90, 97]})
     assert found.numbers == (1, 2)

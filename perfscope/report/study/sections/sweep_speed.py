@@ -122,10 +122,17 @@ def _cell(row: Mapping[str, Any], span: tuple[float, float]) -> Context:
         "is_near": row.get("may_be_best") is True and row.get("is_best") is not True,
         "sign": STATUS_SIGNS.get(status, "–"),
         "short": _short(row),
-        "reason": text(row, "reason"),
+        "reason": _rest_of_reason(row),
         "failed_runs": int(number(row.get("failed_runs")) or 0),
         "runs": int(number(row.get("runs")) or 0),
     }
+
+
+def _rest_of_reason(row: Mapping[str, Any]) -> str:
+    """What the reason says beyond the few words in front of it."""
+    if text(row, "end") == "time_limit":
+        return ""
+    return text(row, "reason").removeprefix(_short(row)).lstrip(" :")
 
 
 SECTION = StudySection("speed", "Speed", "sweep_speed.html", _context, place=10, kinds=("sweep",))
