@@ -72,7 +72,14 @@ def compile_program(name: str, into: Path) -> Path:
         [config, "--cflags", "--ldflags", "--libs"], capture_output=True, text=True, check=True
     ).stdout.split()
     program = into / name
-    command: Command = [os.environ.get("CC", "cc"), "-O2", "-o", program, HERE / f"{name}.c", *flags]
+    command: Command = [
+        os.environ.get("CC", "cc"),
+        "-O2",
+        "-o",
+        program,
+        HERE / f"{name}.c",
+        *flags,
+    ]
     subprocess.run(command, check=True)
     return program
 
