@@ -72,7 +72,12 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one small trace: does all work?")
     parser.add_argument("--events", type=int, nargs="+", help="sizes instead of the usual ones")
-    parser.add_argument("--document", type=Path, metavar="FILE", help="also puts the table there")
+    parser.add_argument(
+        "--document",
+        type=Path,
+        metavar="FILE",
+        help="puts the table there",
+    )
     options = parser.parse_args(list(arguments))
     sizes = options.events or (QUICK_SIZES if options.quick else SIZES)
     hta = find_hta()
@@ -88,7 +93,7 @@ def main(arguments: Sequence[str] = ()) -> int:
                 write_rank(file, rank, events // RANKS)
             rows += run_all(commands(place, files, hta), events, files)
     text = table(rows, speed=("MB a second of CPU", lambda row: row.megabytes))
-    tell("engine-kineto", text, rows, options.document)
+    tell("engine-kineto", text, rows, options.document if hta else None)
     return 0
 
 
