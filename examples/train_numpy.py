@@ -77,7 +77,8 @@ def train_step(job: Job) -> float:
         job.network.backward(images, labels, outputs)
         job.faults.backward()
     with job.watch.part("allreduce"):
-        job.ranks.add_up(job.network.exchange)
+        for part in job.network.parts(job.options.tensors):
+            job.ranks.add_up(part)
     with job.watch.part("optimizer"):
         return job.network.update(rate=LEARNING_RATE, momentum=MOMENTUM)
 

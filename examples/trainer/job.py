@@ -63,6 +63,7 @@ def set_up(options: Options) -> Job:
             depth=options.queue_depth,
             seed=(options.seed, blocks, ranks.rank),
             delay_s=options.slow_input_ms / 1e3,
+            producers=options.producers,
         ),
         tests=_draw_tests(options, ranks, first_block=blocks),
         watch=Stopwatch(rank=ranks.rank, log=options.log, markers=options.markers),

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from trainer.glyphs import CLASSES, PIXELS, Images, Labels
 
+SMALL = 1 / 32  # a bias beside its weights
 Floats = npt.NDArray[np.float32]
 
 
@@ -62,6 +63,15 @@ class Network:
         self._velocity -= (rate / count) * self.exchange[: self._size]
         self.parameters += self._velocity
         return loss / count
+
+    def parts(self, count: int) -> list[Floats]:
+        """`exchange` in so many parts: half of it, then large and small ones, as layers have."""
+        if count == 1:
+            return [self.exchange]
+        sizes = np.where(np.arange(count - 1) % 2, 1.0, SMALL)
+        shares = np.concatenate([[0.5], 0.5 * sizes / sizes.sum()])
+        ends = np.rint(np.cumsum(shares) * len(self.exchange)).astype(int)
+        return [part for part in np.split(self.exchange, ends[:-1]) if len(part)]
 
     def save(self, path: str) -> None:
         """Writes the parameters as a .npz file."""

@@ -59,6 +59,8 @@ class Options:
     random_slow_ms: float
     slow_input_ms: float
     queue_depth: int
+    producers: int
+    tensors: int
     leak_kib: int
     blas_threads: int | None
     network_extra_kib: int
@@ -78,8 +80,10 @@ def parse_options(arguments: list[str] | None = None) -> Options:
         parser.error("--evaluate-every takes a number of steps, 'epoch' or 'none'")
     if found.evaluate_every == "0":
         parser.error("--evaluate-every 0 makes no sense; use 'none'")
-    if min(found.batch, found.hidden, found.samples, found.queue_depth) < 1:
-        parser.error("--batch, --hidden, --samples and --queue-depth must be at least 1")
+    counts = ("batch", "hidden", "samples", "queue_depth", "producers", "tensors")
+    for name in counts:
+        if getattr(found, name) < 1:
+            parser.error(f"--{name.replace('_', '-')} must be at least 1")
     if found.imbalance <= 0:
         parser.error("--imbalance must be above 0")
     return Options(**vars(found))
@@ -145,6 +149,12 @@ def _add_faults(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--queue-depth", type=int, default=4, help="batches that the producer works ahead"
+    )
+    group.add_argument(
+        "--producers", type=int, default=1, help="threads that make batches, in the same order"
+    )
+    group.add_argument(
+        "--tensors", type=int, default=1, help="parts in which gradients are added up, one by one"
     )
     group.add_argument(
         "--leak-kib", type=int, default=0, metavar="KIB", help="memory kept for ever, per step"

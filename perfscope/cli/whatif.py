@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from perfscope.replay.words import NamedEdit
 
 Json = dict[str, Any]
+_UNKNOWN: Json = {
+    **dict.fromkeys(("gain_s", "gain_interval_s", "gain_share", "runtime_s", "planned")),
+    "assumptions": [],
+}
+"""A prediction that cannot be made; `reason` says why."""
 
 _HELP = """Predict what a change would give back, by replaying the run with it.
 
@@ -32,6 +37,10 @@ balance[:WHAT]             all ranks work as long as they do on average
 straggler@RANKS            these ranks work as fast as the others
 network:FACTOR             all transfers are FACTOR times as fast (inf: no time)
 never-starved[@RANKS]      nobody waits for input
+producers:N[@RANKS]        N producers make the batches of a rank
+bytes:FACTOR[@OPERATION]   collectives carry FACTOR times the bytes (0.5: half precision)
+fuse:BYTES                 allreduces in quick succession are one, up to BYTES (64M)
+overlap[:SHARE]            allreduces begin during the backward pass before them
 
 WHAT is an account of the time ledger (training, evaluation, checkpoint, input_wait, io, ...) or a
 phase of the run; RANKS is like 0,2,4-7.
@@ -88,7 +97,8 @@ def whatif(
         click.echo(dumps(plain(document)).encode(), nl=False)
     else:
         _print(document)
-    return ExitCode.OK
+    is_told = any(row["reason"] is None for row in document["predictions"])
+    return ExitCode.OK if is_told else ExitCode.GATE_FAILED
 
 
 def _edit(text: str, results: Results) -> NamedEdit:
@@ -128,18 +138,27 @@ def _document(
 def _prediction(
     results: Results, replay: SegmentReplay, edits: Sequence[NamedEdit], planned: int | None
 ) -> Json:
-    found = replay.predict([named.edit for named in edits])
+    from perfscope.replay.model import RefusedEditError
+
+    told = {
+        "edits": [named.text for named in edits],
+        "meaning": "; ".join(named.sentence for named in edits),
+    }
+    try:
+        found = replay.predict([named.edit for named in edits])
+    except RefusedEditError as refusal:
+        return {**told, **_UNKNOWN, "reason": str(refusal)}
     assert found is not None  # the replay is available
     low, high = found.interval_s
     return {
-        "edits": [named.text for named in edits],
-        "meaning": "; ".join(named.sentence for named in edits),
+        **told,
         "gain_s": found.gain_s,
         "gain_interval_s": [low, high] if found.has_interval else None,
         "gain_share": found.gain_share,
         "runtime_s": results.focus.length_ns * 1e-9 - found.gain_s,
         "planned": _planned(results, found.gain_s, planned),
         "assumptions": list(found.assumptions),
+        "reason": None,
     }
 
 
@@ -167,6 +186,9 @@ def _print(document: Json) -> None:
     whole = document["focus_of_analysis_s"]
     for row in document["predictions"]:
         click.echo(f"{row['meaning'][:1].upper()}{row['meaning'][1:]}")
+        if row["reason"]:
+            click.echo(f"  cannot be predicted: {row['reason']}")
+            continue
         interval = row["gain_interval_s"]
         spread = (
             f", 95 % interval {format_seconds(interval[0])} to {format_seconds(interval[1])}"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.metrics import collective_algorithms as algorithms
-from perfscope.metrics.collective_fit import LEAST_SPAN, Line, fit_line
+from perfscope.metrics.collective_fit import LEAST_SPAN, Curve, Line, fit_curve
+from perfscope.metrics.collective_fusion import DEFAULT_BYTES, Fusion, close_groups, fusion
+from perfscope.metrics.collective_ways import AllreduceCost, predictions
 from perfscope.metrics.collectives import NONBLOCKING_CODES
 from perfscope.metrics.pool import dense
 from perfscope.trace.operations import code_of, name_of
@@ -32,8 +32,6 @@ PARTIAL = [
 WHOLE = [code_of(f"MPI_{name}") for name in ("Bcast", "Reduce")]
 MOST_CLASSES = 100
 MOST_FITS = 8
-SCALES = (1, 2, 4, 8, 16, 32, 64)
-MOST_RANKS = 1 << 16
 NO_COLLECTIVES = "no blocking collective of known size was recorded"
 NOT_SPREAD = (
     f"no operation was called with sizes that differ by a factor of {LEAST_SPAN:g} often enough"
@@ -63,21 +61,11 @@ class Fit:
     calls: int
     least_bytes: int
     most_bytes: int
+    curve: Curve
     line: Line
-
-
-@dataclass(frozen=True)
-class AllreduceCost:
-    """Seconds of an allreduce by the way it is done; None where the way does not fit."""
-
-    size_bytes: int
-    ranks: int
-    ring_s: float
-    recursive_doubling_s: float
-    rabenseifner_s: float | None
-    tree_s: float
-    hierarchical_s: float | None
-    torus: tuple[float, int, int] | None  # seconds, X, Y
+    """The piece of the curve in which most bytes moved."""
+    factor: float = 1.0
+    """Bytes that the curve counts for each byte of size."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +78,15 @@ class CollectiveCost:
     predictions: tuple[AllreduceCost, ...]
     measured_s: float | None  # of the calls that predictions are of, at the ranks of the run
     reason: str | None
+    fusion: Fusion | None = None
+    """What fusing allreduces in quick succession would save; None without such, or a fit."""
 
 
 @dataclass(frozen=True)
 class _Calls:
-    """One element per instance."""
+    """One element per instance of known size."""
 
+    place: Ints  # of the instance
     op: Ints
     ranks: Ints
     size: Ints
@@ -104,9 +95,15 @@ class _Calls:
     @property
     def factor(self) -> Floats:
         """Which part of the data each link carries in the best case, as nccl-tests has it."""
-        share = (self.ranks - 1) / self.ranks
-        is_partial = np.isin(self.op, PARTIAL)
-        return np.where(self.op == ALLREDUCE, 2 * share, np.where(is_partial, share, 1.0))
+        return bus_factor(self.op, self.ranks)
+
+
+def bus_factor(op: Ints, ranks: Ints) -> Floats:
+    """Which part of the data each link carries in the best case, by operation code and ranks."""
+    share = (ranks - 1) / ranks
+    partial = np.where(np.isin(op, PARTIAL), share, 1.0)
+    result: Floats = np.where(op == ALLREDUCE, 2 * share, partial)
+    return result
 
 
 def collective_cost(prepared: Prepared) -> CollectiveCost:
@@ -117,26 +114,41 @@ def collective_cost(prepared: Prepared) -> CollectiveCost:
     classes = _classes(calls)
     fits = _fits(calls)
     allreduce = next((fit for fit in fits if fit.name == "MPI_Allreduce"), None)
-    predictions: tuple[AllreduceCost, ...] = ()
-    measured = None
+    found: tuple[AllreduceCost, ...] = ()
+    measured, fused = None, None
     if allreduce is not None:
         size, measured = _usual(calls, allreduce.ranks)
-        predictions = _predictions(prepared, allreduce, size)
+        found = predictions(prepared.trace, allreduce.curve, ranks=allreduce.ranks, size=size)
+        fused = _fusion(prepared, calls, allreduce)
     return CollectiveCost(
         classes=classes[:MOST_CLASSES],
         classes_left_out=max(0, len(classes) - MOST_CLASSES),
         fits=fits,
-        predictions=predictions,
+        predictions=found,
         measured_s=measured,
         reason=None if fits else NOT_SPREAD,
+        fusion=fused,
     )
+
+
+def _fusion(prepared: Prepared, calls: _Calls, fit: Fit) -> Fusion | None:
+    """What fusing allreduces of the fitted communicator size would save."""
+    instances = prepared.waits.instances
+    chosen = (calls.op == ALLREDUCE) & (calls.ranks == fit.ranks)
+    sizes = np.zeros(len(instances), np.int64)
+    sizes[calls.place[chosen]] = calls.size[chosen]
+    groups = close_groups(prepared.waits.pool, instances, sizes, most_bytes=DEFAULT_BYTES)
+    if not len(groups):
+        return None
+    moved = sizes * bus_factor(instances.op.astype(np.int64), np.full(len(sizes), fit.ranks))
+    return fusion(groups, moved, fit.curve, DEFAULT_BYTES)
 
 
 def _calls(prepared: Prepared) -> _Calls:
     pool, instances = prepared.waits.pool, prepared.waits.instances
     none = np.empty(0, np.int64)
     if not len(instances):
-        return _Calls(none, none, none, none.astype(np.float64))
+        return _Calls(none, none, none, none, none.astype(np.float64))
     begin, members = instances.starts[:-1], instances.members
     moved = np.maximum(pool.sent[members], pool.received[members])
     size = np.maximum.reduceat(moved, begin)
@@ -146,7 +158,8 @@ def _calls(prepared: Prepared) -> _Calls:
     ranks = np.diff(instances.starts)
     known = np.isin(instances.op, [ALLREDUCE, *PARTIAL, *WHOLE]) & ~NONBLOCKING_CODES[instances.op]
     kept = known & (size > 0) & (ns > 0) & (ranks > 1)
-    return _Calls(instances.op[kept], ranks[kept], size[kept], ns[kept] * 1e-9)
+    places = np.flatnonzero(kept)
+    return _Calls(places, instances.op[kept], ranks[kept], size[kept], ns[kept] * 1e-9)
 
 
 def _classes(calls: _Calls) -> tuple[SizeClass, ...]:
@@ -181,8 +194,10 @@ def _fits(calls: _Calls) -> tuple[Fit, ...]:
     found = []
     groups = sorted(_groups(dense(calls.op, calls.ranks)), key=len, reverse=True)
     for places in groups[:MOST_FITS]:
-        line = fit_line((calls.size * calls.factor)[places], calls.seconds[places])
-        if line is not None:
+        moved = (calls.size * calls.factor)[places]
+        curve = fit_curve(moved, calls.seconds[places])
+        if curve is not None:
+            pieces = np.searchsorted(curve.bounds, moved, side="right")
             found.append(
                 Fit(
                     name=name_of(int(calls.op[places[0]])),
@@ -190,7 +205,9 @@ def _fits(calls: _Calls) -> tuple[Fit, ...]:
                     calls=len(places),
                     least_bytes=int(calls.size[places].min()),
                     most_bytes=int(calls.size[places].max()),
-                    line=line,
+                    curve=curve,
+                    line=curve.lines[int(np.argmax(np.bincount(pieces, moved)))],
+                    factor=float(calls.factor[places[0]]),
                 )
             )
     return tuple(sorted(found, key=lambda fit: (-fit.calls, fit.name, fit.ranks)))
@@ -203,25 +220,3 @@ def _usual(calls: _Calls, ranks: int) -> tuple[int, float]:
     usual = int(np.argmax(np.bincount(index.reshape(-1), calls.size[here])))
     taken = calls.seconds[here[index.reshape(-1) == usual]]
     return int(sizes[usual]), float(np.median(taken))
-
-
-def _predictions(prepared: Prepared, fit: Fit, size: int) -> tuple[AllreduceCost, ...]:
-    """One for each number of ranks: those of the run, and more."""
-    slope = 1.0 / fit.line.bytes_per_s
-    alpha = fit.line.latency_s / float(np.ceil(np.log2(fit.ranks)))
-    hosts = Counter(rank.host for rank in prepared.trace.ranks)
-    per_node = max(hosts.values())
-    counts = [fit.ranks * scale for scale in SCALES if fit.ranks * scale <= MOST_RANKS]
-    return tuple(
-        AllreduceCost(
-            size_bytes=size,
-            ranks=ranks,
-            ring_s=algorithms.ring_s(size, ranks, alpha, slope),
-            recursive_doubling_s=algorithms.recursive_doubling_s(size, ranks, alpha, slope),
-            rabenseifner_s=algorithms.rabenseifner_s(size, ranks, alpha, slope),
-            tree_s=algorithms.tree_s(size, ranks, alpha, slope),
-            hierarchical_s=algorithms.hierarchical_s(size, ranks, alpha, slope, per_node=per_node),
-            torus=algorithms.torus_s(size, ranks, alpha, slope),
-        )
-        for ranks in counts
-    )

@@ -1,19 +1,31 @@
-"""Latency and bandwidth of an operation: t = A + B x, fitted to relative errors."""
+"""Latency and bandwidth of an operation: t = A + B x, fitted to relative errors.
+
+Libraries change how they do an operation with its size, so the line may have pieces. How many, and
+where they meet, is chosen by the Bayesian information criterion (Schwarz 1978), for errors whose
+sizes are exponentially distributed: sum |t / fit - 1| is then what is to be minimised.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 LEAST_SPAN = 8.0  # largest by smallest size; below it A and B cannot be told apart
 FEWEST_CALLS = 16
 MOST_CALLS = 256  # of which the fit is made
 REPEATS = 100
+LEAST_ERROR = 1e-4  # relative; smaller ones are rounding
 SEED = 20261120  # fixed: the same recording gives the same interval
+MOST_TIMES_USUAL = 4.0
+MOST_PIECES = 3
+MOST_BOUNDS = 12  # sizes at which pieces are tried to meet
+PIECE_SPAN = 4.0  # largest by smallest size of a piece
 RATIOS = np.concatenate([[0.0], np.logspace(-4.0, 4.0, 41), [np.inf]])
 """A / (B x) at the geometric mean of x: from pure bandwidth to pure latency."""
 
@@ -29,6 +41,112 @@ class Line:
     typical_error: float  # median of |t / fit - 1|
 
 
+@dataclass(frozen=True)
+class Curve:
+    """Pieces of t = A + B x, in order; piece i + 1 begins at bounds[i], a number of bytes x."""
+
+    lines: tuple[Line, ...]
+    bounds: tuple[float, ...]
+
+    def line_at(self, x: float) -> Line:
+        """The piece that holds a number of bytes."""
+        return self.lines[int(np.searchsorted(self.bounds, x, side="right"))]
+
+    def seconds(self, x: Floats) -> Floats:
+        """What an operation takes that moves x bytes, factor included, shape as x."""
+        piece = np.searchsorted(self.bounds, x, side="right")
+        latency = np.array([line.latency_s for line in self.lines])
+        slope = np.array([1.0 / line.bytes_per_s for line in self.lines])
+        result: Floats = latency[piece] + slope[piece] * x
+        return result
+
+
+def fit_curve(x: Floats, seconds: Floats) -> Curve | None:
+    """Pieces of lines through times of operations; None when there are too few, or too alike.
+
+    Args:
+        x: bytes that each operation moves, factor included, shape (calls,).
+        seconds: what each took, shape (calls,).
+    """
+    if not _is_spread(x):
+        return None
+    x, seconds = _thinned(x, seconds)
+    bounds = _bounds(x, seconds)
+    parts = np.searchsorted(bounds, x, side="right")
+    lines = [_line(x[parts == i], seconds[parts == i]) for i in range(len(bounds) + 1)]
+    return Curve(tuple(lines), bounds)
+
+
+def _is_spread(x: Floats) -> bool:
+    return len(x) >= FEWEST_CALLS and x.min() > 0 and x.max() >= LEAST_SPAN * x.min()
+
+
+def _thinned(x: Floats, seconds: Floats) -> tuple[Floats, Floats]:
+    """In the order of sizes, at most MOST_CALLS of them: of rare sizes more than of others."""
+    seconds = _without_tail(x, seconds)
+    order = np.argsort(x, kind="stable")
+    if len(order) > MOST_CALLS:
+        classes = np.split(order, np.flatnonzero(np.diff(np.floor(np.log2(x[order])))) + 1)
+        order = np.concatenate([_spread_out(places, len(classes)) for places in classes])
+    return x[order], seconds[order]
+
+
+def _spread_out(places: Ints, classes: int) -> Ints:
+    """Some of the places of one size class, evenly spread, so many that each has its share."""
+    most = max(1, MOST_CALLS // classes)
+    if len(places) <= most:
+        return places
+    return places[np.linspace(0, len(places) - 1, most).astype(np.int64)]
+
+
+def _without_tail(x: Floats, seconds: Floats) -> Floats:
+    """The times, of each size at most so many times the median of sizes within a factor of two.
+
+    On a crowded machine a call in which a rank loses its CPU takes a thousand times as long; a
+    relative error of a thousand would outweigh all others.
+    """
+    size_class = np.floor(np.log2(x)).astype(np.int64)
+    result = seconds.copy()
+    for value in np.unique(size_class).tolist():
+        here = size_class == value
+        result[here] = np.minimum(seconds[here], MOST_TIMES_USUAL * np.median(seconds[here]))
+    return result
+
+
+def _bounds(x: Floats, seconds: Floats) -> tuple[float, ...]:
+    """Where pieces meet: the choice of the least criterion; x is in order."""
+    sizes, first = np.unique(x, return_index=True)
+    tried = first[1:][np.linspace(0, len(sizes) - 2, min(MOST_BOUNDS, len(sizes) - 1)).astype(int)]
+    cuts = [0, *sorted(set(tried.tolist())), len(x)]
+    costs: dict[tuple[int, int], float] = {}
+
+    def cost(begin: int, end: int) -> float:
+        """Sum of relative errors of a piece, infinite where it holds too little."""
+        if (begin, end) not in costs:
+            part, spent = x[begin:end], seconds[begin:end]
+            enough = len(part) >= FEWEST_CALLS and part[-1] >= PIECE_SPAN * part[0]
+            costs[begin, end] = _error(part, spent) if enough else float("inf")
+        return costs[begin, end]
+
+    best = float("inf")
+    chosen: tuple[int, ...] = (0, len(x))
+    for count in range(1, MOST_PIECES + 1):
+        for inner in combinations(cuts[1:-1], count - 1):
+            edges: tuple[int, ...] = (0, *inner, len(x))
+            total = sum(cost(a, b) for a, b in pairwise(edges)) if count > 1 else _error(x, seconds)
+            # two parameters a piece, and the place of each bound
+            value = 2 * len(x) * np.log(max(total / len(x), LEAST_ERROR))
+            value += (3 * count - 1) * np.log(len(x))
+            if value < best:
+                best, chosen = float(value), edges
+    return tuple(float(np.sqrt(x[edge - 1] * x[edge])) for edge in chosen[1:-1])
+
+
+def _error(x: Floats, seconds: Floats) -> float:
+    latency, slope = _best(x, seconds)
+    return float(np.abs(seconds / (latency + slope * x) - 1.0).sum())
+
+
 def fit_line(x: Floats, seconds: Floats) -> Line | None:
     """The line through times of operations; None when there are too few, or too like each other.
 
@@ -36,12 +154,13 @@ def fit_line(x: Floats, seconds: Floats) -> Line | None:
         x: bytes that each operation moves, factor included, shape (calls,).
         seconds: what each took, shape (calls,).
     """
-    if len(x) < FEWEST_CALLS or x.min() <= 0 or x.max() < LEAST_SPAN * x.min():
+    if not _is_spread(x):
         return None
-    order = np.argsort(x, kind="stable")
-    if len(order) > MOST_CALLS:
-        order = order[np.linspace(0, len(order) - 1, MOST_CALLS).astype(np.int64)]
-    x, seconds = x[order], seconds[order]
+    return _line(*_thinned(x, seconds))
+
+
+def _line(x: Floats, seconds: Floats) -> Line:
+    """The line through all of them, with intervals."""
     latency, slope = _best(x, seconds)
     random = np.random.default_rng(SEED)
     drawn = [random.integers(0, len(x), len(x)) for _ in range(REPEATS)]

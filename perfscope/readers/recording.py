@@ -14,6 +14,7 @@ from perfscope.readers.definitions import frame_of
 from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.readers.endings import ObservedEnds, read_ends, stopped_on_request
 from perfscope.readers.framework_operations import adopt
+from perfscope.readers.input_queues import adopt_queues
 from perfscope.readers.interning import Interning
 from perfscope.readers.process_file import ProcessFile, read_process
 from perfscope.readers.rank_assembly import RankContext, assemble_rank
@@ -175,6 +176,7 @@ class _Assembly:
         origin = min(start, run_start) if run_start is not None else start
         for rank in ranks:
             shift(rank, self._provisional_ns - origin)
+            adopt_queues(rank, interning.names)
         first_sign = min(rank.start_ns for rank in ranks)
         last_sign = max(rank.end_ns for rank in ranks)
         whole = run_start is not None and run_end is not None
@@ -277,6 +279,7 @@ class _Assembly:
             "signals_received": list(agent_metadata.texts(values, "signals_received")),
             "ranks_requested": agent_metadata.integer(values, "ranks_requested"),
             "perfscope": agent_metadata.text(values, "perfscope"),
+            "commit": agent_metadata.mapping(values, "commit"),
         }
 
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 WAITING = (INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT])
 """Accounts in which a rank waits for something else than a rank: no work that can be levelled."""
 
+FIRST_LONGER = 1.5  # times the usual: then the first time does something once and for all
+FEWEST_TIMES = 4
+
 
 def apply_edits(program: Program, edits: Sequence[Edit]) -> Work:
     """The work of the program after the edits, applied one after the other."""
@@ -34,7 +37,7 @@ def _apply(program: Program, work: Work, edit: Edit) -> Work:
         return Work(work.row, work.account, np.where(chosen, work.ns * factor, work.ns))
     if edit.level is None:
         totals = _totals(program, work, chosen)
-        target = np.where(_kept(totals, edit.keep_every or 1)[:, None], totals, 0.0)
+        target = _thinned_out(totals, edit.keep_every or 1)
     else:
         everywhere = Edit(edit.account, level=edit.level, phase=edit.phase)
         of_all = _chosen(program, work, everywhere)
@@ -70,15 +73,6 @@ def _in_phase(program: Program, work: Work, phase: str) -> npt.NDArray[np.bool_]
     if phase in program.phase_ids:
         result[: len(program.phase)] = program.phase == program.phase_ids.index(phase)
     return result
-
-
-def transfer_after(program: Program, edits: Sequence[Edit]) -> Floats:
-    """Transfer of each row on the network that the edits make, in nanoseconds, shape (rows,)."""
-    transfer = program.transfer_ns
-    for edit in edits:
-        if edit.network != 1.0:
-            transfer = transfer / edit.network
-    return transfer
 
 
 def background_end_ns(program: Program, edits: Sequence[Edit], lengths: Floats) -> float:
@@ -121,6 +115,26 @@ def _totals(program: Program, work: Work, chosen: npt.NDArray[np.bool_]) -> Floa
     cells = _cells(program, work)[chosen]
     totals = np.bincount(cells, weights=work.ns[chosen], minlength=shape[0] * shape[1])
     return totals.astype(np.float64).reshape(shape)
+
+
+def _thinned_out(totals: Floats, every: int) -> Floats:
+    """Work of which every so many-th is kept, shape (segments, ranks).
+
+    What the first one takes longer than usual, to compile for example, the first that is kept takes
+    longer then.
+    """
+    kept = _kept(totals, every)
+    result = np.where(kept[:, None], totals, 0.0)
+    first_kept = np.flatnonzero(kept)
+    for rank in range(totals.shape[1]):
+        times = totals[totals[:, rank] > 0, rank]
+        if len(times) < FEWEST_TIMES or not len(first_kept):
+            continue
+        usual = float(np.median(times[1:]))
+        is_first_kept = result[:, rank].any() and bool(kept[np.argmax(totals[:, rank] > 0)])
+        if times[0] > FIRST_LONGER * usual and not is_first_kept:
+            result[first_kept[0], rank] += float(times[0]) - usual
+    return result
 
 
 def _kept(totals: Floats, every: int) -> npt.NDArray[np.bool_]:

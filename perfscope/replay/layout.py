@@ -70,6 +70,8 @@ def lay_out(results: Results, run: Run) -> Program:
         needs=_needs(run, row_of_call, row_count),
         waits_at_end=_waits_at_end(results, run),
         phase_ids=results.phase_ids,
+        begin_ns=pieces.begin_ns,
+        pool_row=_scattered(calls.pool_row, row_of_call, row_count, fill=-1),
     )
     if not program.has_only_cuts:
         program.engine  # noqa: B018 - brings the rows into an order now, or says that there is none
@@ -105,23 +107,26 @@ class _Pieces:
     work: Work
     phase: Ints
     stack: Ints
+    begin_ns: Ints
     fixed_ns: Floats
 
 
 def _pieces(results: Results, run: Run, starts: Ints) -> _Pieces:
     fixed = np.zeros(int(starts[-1]))
-    parts: list[tuple[Ints, Ints, Floats, Ints, Ints]] = []
+    parts: list[tuple[Ints, Ints, Floats, Ints, Ints, Ints]] = []
     for position, timeline in enumerate(results.timelines):
-        row, piece, ns = _gaps(timeline, results.focus, run, position)
+        row, piece, begin, ns = _gaps(timeline, results.focus, run, position)
         row = row + starts[position] + 1
         account = timeline.accounts[piece].astype(np.int64)
         busy = ~IS_COMMUNICATION[account]
         np.add.at(fixed, row[~busy], ns[~busy])
         row, piece, ns, account = row[busy], piece[busy], ns[busy], account[busy]
         phase, stack = timeline.phases[piece], timeline.stacks[piece]
-        parts.append((row, account, ns, phase.astype(np.int64), stack.astype(np.int64)))
+        parts.append(
+            (row, account, ns, phase.astype(np.int64), stack.astype(np.int64), begin[busy])
+        )
     columns = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    return _Pieces(Work(*columns[:3]), columns[3], columns[4], fixed)
+    return _Pieces(Work(*columns[:3]), columns[3], columns[4], columns[5], fixed)
 
 
 def _segment_kinds(results: Results, run: Run, cut_rows: Ints) -> Ints:
@@ -134,8 +139,10 @@ def _segment_kinds(results: Results, run: Run, cut_rows: Ints) -> Ints:
     return segment_kinds(kind, enter, starts)
 
 
-def _gaps(timeline: Timeline, focus: Focus, run: Run, position: int) -> tuple[Ints, Ints, Floats]:
-    """Time between the calls of a rank: before which of its rows, piece of the timeline, ns."""
+def _gaps(
+    timeline: Timeline, focus: Focus, run: Run, position: int
+) -> tuple[Ints, Ints, Ints, Floats]:
+    """Time between a rank's calls: before which row, piece of the timeline, begin and length."""
     boundaries = timeline.boundaries
     own = run.of_rank(position)
     enters, exits, end = run.calls.enter[own], run.calls.exit[own], int(run.end[position])
@@ -149,7 +156,7 @@ def _gaps(timeline: Timeline, focus: Focus, run: Run, position: int) -> tuple[In
     has_next = row < len(enters)
     in_call[has_next] = begin[has_next] >= enters[row[has_next]]
     keep = (piece >= 0) & (piece < len(timeline.accounts)) & ~in_call
-    return row[keep].astype(np.int64), piece[keep], ns[keep].astype(np.float64)
+    return row[keep].astype(np.int64), piece[keep], begin[keep], ns[keep].astype(np.float64)
 
 
 def _merged(*sorted_parts: Ints) -> Ints:

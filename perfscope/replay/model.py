@@ -35,6 +35,11 @@ class Edit:
     for input or a device is no part; `keep_every` k keeps every k-th segment that holds such work
     and removes it from the others; `background` moves it to a location of its own, where it begins
     as before. `phase` narrows the work to that of a phase, `network` divides all transfer times.
+
+    Of communication: `bytes` scales what collectives move, those of one `operation` or all;
+    `fuse_bytes` makes one of allreduces in quick succession that carry no more than that together;
+    `overlap` hides that share of each allreduce behind the backward pass before it. `producers`
+    make the batches of each rank instead of as many as did.
     """
 
     account: Account | None = None
@@ -45,6 +50,15 @@ class Edit:
     background: bool = False
     phase: str | None = None
     network: float = 1.0
+    bytes: float = 1.0
+    operation: str | None = None
+    fuse_bytes: int | None = None
+    overlap: float = 0.0
+    producers: int | None = None
+
+
+class RefusedEditError(Exception):
+    """This run does not hold what an edit needs; the message says what, as a clause."""
 
 
 @dataclass(frozen=True)
@@ -157,4 +171,8 @@ class Replay(Protocol):
         """Who made whom wait; None when not available."""
 
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
-        """What the edits give back beyond `after`, applied first; None when not available."""
+        """What the edits give back beyond `after`, applied first; None when not available.
+
+        Raises:
+            RefusedEditError: the run does not hold what an edit needs.
+        """

@@ -77,6 +77,10 @@ class Program:
     """Ranks that wait in their finalisation for the last one to come, shape (ranks,)."""
     phase_ids: tuple[str, ...] = ()
     """What `phase` holds indices of."""
+    begin_ns: Ints | None = None
+    """When each piece of work began in the recorded run, shape (pieces,)."""
+    pool_row: Ints | None = None
+    """The row of the pool of all operations that each row is, -1 none, shape (rows,)."""
 
     @property
     def segment_count(self) -> int:

@@ -7,35 +7,41 @@ the history matters any more, so the segments between them replay independently 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from perfscope.metrics.ledger import Account
+from perfscope.replay.assumptions import (
+    ALWAYS,
+    NO_INTERVAL,
+    NO_PRODUCERS,
+    QUEUES,
+    about_feeds,
+    assumptions_of,
+)
 from perfscope.replay.bootstrap import gain_interval
+from perfscope.replay.call_costs import CallCosts
 from perfscope.replay.causes import causes
-from perfscope.replay.edits import apply_edits, background_end_ns, transfer_after
+from perfscope.replay.coupled import Fed, coupled_lengths, is_small_enough
+from perfscope.replay.edits import apply_edits, background_end_ns
 from perfscope.replay.extract import NotReplayableError, extract
-from perfscope.replay.model import Causes, Edit, Prediction
-from perfscope.replay.program import Floats, Program, segment_lengths
+from perfscope.replay.feeds import feeds
+from perfscope.replay.model import Causes, Edit, Prediction, RefusedEditError
+from perfscope.replay.network_edits import fused, network_after
+from perfscope.replay.program import Floats, Ints, Program, Work, segment_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.metrics.results import Results
+    from perfscope.replay.producers import Feed
 
 MOST_RELATIVE_ERROR = 1e-3  # beyond it the replay is not this run, and predicts nothing
 INPUT_WAIT_SHARE = 0.01
 
-ASSUMPTIONS = (
-    "Work that is not edited keeps its measured duration, and each call its transfer time.",
-)
-QUEUES = "Input queues are not modelled: they may run empty sooner when the ranks wait less."
-NO_INTERVAL = "Too few segments between collectives of all ranks to estimate an interval."
-BACKGROUND = (
-    "What is moved aside begins when it did, one after the other on each rank, and slows nothing "
-    "else down."
-)
-NETWORK = "A faster network is faster for all sizes alike."
 NS = 1e-9
 
 
@@ -47,7 +53,7 @@ class SegmentReplay:
         self._focus_ns = results.focus.length_ns
         self._program: Program | None = None
         self.reason = ""
-        self._starves = results.ledger.share(Account.INPUT_WAIT) > INPUT_WAIT_SHARE
+        self._input_share = results.ledger.share(Account.INPUT_WAIT)
         try:
             self._program = extract(results)
         except NotReplayableError as refusal:
@@ -96,19 +102,22 @@ class SegmentReplay:
             return None  # the trace engine is not built
 
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
-        """What the edits give back beyond `after`, applied first; None when not available."""
+        """What the edits give back beyond `after`, applied first; None when not available.
+
+        Raises:
+            RefusedEditError: the run does not hold what an edit needs.
+        """
         if self._program is None:
             return None
-        before = self._lengths(tuple(after))
-        edited = self._lengths((*after, *edits))
-        gains = before - edited
+        everything = (*after, *edits)
+        before, edited = self._edited(tuple(after)), self._edited(everything)
+        shared = np.intersect1d(before.first, edited.first)
+        lengths = edited.by(shared)
+        gains = before.by(shared) - lengths
         gain_s = NS * float(gains.sum())
         interval = gain_interval(gains)
         has_interval = interval is not None
-        assumptions: tuple[str, ...] = ASSUMPTIONS
-        if self._starves or any(edit.account is Account.INPUT_WAIT for edit in edits):
-            assumptions = (*assumptions, QUEUES)
-        assumptions = (*assumptions, *_assumptions_of((*after, *edits)))
+        assumptions = (ALWAYS, *self._about_queues(everything), *assumptions_of(everything))
         if interval is None:
             assumptions = (*assumptions, NO_INTERVAL)
             interval = (float(gains.sum()), float(gains.sum()))
@@ -116,33 +125,107 @@ class SegmentReplay:
             gain_s=gain_s,
             interval_s=(NS * interval[0], NS * interval[1]),
             gain_share=gain_s / (NS * self._focus_ns),
-            reach=float(edited[gains > 0].sum() / max(1.0, edited.sum())),
+            reach=float(lengths[gains > 0].sum() / max(1.0, lengths.sum())),
             assumptions=assumptions,
             has_interval=has_interval,
         )
 
     @cached_property
     def _base(self) -> Floats:
-        return self._lengths(())
-
-    def _lengths(self, edits: tuple[Edit, ...]) -> Floats:
-        """Length of each segment after the edits, in nanoseconds, shape (segments,)."""
+        """Length of each segment of the unedited run, in nanoseconds, its queues as measured."""
         assert self._program is not None
         program = self._program
-        lengths = segment_lengths(
-            program, apply_edits(program, edits), transfer_after(program, edits)
-        )
+        return segment_lengths(program, program.work, program.transfer_ns)
+
+    @cached_property
+    def _feeds(self) -> tuple[Feed, ...]:
+        """Input queues that can be replayed: with them, too, the unedited run is the measured."""
+        assert self._program is not None
+        program = self._program
+        found = feeds(self._results, program)
+        fed = [Fed(feed) for feed in found]
+        if not is_small_enough(program, fed):
+            return ()
+        again = coupled_lengths(program, program.work, program.transfer_ns, fed)
+        error = abs(float(again.sum()) - self._focus_ns) / self._focus_ns
+        return found if error <= MOST_RELATIVE_ERROR else ()
+
+    @cached_property
+    def _costs(self) -> CallCosts:
+        assert self._program is not None
+        return CallCosts.of(self._results, self._program)
+
+    def _edited(self, edits: tuple[Edit, ...]) -> _Edited:
+        """The run after the edits; fused calls come first, whatever the order."""
+        assert self._program is not None
+        program, first = self._program, np.arange(self._program.segment_count)
+        if not edits:
+            return _Edited(self._base, first)
+        if limits := [edit.fuse_bytes for edit in edits if edit.fuse_bytes is not None]:
+            together = fused(self._results, program, self._costs, max(limits))
+            program, first = together.program, together.first
+        work = apply_edits(program, edits)
+        costs = self._costs if any(edit.bytes != 1.0 for edit in edits) else None
+        transfer = network_after(program, edits, work, costs)
+        fed = self._fed(program, edits, work)
+        if fed:
+            lengths = coupled_lengths(program, work, transfer, fed)
+        else:
+            lengths = segment_lengths(program, work, transfer)
         if any(edit.background for edit in edits):
             beyond = background_end_ns(program, edits, lengths) - float(lengths.sum())
             lengths[-1] += max(0.0, beyond)
-        return lengths
+        return _Edited(lengths, first)
+
+    def _fed(self, program: Program, edits: Sequence[Edit], work: Work) -> list[Fed]:
+        """The queues of ranks whose waiting for input no edit changes."""
+        producers = _producers(edits)
+        if producers and not self._feeds:
+            raise RefusedEditError(NO_PRODUCERS)
+        known = [feed for feed in self._feeds if not _is_changed(feed, program, work)]
+        places = {number: place for place, number in enumerate(program.ranks)}
+        if missing := {places[number] for number in producers} - {f.position for f in known}:
+            raise RefusedEditError(
+                f"nothing is known about the input queue of rank {program.ranks[min(missing)]}"
+            )
+        return [Fed(feed, producers.get(program.ranks[feed.position])) for feed in known]
+
+    def _about_queues(self, edits: Sequence[Edit]) -> tuple[str, ...]:
+        """What is assumed about input queues."""
+        if not edits or not self._feeds:
+            least = 0.0 if edits else INPUT_WAIT_SHARE
+            return (QUEUES,) if self._input_share > least else ()
+        return about_feeds(self._feeds, len(self._results.trace.ranks))
 
 
-def _assumptions_of(edits: Sequence[Edit]) -> tuple[str, ...]:
-    """What a prediction assumes because of the edits that it is of."""
-    found = []
-    if any(edit.background for edit in edits):
-        found.append(BACKGROUND)
-    if any(edit.network != 1.0 for edit in edits):
-        found.append(NETWORK)
-    return tuple(found)
+@dataclass(frozen=True)
+class _Edited:
+    """Lengths of the segments of an edited run, which begin with these of the unedited one."""
+
+    lengths: Floats
+    first: Ints
+
+    def by(self, shared: Ints) -> Floats:
+        """Lengths between the beginnings of segments that two runs share."""
+        if len(shared) == len(self.first):
+            return self.lengths
+        places = np.searchsorted(self.first, shared)
+        return np.asarray(np.add.reduceat(self.lengths, places))
+
+
+def _producers(edits: Sequence[Edit]) -> dict[int, int]:
+    """Producers of each rank that an edit names; the last one counts."""
+    return {
+        rank: edit.producers
+        for edit in edits
+        if edit.producers is not None
+        for rank in edit.ranks or ()
+    }
+
+
+def _is_changed(feed: Feed, program: Program, work: Work) -> bool:
+    """Whether an edit changed the rank's waiting for input itself."""
+    for first, last in zip(feed.first_piece.tolist(), feed.last_piece.tolist(), strict=True):
+        if np.any(work.ns[first : last + 1] != program.work.ns[first : last + 1]):
+            return True
+    return False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.metrics.ledger import COMMUNICATION_ACCOUNTS, Account
 from perfscope.replay.model import Edit, Level
+from perfscope.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +24,12 @@ FORMS = (
     "straggler@RANKS",
     "network:FACTOR",
     "never-starved[@RANKS]",
+    "producers:N[@RANKS]",
+    "bytes:FACTOR[@OPERATION]",
+    "fuse:BYTES",
+    "overlap[:SHARE]",
 )
-EVERYWHERE = ("share", "balance", "network")
+EVERYWHERE = ("share", "balance", "network", "fuse", "overlap")
 MOST_TIMES = 10**9
 
 _NO_WORK = (*COMMUNICATION_ACCOUNTS, Account.START_UP, Account.SHUTDOWN)
@@ -63,6 +68,11 @@ def parse_edit(text: str, *, ranks: Sequence[int], phases: Sequence[str]) -> Nam
     if not at and verb == "straggler":
         raise ValueError(f"straggler needs its ranks: {_form(verb)}")
     edit, sentence = make(words, phases)
+    if verb == "bytes":
+        sentence, edit = _bytes_of(edit, sentence, where if at else None)
+        return NamedEdit(text, sentence, edit)
+    if verb == "producers":
+        edit = replace(edit, ranks=tuple(ranks))
     if at:
         chosen = _ranks(where, ranks)
         edit = replace(edit, ranks=chosen)
@@ -137,6 +147,48 @@ def _never_starved(_words: Sequence[str], _phases: Sequence[str]) -> tuple[Edit,
     return Edit(Account.INPUT_WAIT), "no waiting for input"
 
 
+def _bytes(words: Sequence[str], _phases: Sequence[str]) -> tuple[Edit, str]:
+    factor = _number(words[0])
+    if not 0 < factor <= MOST_TIMES:
+        raise ValueError(f"no collective can carry {words[0]} times the bytes")
+    return Edit(factor=1.0, bytes=factor), f"{factor:g} times the bytes"
+
+
+def _bytes_of(edit: Edit, sentence: str, operation: str | None) -> tuple[str, Edit]:
+    """The edit of the bytes of one operation, or of all collectives."""
+    if operation is None:
+        return f"{sentence} in all collectives", edit
+    name = operation.lower().removeprefix("mpi_")
+    if not re.fullmatch(r"[a-z_]{1,40}", name):
+        raise ValueError(f"{operation!r} is no operation; write one as allreduce")
+    return f"{sentence} in each {name}", replace(edit, operation=name)
+
+
+def _fuse(words: Sequence[str], _phases: Sequence[str]) -> tuple[Edit, str]:
+    match = re.fullmatch(r"([0-9]{1,15})([kmg]?)(?:i?b)?", words[0].lower())
+    if match is None or not int(match[1]):
+        raise ValueError(f"{words[0]!r} is no number of bytes; write it as 1048576 or 64M")
+    count = int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2]]
+    sentence = f"allreduces in quick succession fused up to {format_bytes(count)}"
+    return Edit(factor=1.0, fuse_bytes=count), sentence
+
+
+def _overlap(words: Sequence[str], _phases: Sequence[str]) -> tuple[Edit, str]:
+    share = _number(words[0]) if words else 1.0
+    if not 0 < share <= 1:
+        raise ValueError(f"no more than all of a transfer can be hidden: {words[0]} is no share")
+    part = "allreduces" if share == 1 else f"{share:.0%} of each allreduce"
+    return Edit(factor=1.0, overlap=share), f"{part} hidden behind the backward pass"
+
+
+def _producers(words: Sequence[str], _phases: Sequence[str]) -> tuple[Edit, str]:
+    if not re.fullmatch(r"[0-9]{1,4}", words[0]) or not int(words[0]):
+        raise ValueError(f"{words[0]!r} is no number of producers")
+    count = int(words[0])
+    sentence = f"{count} producer{'s' if count > 1 else ''} of input"
+    return Edit(factor=1.0, producers=count), sentence
+
+
 def _number(text: str) -> float:
     try:
         value = float(text)
@@ -172,5 +224,9 @@ _VERBS: dict[str, tuple[tuple[int, ...], Callable[..., tuple[Edit, str]]]] = {
     "straggler": ((0,), _straggler),
     "network": ((1,), _network),
     "never-starved": ((0,), _never_starved),
+    "producers": ((1,), _producers),
+    "bytes": ((1,), _bytes),
+    "fuse": ((1,), _fuse),
+    "overlap": ((0, 1), _overlap),
 }
 """How many words each takes, and what makes the edit of them."""

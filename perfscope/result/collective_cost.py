@@ -6,11 +6,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from perfscope.metrics.collective_cost import AllreduceCost, CollectiveCost, Fit
+    from perfscope.metrics.collective_cost import CollectiveCost, Fit
+    from perfscope.metrics.collective_fit import Line
+    from perfscope.metrics.collective_fusion import Fusion
+    from perfscope.metrics.collective_ways import AllreduceCost
 
 Json = dict[str, Any]
 ASSUMPTIONS = (
-    "Latency is that of the fit, spread over the rounds of a recursive doubling: ceil(log2 ranks).",
+    (
+        "Latency is that of the smallest sizes, spread over the rounds of a recursive doubling: "
+        "ceil(log2 ranks)."
+    ),
     "The time to add numbers up is part of the time per byte.",
     "More ranks, and all links between them, are as fast as those of this run.",
 )
@@ -27,23 +33,45 @@ def collective_cost_json(found: CollectiveCost | None) -> Json | None:
         "reason": found.reason,
         "allreduce": [_prediction(item) for item in found.predictions],
         "allreduce_measured_s": found.measured_s,
+        "fusion": _fusion(found.fusion),
         "assumptions": list(ASSUMPTIONS) if found.predictions else [],
     }
 
 
 def _fit(fit: Fit) -> Json:
-    line = fit.line
     return {
         "name": fit.name,
         "ranks": fit.ranks,
         "calls": fit.calls,
         "least_bytes": fit.least_bytes,
         "most_bytes": fit.most_bytes,
+        **_line(fit.line),
+        "pieces": [_line(line) for line in fit.curve.lines],
+        "pieces_meet_at_bytes": [x / fit.factor for x in fit.curve.bounds],
+    }
+
+
+def _line(line: Line) -> Json:
+    return {
         "latency_s": line.latency_s,
         "latency_interval_s": list(line.latency_interval_s),
         "bytes_per_s": line.bytes_per_s,
         "bytes_per_s_interval": list(line.bytes_per_s_interval),
         "typical_error": line.typical_error,
+    }
+
+
+def _fusion(found: Fusion | None) -> Json | None:
+    if found is None:
+        return None
+    return {
+        "calls": found.calls,
+        "groups": found.groups,
+        "most_bytes": found.most_bytes,
+        "seconds": found.seconds,
+        "latency_s": found.latency_s,
+        "is_dominant": found.is_dominant,
+        "saved_s": found.saved_s,
     }
 
 
@@ -57,5 +85,11 @@ def _prediction(item: AllreduceCost) -> Json:
         "rabenseifner_s": item.rabenseifner_s,
         "tree_s": item.tree_s,
         "hierarchical_s": item.hierarchical_s,
-        "torus": {"seconds": torus[0], "x": torus[1], "y": torus[2]} if torus else None,
+        "hierarchical_put_s": item.hierarchical_put_s,
+        "torus": _torus(torus) if torus else None,
+        "tori": [_torus(shape) for shape in item.tori],
     }
+
+
+def _torus(shape: tuple[float, int, int]) -> Json:
+    return {"seconds": shape[0], "x": shape[1], "y": shape[2]}

@@ -168,6 +168,14 @@ class RankBuilder:
         self._add("metrics", (to_ns(at_s), self.owner.name(name), step, epoch, value))
         return self
 
+    def queue(
+        self, start_s: float, end_s: float, *, depth: int, is_get: bool, tid: int | None = None
+    ) -> RankBuilder:
+        """A batch put into the rank's input queue, by thread `tid`, or taken out of it."""
+        tid = tid or (self.main_tid if is_get else self.main_tid + 1)
+        self._add("queues", (to_ns(start_s), to_ns(end_s), tid, 1, depth, is_get))
+        return self
+
     def process_sample(
         self,
         at_s: float,
@@ -258,6 +266,7 @@ _DTYPES: dict[str, Any] = {
     "steps": model.STEP_DTYPE,
     "stacks": model.STACK_DTYPE,
     "metrics": model.METRIC_DTYPE,
+    "queues": model.QUEUE_DTYPE,
     "process_samples": model.PROCESS_SAMPLE_DTYPE,
     "system_samples": model.SYSTEM_SAMPLE_DTYPE,
     "node_samples": model.NODE_SAMPLE_DTYPE,

@@ -169,6 +169,17 @@ PROFILE_DTYPE = np.dtype(
         ("exclusive_ns", "i8"),
     ]
 )
+QUEUE_DTYPE = np.dtype(
+    [
+        ("t0", "i8"),  # the batch was ready, or was asked for
+        ("t1", "i8"),  # it was in the queue, or was taken
+        ("tid", "u4"),
+        ("queue", "i4"),  # number of the queue in the program
+        ("depth", "i4"),  # batches that the queue holds at most
+        ("is_get", "?"),  # else a put
+    ]
+)
+"""A batch that a producer put into an input queue, or the program took out of it."""
 NODE_SAMPLE_DTYPE = np.dtype(
     [
         ("t", "i8"),
@@ -280,6 +291,8 @@ class Rank:
     """Operations of Horovod's own thread, which is a location of its own."""
     readiness: Table = field(default_factory=lambda: empty(READINESS_DTYPE))
     """When tensors became ready for Horovod to reduce."""
+    queues: Table = field(default_factory=lambda: empty(QUEUE_DTYPE))
+    """Batches put into input queues and taken out of them."""
     completions: Table = field(default_factory=lambda: empty(COMPLETION_DTYPE))
     phases: Table = field(default_factory=lambda: empty(PHASE_DTYPE))
     steps: Table = field(default_factory=lambda: empty(STEP_DTYPE))

@@ -39,6 +39,15 @@ def edit(text: str) -> Edit:
         ("straggler@2", Edit(ranks=(2,), level=Level.AS_OTHERS)),
         ("network:4", Edit(factor=1.0, network=4.0)),
         ("never-starved@1", Edit(Account.INPUT_WAIT, (1,))),
+        ("producers:3", Edit(factor=1.0, ranks=RANKS, producers=3)),
+        ("producers:3@1", Edit(factor=1.0, ranks=(1,), producers=3)),
+        ("bytes:0.5", Edit(factor=1.0, bytes=0.5)),
+        ("bytes:0.5@allreduce", Edit(factor=1.0, bytes=0.5, operation="allreduce")),
+        ("fuse:1024", Edit(factor=1.0, fuse_bytes=1024)),
+        ("fuse:64M", Edit(factor=1.0, fuse_bytes=64 << 20)),
+        ("fuse:2KiB", Edit(factor=1.0, fuse_bytes=2048)),
+        ("overlap", Edit(factor=1.0, overlap=1.0)),
+        ("overlap:0.8", Edit(factor=1.0, overlap=0.8)),
     ],
 )
 def test_words_of_edits(text: str, expected: Edit) -> None:
@@ -62,6 +71,16 @@ def test_words_of_edits(text: str, expected: Edit) -> None:
         ("every:0:evaluation", "'0' is not how often"),
         ("network:0", "cannot be 0 times as fast"),
         ("network:2@1", "network takes no ranks"),
+        ("producers:0", "'0' is no number of producers"),
+        ("producers:x", "'x' is no number of producers"),
+        ("bytes:0", "carry 0 times the bytes"),
+        ("bytes:inf", "carry inf times the bytes"),
+        ("bytes:0.5@0,1", "'0,1' is no operation"),
+        ("fuse:0", "'0' is no number of bytes"),
+        ("fuse:many", "'many' is no number of bytes"),
+        ("fuse:1M@0", "fuse takes no ranks"),
+        ("overlap:2", "2 is no share"),
+        ("overlap:0", "0 is no share"),
         ("straggler", "straggler needs its ranks"),
         ("straggler:3", "straggler is written as straggler@RANKS"),
     ],
@@ -148,6 +167,20 @@ def test_a_wrong_edit_is_a_usage_error_that_lists_the_forms(
 
 def test_no_edit_is_a_usage_error(recording: Path) -> None:
     assert main(["whatif", str(recording)]) == ExitCode.USAGE
+
+
+def test_an_edit_that_this_run_cannot_tell_is_null_with_a_reason(
+    recording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--edit", "remove:evaluation@0", "--edit", "fuse:64M"]
+    removed, fused, both = predictions(recording, capsys, *asked)["predictions"]
+    assert removed["reason"] is None
+    assert removed["gain_s"] == pytest.approx(4.0, rel=0.02)
+    assert fused["gain_s"] is fused["gain_interval_s"] is fused["runtime_s"] is None
+    assert "follow each other within a millisecond" in fused["reason"]
+    assert both["reason"] == fused["reason"]
+    assert main(["whatif", str(recording), "--edit", "fuse:64M"]) == ExitCode.GATE_FAILED
+    assert "cannot be predicted: no allreduces" in capsys.readouterr().out
 
 
 def test_a_run_that_cannot_be_replayed_says_why(

@@ -9,13 +9,14 @@ import pytest
 
 from perfscope.metrics import collective_algorithms as algorithms
 from perfscope.metrics.collective_cost import NOT_SPREAD, CollectiveCost
-from perfscope.metrics.collective_fit import fit_line
+from perfscope.metrics.collective_fit import fit_curve, fit_line
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Trace
 
 ALPHA_S, BETA_S = 50e-6, 1e-9
+LINK = algorithms.Link(ALPHA_S, BETA_S)
 SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 20, 1 << 22)
 
 
@@ -104,6 +105,53 @@ def test_pure_latency_and_pure_bandwidth() -> None:
     assert steep.bytes_per_s == pytest.approx(5e8)
 
 
+@pytest.mark.parametrize("meets", [1, 2, 3])
+def test_as_many_pieces_as_the_library_has_ways(meets: int) -> None:
+    """Every way has a tenth of the bandwidth of the one before, each from a larger size on."""
+    random = np.random.default_rng(meets)
+    x = np.repeat(np.logspace(2, 8, 13), 19)
+    edges = [2e5, 5e6][: meets - 1]
+    slopes = BETA_S * 10.0 ** np.arange(meets)
+    way = np.searchsorted(edges, x, side="right")
+    seconds = (ALPHA_S + slopes[way] * x) * (1 + 0.03 * random.standard_normal(len(x)))
+    curve = fit_curve(x, seconds)
+    assert curve is not None
+    assert len(curve.bounds) == len(edges)
+    for found, true in zip(curve.bounds, edges, strict=True):
+        assert true / 4 < found < true * 4
+    last = curve.lines[-1]
+    assert last.bytes_per_s == pytest.approx(1 / slopes[-1], rel=0.05)
+    assert last.bytes_per_s_interval[0] <= last.bytes_per_s <= last.bytes_per_s_interval[1]
+    far = np.array([1e9])
+    assert curve.seconds(far) == pytest.approx(last.latency_s + far * slopes[-1], rel=0.05)
+
+
+def test_fusing_small_allreduces_saves_their_latencies() -> None:
+    """20 turns of 30 calls of 1 KiB in a row and one of 4 MiB after a pause."""
+    builder = TraceBuilder(4, end_s=1000.0)
+    for number in range(4):
+        builder.rank(number).init(0.5)
+    at = 1.0
+    for _ in range(20):
+        for size in (*[1 << 10] * 30, 1 << 22):
+            at += 10e-6 if size == 1 << 10 else 0.1
+            end = at + ALPHA_S + 1.5 * size * BETA_S
+            for number in range(4):
+                builder.rank(number).op("MPI_Allreduce", at, end, sent=size, received=size)
+            at = end
+        at += 0.1
+    for number in range(4):
+        builder.rank(number).finalize(at)
+    fusion = compute(builder.build(), Options()).collective_cost
+    assert fusion is not None
+    assert fusion.fusion is not None
+    found = fusion.fusion
+    assert (found.calls, found.groups) == (600, 20)
+    assert found.saved_s == pytest.approx(20 * 29 * ALPHA_S, rel=0.03)
+    assert found.latency_s == pytest.approx(600 * ALPHA_S, rel=0.03)
+    assert found.is_dominant
+
+
 def test_sizes_too_alike_give_no_line() -> None:
     x = np.repeat(np.array([1000.0, 7000.0]), 50)
     assert fit_line(x, 1e-3 + 1e-9 * x) is None
@@ -121,30 +169,40 @@ def test_formulas_are_the_sums_of_their_rounds(ranks: int, size: float) -> None:
     steps = ranks.bit_length() - 1
     ring = rounds([size / ranks] * 2 * (ranks - 1))
     halving = rounds([size / 2**k for k in range(1, steps + 1)] * 2)
-    assert algorithms.ring_s(size, ranks, ALPHA_S, BETA_S) == pytest.approx(ring)
-    assert algorithms.recursive_doubling_s(size, ranks, ALPHA_S, BETA_S) == pytest.approx(
+    assert algorithms.ring_s(size, ranks, LINK) == pytest.approx(ring)
+    assert algorithms.recursive_doubling_s(size, ranks, LINK) == pytest.approx(
         rounds([size] * steps)
     )
-    assert algorithms.rabenseifner_s(size, ranks, ALPHA_S, BETA_S) == pytest.approx(halving)
-    assert algorithms.tree_s(size, ranks, ALPHA_S, BETA_S) == pytest.approx(
-        rounds([size] * 2 * steps)
-    )
+    assert algorithms.rabenseifner_s(size, ranks, LINK) == pytest.approx(halving)
+    assert algorithms.tree_s(size, ranks, LINK) == pytest.approx(rounds([size] * 2 * steps))
 
 
 def test_hierarchies_are_rings_inside_and_between() -> None:
-    inside = algorithms.ring_s(1e8, 4, ALPHA_S, BETA_S)
-    between = algorithms.ring_s(1e8 / 4, 8, ALPHA_S, BETA_S)
+    inside = algorithms.ring_s(1e8, 4, LINK)
+    between = algorithms.ring_s(1e8 / 4, 8, LINK)
     both = inside + between
-    assert algorithms.hierarchical_s(1e8, 32, ALPHA_S, BETA_S, per_node=4) == pytest.approx(both)
-    assert algorithms.hierarchical_s(1e8, 30, ALPHA_S, BETA_S, per_node=4) is None
-    torus = algorithms.torus_s(1e8, 32, ALPHA_S, BETA_S)
-    assert torus is not None
-    assert torus[1] * torus[2] == 32
-    assert torus[0] <= both
+    assert algorithms.hierarchical_s(1e8, 32, LINK, per_node=4) == pytest.approx(both)
+    assert algorithms.hierarchical_s(1e8, 30, LINK, per_node=4) is None
+    tori = algorithms.tori_s(1e8, 32, LINK)
+    assert [(x, y) for _, x, y in tori] == [(2, 16), (4, 8), (8, 4), (16, 2)]
+    assert tori[1][0] == pytest.approx(both)
+
+
+def test_puts_save_the_latencies_of_an_allgather() -> None:
+    """Reduce-scatter in nodes of 4, rings of quarters between 8 nodes, 3 puts started together."""
+    reduced = rounds([1e8 / 4] * 3)
+    between = algorithms.ring_s(1e8 / 4, 8, LINK)
+    put = ALPHA_S + 3 * 1e8 / 4 * BETA_S
+    found = algorithms.hierarchical_put_s(1e8, 32, LINK, per_node=4)
+    assert found is not None
+    assert found == pytest.approx(reduced + between + put)
+    allgather = algorithms.hierarchical_s(1e8, 32, LINK, per_node=4)
+    assert allgather == pytest.approx(found + 2 * ALPHA_S)
+    assert algorithms.hierarchical_put_s(1e8, 30, LINK, per_node=4) is None
 
 
 def test_ways_that_do_not_fit_are_absent() -> None:
-    assert algorithms.rabenseifner_s(1e6, 6, ALPHA_S, BETA_S) is None
-    assert algorithms.torus_s(1e6, 7, ALPHA_S, BETA_S) is None
-    many = [algorithms.ring_s(1e3, ranks, ALPHA_S, BETA_S) for ranks in (4, 8, 16)]
+    assert algorithms.rabenseifner_s(1e6, 6, LINK) is None
+    assert algorithms.tori_s(1e6, 7, LINK) == ()
+    many = [algorithms.ring_s(1e3, ranks, LINK) for ranks in (4, 8, 16)]
     assert all(a < b for a, b in pairwise(many))

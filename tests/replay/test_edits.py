@@ -109,6 +109,15 @@ def test_every_third_occurrence_is_kept() -> None:
     assert [row[0] for row in by_segment(made, edited)] == [0, 0, 0, 9, 0, 0, 0]
 
 
+def test_what_is_done_once_is_done_by_the_first_that_is_kept() -> None:
+    """The first takes 30 longer: it compiles."""
+    made = program([[35, 1], [5, 1], [0, 1], [5, 1], [5, 1]])
+    edited = apply_edits(made, [Edit(ranks=(0,), keep_every=2)])
+    assert [row[0] for row in by_segment(made, edited)] == [0, 35, 0, 0, 5]
+    edited = apply_edits(made, [Edit(ranks=(0,), keep_every=1)])
+    assert [row[0] for row in by_segment(made, edited)] == [35, 5, 0, 5, 5]
+
+
 def test_other_accounts_are_left_alone() -> None:
     made = program([[5, 1]], account=EVALUATION)
     edited = apply_edits(

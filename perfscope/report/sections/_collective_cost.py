@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from perfscope.report.access import Document, mapping, number, rows, text, texts
@@ -16,7 +16,9 @@ WAYS = (
     ("Rabenseifner", "rabenseifner_s"),
     ("Tree", "tree_s"),
     ("Hierarchical", "hierarchical_s"),
+    ("Hierarchical, put", "hierarchical_put_s"),
 )
+MOST_TORI = 16
 
 
 def collective_cost(document: Document) -> Context | None:
@@ -33,13 +35,15 @@ def collective_cost(document: Document) -> Context | None:
         "classes": [_class(row) for row in classes[:MOST_CLASSES]],
         "left_out": max(len(classes) - MOST_CLASSES, 0)
         + int(number(cost.get("classes_left_out")) or 0),
-        "fits": [_fit(row) for row in rows(cost, "fits")],
+        "fits": [line for row in rows(cost, "fits") for line in _fit(row)],
         "reason": text(cost, "reason"),
-        "head": ("Ranks", *(label for label, _ in WAYS), "2D torus"),
+        "head": ("Ranks", *(label for label, _ in WAYS), "Fastest 2D torus"),
         "predictions": [_prediction(row) for row in predictions],
         "size": bytes_(number(predictions[0].get("size_bytes"))) if predictions else "",
         "measured": seconds(number(cost.get("allreduce_measured_s"))),
         "assumptions": texts(cost, "assumptions"),
+        "tori": [found for row in predictions if (found := _tori(row))],
+        "fusion": _fusion(mapping(cost, "fusion")),
     }
 
 
@@ -60,13 +64,65 @@ def _class(row: Mapping[str, Any]) -> Context:
     }
 
 
-def _fit(row: Mapping[str, Any]) -> Context:
+def _fit(row: Mapping[str, Any]) -> list[Context]:
+    """One line for each piece, from the smallest sizes on."""
+    bounds = row.get("pieces_meet_at_bytes")
+    meets = [number(x) for x in bounds] if isinstance(bounds, list) else []
+    edges = [number(row.get("least_bytes")), *meets, number(row.get("most_bytes"))]
+    pieces = rows(row, "pieces") or [row]
+    return [
+        {
+            "name": text(row, "name"),
+            "ranks": count(number(row.get("ranks"))),
+            "sizes": f"{bytes_(low)} to {bytes_(high)}",
+            "latency": _with_interval(piece, "latency_s", "latency_interval_s", seconds),
+            "rate": _with_interval(piece, "bytes_per_s", "bytes_per_s_interval", _rate),
+            "error": percent(number(piece.get("typical_error"))),
+        }
+        for piece, low, high in zip(pieces, edges, edges[1:], strict=False)
+    ]
+
+
+def _with_interval(
+    piece: Mapping[str, Any], key: str, interval: str, shown: Callable[[float | None], str]
+) -> str:
+    """A value and, in brackets, its interval."""
+    ends = piece.get(interval)
+    value = shown(number(piece.get(key)))
+    if not isinstance(ends, list) or len(ends) != 2:
+        return value
+    return f"{value} ({shown(number(ends[0]))} to {shown(number(ends[1]))})"
+
+
+def _fusion(found: Mapping[str, Any]) -> Context | None:
+    """What one allreduce in place of several would save; None where there are no such."""
+    if not found:
+        return None
     return {
-        "name": text(row, "name"),
+        "calls": count(number(found.get("calls"))),
+        "groups": count(number(found.get("groups"))),
+        "most": bytes_(number(found.get("most_bytes"))),
+        "seconds": seconds(number(found.get("seconds"))),
+        "latency": seconds(number(found.get("latency_s"))),
+        "saved": seconds(number(found.get("saved_s"))),
+        "is_dominant": found.get("is_dominant") is True,
+    }
+
+
+def _tori(row: Mapping[str, Any]) -> Context | None:
+    """Every shape of the torus at one number of ranks."""
+    shapes = rows(row, "tori")
+    if not shapes:
+        return None
+    cells = [
+        f"{int(number(shape.get('x')) or 0)} × {int(number(shape.get('y')) or 0)}: "
+        + seconds(number(shape.get("seconds")))
+        for shape in shapes
+    ]
+    return {
         "ranks": count(number(row.get("ranks"))),
-        "latency": seconds(number(row.get("latency_s"))),
-        "rate": _rate(number(row.get("bytes_per_s"))),
-        "error": percent(number(row.get("typical_error"))),
+        "shapes": ", ".join(cells[:MOST_TORI]),
+        "left_out": max(0, len(cells) - MOST_TORI),
     }
 
 

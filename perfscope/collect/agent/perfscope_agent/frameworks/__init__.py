@@ -55,6 +55,7 @@ _HOOKS = (
     ("horovod.tensorflow.keras", "horovod", "install_calls"),
     ("horovod.torch", "horovod", "install_calls"),
     ("mpi4py.MPI", "mpi4py", "install"),
+    ("queue", "input_queues", "install"),
     ("numpy", "blas", "install"),
 )
 """Module to wait for, file of this package, function in it."""

@@ -1,0 +1,78 @@
+"""Queues between threads: when a producer had each batch ready, and when the program took it.
+
+Only a bounded first-in-first-out `queue.Queue` that other threads fill and the program's own thread
+empties is recorded. A record is a phase named `perfscope.queue RS put|get RS number` (RS: 0x1E)
+whose epoch is the depth of the queue. A put lasts from the moment the batch was ready to the moment
+it was in the queue.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+
+from .. import recorder
+from . import wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable
+
+    AnyFunction = Callable[..., Any]
+
+_PACKAGE = "perfscope.queue"
+_SEPARATOR = "\x1e"
+_NUMBER = "_perfscope_number"
+_MOST_QUEUES = 64
+
+_known = 0
+
+
+def install(module: ModuleType) -> None:
+    """Records puts and gets of the queues of the standard library."""
+    plain_get = module.Queue._get  # of other orders, such as PriorityQueue, it is another
+
+    def is_input(queue: Any) -> bool:
+        return queue.maxsize > 0 and type(queue)._get is plain_get
+
+    def make_put(original: AnyFunction) -> AnyFunction:
+        def put(self: Any, *args: Any, **kwargs: Any) -> Any:
+            rec = recorder.current
+            if rec is None or get_ident() == recorder.main_thread or not is_input(self):
+                return original(self, *args, **kwargs)
+            begin_ns = rec.now()
+            result = original(self, *args, **kwargs)
+            _write(rec, self, "put", begin_ns)
+            return result
+
+        return put
+
+    def make_get(original: AnyFunction) -> AnyFunction:
+        def get(self: Any, *args: Any, **kwargs: Any) -> Any:
+            rec = recorder.current
+            if rec is None or get_ident() != recorder.main_thread or not is_input(self):
+                return original(self, *args, **kwargs)
+            begin_ns = rec.now()
+            item = original(self, *args, **kwargs)
+            # of a queue that no other thread fills the program waits for nobody
+            if getattr(self, _NUMBER, 0):
+                _write(rec, self, "get", begin_ns)
+            return item
+
+        return get
+
+    wrap.replace(module.Queue, "put", make_put)
+    wrap.replace(module.Queue, "get", make_get)
+
+
+def _write(rec: recorder.Recorder, queue: Any, what: str, begin_ns: int) -> None:
+    """Writes what is over, of the first queues of the program."""
+    global _known
+    number = getattr(queue, _NUMBER, 0)
+    if not number and _known < _MOST_QUEUES:
+        number = _known = _known + 1
+        setattr(queue, _NUMBER, number)
+    if number and recorder.current is rec:
+        name = rec.name(_SEPARATOR.join((_PACKAGE, what, str(number))))
+        depth = min(int(queue.maxsize), 0x7FFFFFFF)
+        rec.phase(recorder.Phase.INPUT, name, recorder.NO_STEP, depth, begin_ns, rec.now())

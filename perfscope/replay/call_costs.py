@@ -1,0 +1,122 @@
+"""What the collectives of a program carried, and what they would take with other sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.metrics.collective_cost import bus_factor
+from perfscope.metrics.collectives import match_collectives
+from perfscope.metrics.pool import Pool
+from perfscope.replay.model import RefusedEditError
+from perfscope.trace.operations import code_of, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perfscope.metrics.collective_cost import CollectiveCost
+    from perfscope.metrics.collective_fit import Curve
+    from perfscope.metrics.results import Results
+    from perfscope.replay.program import Floats, Ints, Program
+
+ALLREDUCE = code_of("MPI_Allreduce")
+UNIMPORTANT_SHARE = 0.01
+"""Of the transfer of the chosen collectives: so much may keep its time for want of a curve."""
+
+
+@dataclass(frozen=True)
+class CallCosts:
+    """Of each row of a program: what the collective carried; arrays have shape (rows,)."""
+
+    op: Ints  # operation code, -1 none
+    size: Ints  # bytes, 0 unknown or no collective
+    ranks: Ints  # of its communicator
+    comm: Ints
+    curves: Mapping[tuple[str, int], Curve]  # by operation and number of ranks
+
+    @classmethod
+    def of(cls, results: Results, program: Program) -> CallCosts:
+        """Those of a program.
+
+        Raises:
+            RefusedEditError: it is not known which calls its rows are.
+        """
+        if program.pool_row is None:
+            raise RefusedEditError("it is not known which calls the program is made of")
+        trace = results.trace
+        pool = Pool.of(trace.ranks, [rank.operations for rank in trace.ranks])
+        instances = match_collectives(trace, pool).instances
+        size, ranks = np.zeros(len(pool), np.int64), np.zeros(len(pool), np.int64)
+        if len(instances):
+            counts = np.diff(instances.starts)
+            members = instances.members
+            moved = np.maximum(pool.sent[members], pool.received[members])
+            largest = np.maximum.reduceat(moved, instances.starts[:-1])
+            size[members], ranks[members] = np.repeat(largest, counts), np.repeat(counts, counts)
+        row = program.pool_row
+        known = row >= 0
+        return cls(
+            op=program.row_op,
+            size=np.where(known, size[row], 0),
+            ranks=np.where(known, ranks[row], 0),
+            comm=np.where(known, pool.comm[row], -1).astype(np.int64),
+            curves=_curves(results.collective_cost),
+        )
+
+    def scaled(
+        self, transfer: Floats, factor: float, operation: str | None
+    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Transfer when chosen collectives carry `factor` times the bytes, and which they are.
+
+        Raises:
+            RefusedEditError: there are none, or latency and bandwidth are not known apart.
+        """
+        chosen = (self.size > 0) & (self.ranks > 1)
+        if operation is not None:
+            chosen &= self.op == _code(operation)
+        if not np.any(chosen):
+            what = "collective of known size" if operation is None else f"{operation} of known size"
+            raise RefusedEditError(f"the run has no {what}")
+        result, unknown = transfer.copy(), np.zeros(len(transfer), np.bool_)
+        for code, ranks in np.unique(np.stack([self.op, self.ranks])[:, chosen], axis=1).T.tolist():
+            rows = chosen & (self.op == code) & (self.ranks == ranks)
+            curve = self.curves.get((name_of(code), ranks))
+            if curve is None:
+                unknown |= rows
+                continue
+            x = self.size[rows] * float(bus_factor(np.array([code]), np.array([ranks]))[0])
+            result[rows] *= curve.seconds(x * factor) / curve.seconds(x)
+        if transfer[unknown].sum() > UNIMPORTANT_SHARE * transfer[chosen].sum():
+            raise RefusedEditError(self._not_apart(transfer, unknown, factor))
+        return result, chosen
+
+    def _not_apart(self, transfer: Floats, unknown: npt.NDArray[np.bool_], factor: float) -> str:
+        worst = int(np.argmax(np.where(unknown, transfer, -1.0)))
+        sizes = np.unique(self.size[unknown & (self.op == self.op[worst])])
+        several = f"{len(sizes):,} sizes" if len(sizes) > 1 else "one size"
+        return (
+            f"{name_of(int(self.op[worst]))} was called with {several} only, which does not tell "
+            "latency from bandwidth (sizes must differ by a factor of 8 in 16 calls): between no "
+            f"gain and {abs(1.0 - factor):.0%} of its transfer time, anything is possible"
+        )
+
+
+def _curves(cost: CollectiveCost | None) -> dict[tuple[str, int], Curve]:
+    if cost is None:
+        return {}
+    return {(fit.name, fit.ranks): fit.curve for fit in cost.fits}
+
+
+def _code(operation: str) -> int:
+    """The code of `allreduce` or `MPI_Allreduce`.
+
+    Raises:
+        RefusedEditError: there is no such operation.
+    """
+    try:
+        return int(code_of(f"MPI_{operation.lower().removeprefix('mpi_').capitalize()}"))
+    except (KeyError, ValueError):
+        raise RefusedEditError(f"there is no operation {operation!r}") from None

@@ -1,0 +1,181 @@
+"""Replay of a program whose ranks take their input from queues.
+
+A queue carries state across the cuts of a program: what was made while a rank waited or evaluated
+is there later. Its segments are therefore replayed one after the other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.replay.producers import Feed, Queue
+from perfscope.replay.program import Floats, Program, Work, segment_lengths
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_ROWS = 400_000
+"""Rows of segments with messages and queues, which are replayed one by one."""
+
+Takes = dict[int, list[float]]
+"""By row, the work before each batch that is taken in front of it, in ns."""
+
+
+@dataclass(frozen=True)
+class Fed:
+    """A rank with its queue and the number of producers in the edited run; None: as recorded."""
+
+    feed: Feed
+    producers: int | None = None
+
+
+def coupled_lengths(
+    program: Program, work: Work, transfer_ns: Floats, fed: Sequence[Fed]
+) -> Floats:
+    """Length of each segment in nanoseconds, shape (segments,), for given work and transfer."""
+    rest, takes = _split(program, work, fed)
+    lengths = segment_lengths(program, rest, transfer_ns)
+    sweep = _Sweep(program, program.gaps_ns(rest), transfer_ns, takes, fed)
+    now = 0.0
+    for segment in range(program.segment_count):
+        if segment in sweep.places:
+            lengths[segment] = sweep.length(segment, now)
+        now += float(lengths[segment])
+    return lengths
+
+
+def is_small_enough(program: Program, fed: Sequence[Fed]) -> bool:
+    """Whether the segments with queues can be replayed in reasonable time."""
+    if not fed:
+        return False
+    rows = np.diff(program.cut_rows, axis=0).sum(axis=1)
+    hit = np.zeros(program.segment_count, np.bool_)
+    for item in fed:
+        hit[program.row_segment[program.work.row[item.feed.first_piece]]] = True
+    return int(rows[hit & (rows > len(program.ranks))].sum()) <= MOST_ROWS
+
+
+def _split(program: Program, work: Work, fed: Sequence[Fed]) -> tuple[Work, list[Takes]]:
+    """The work without the gets, and for each queue the work before each get."""
+    ns = work.ns.copy()
+    takes: list[Takes] = []
+    for item in fed:
+        feed = item.feed
+        for first, last in zip(feed.first_piece.tolist(), feed.last_piece.tolist(), strict=True):
+            ns[first : last + 1] = 0.0
+    for item in fed:
+        first, behind = item.feed.first_piece, item.feed.last_piece + 1
+        row = program.work.row
+        begin = np.searchsorted(row, row[first], side="left")  # rows of work are in order
+        base, until = int(begin[0]), int(behind[-1])
+        summed = np.concatenate([[0.0], np.cumsum(ns[base:until])])
+        start = begin.copy()
+        same = row[first[1:]] == row[first[:-1]]
+        start[1:][same] = behind[:-1][same]
+        lead = summed[first - base] - summed[start - base]
+        found: Takes = defaultdict(list)
+        for place, value in zip(row[first].tolist(), lead.tolist(), strict=True):
+            found[place].append(value)
+        takes.append(found)
+    return Work(work.row, work.account, ns), takes
+
+
+class _Sweep:
+    """Replays the segments in which batches are taken, in order."""
+
+    def __init__(
+        self,
+        program: Program,
+        gap: Floats,
+        transfer: Floats,
+        takes: Sequence[Takes],
+        fed: Sequence[Fed],
+    ) -> None:
+        self._program, self._gap, self._transfer = program, gap, transfer
+        self._queue_of = {item.feed.position: Queue(item.feed, item.producers) for item in fed}
+        self._takes: Takes = {row: leads for found in takes for row, leads in found.items()}
+        self.places: dict[int, list[int]] = defaultdict(list)  # segment -> positions that take
+        for item, found in zip(fed, takes, strict=True):
+            for segment in sorted({int(program.row_segment[row]) for row in found}):
+                self.places[segment].append(item.feed.position)
+        cuts = program.cut_rows
+        self._is_plain = np.all(np.diff(cuts, axis=0) == 1, axis=1)
+        alone = transfer[cuts[:-1]] + gap[cuts[1:]]
+        for segment, positions in self.places.items():
+            alone[segment, positions] = -inf
+        self._others: list[float] = alone.max(axis=1).tolist()
+
+    def length(self, segment: int, now: float) -> float:
+        """Length of a segment that begins at a moment."""
+        cuts = self._program.cut_rows
+        if not self._is_plain[segment]:
+            return self._with_calls(segment, now)
+        last = self._others[segment]
+        for position in self.places[segment]:
+            start = float(self._transfer[cuts[segment, position]])
+            row = int(cuts[segment + 1, position])
+            last = max(last, self._arrival(row, position, now + start) - now)
+        return last
+
+    def _arrival(self, row: int, position: int, left: float) -> float:
+        """When a rank arrives at a row, having left the one before at a moment."""
+        leads = self._takes.get(row)
+        if leads is None:
+            return left + float(self._gap[row])
+        queue, at = self._queue_of[position], left
+        for lead in leads:
+            at = queue.take(at + lead)
+        return at + float(self._gap[row]) - sum(leads)
+
+    def _with_calls(self, segment: int, now: float) -> float:
+        """The same for a segment that holds calls that are no cuts."""
+        program = self._program
+        cuts = program.cut_rows
+        arrival: dict[int, float] = {}
+        ranks = range(len(program.ranks))
+        place = [int(cuts[segment, rank]) + 1 for rank in ranks]
+        left = [now + float(self._transfer[cuts[segment, rank]]) for rank in ranks]
+        moved = True
+        while moved:
+            moved = False
+            for rank in ranks:
+                closing = int(cuts[segment + 1, rank])
+                while place[rank] <= closing:
+                    row = place[rank]
+                    if row not in arrival:
+                        arrival[row] = self._arrival(row, rank, left[rank])
+                        moved = True
+                    if row == closing:
+                        break
+                    need = self._need(row, segment, arrival)
+                    if need is None:
+                        break
+                    left[rank] = need + float(self._transfer[row])
+                    place[rank] += 1
+                    moved = True
+        return max(arrival.get(int(row), now) for row in cuts[segment + 1]) - now
+
+    def _need(self, row: int, segment: int, arrival: Mapping[int, float]) -> float | None:
+        """Before when a row cannot complete; None while that is not known."""
+        needs = self._program.needs
+        latest = arrival[row]
+        for need in needs.needs[needs.need_starts[row] : needs.need_starts[row + 1]].tolist():
+            for other in [need] if need >= 0 else self._members(~need):
+                if self._program.row_segment[other] != segment:
+                    continue  # it arrived before the cut
+                if other not in arrival:
+                    return None
+                latest = max(latest, arrival[other])
+        return latest
+
+    def _members(self, hub: int) -> list[int]:
+        needs = self._program.needs
+        own: list[int] = needs.hub_rows[needs.hub_starts[hub] : needs.hub_starts[hub + 1]].tolist()
+        parent = int(needs.hub_parent[hub])
+        return own if parent < 0 else own + self._members(parent)

@@ -1,0 +1,151 @@
+"""From the trace of a run to the input queues of its ranks, as far as they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.metrics.ledger import INDEX, Account
+from perfscope.replay.producers import (
+    Feed,
+    Gets,
+    is_queue,
+    learned_depth,
+    learned_feed,
+    mean_service_ns,
+    recorded_feed,
+)
+from perfscope.trace.model import PhaseKind, Rank, RowFlag, Table
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.program import Ints, Program
+
+FEWEST_GETS = 8
+INPUT = INDEX[Account.INPUT_WAIT]
+
+
+def feeds(results: Results, program: Program) -> tuple[Feed, ...]:
+    """The queue of each rank of which something is known."""
+    if program.begin_ns is None:
+        return ()
+    focus = results.focus
+    found = []
+    bounds = np.searchsorted(
+        program.row_rank[program.work.row], np.arange(len(results.trace.ranks) + 1)
+    )
+    for position, rank in enumerate(results.trace.ranks):
+        pieces = np.arange(bounds[position], bounds[position + 1])
+        pieces = pieces[program.work.account[pieces] == INPUT]
+        feed = _recorded(rank, position, program, pieces, focus.start_ns)
+        feed = feed or _learned(rank, position, program, pieces, focus.start_ns)
+        if feed is not None:
+            found.append(feed)
+    return tuple(found)
+
+
+def _recorded(
+    rank: Rank, position: int, program: Program, pieces: Ints, origin_ns: int
+) -> Feed | None:
+    """From recorded puts and gets of the queue that the rank takes most from."""
+    if not len(rank.queues) or not len(pieces):
+        return None
+    numbers = rank.queues["queue"][rank.queues["is_get"]]
+    if not len(numbers):
+        return None
+    queue = rank.queues[rank.queues["queue"] == np.bincount(numbers).argmax()]
+    gets, puts = _by_end(queue[queue["is_get"]]), _by_end(queue[~queue["is_get"]])
+    end_ns = int(program.begin_ns[-1]) if program.begin_ns is not None else 0
+    inside = gets[(gets["t0"] >= origin_ns) & (gets["t1"] <= _last_end(program, pieces, end_ns))]
+    matched = _pieces_of(program, pieces, inside["t0"], inside["t1"], origin_ns)
+    if matched is None or not len(puts) or len(inside) < FEWEST_GETS:
+        return None
+    earlier = gets[gets["t0"] < origin_ns]["t1"] - origin_ns
+    columns = (puts["t0"] - origin_ns, puts["t1"] - origin_ns, puts["tid"].astype(np.int64))
+    return recorded_feed(
+        position,
+        columns,
+        depth=int(queue["depth"][0]),
+        gets=matched,
+        taken_at=earlier.astype(np.float64),
+    )
+
+
+def _last_end(program: Program, pieces: Ints, fallback: int) -> int:
+    """When the rank's last piece of input wait ends."""
+    if program.begin_ns is None or not len(pieces):
+        return fallback
+    return int(program.begin_ns[pieces[-1]] + program.work.ns[pieces[-1]])
+
+
+def _by_end(rows: Table) -> Table:
+    return rows[np.argsort(rows["t1"], kind="stable")]
+
+
+def _pieces_of(
+    program: Program, pieces: Ints, begin: Ints, end: Ints, origin_ns: int
+) -> Gets | None:
+    """The pieces of input wait that each get is; None where some get has none."""
+    assert program.begin_ns is not None
+    starts = program.begin_ns[pieces]
+    ends = starts + program.work.ns[pieces].astype(np.int64)
+    first = np.searchsorted(ends, begin, side="right")
+    behind = np.searchsorted(starts, end, side="left")
+    behind = np.maximum(behind, first + 1)
+    if not len(begin) or first[-1] >= len(pieces) or behind[-1] > len(pieces):
+        return None
+    if np.any(first[1:] < behind[:-1]) or np.any(starts[first] >= end):
+        return None
+    first_piece, last_piece = pieces[first], pieces[behind - 1]
+    row = program.work.row
+    if np.any(row[first_piece] != row[last_piece]) or np.any(np.diff(first_piece) <= 0):
+        return None
+    return Gets(
+        (starts[first] - origin_ns).astype(np.float64),
+        (ends[behind - 1] - origin_ns).astype(np.float64),
+        first_piece,
+        last_piece,
+    )
+
+
+def _learned(
+    rank: Rank, position: int, program: Program, pieces: Ints, origin_ns: int
+) -> Feed | None:
+    """From the batches that the rank waited for, unless it makes them itself."""
+    loader = _loader(rank)
+    if loader is not None and loader[0] == 0:
+        return None  # the rank makes its batches itself: nothing refills while it works
+    phases = rank.phases
+    own = phases[
+        (phases["kind"] == PhaseKind.INPUT)
+        & (phases["tid"] == rank.main_tid)
+        & ((phases["flags"] & (RowFlag.SAMPLED | RowFlag.OPEN)) == 0)
+        & (phases["t0"] >= origin_ns)
+    ]
+    own = own[own["t1"] <= _last_end(program, pieces, 0)]
+    if len(own) < FEWEST_GETS:
+        return None
+    gets = _pieces_of(program, pieces, own["t0"], own["t1"], origin_ns)
+    service_ns = None if gets is None else mean_service_ns(gets)
+    if gets is None or service_ns is None or not is_queue(gets, service_ns):
+        return None
+    workers, depth = loader or (1, learned_depth(gets, service_ns))
+    return learned_feed(
+        position, depth=depth, producers=max(1, workers), gets=gets, service_ns=service_ns
+    )
+
+
+def _loader(rank: Rank) -> tuple[int, int] | None:
+    """Workers of the first DataLoader and batches that they work ahead; None without one."""
+    frameworks = rank.metadata.get("frameworks")
+    torch = frameworks.get("torch") if isinstance(frameworks, Mapping) else None
+    loaders = torch.get("loaders") if isinstance(torch, Mapping) else None
+    first = loaders[0] if isinstance(loaders, list) and loaders else None
+    if not isinstance(first, Mapping) or not isinstance(first.get("workers"), int):
+        return None
+    workers = max(0, int(first["workers"]))
+    factor = first.get("prefetch_factor")
+    ahead = workers * (factor if isinstance(factor, int) and factor > 0 else 2)
+    return workers, max(1, ahead - 1)

@@ -1,0 +1,180 @@
+"""Edits of communication: fewer bytes, fused allreduces, transfer behind the backward pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.metrics.collective_fusion import close_groups
+from perfscope.metrics.collectives import match_collectives
+from perfscope.metrics.pool import Pool, dense
+from perfscope.replay.call_costs import ALLREDUCE, CallCosts
+from perfscope.replay.model import RefusedEditError
+from perfscope.replay.program import Floats, Ints, Program, Work
+from perfscope.trace.operations import name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Edit
+
+BACKWARD = "backward"
+SHORT_NS = 1e6
+"""Work between two allreduces that belong to the same backward pass."""
+
+MOST_CALL_NS = 50e3
+"""So much at most does it cost a rank to call MPI once more."""
+
+
+@dataclass(frozen=True)
+class Fused:
+    """A program with fused allreduces; its segment s begins with segment first[s] of the other."""
+
+    program: Program
+    first: Ints
+
+
+def network_after(
+    program: Program, edits: Sequence[Edit], work: Work, costs: CallCosts | None
+) -> Floats:
+    """Transfer of each row on the network that the edits make, in nanoseconds, shape (rows,).
+
+    Raises:
+        RefusedEditError: the run does not hold what an edit needs.
+    """
+    transfer = program.transfer_ns
+    for edit in edits:
+        if edit.network != 1.0:
+            transfer = transfer / edit.network
+        if edit.bytes != 1.0:
+            assert costs is not None  # made for such edits
+            transfer, _ = costs.scaled(transfer, edit.bytes, edit.operation)
+        if edit.overlap:
+            transfer = _overlapped(program, work, transfer, edit.overlap)
+    return transfer
+
+
+def _overlapped(program: Program, work: Work, transfer: Floats, share: float) -> Floats:
+    """Transfer that is left when each allreduce begins as its first gradients are ready.
+
+    Hidden is the given share of it, and at most the shortest backward pass of the ranks before it;
+    a pass that several allreduces follow hides them one after the other.
+    """
+    if BACKWARD not in program.phase_ids:
+        raise RefusedEditError("no backward pass is known: mark it with perfscope.phase")
+    cuts = program.cut_rows[1:-1]
+    is_backward = np.zeros(len(work.row), np.bool_)
+    is_backward[: len(program.phase)] = program.phase == program.phase_ids.index(BACKWARD)
+    count = program.row_count
+    backward = np.bincount(work.row[is_backward], work.ns[is_backward], minlength=count)
+    other = program.gaps_ns(work) - backward
+    reduces = program.row_op[cuts[:, 0]] == ALLREDUCE
+    result, left, used = transfer.copy(), 0.0, 0.0
+    shortest, longest = backward[cuts].min(axis=1), other[cuts].max(axis=1)
+    least = transfer[cuts].min(axis=1)
+    for place in range(len(cuts)):
+        left = float(shortest[place]) + (left if longest[place] <= SHORT_NS else 0.0)
+        if reduces[place]:
+            hidden = min(left, share * float(least[place]))
+            result[cuts[place]] -= hidden
+            left -= hidden
+            used += hidden
+    if not used:
+        raise RefusedEditError("no allreduce of all ranks follows a backward pass of all of them")
+    return result
+
+
+def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int) -> Fused:
+    """The program in which allreduces in quick succession are one, at the place of the last.
+
+    Raises:
+        RefusedEditError: there are none, or latency and bandwidth are not known apart.
+    """
+    rows = _groups(results, program, costs, most_bytes)
+    key = (name_of(ALLREDUCE), len(program.ranks))
+    if key not in costs.curves:
+        raise RefusedEditError(
+            "the run does not tell latency from bandwidth of its allreduces (sizes must differ by "
+            "a factor of 8 in 16 calls)"
+        )
+    transfer, gone = program.transfer_ns.copy(), np.zeros(program.row_count, np.bool_)
+    into = np.arange(program.row_count)
+    work_ns = program.work.ns.copy()
+    call_ns = _call_ns(program, rows)
+    for group in rows:  # shape (calls, ranks)
+        size = costs.size[group[:, 0]] * 2 * (len(program.ranks) - 1) / len(program.ranks)
+        curve = costs.curves[key]
+        ratio = float(curve.seconds(size.sum()[None])[0] / curve.seconds(size).sum())
+        transfer[group[-1]] = transfer[group].sum(axis=0) * min(1.0, ratio)
+        transfer[group[:-1]] = 0.0
+        gone[group[:-1]] = True
+        into[group[:-1]] = group[-1]
+    later = np.concatenate([group[1:].ravel() for group in rows])
+    gap = np.bincount(program.work.row, program.work.ns, minlength=program.row_count)
+    left = np.ones(program.row_count)
+    spent = np.minimum(call_ns[program.row_rank[later]], gap[later])
+    left[later] = 1.0 - np.divide(spent, gap[later], out=np.zeros(len(later)), where=gap[later] > 0)
+    work_ns *= left[program.work.row]
+    removed = gone[program.cut_rows[:, 0]]
+    kept = np.flatnonzero(~removed)
+    segment_of = np.cumsum(~removed)[:-1] - 1  # of each segment of the unedited program
+    first = kept[:-1]
+    fixed = np.bincount(into, program.fixed_ns, minlength=program.row_count).astype(np.float64)
+    return Fused(
+        replace(
+            program,
+            work=Work(into[program.work.row], program.work.account, work_ns),
+            fixed_ns=fixed,
+            transfer_ns=transfer,
+            cut_rows=program.cut_rows[kept],
+            row_segment=segment_of[program.row_segment],
+            segment_kind=dense(program.segment_kind[first], program.segment_kind[kept[1:] - 1]),
+        ),
+        first,
+    )
+
+
+def _groups(
+    results: Results, program: Program, costs: CallCosts, most_bytes: int
+) -> list[npt.NDArray[np.int64]]:
+    """Rows of the allreduces of all ranks that belong together, each of shape (calls, ranks)."""
+    assert program.pool_row is not None  # its costs are known
+    trace = results.trace
+    pool = Pool.of(trace.ranks, [rank.operations for rank in trace.ranks])
+    instances = match_collectives(trace, pool).instances
+    row_of = np.full(len(pool), -1, np.int64)
+    known = np.flatnonzero(program.pool_row >= 0)
+    row_of[program.pool_row[known]] = known
+    cut_of = np.full(program.row_count, -1, np.int64)
+    cut_of[program.cut_rows[1:-1]] = np.arange(len(program.cut_rows) - 2)[:, None]
+    sizes = np.zeros(len(instances), np.int64)
+    cut = np.full(len(instances), -1, np.int64)
+    if len(instances):
+        row = row_of[instances.members[instances.starts[:-1]]]
+        cut = np.where(row >= 0, cut_of[row], -1)
+        sizes = np.where(cut >= 0, costs.size[row], 0)
+    groups = close_groups(pool, instances, sizes, most_bytes=most_bytes)
+    found = []
+    for begin, end in zip(groups.starts[:-1], groups.starts[1:], strict=True):
+        rows = program.cut_rows[1:-1][cut[groups.instances[begin:end]]]
+        # what stands between two calls would have to move
+        if np.all(np.diff(rows, axis=0) == 1):
+            found.append(rows)
+    if not found:
+        raise RefusedEditError(
+            f"no allreduces of all ranks of at most {most_bytes:,} bytes together follow each "
+            "other within a millisecond"
+        )
+    return found
+
+
+def _call_ns(program: Program, groups: Sequence[npt.NDArray[np.int64]]) -> Floats:
+    """What it costs each rank to call MPI once more: the usual least time between two calls."""
+    gap = np.bincount(program.work.row, program.work.ns, minlength=program.row_count)
+    between = np.concatenate([gap[group[1:]] for group in groups])
+    result: Floats = np.minimum(np.quantile(between, 0.25, axis=0), MOST_CALL_NS)
+    return result
