@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.price import NS, price
+from perfscope.findings.price import NS, gain_of, price
+from perfscope.findings.threads_over_cores import waits_for_cpus
 from perfscope.replay.model import Edit
 from perfscope.units import format_bytes, format_seconds, format_share
 
@@ -34,7 +35,19 @@ REFERENCES = (
     "Horovod, tensor fusion: https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html",
 )
 IDEAL = Edit(factor=1.0, network=math.inf)
-TWICE = Edit(factor=1.0, network=2.0)
+CHANGES: tuple[tuple[str, Edit], ...] = (
+    ("Gain of a network twice as fast", Edit(factor=1.0, network=2.0)),
+    ("Gain of half the bytes", Edit(factor=1.0, bytes=0.5)),
+    ("Gain if allreduces in quick succession were one", Edit(factor=1.0, fuse_bytes=64 << 20)),
+    ("Gain if allreduces hid behind the backward pass", Edit(factor=1.0, overlap=1.0)),
+)
+"""What people do about it; those that this run cannot tell are left out."""
+
+
+CROWDED = (
+    " Threads wait for CPUs in this run, and a collective takes longer while one of its ranks does: "
+    "part of this is not the network's."
+)
 
 SLOW_TRANSPORTS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp)\b"), "the fabric's provider, or none"),
@@ -57,7 +70,8 @@ def judge(results: Results, replay: Replay) -> Finding:
     found = price(
         results, replay, [IDEAL], bound_s=max(found_s.transfer_s_by_rank), is_planned=True
     )
-    status = _status(found.share)
+    crowded = waits_for_cpus(results)
+    status = _status(found.share, crowded=crowded)
     is_fault = status is not Status.PASS
     return Finding(
         id=ID,
@@ -65,12 +79,12 @@ def judge(results: Results, replay: Replay) -> Finding:
         title=f"{format_share(found.share)} of the run is data being moved between ranks"
         if is_fault
         else PASSED,
-        summary=_summary(results, found),
+        summary=f"{_summary(results, found)}{CROWDED if crowded and is_fault else ''}",
         gain_s=found.gain_s,
         gain_interval_s=found.interval_s,
         gain_share=found.share,
         gain_basis="upper_bound",  # no network needs no time
-        confidence=Confidence.HIGH if found.is_replayed else Confidence.MEDIUM,
+        confidence=_confidence(found, crowded=crowded),
         evidence=_evidence(results, replay),
         actions=_actions(results, replay) if is_fault else (),
         references=REFERENCES,
@@ -78,10 +92,19 @@ def judge(results: Results, replay: Replay) -> Finding:
     )
 
 
-def _status(share: float) -> Status:
+def _status(share: float, *, crowded: bool) -> Status:
+    """One degree milder where ranks wait for CPUs: collectives wait with them."""
     if share >= thresholds.TRANSFER_FAIL_SHARE:
-        return Status.FAIL
-    return Status.WARN if share >= thresholds.TRANSFER_WARN_SHARE else Status.PASS
+        return Status.WARN if crowded else Status.FAIL
+    if share >= thresholds.TRANSFER_WARN_SHARE:
+        return Status.INFO if crowded else Status.WARN
+    return Status.PASS
+
+
+def _confidence(found: Price, *, crowded: bool) -> Confidence:
+    if crowded:
+        return Confidence.LOW
+    return Confidence.HIGH if found.is_replayed else Confidence.MEDIUM
 
 
 def _not_split(results: Results) -> Finding:
@@ -134,8 +157,8 @@ def _evidence(results: Results, replay: Replay) -> tuple[Evidence, ...]:
         Evidence("Transfer, mean of the ranks", _mean(found.transfer_s_by_rank), "s"),
         Evidence("Waiting for other ranks, mean of the ranks", _mean(found.wait_s_by_rank), "s"),
     ]
-    if twice := replay.predict([TWICE]):
-        rows.append(Evidence("Gain of a network twice as fast", twice.gain_s, "s"))
+    gains = {label: gain_of(replay, edit) for label, edit in CHANGES}
+    rows += [Evidence(label, gain_s, "s") for label, gain_s in gains.items() if gain_s]
     classes = sorted(_classes(results), key=lambda c: -c.seconds * c.calls)
     rows += [
         Evidence(
@@ -182,17 +205,28 @@ def _actions(results: Results, replay: Replay) -> tuple[str, ...]:
             f"Put many small collectives into one: {calls:,} calls of about {format_bytes(size)} "
             f"take {format_share(share)} of the collectives' time. One buffer for all gradients, "
             "HOROVOD_FUSION_THRESHOLD and HOROVOD_CYCLE_TIME, or bucket_cap_mb of "
-            "DistributedDataParallel."
+            f"DistributedDataParallel{_back(replay, 2)}."
         )
-    half = replay.predict([TWICE])
-    back = f": that gives back up to {format_seconds(half.gain_s)}" if half else ""
-    actions.append(f"Send half as many bytes, as gradients in 16 bits do{back}.")
-    if results.steps.count:
+    actions.append(f"Send half as many bytes, as gradients in 16 bits do{_back(replay, 1, 0)}.")
+    if gain_of(replay, CHANGES[3][1]):
+        actions.append(
+            "Exchange gradients while the backward pass still runs, as DistributedDataParallel and "
+            f"Horovod do{_back(replay, 3)}."
+        )
+    if results.steps.source in {"framework", "marker"}:
         actions.append(
             "Exchange more rarely: larger batches, or gradients of several batches added up first; "
             f"now once in {format_seconds(results.focus.length_ns * NS / results.steps.count)}."
         )
     return tuple(actions)
+
+
+def _back(replay: Replay, *changes: int) -> str:
+    """What the first of some changes gives back that this run tells, in words."""
+    for place in changes:
+        if gain_s := gain_of(replay, CHANGES[place][1]):
+            return f": that gives back up to {format_seconds(gain_s)}"
+    return ""
 
 
 DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,4 +1,4 @@
-"""Counters of OTF2 archives are in the unit of their metric, whatever base and exponent it has."""
+"""Counters of OTF2 archives: in the unit of the metric, whatever base and exponent scale them."""
 
 from __future__ import annotations
 
