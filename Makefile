@@ -62,9 +62,9 @@ bench-recorder: environments ## what recording costs: per call, phase and sample
 bench-compare: environments ## how often compare and history are right on simulated runs, some minutes
 	@$(BIN)/python -m benchmarks.compare --document
 
-bench-engine: environments ## what reading large traces costs, beside other tools (LARGE=--large: 10^8 OTF2 events)
-	@$(BIN)/python -m benchmarks.engine.otf2 $(LARGE)
-	@$(BIN)/python -m benchmarks.engine.kineto
+bench-engine: environments ## what reading large traces costs, beside other tools (LARGE=--large: 10^8 OTF2 events); writes docs
+	@$(BIN)/python -m benchmarks.engine.otf2 $(LARGE) --document docs/engine.md
+	@$(BIN)/python -m benchmarks.engine.kineto --document docs/kineto.md
 
 bench-replay: environments ## how fast runs are replayed, and in how much memory; writes docs/replay.md
 	@$(BIN)/python -m benchmarks.replay --document docs/replay.md

@@ -56,3 +56,4 @@ done
 probe horovod-damaged tests/core/inputs/small_timeline.json
 probe paraver tests/core/inputs/small.prv
 probe paraver-damaged tests/core/inputs/small.prv
+probe replay 500

@@ -12,21 +12,18 @@ The C programs need libotf2's headers (Debian: libotf2-trace-dev); so does writi
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.engine.kineto import Measured, measure
+from benchmarks.engine.tools import INSIDE, Command, Measured, run_all, table, tell
 
-ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-RESULTS = ROOT / "bench-results" / "engine-otf2.json"
+REPEATS = 3
 RANKS = 4
 OPERATIONS = 800
 EVENTS_OF_A_STEP = 18_430  # of all ranks
@@ -36,16 +33,18 @@ QUICK = (100_000,)
 MOST_FOR_PYTHON = 1_000_000
 MOST_FOR_PIPIT = 10_000_000
 
-_REDUCE = """
-import os, sys
+_REDUCE = f"""
+import os, sys, time
 import numpy as np
 from perfscope._core import Otf2Archive
+began = time.process_time()
 archive = Otf2Archive(os.fsencode(sys.argv[1]))
 regions = archive.regions()
 roles = np.zeros(len(regions), [("op", "u2"), ("call", "u1"), ("phase", "u1"), ("name", "i4")])
 roles["op"] = [region[1].startswith("MPI_") for region in regions]
 found = archive.reduce(roles.tobytes(), 0, 0, 0, int(sys.argv[2]))
 print(sum(row["events"] for row in found["locations"]))
+print("{INSIDE}%f" % (time.process_time() - began))
 """
 _PYTHON = """
 import sys, otf2
@@ -73,23 +72,30 @@ def compile_program(name: str, into: Path) -> Path:
         [config, "--cflags", "--ldflags", "--libs"], capture_output=True, text=True, check=True
     ).stdout.split()
     program = into / name
-    command = [os.environ.get("CC", "cc"), "-O2", "-o", program, HERE / f"{name}.c", *flags]
+    command: Command = [
+        os.environ.get("CC", "cc"),
+        "-O2",
+        "-o",
+        program,
+        HERE / f"{name}.c",
+        *flags,
+    ]
     subprocess.run(command, check=True)
     return program
 
 
 def commands(
     place: Path, anchor: Path, reader: Path, events: int, pipit: Path | None
-) -> dict[str, list[str | Path]]:
+) -> dict[str, Command]:
     """What is run, by the name that the table shows."""
     python = sys.executable
     cores = len(os.sched_getaffinity(0))
-    found: dict[str, list[str | Path]] = {
+    found: dict[str, Command] = {
+        "reduction, 1 core": [python, "-c", _REDUCE, anchor, "1"],
         "perfscope analyze": [
             *(python, "-m", "perfscope", "analyze", anchor, "--no-report"),
             *("--output", place / "results"),
         ],
-        "reduction, 1 core": [python, "-c", _REDUCE, anchor, "1"],
         f"reduction, {cores} cores": [python, "-c", _REDUCE, anchor, str(cores)],
         "libotf2 in C, per location": [reader, anchor, "local"],
         "libotf2 in C, global": [reader, anchor, "global"],
@@ -101,29 +107,13 @@ def commands(
     return found
 
 
-def table(rows: Sequence[Measured]) -> str:
-    """The numbers in Markdown; ratios are those of CPU time to the reduction on one core."""
-    own = {row.events: row for row in rows if row.tool == "reduction, 1 core"}
-    lines = [
-        "| events | MB | tool | wall s | CPU s | peak MB | M events/s of wall | x reduction |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        ratio = row.cpu_s / own[row.events].cpu_s if row.events in own else float("nan")
-        lines.append(
-            f"| {row.events:,} | {row.megabytes:.0f} | {row.tool} | {row.wall_s:.2f} | "
-            f"{row.cpu_s:.2f} | {row.peak_mb:.0f} | {row.events / row.wall_s / 1e6:.1f} | "
-            f"{ratio:.1f} |"
-        )
-    return "\n".join(lines)
-
-
 def main(arguments: Sequence[str] = ()) -> int:
     """Measures, prints the table and writes the numbers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one small archive: does all work?")
     parser.add_argument("--large", action="store_true", help="also 10^8 events")
     parser.add_argument("--pipit", type=Path, help="a checkout of Pipit to measure as well")
+    parser.add_argument("--document", type=Path, metavar="FILE", help="also puts the table there")
     options = parser.parse_args(list(arguments))
     sizes = QUICK if options.quick else (*SIZES, LARGE) if options.large else SIZES
     rows: list[Measured] = []
@@ -142,13 +132,10 @@ def main(arguments: Sequence[str] = ()) -> int:
             events = int(made.stdout)
             files = [file for file in archive.rglob("*") if file.is_file()]
             every = commands(place, archive / "traces.otf2", reader, events, options.pipit)
-            for tool, command in every.items():
-                rows.append(measure(tool, command, events, files))
-                print(table(rows[-1:]).splitlines()[-1], flush=True)
+            rows += run_all(every, events, files, repeats=REPEATS)
             shutil.rmtree(archive)
-    print(f"\n{table(rows)}")
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    text = table(rows, speed=("M events a second of CPU", lambda row: row.events / 1e6))
+    tell("engine-otf2", text, rows, options.document)
     return 0
 
 

@@ -3,12 +3,14 @@
 #include "error.h"
 #include "input.h"
 #include "probe_otf2.h"
+#include "probe_replay.h"
 #include "probe_text.h"
 #include "sinks/device.h"
 #include "sources/kineto.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -72,7 +74,7 @@ static int kineto_damaged(const char *path)
 int main(int count, char **words)
 {
     if (count != 3) {
-        std::fprintf(stderr, "usage: %s FORMAT FILE\n", words[0]);
+        std::fprintf(stderr, "usage: %s FORMAT FILE | replay COUNT\n", words[0]);
         return 2;
     }
     try {
@@ -82,6 +84,10 @@ int main(int count, char **words)
             return perfscope::probe_otf2(words[2]);
         if (std::strcmp(words[1], "kineto-damaged") == 0)
             return kineto_damaged(words[2]);
+        if (std::strcmp(words[1], "replay") == 0) {
+            perfscope::replay_random_programs(static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)));
+            return 0;
+        }
         const perfscope::InputFile file(words[2]);
         if (const auto probe = perfscope::text_probe(words[1]))
             return probe(file);
@@ -92,6 +98,8 @@ int main(int count, char **words)
                      static_cast<unsigned long long>(error.offset()), error.what());
     } catch (const perfscope::ReadError &error) {
         std::fprintf(stderr, "%s: %s\n", error.path().c_str(), error.what());
+    } catch (const perfscope::ReplayError &error) {
+        std::fprintf(stderr, "replay: %s\n", error.what());
     }
     return 3;
 }

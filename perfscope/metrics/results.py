@@ -47,6 +47,7 @@ class Results:
     communication: Communication
     resources: Resources
     gradient_exchange: GradientExchange | None
+    waits: Waits  # of every operation; the replay starts from the same matching
     devices: DevicesResult | None = None
     """None where no accelerator was measured."""
     horovod: HorovodResult | None = None
@@ -62,5 +63,3 @@ class Results:
     collective_cost: CollectiveCost | None = None
     memory_growth: tuple[MemoryGrowth, ...] = ()
     """Of the ranks with enough samples."""
-    waits: Waits | None = None
-    """Every operation with what it waited for: the replay starts from the same matching."""

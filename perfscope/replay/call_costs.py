@@ -9,8 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.metrics.collective_cost import bus_factor
-from perfscope.metrics.collectives import match_collectives
-from perfscope.metrics.pool import Pool
 from perfscope.replay.model import RefusedEditError
 from perfscope.trace.operations import code_of, name_of
 
@@ -46,9 +44,7 @@ class CallCosts:
         """
         if program.pool_row is None:
             raise RefusedEditError("it is not known which calls the program is made of")
-        trace = results.trace
-        pool = Pool.of(trace.ranks, [rank.operations for rank in trace.ranks])
-        instances = match_collectives(trace, pool).instances
+        pool, instances = results.waits.pool, results.waits.instances
         size, ranks = np.zeros(len(pool), np.int64), np.zeros(len(pool), np.int64)
         if len(instances):
             counts = np.diff(instances.starts)

@@ -17,7 +17,6 @@ from perfscope.metrics.collectives import (
 )
 from perfscope.metrics.pool import Bools, Pool
 from perfscope.metrics.rendezvous import Calls
-from perfscope.metrics.waits import Waits, split_operations
 from perfscope.replay.kinds import call_kinds
 from perfscope.replay.layout import Run, lay_out
 from perfscope.replay.meetings import Kind, Meetings
@@ -30,6 +29,7 @@ from perfscope.units import format_seconds
 if TYPE_CHECKING:
     from perfscope.metrics.focus import Focus
     from perfscope.metrics.results import Results
+    from perfscope.metrics.waits import Waits
 
 # what a rank does by itself as far as the replay goes: it keeps its measured duration
 ALONE = codes_mask(
@@ -85,7 +85,7 @@ def extract(results: Results) -> Program:
     if why := results.communication.clocks.reason:
         raise NotReplayableError(why)
     _refuse_gaps(trace, focus)
-    selection = _select(trace, focus, results.waits or split_operations(trace))
+    selection = _select(trace, focus, results.waits)
     _refuse_others(trace, focus, selection)
     _refuse_polling(trace, focus, selection)
     try:

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.metrics.collective_fusion import close_groups
-from perfscope.metrics.collectives import match_collectives
-from perfscope.metrics.pool import Pool, dense
+from perfscope.metrics.pool import dense
 from perfscope.replay.call_costs import ALLREDUCE, CallCosts
 from perfscope.replay.model import RefusedEditError
 from perfscope.replay.program import Floats, Ints, Program, Work
@@ -143,9 +142,7 @@ def _groups(
 ) -> list[npt.NDArray[np.int64]]:
     """Rows of the allreduces of all ranks that belong together, each of shape (calls, ranks)."""
     assert program.pool_row is not None  # its costs are known
-    trace = results.trace
-    pool = Pool.of(trace.ranks, [rank.operations for rank in trace.ranks])
-    instances = match_collectives(trace, pool).instances
+    pool, instances = results.waits.pool, results.waits.instances
     row_of = np.full(len(pool), -1, np.int64)
     known = np.flatnonzero(program.pool_row >= 0)
     row_of[program.pool_row[known]] = known

@@ -37,9 +37,11 @@ public:
                 break;
             const uint64_t before = counts_.events;
             if (chunk.swapped)
-                walk<true>(chunk);
+                walk<true, true>(chunk);
+            else if (clock_.is_needed())
+                walk<false, true>(chunk);
             else
-                walk<false>(chunk);
+                walk<false, false>(chunk);
             check_numbers(chunk, counts_.events - before);
         }
         return counts_;
@@ -53,13 +55,13 @@ private:
         return Swapped ? __builtin_bswap64(value) : value;
     }
 
-    template <bool Swapped> void walk(const Chunk &chunk)
+    template <bool Swapped, bool Corrected> void walk(const Chunk &chunk)
     {
         const uint8_t *at = chunk.begin, *const end = chunk.end;
         // kept out of the members: the sink's writes could change those as far as the compiler knows
         uint64_t now = now_, events = 0;
         bool now_is_known = now_is_known_;
-        const bool is_corrected = clock_.is_needed();
+        const bool is_corrected = Corrected && clock_.is_needed();
         if (*at == TIMESTAMP)
             see(correct(load<Swapped>(at + 1)));
         // the block is followed by zeros: what reads a little past `end` is found out by this comparison
@@ -79,6 +81,7 @@ private:
             }
             if (type == ENTER || type == LEAVE) {
                 uint64_t region;
+                const uint8_t *const written = at;
                 at = number<Swapped>(chunk, at, region);
                 if (at > end)
                     fail(chunk, start, "a record ends too early");
@@ -88,13 +91,14 @@ private:
                     continue;
                 }
                 // most calls make no others: their leave follows at once, and needs no place among the open ones
-                uint64_t left;
-                if (at[0] == TIMESTAMP && at[9] == LEAVE && at[10] <= 4) {
-                    const uint8_t *const behind = number<Swapped>(chunk, at + 10, left);
+                if (at[0] == TIMESTAMP && at[9] == LEAVE) {
+                    const auto size = static_cast<unsigned>(at - written); // of the region: at most five bytes
+                    const uint64_t unlike = (load<false>(written) ^ load<false>(at + 10)) << (64 - 8 * size);
                     uint64_t time = load<Swapped>(at + 1);
                     if (is_corrected)
                         time = clock_.apply(time);
-                    if (left == region && behind <= end && static_cast<int64_t>(time) >= static_cast<int64_t>(now)) {
+                    const uint8_t *const behind = at + 10 + size;
+                    if (!unlike && behind <= end && static_cast<int64_t>(time) >= static_cast<int64_t>(now)) {
                         sink_.call(now, time, region);
                         events++;
                         now = time;
@@ -154,14 +158,14 @@ private:
         counts_.last = time > counts_.last ? time : counts_.last;
     }
 
-    void turn_back(uint64_t from, uint64_t to)
+    [[gnu::noinline]] void turn_back(uint64_t from, uint64_t to)
     {
         counts_.backwards++;
         see(from);
         see(to);
     }
 
-    const uint8_t *other(const Chunk &chunk, const uint8_t *at, uint8_t type, uint64_t now)
+    [[gnu::noinline]] const uint8_t *other(const Chunk &chunk, const uint8_t *at, uint8_t type, uint64_t now)
     {
         if (type < ATTRIBUTE_LIST)
             fail(chunk, at - 1, "a mark stands where an event should: the file is damaged");

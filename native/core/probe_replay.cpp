@@ -1,0 +1,160 @@
+#include "probe_replay.h"
+
+#include "replay/critical_path.h"
+#include "replay/delay_cost.h"
+#include "replay/times.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <random>
+
+namespace perfscope {
+
+namespace {
+
+constexpr unsigned THREADS = 3;
+constexpr double CLOSE_NS = 1e-6;
+
+enum class Kind { CUT, MESSAGE, MEETING, SCAN, COUNT };
+
+struct Event {
+    Kind kind;
+    std::vector<size_t> ranks;
+};
+
+Numbers view(const std::vector<int64_t> &values)
+{
+    return {values.data(), values.size()};
+}
+
+// One list of events that every rank follows, so that nobody can wait in a circle.
+class RandomProgram {
+public:
+    explicit RandomProgram(std::mt19937 &chance) : chance_(chance), ranks_(1 + chance() % 6)
+    {
+        for (unsigned left = chance() % 60; left; left--)
+            events_.push_back(event());
+        std::vector<int64_t> next(ranks_);
+        for (size_t rank = 0; rank < ranks_; rank++) {
+            cuts_.push_back(rows_);
+            next[rank] = rows_ + 1;
+            rows_ += 2;
+            for (const Event &event : events_)
+                rows_ += std::count(event.ranks.begin(), event.ranks.end(), rank);
+        }
+        wanted_.resize(static_cast<size_t>(rows_));
+        for (const Event &event : events_) {
+            std::vector<int64_t> rows;
+            for (const size_t rank : event.ranks)
+                rows.push_back(next[rank]++);
+            place(event.kind, rows);
+        }
+        cuts_.insert(cuts_.end(), next.begin(), next.end());
+        for (const auto &needs : wanted_) {
+            needs_.insert(needs_.end(), needs.begin(), needs.end());
+            need_starts_.push_back(static_cast<int64_t>(needs_.size()));
+        }
+        for (int64_t row = 0; row < rows_; row++) {
+            gap_.push_back(chance() % 1000);
+            transfer_.push_back(chance() % 100);
+        }
+        for (size_t rank = 0; rank < ranks_; rank++)
+            transfer_[static_cast<size_t>(cuts_[rank])] = 0;
+    }
+
+    void check() const
+    {
+        const ReplayProgram program(ranks_, view(cuts_), {view(hub_starts_), view(hub_rows_)}, view(parents_),
+                                    {view(need_starts_), view(needs_)});
+        check_order(program, THREADS);
+        const Costs costs{gap_.data(), transfer_.data()};
+        const std::vector<double> lengths = segment_lengths(program, costs, THREADS);
+        const double length = std::accumulate(lengths.begin(), lengths.end(), 0.0);
+        double on_path = 0.0;
+        const CriticalPath path = critical_path(program, costs, THREADS);
+        for (const int64_t row : path.work_rows)
+            on_path += gap_[static_cast<size_t>(row)];
+        for (const int64_t row : path.transfer_rows)
+            on_path += transfer_[static_cast<size_t>(row)];
+        expect(on_path, length, "the critical path is not as long as the run");
+        std::vector<int64_t> starts(gap_.size() + 1), tags(gap_.size());
+        std::iota(starts.begin(), starts.end(), 0);
+        const std::vector<uint8_t> waits_at_end(ranks_, 1);
+        const DelayCost cost =
+            delay_cost(program, costs, {view(starts), tags.data(), gap_.data(), 2}, waits_at_end, THREADS);
+        double explained = cost.unattributed;
+        for (const auto *part : {&cost.direct, &cost.indirect})
+            explained = std::accumulate(part->begin(), part->end(), explained);
+        expect(explained, cost.waiting, "delay costs do not add up to the waiting");
+        const Times times = replay_times(program, costs, THREADS);
+        double waited = 0.0;
+        for (size_t row = 0; row < gap_.size(); row++)
+            waited += times.cause[row] < 0 ? 0.0 : times.need[row] - times.arrival[row];
+        expect(waited, cost.waiting, "the waits of the calls do not add up");
+    }
+
+private:
+    static void expect(double found, double wanted, const char *otherwise)
+    {
+        if (std::abs(found - wanted) > CLOSE_NS)
+            throw ReplayError(otherwise);
+    }
+
+    Event event()
+    {
+        auto kind = static_cast<Kind>(chance_() % static_cast<unsigned>(Kind::COUNT));
+        if (ranks_ == 1 && kind == Kind::MESSAGE)
+            kind = Kind::CUT;
+        Event made{kind, {}};
+        const size_t sender = chance_() % ranks_;
+        if (kind == Kind::MESSAGE)
+            made.ranks = {sender, (sender + 1 + chance_() % (ranks_ - 1)) % ranks_};
+        else
+            for (size_t rank = 0; rank < ranks_; rank++)
+                if (kind == Kind::CUT || rank == sender || chance_() % 2)
+                    made.ranks.push_back(rank);
+        return made;
+    }
+
+    void place(Kind kind, const std::vector<int64_t> &rows)
+    {
+        if (kind == Kind::CUT) {
+            cuts_.insert(cuts_.end(), rows.begin(), rows.end());
+        } else if (kind == Kind::MESSAGE) {
+            wanted_[static_cast<size_t>(rows[1])].push_back(rows[0]);
+        } else {
+            for (size_t i = 0; i < rows.size(); i++) {
+                const bool begins = i == 0 || kind == Kind::SCAN;
+                if (begins) {
+                    parents_.push_back(i == 0 ? -1 : static_cast<int64_t>(parents_.size()) - 1);
+                    hub_starts_.push_back(0);
+                }
+                hub_rows_.push_back(rows[i]);
+                hub_starts_.back() = static_cast<int64_t>(hub_rows_.size());
+                wanted_[static_cast<size_t>(rows[i])].push_back(~(static_cast<int64_t>(parents_.size()) - 1));
+            }
+        }
+    }
+
+    std::mt19937 &chance_;
+    size_t ranks_;
+    int64_t rows_ = 0;
+    std::vector<Event> events_;
+    std::vector<std::vector<int64_t>> wanted_; // by row
+    std::vector<int64_t> cuts_, hub_starts_{0}, hub_rows_, parents_, need_starts_{0}, needs_;
+    std::vector<double> gap_, transfer_;
+};
+
+} // namespace
+
+void replay_random_programs(unsigned count)
+{
+    std::mt19937 chance(20261121);
+    for (unsigned i = 0; i < count; i++)
+        RandomProgram(chance).check();
+    std::printf("replay: %u programs\n", count);
+}
+
+} // namespace perfscope
