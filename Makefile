@@ -15,7 +15,7 @@ define part
 endef
 
 .PHONY: help demo test test-long pytest environments lint native-warnings native-sanitize
-.PHONY: bench-engine bench-recorder bench-whatif reports format clean
+.PHONY: bench-engine bench-recorder bench-replay bench-whatif reports studies format clean
 
 help: ## these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,11 +59,17 @@ bench-engine: environments ## what reading large traces costs, beside other tool
 	@$(BIN)/python -m benchmarks.engine.otf2 $(LARGE)
 	@$(BIN)/python -m benchmarks.engine.kineto
 
+bench-replay: environments ## how fast runs are replayed, and in how much memory; writes docs/replay.md
+	@$(BIN)/python -m benchmarks.replay --document docs/replay.md
+
 bench-whatif: environments ## predicted gains against those of the real fix, about 12 minutes
 	@$(BIN)/python -m benchmarks.whatif --document
 
 reports: environments ## the reports in reports/ from the recordings in sample_traces/
 	@$(BIN)/python scripts/make_reports.py
+
+studies: environments ## the studies in reports/studies/, from real runs (a quarter of an hour)
+	@$(PYTHON) scripts/make_studies.py
 
 format: environments ## let ruff format the Python code
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .

@@ -29,7 +29,10 @@ def main() -> None:
     from sgan.networks import Networks, choose_threads
     from sgan.parallel import connect
 
-    choose_threads(options.threads)
+    choose_threads(
+        inter=options.inter_threads or options.threads,
+        intra=options.intra_threads or options.threads,
+    )
     team = connect(options.parallel)
     data = load(options, rank=team.rank, size=team.size)
     networks = Networks(options, team)

@@ -192,8 +192,9 @@ class Replay:
         hub_parent: npt.NDArray[np.int64],
         need_starts: npt.NDArray[np.int64],
         needs: npt.NDArray[np.int64],
+        threads: int = 0,
     ) -> None:
-        """Brings the rows into an order.
+        """Looks whether the rows can be brought into an order; the arrays must not change after.
 
         Args:
             ranks: number of ranks.
@@ -203,6 +204,7 @@ class Replay:
             hub_parent: the hub before it where its members count too, -1 none.
             need_starts: where the needs of each row begin, shape (rows + 1,).
             needs: rows (>= 0) and hubs (~hub) that a row waits for.
+            threads: that replay at most, 0 one a core; results do not depend on it.
 
         Raises:
             ReplayError: the ranks wait for each other in a circle.

@@ -11,13 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import re
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.machine import machine, replace_between
 from benchmarks.recorder.bounded import MeasurementError
 from benchmarks.recorder.jobs import ROOT, compare
 from benchmarks.recorder.measures import MEASURES, Cost, Setting
@@ -25,8 +24,6 @@ from benchmarks.recorder.tables import costs_table, jobs_table
 from perfscope.collect.places import recorder_library
 
 RESULTS = ROOT / "bench-results" / "recorder.json"
-BEGIN, END = "<!-- bench-recorder: begin -->\n", "<!-- bench-recorder: end -->"
-MARKED = re.compile(f"({BEGIN}).*({END})", re.DOTALL)
 JOBS = "jobs"
 WHOLE_BUDGET_S = 340.0
 QUICK_SHORTER = 8
@@ -39,14 +36,6 @@ def find_library() -> Path:
     if found is None:
         raise SystemExit("the recorder is not built: pip install -e .")
     return found
-
-
-def machine() -> str:
-    """The processor, the number of its cores that may be used, and the kernel."""
-    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    model = re.search(r"model name\s*: (.*)", text)
-    name = model[1] if model else platform.machine()
-    return f"{name}, {len(os.sched_getaffinity(0))} cores, Linux {platform.release()}"
 
 
 def load() -> float:
@@ -116,9 +105,7 @@ def main() -> None:
     }
     RESULTS.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if options.document:
-        before = options.document.read_text(encoding="utf-8")
-        after = MARKED.sub(lambda found: f"{found[1]}{text}\n{found[2]}", before)
-        options.document.write_text(after, encoding="utf-8")
+        replace_between(options.document, "bench-recorder", text)
 
 
 if __name__ == "__main__":

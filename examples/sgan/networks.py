@@ -18,11 +18,12 @@ layers = tf.keras.layers
 PIXELS = 64
 
 
-def choose_threads(threads: int) -> None:
-    """Threads of TensorFlow; 0 leaves the choice to it."""
-    if threads:
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-        tf.config.threading.set_inter_op_parallelism_threads(threads)
+def choose_threads(*, inter: int, intra: int) -> None:
+    """Threads of TensorFlow, between and inside operations; 0 leaves the choice to it."""
+    if inter:
+        tf.config.threading.set_inter_op_parallelism_threads(inter)
+    if intra:
+        tf.config.threading.set_intra_op_parallelism_threads(intra)
 
 
 class Adversary(tf.keras.Model):  # type: ignore[misc]

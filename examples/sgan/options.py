@@ -27,6 +27,8 @@ class Options:
     slow_rank: int
     slow_ms: float
     threads: int
+    inter_threads: int
+    intra_threads: int
     seed: int
     log: str | None
 
@@ -58,7 +60,9 @@ def parse_options() -> Options:
     add("--parallel", choices=("auto", "horovod", "mpi4py", "none"), default="auto")
     add("--slow-rank", type=int, default=-1, help="a rank that loses time in each iteration")
     add("--slow-ms", type=float, default=50.0)
-    add("--threads", type=int, default=1, help="of TensorFlow on each rank")
+    add("--threads", type=int, default=1, help="of TensorFlow on each rank; 0: it chooses")
+    add("--inter-threads", type=int, default=0, help="operations at once; 0: as --threads")
+    add("--intra-threads", type=int, default=0, help="inside an operation; 0: as --threads")
     add("--seed", type=int, default=7)
     add("--log", help="file for one JSON line an iteration and rank: what the slow rank lost")
     return Options(**vars(parser.parse_args()))

@@ -43,6 +43,8 @@ static void read_otf2(const std::string &bytes)
         read_otf2_archive(archive);
     } catch (const FormatError &) {
         return;
+    } catch (const ReadError &) {
+        return; // changed definitions name locations that have no file
     }
 }
 

@@ -80,6 +80,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
     from perfscope.metrics.results import Options
     from perfscope.readers.detect import ReadOptions
     from perfscope.readers.registry import open_traces
+    from perfscope.result.analysis import analysis
 
     _check_gates(fail_on)
     rules = tuple(parse_rule(text) for text in phase_rules)
@@ -89,18 +90,6 @@ def analyze(  # noqa: PLR0913 - one argument an option
     report = _write(document, output or beside, with_report=not no_report)
     _show(document, as_json=as_json, written=report)
     return _exit_code(document, opened, fail_under=fail_under, fail_on=fail_on, strict=strict)
-
-
-def analysis(trace: Trace, options: Any) -> dict[str, Any]:
-    """The result document of a trace."""
-    from perfscope.findings.catalogue import run_all
-    from perfscope.metrics.compute import compute
-    from perfscope.replay.segments import SegmentReplay
-    from perfscope.result.document import build
-
-    results = compute(trace, options)
-    replay = SegmentReplay(results)
-    return build(results, replay, run_all(results, replay))
 
 
 def _check_gates(fail_on: Sequence[str]) -> None:

@@ -16,8 +16,12 @@ from perfscope.errors import ExitCode, PerfscopeError
 COMMANDS = {
     "run": "Start a job and record it.",
     "analyze": "Read a recording: verdict, report.html, analysis.json.",
+    "compare": "Compare runs: slower or faster, or noise; where the time went.",
+    "scaling": "Say what more ranks, cores, GPUs or nodes give, and what limits it.",
     "export": "Write a trace for other tools: OTF2, Chrome, Parquet, CSV.",
+    "sweep": "Run a command in many configurations; say which is best and why.",
     "whatif": "Predict what a change of your own would give back.",
+    "history": "Trends over commits and dates, a badge, an index of reports.",
     "doctor": "See what works on this machine, and the fix for what does not.",
 }
 _INTERRUPTED = 130

@@ -32,7 +32,7 @@ class _Size(click.ParamType[int]):
         return size_bytes
 
 
-class _Steps(click.ParamType[tuple[int, "int | None"]]):
+class Steps(click.ParamType[tuple[int, "int | None"]]):
     """A range of steps such as 20:30."""
 
     name = "steps"
@@ -58,7 +58,7 @@ class _Window(click.ParamType[tuple[int, int]]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, int]:
         """The first and the last step."""
-        first, end = _Steps().convert(value, param, ctx)
+        first, end = Steps().convert(value, param, ctx)
         if end is None:
             self.fail(f"{value!r} has no end; write it as 20:30", param, ctx)
         return first, end - 1
@@ -115,7 +115,7 @@ perfscope run --output runs/baseline -- python train.py
 )
 @click.option(
     "--steps",
-    type=_Steps(),
+    type=Steps(),
     metavar="A:B",
     help="Record MPI calls one by one only from step A up to, not including, step B; totals go on.",
 )

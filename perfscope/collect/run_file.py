@@ -17,6 +17,7 @@ from typing import Any
 
 import perfscope
 from perfscope.collect.agent.perfscope_agent.topology import topology
+from perfscope.collect.commit import commit
 from perfscope.collect.launch import RecordingOptions
 from perfscope.collect.launcher import Launcher
 from perfscope.collect.process import Ending
@@ -58,6 +59,8 @@ class RunFile:
         self._start = {
             "start_unix_ns": time.time_ns(),
             "start_mono_ns": time.monotonic_ns(),
+            # now, because the job may check out another one
+            "commit": commit(Path(_working_directory()), os.environ),
         }
         self._write(end_mono_ns=None, ending=None)
 

@@ -13,7 +13,20 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
 
-ORDER = ("rank_zero_evaluation", "load_imbalance", "idle_devices", "threads_over_cores")
+ORDER = (
+    "rank_zero_evaluation",
+    "frequent_evaluation",
+    "load_imbalance",
+    "idle_devices",
+    "data_stall",
+    "checkpoint_stall",
+    "network_bound",
+    "threads_over_cores",
+    "shared_cores",
+    "memory_growth",
+    "memory_headroom",
+    "start_up",
+)
 
 
 def diagnoses() -> list[Diagnosis]:

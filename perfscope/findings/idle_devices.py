@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.thresholds import judge as status_of
 from perfscope.metrics.ledger import Account
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from perfscope.replay.model import Replay
 
 ID = "idle_devices"
-LEAST_IDLE = 0.1
-"""Share of the time; below it nobody would look for a reason."""
 
 _WHAT: dict[Account, tuple[str, str]] = {
     Account.INPUT_WAIT: (
@@ -60,7 +59,7 @@ def judge(results: Results, _: Replay) -> Finding:
     window_s = sum(device.use.window_ns for device in devices) * 1e-9
     idle_s = sum(device.use.idle_ns for device in devices) * 1e-9
     share = idle_s / window_s if window_s else 0.0
-    if share < LEAST_IDLE:
+    if share < thresholds.IDLE_DEVICES_SHARE:
         return Finding(
             ID,
             Status.PASS,
@@ -104,7 +103,7 @@ def _evidence(devices: tuple[DeviceUse, ...], share: float) -> tuple[Evidence, .
     window = sum(device.use.window_ns for device in devices)
     exposed = sum(device.use.exposed_communication_ns for device in devices)
     return (
-        Evidence("Idle", share, "ratio", f"below {LEAST_IDLE:g}"),
+        Evidence("Idle", share, "ratio", f"below {thresholds.IDLE_DEVICES_SHARE:g}"),
         Evidence("Computing", compute / window, "ratio"),
         Evidence("Communicating without computing", exposed / window, "ratio"),
     )

@@ -30,10 +30,33 @@ SAME_RATIO_SPREAD = 0.3  # phases slowed alike, relative to the mean excess: slo
 PHASE_LEAST_SHARE = 0.03  # of a rank's work, below which a phase says nothing about its speed
 QUEUED_SHARE = 0.5  # of what a rank works longer, spent waiting for CPUs: that is the cause
 
+INPUT_LEAST_SHARE = 0.03  # of the focus: what getting a batch that is ready may take
+
 CROWDED_WARN = 1.2  # runnable threads per CPU
 CROWDED_FAIL = 1.5
 SHARED_CPU_SHARE = 0.25  # run-queue delay per CPU second that no own thread explains
 QUEUE_DELAY_SHARE = 0.05  # run-queue delay per CPU second that shows that threads wait for CPUs
+
+AFFORDABLE_SHARE = 0.04  # of the run that is left: what evaluation and output may take
+
+TRANSFER_WARN_SHARE = 0.05  # of the focus, given back by a network that needs no time
+TRANSFER_FAIL_SHARE = 0.10  # which no real one is
+SMALL_BYTES = 64 << 10  # collectives below it are made of latency and not of bandwidth
+SMALL_SHARE = 0.5  # of the time of collectives, in small ones: they are to be fused
+
+GROWTH_LEAST_BYTES = 2 << 20  # in the second half of the run: less is noise of the allocator
+GROWTH_LEAST_SHARE = 0.005  # the same, of the peak of the rank
+GROWTH_LONG_S = 24 * 3600.0  # a node that lasts longer at this pace is no failure yet
+
+SCARCE_FAIL = 0.05  # of the memory of a node or control group left at the least moment
+SCARCE_WARN = 0.10
+
+IDLE_CPUS_SHARE = 0.5  # of the CPUs allowed to the ranks of a node, idle: worth a word
+
+START_UP_SHARE = 0.2  # of the life of a rank, before ordinary steps
+START_UP_LEAST_S = 30.0  # a shorter start is that of a test run, whatever its share
+
+IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason
 
 
 def judge(

@@ -8,6 +8,7 @@ from perfscope.metrics.communication import communication
 from perfscope.metrics.devices import devices
 from perfscope.metrics.gradient_exchange import gradient_exchange
 from perfscope.metrics.horovod import horovod
+from perfscope.metrics.memory_growth import memory_growth
 from perfscope.metrics.phases import phases
 from perfscope.metrics.pop import efficiency
 from perfscope.metrics.preparation import prepare
@@ -41,6 +42,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         communication=communication(prepared),
         gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
+        memory_growth=memory_growth(prepared),
         devices=devices(prepared),
         horovod=horovod(prepared),
         tensors=tensor_times(prepared.trace),
@@ -48,4 +50,5 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         phase_ids=prepared.catalog.ids,
         labels=prepared.labels,
         collective_cost=collective_cost(prepared),
+        waits=prepared.waits,
     )

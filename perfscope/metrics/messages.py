@@ -25,6 +25,14 @@ class Messages:
     unmatched_rows: Rows
     matched: int
 
+    def receive_of(self, pool: Pool) -> Rows:
+        """The row of the receive for every send that found one, -1 elsewhere."""
+        result = np.full(len(pool), -1, np.int64)
+        takes = pool.is_of(OperationClass.RECV, OperationClass.SENDRECV, OperationClass.IRECV)
+        rows = np.flatnonzero(takes & (self.send_of >= 0))
+        result[self.send_of[rows]] = rows
+        return result
+
 
 def match_messages(trace: Trace, pool: Pool, clocks_agree: Bools | None = None) -> Messages:
     """Matches sends and receives by (source, destination, tag, communicator, ordinal).

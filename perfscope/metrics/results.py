@@ -11,6 +11,7 @@ from perfscope.metrics.focus import Focus
 from perfscope.metrics.gradient_exchange import GradientExchange
 from perfscope.metrics.horovod import HorovodResult
 from perfscope.metrics.ledger import Ledger
+from perfscope.metrics.memory_growth import MemoryGrowth
 from perfscope.metrics.phases import PhaseResult
 from perfscope.metrics.pop import Efficiency
 from perfscope.metrics.resources import Resources
@@ -18,6 +19,7 @@ from perfscope.metrics.stack_rules import StackLabels
 from perfscope.metrics.steps import StepsResult
 from perfscope.metrics.tensors import TensorResult
 from perfscope.metrics.timeline import Timeline
+from perfscope.metrics.waits import Waits
 from perfscope.trace.model import Trace
 
 
@@ -58,3 +60,7 @@ class Results:
     labels: StackLabels | None = None
     """What `Timeline.stacks` say of the user's own functions."""
     collective_cost: CollectiveCost | None = None
+    memory_growth: tuple[MemoryGrowth, ...] = ()
+    """Of the ranks with enough samples."""
+    waits: Waits | None = None
+    """Every operation with what it waited for: the replay starts from the same matching."""

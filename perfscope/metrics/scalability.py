@@ -43,6 +43,8 @@ class RunTotals:
         ideal_s: T_id, None where it is not known.
         instructions: of all ranks inside useful time, None where they were not counted.
         cycles: the same.
+        useful: what counts as useful, as in `Metric.useful`.
+        foa: over which time.
     """
 
     runtime_s: float
@@ -51,6 +53,8 @@ class RunTotals:
     ideal_s: float | None = None
     instructions: int | None = None
     cycles: int | None = None
+    useful: str = USEFUL
+    foa: str = FOCUS
 
     @property
     def ranks(self) -> int:
@@ -126,7 +130,7 @@ def scalability(
 def _row(run: RunTotals, reference: RunTotals, variant: Variant, weak: bool | None) -> Scalability:
     def metric(value: float | None, reason: str) -> Metric:
         because = None if value is not None else reason
-        return Metric(value, "ratio", because, USEFUL, FOCUS, variant.value)
+        return Metric(value, "ratio", because, run.useful, run.foa, variant.value)
 
     useful, longest = sum(run.useful_s), max(run.useful_s, default=0.0)
     empty = "no rank computed" if longest <= 0 else "the run has no length"

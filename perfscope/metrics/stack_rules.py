@@ -29,6 +29,15 @@ DEFAULT_RULES: tuple[tuple[str, str], ...] = (
         for glob in ("*load*batch*", "*next*batch*", "*get*batch*", "*read*batch*", "*fetch*batch*")
     ),
     *(("input", glob) for glob in ("*data_loader*", "*dataloader*", "*minibatch*", "*input_fn*")),
+    *(("progress", glob) for glob in ("*progress*", "print_*", "report_*", "*_report")),
+    *(
+        ("progress", glob)
+        for glob in ("*compute_error*", "*epoch_error*", "*training_error*", "*track_error*")
+    ),
+    *(
+        ("progress", glob)
+        for glob in ("log_metric*", "log_stat*", "log_epoch*", "show_*", "monitor_*")
+    ),
     *(("train", glob) for glob in ("*train*", "fit", "fit_*", "*_fit")),
 )
 """Names of the user's functions that tell a phase, unless a rule of the user's does; any case."""
@@ -130,7 +139,7 @@ class _Matcher:
     def __init__(self, rules: Sequence[tuple[str, str]]) -> None:
         self.ids: list[str] = ["train", "input"]
         self._rules = [(self._index(full_id(name)), glob.lower(), False) for name, glob in rules]
-        self._rules += [(self._index(name), glob, True) for name, glob in DEFAULT_RULES]
+        self._rules += [(self._index(full_id(name)), glob, True) for name, glob in DEFAULT_RULES]
         self.train = self.ids.index("train")
 
     def _index(self, phase_id: str) -> int:

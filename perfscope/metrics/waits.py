@@ -12,11 +12,10 @@ from perfscope.metrics.collectives import Instances, Matched, match_collectives
 from perfscope.metrics.intervals import Times
 from perfscope.metrics.messages import Messages, match_messages
 from perfscope.metrics.pool import Bools, Pool
+from perfscope.metrics.rendezvous import EAGER_BYTES, SYNCHRONOUS, Calls, Rendezvous
+from perfscope.metrics.requests import completed_requests
 from perfscope.trace.model import PEER_PROC_NULL, PEER_UNKNOWN, Trace
-from perfscope.trace.operations import OperationClass, code_of, name_of
-
-EAGER_BYTES = 4096
-"""Every MPI library sends messages up to this size without waiting for the receiver."""
+from perfscope.trace.operations import OperationClass, name_of
 
 Rows = npt.NDArray[np.int64]
 
@@ -34,6 +33,7 @@ class Waits:
     known: Bools
     cause: Rows
     instances: Instances
+    messages: Messages
     matched_calls: int
     unmatched: dict[str, int]
     clocks: ClockCheck
@@ -58,14 +58,15 @@ def split_operations(trace: Trace) -> Waits:
     _message_needs(pool, messages, need, known, cause)
     if not clocks.reason:
         _finalize_needs(pool, need, known, cause)
-    completions = Pool.of(trace.ranks, [rank.completions for rank in trace.ranks])
-    _completion_needs(
-        _Posted(pool, collectives.instances, messages), completions, need, known, cause
-    )
+    requests = completed_requests(trace, pool)
+    posted = _Posted(pool, collectives.instances, messages)
+    _completion_needs(posted, requests, need, known, cause)
+    _rendezvous_needs(trace, posted, requests, need, known, cause)
     need = np.clip(need, pool.enter, pool.exit)
     lost = _lost(pool, collectives, messages, known)
     matched = len(collectives.instances.members) + 2 * messages.matched
-    return Waits(pool, need, known, cause, collectives.instances, matched, lost, clocks)
+    instances = collectives.instances
+    return Waits(pool, need, known, cause, instances, messages, matched, lost, clocks)
 
 
 def _collective_needs(pool: Pool, matched: Matched, need: Times, known: Bools, cause: Rows) -> None:
@@ -89,7 +90,7 @@ def _message_needs(pool: Pool, messages: Messages, need: Times, known: Bools, ca
     need[rows], known[rows] = pool.enter[sender], True
     cause[rows] = np.where(pool.enter[sender] > pool.enter[rows], sender, -1)
     eager = pool.is_of(OperationClass.SEND) & (pool.sent <= EAGER_BYTES)
-    eager &= ~_is_synchronous(pool)
+    eager &= ~np.isin(pool.op, SYNCHRONOUS)
     known |= eager | pool.is_of(OperationClass.ISEND, OperationClass.IRECV)
     known |= pool.is_of(OperationClass.I_COLLECTIVE)
     # a combined call that receives from nobody is a send
@@ -97,14 +98,6 @@ def _message_needs(pool: Pool, messages: Messages, need: Times, known: Bools, ca
     known |= alone & (pool.sent <= EAGER_BYTES)
     polls = pool.is_of(OperationClass.TEST)
     need[polls], known[polls] = pool.exit[polls], True
-
-
-def _is_synchronous(pool: Pool) -> Bools:
-    rows: Bools = pool.op == _SSEND
-    return rows
-
-
-_SSEND = code_of("MPI_Ssend")
 
 
 def _finalize_needs(pool: Pool, need: Times, known: Bools, cause: Rows) -> None:
@@ -140,13 +133,12 @@ class _Posted:
 
 
 def _completion_needs(
-    posted: _Posted, completions: Pool, need: Times, known: Bools, cause: Rows
+    posted: _Posted, requests: tuple[Rows, Rows], need: Times, known: Bools, cause: Rows
 ) -> None:
     """Gives waits and tests the latest need of what completed inside them."""
-    if not len(completions):
+    started, waits = requests
+    if not len(started):
         return
-    started = _starting_rows(posted.pool, completions)
-    waits = _enclosing_rows(posted.pool, completions)
     posted_need, posted_cause = posted.needs()
     usable = (started >= 0) & (waits >= 0)
     usable[usable] = posted_need[started[usable]] >= 0
@@ -163,47 +155,49 @@ def _completion_needs(
     known[rows] = True
 
 
-def completed_requests(trace: Trace, pool: Pool) -> tuple[Rows, Rows]:
-    """For each completed request the row that created it and the wait or test, -1 not known."""
-    completions = Pool.of(trace.ranks, [rank.completions for rank in trace.ranks])
-    return _starting_rows(pool, completions), _enclosing_rows(pool, completions)
+def _rendezvous_needs(
+    trace: Trace,
+    posted: _Posted,
+    requests: tuple[Rows, Rows],
+    need: Times,
+    known: Bools,
+    cause: Rows,
+) -> None:
+    """Large sends, and waits on them, complete when the receiver is inside MPI, or wait for nobody.
+
+    A wait is known when all that completes in it is.
+    """
+    pool, (started, finished) = posted.pool, requests
+    sends = pool.is_of(OperationClass.SEND, OperationClass.ISEND, OperationClass.SENDRECV)
+    if not np.any(sends):
+        return
+    wait_of = np.full(len(pool), -1, np.int64)
+    matched = (started >= 0) & (finished >= 0)
+    wait_of[started[matched]] = finished[matched]
+    calls = Calls.of_main_threads(trace, pool)
+    receive_of = posted.messages.receive_of(pool)
+    found = Rendezvous.of(pool, calls, receive_of=receive_of, wait_of=wait_of)
+    end, inside = calls.pool_row[found.end], calls.pool_row[found.inside]
+    known[end[pool.is_of(OperationClass.SEND)[end]]] = True
+    _sends_completed(posted, wait_of, end, known)
+    end, inside = end[found.waits], inside[found.waits]
+    order = np.argsort(pool.enter[inside], kind="stable")
+    end, inside = end[order], inside[order]
+    later = pool.enter[inside] > need[end]
+    cause[end[later]] = inside[later]
+    np.maximum.at(need, end, pool.enter[inside])
 
 
-def _starting_rows(pool: Pool, completions: Pool) -> Rows:
-    """For each completion the row that created its request, -1 when that is not recorded."""
-    makers = np.flatnonzero(
-        pool.is_of(OperationClass.ISEND, OperationClass.IRECV, OperationClass.I_COLLECTIVE)
-        & (pool.request > 0)
-    )
-    result = np.full(len(completions), -1, np.int64)
-    for position in range(len(pool.offsets) - 1):
-        own = makers[pool.rank[makers] == position]
-        span = slice(int(completions.offsets[position]), int(completions.offsets[position + 1]))
-        if not len(own) or span.start == span.stop:
-            continue
-        own = own[np.argsort(pool.request[own], kind="stable")]
-        requests = completions.request[span]
-        place = np.minimum(np.searchsorted(pool.request[own], requests), len(own) - 1)
-        result[span] = np.where(pool.request[own[place]] == requests, own[place], -1)
-    return result
-
-
-def _enclosing_rows(pool: Pool, completions: Pool) -> Rows:
-    """For each completion the wait or test of its thread that it happened in, -1 none."""
-    waits = np.flatnonzero(pool.is_of(OperationClass.WAIT, OperationClass.TEST))
-    result = np.full(len(completions), -1, np.int64)
-    threads = set(zip(completions.rank.tolist(), completions.tid.tolist(), strict=True))
-    for rank, tid in sorted(threads):
-        own = waits[(pool.rank[waits] == rank) & (pool.tid[waits] == tid)]
-        rows = np.flatnonzero((completions.rank == rank) & (completions.tid == tid))
-        if not len(own):
-            continue
-        at = completions.enter[rows]
-        # rows are in order of time; the last one that began before the completion is the one
-        place = np.maximum(np.searchsorted(pool.enter[own], at, side="right") - 1, 0)
-        inside = (pool.enter[own[place]] <= at) & (at <= pool.exit[own[place]])
-        result[rows] = np.where(inside, own[place], -1)
-    return result
+def _sends_completed(posted: _Posted, wait_of: Rows, end: Rows, known: Bools) -> None:
+    """Makes waits known in which nothing completes but sends of which it is known when they can."""
+    pool = posted.pool
+    small = pool.is_of(OperationClass.ISEND) & (pool.sent <= EAGER_BYTES) & (wait_of >= 0)
+    small &= ~np.isin(pool.op, SYNCHRONOUS)
+    told = np.zeros(len(pool), np.int64)
+    np.add.at(told, end, 1)
+    np.add.at(told, wait_of[small], 1)
+    started = np.bincount(wait_of[wait_of >= 0], minlength=len(pool))
+    known |= pool.is_of(OperationClass.WAIT) & (told > 0) & (told >= started)
 
 
 def _lost(pool: Pool, collectives: Matched, messages: Messages, known: Bools) -> dict[str, int]:

@@ -279,6 +279,7 @@ class _Assembly:
             "signals_received": list(agent_metadata.texts(values, "signals_received")),
             "ranks_requested": agent_metadata.integer(values, "ranks_requested"),
             "perfscope": agent_metadata.text(values, "perfscope"),
+            "commit": agent_metadata.mapping(values, "commit"),
         }
 
 

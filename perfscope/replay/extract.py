@@ -14,13 +14,14 @@ from perfscope.metrics.collectives import (
     TO_ALL_CODES,
     TO_ROOT_CODES,
     Instances,
-    match_collectives,
 )
 from perfscope.metrics.pool import Bools, Pool
+from perfscope.metrics.rendezvous import Calls
+from perfscope.metrics.waits import Waits, split_operations
 from perfscope.replay.kinds import call_kinds
 from perfscope.replay.layout import Run, lay_out
 from perfscope.replay.meetings import Kind, Meetings
-from perfscope.replay.messages import MESSAGE_CLASSES, Calls, Exchanges, message_needs
+from perfscope.replay.messages import MESSAGE_CLASSES, Exchanges, message_needs
 from perfscope.replay.program import Ints, Program
 from perfscope.trace.model import PhaseKind, Rank, RowFlag, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, name_of
@@ -84,9 +85,7 @@ def extract(results: Results) -> Program:
     if why := results.communication.clocks.reason:
         raise NotReplayableError(why)
     _refuse_gaps(trace, focus)
-    pool = Pool.of(trace.ranks, [rank.operations for rank in trace.ranks])
-    instances = match_collectives(trace, pool).instances
-    selection = _select(trace, focus, pool, instances)
+    selection = _select(trace, focus, results.waits or split_operations(trace))
     _refuse_others(trace, focus, selection)
     _refuse_polling(trace, focus, selection)
     try:
@@ -125,14 +124,15 @@ def _inside(pool: Pool, focus: Focus) -> Bools:
     return inside
 
 
-def _select(trace: Trace, focus: Focus, pool: Pool, instances: Instances) -> _Selection:
+def _select(trace: Trace, focus: Focus, waits: Waits) -> _Selection:
+    pool, instances = waits.pool, waits.instances
     inside = _inside(pool, focus)
     chosen = _chosen_instances(inside, instances)
     replayed = np.zeros(len(pool), dtype=bool)
     replayed[instances.members[chosen[instances.instance_of_member]]] = True
     at_end = inside & ((pool.exit >= focus.end_ns) | ((pool.flags & RowFlag.OPEN) > 0))
     pending: Bools = at_end & ((IS_COLLECTIVE[pool.op] & ~replayed) | HOLDING[pool.op])
-    exchanges = Exchanges.of(trace, pool)
+    exchanges = Exchanges.of(trace, pool, waits.messages)
     replayed |= inside & MESSAGES[pool.op] & exchanges.explained & ~pending
     return _Selection(pool, instances, chosen, exchanges, replayed, pending)
 

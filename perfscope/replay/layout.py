@@ -15,10 +15,10 @@ from perfscope.replay.schedule import cut_table, is_cut
 
 if TYPE_CHECKING:
     from perfscope.metrics.focus import Focus
+    from perfscope.metrics.rendezvous import Calls
     from perfscope.metrics.results import Results
     from perfscope.metrics.timeline import Timeline
     from perfscope.replay.meetings import Meetings
-    from perfscope.replay.messages import Calls
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from perfscope.metrics.collectives import TELLING_LAG_NS
-from perfscope.metrics.messages import match_messages
-from perfscope.metrics.waits import EAGER_BYTES, completed_requests
+from perfscope.metrics.rendezvous import Calls, Rendezvous
+from perfscope.metrics.requests import completed_requests
 from perfscope.trace.model import PEER_PROC_NULL
-from perfscope.trace.operations import OperationClass, codes_of
+from perfscope.trace.operations import OperationClass
 
 if TYPE_CHECKING:
+    from perfscope.metrics.messages import Messages
     from perfscope.metrics.pool import Bools, Pool
     from perfscope.replay.program import Ints
     from perfscope.trace.model import Trace
 
-SYNCHRONISING_SHARE = 0.95
-SYNCHRONOUS = codes_of("MPI_Ssend", "MPI_Issend")
-BLOCKING_RECEIVES = (OperationClass.RECV, OperationClass.SENDRECV)
 MESSAGE_CLASSES = (
     OperationClass.SEND,
     OperationClass.RECV,
@@ -51,14 +47,11 @@ class Exchanges:
     polls: Bools  # tests that found nothing
 
     @classmethod
-    def of(cls, trace: Trace, pool: Pool) -> Exchanges:
-        """Matches the messages and requests of a run."""
+    def of(cls, trace: Trace, pool: Pool, messages: Messages) -> Exchanges:
+        """Matches the requests of a run, whose messages are matched."""
         if not np.any(pool.is_of(*MESSAGE_CLASSES, OperationClass.I_COLLECTIVE)):
             return cls._none(len(pool))
-        send_of = match_messages(trace, pool).send_of
-        receive_of = np.full(len(pool), -1, np.int64)
-        takes = pool.is_of(*BLOCKING_RECEIVES, OperationClass.IRECV) & (send_of >= 0)
-        receive_of[send_of[takes]] = np.flatnonzero(takes)
+        send_of, receive_of = messages.send_of, messages.receive_of(pool)
         started, finished = completed_requests(trace, pool)
         wait_of = np.full(len(pool), -1, np.int64)
         known = (started >= 0) & (finished >= 0)
@@ -93,20 +86,9 @@ def _explained(trace: Trace, pool: Pool, send_of: Ints, receive_of: Ints) -> Boo
     return result
 
 
-@dataclass(frozen=True)
-class Calls:
-    """Times of the replayed calls, rank after rank in program order; they do not overlap."""
-
-    pool_row: Ints
-    enter: Ints
-    exit: Ints
-    starts: Ints  # where each rank's calls begin, shape (ranks + 1,)
-
-
 def message_needs(pool: Pool, exchanges: Exchanges, calls: Calls) -> tuple[Ints, Ints]:
     """Pairs (call, call whose arrival it needs) of all messages."""
-    call_of = np.full(len(pool) + 1, -1, np.int64)  # the last one for "none"
-    call_of[calls.pool_row] = np.arange(len(calls.pool_row))
+    call_of = calls.place_of(pool)
     receives = calls.pool_row[exchanges.send_of[calls.pool_row] >= 0]
     receives = receives[~pool.is_of(OperationClass.IRECV)[receives]]
     known = (exchanges.started >= 0) & (exchanges.finished >= 0)
@@ -114,64 +96,8 @@ def message_needs(pool: Pool, exchanges: Exchanges, calls: Calls) -> tuple[Ints,
     arriving = exchanges.send_of[started] >= 0
     waiting = np.concatenate([receives, finished[arriving]])
     sends = exchanges.send_of[np.concatenate([receives, started[arriving]])]
-    sender = _Rendezvous(pool, exchanges, calls, call_of).pairs()
-    row = np.concatenate([call_of[waiting], sender[0]])
-    on = np.concatenate([call_of[sends], sender[1]])
+    large = Rendezvous.of(pool, calls, receive_of=exchanges.receive_of, wait_of=exchanges.wait_of)
+    row = np.concatenate([call_of[waiting], large.end[large.waits]])
+    on = np.concatenate([call_of[sends], large.inside[large.waits]])
     usable = (row >= 0) & (on >= 0) & (row != on)
     return row[usable], on[usable]
-
-
-@dataclass(frozen=True)
-class _Rendezvous:
-    """Which sends wait for their receivers, learned by size: the library's eager limit."""
-
-    pool: Pool
-    exchanges: Exchanges
-    calls: Calls
-    call_of: Ints
-
-    def pairs(self) -> tuple[Ints, Ints]:
-        """Pairs (call that completes a send, call in which the receiver was inside MPI)."""
-        pool, calls = self.pool, self.calls
-        sends = np.flatnonzero(self.exchanges.receive_of >= 0)
-        synchronous = np.isin(pool.op[sends], SYNCHRONOUS)
-        sends = sends[synchronous | (pool.sent[sends] > EAGER_BYTES)]
-        starts_only = pool.is_of(OperationClass.ISEND)[sends]
-        ends = self.call_of[np.where(starts_only, self.exchanges.wait_of[sends], sends)]
-        inside = self._receiver_inside(sends)
-        known = (ends >= 0) & (inside >= 0)
-        sends, ends, inside = sends[known], ends[known], inside[known]
-        free = calls.enter[inside] > calls.enter[ends] + TELLING_LAG_NS
-        stayed = calls.exit[ends] >= calls.enter[inside]
-        synchronous = np.isin(pool.op[sends], SYNCHRONOUS)
-        size_class = np.ceil(np.log2(pool.sent[sends] + 1)).astype(np.int64)
-        waits = _waiting_classes(size_class[~synchronous], free[~synchronous], stayed[~synchronous])
-        chosen = (synchronous | waits[size_class]) & stayed
-        return ends[chosen], inside[chosen]
-
-    def _receiver_inside(self, sends: Ints) -> Ints:
-        """The call in which the receiver first was inside MPI once both sides had come."""
-        pool, calls = self.pool, self.calls
-        receive = self.exchanges.receive_of[sends]
-        result = self.call_of[receive].copy()
-        posted = np.flatnonzero(pool.is_of(OperationClass.IRECV)[receive] & (result >= 0))
-        both = np.maximum(pool.enter[sends], pool.enter[receive])
-        for rank in range(len(calls.starts) - 1):
-            first, behind = int(calls.starts[rank]), int(calls.starts[rank + 1])
-            own = posted[pool.rank[receive[posted]] == rank]
-            place = first + np.searchsorted(calls.exit[first:behind], both[own], side="left")
-            place = np.maximum(place, result[own])
-            result[own] = np.where(place < behind, place, -1)
-        return result
-
-
-def _waiting_classes(size_class: Ints, free: Bools, stayed: Bools) -> npt.NDArray[np.bool_]:
-    """Of each size class, whether its sends wait; one that cannot tell is like the next smaller."""
-    told = np.bincount(size_class, free, minlength=65)
-    agreed = np.bincount(size_class, free & stayed, minlength=65)
-    waits = np.zeros(65, np.bool_)
-    for size in range(65):
-        waits[size] = (
-            agreed[size] >= SYNCHRONISING_SHARE * told[size] if told[size] else waits[size - 1]
-        )
-    return waits

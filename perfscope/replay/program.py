@@ -95,7 +95,7 @@ class Program:
     @property
     def has_only_cuts(self) -> bool:
         """Whether all calls are meetings of all ranks."""
-        return not len(self.needs.needs)
+        return self.cut_rows.size == self.row_count
 
     @cached_property
     def engine(self) -> _core.Replay:
@@ -105,7 +105,7 @@ class Program:
             ImportError: the trace engine is not built.
             ValueError: the ranks wait for each other in a circle.
         """
-        from perfscope import _core  # noqa: PLC0415 - what has only cuts needs no engine
+        from perfscope import _core  # noqa: PLC0415 - the package works without the engine
 
         needs = self.needs
         return _core.Replay(
@@ -127,8 +127,11 @@ class Program:
 def segment_lengths(program: Program, work: Work, transfer_ns: Floats) -> Floats:
     """Length of each segment in nanoseconds, shape (segments,), for given work and transfer."""
     gap = program.gaps_ns(work)
-    if not program.has_only_cuts:
+    try:
         return program.engine.lengths(gap, transfer_ns)
+    except ImportError:
+        if not program.has_only_cuts:
+            raise
     start = transfer_ns[program.cut_rows[:-1]]
     lengths: Floats = (start + gap[program.cut_rows[1:]]).max(axis=1)
     return lengths

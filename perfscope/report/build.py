@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -32,25 +33,48 @@ def build_html(document: Document) -> str:
             job and are not trusted.
     """
     safe: Document = visible_document(dict(document))
-    environment = _environment()
-    sections = [
+    style = (HERE / "assets" / "report.css").read_text(encoding="utf-8")
+    return render(
+        safe, _sections(), _environment(), template="page.html", title=_title(safe), style=style
+    )
+
+
+def render(
+    document: Document,
+    sections: Sequence[Section],
+    environment: Environment,
+    *,
+    template: str,
+    title: str,
+    style: str,
+) -> str:
+    """A page of sections under a policy that allows this style sheet and nothing else.
+
+    Args:
+        document: already made visible.
+        sections: in their order on the page.
+        environment: finds their templates and the page's.
+        template: of the page.
+        title: of the page.
+        style: its style sheet.
+    """
+    bodies = [
         {
             "id": section.id,
             "title": section.title,
             "body": Markup(
-                environment.get_template(section.template).render(section.context(safe))
+                environment.get_template(section.template).render(section.context(document))
             ),
         }
-        for section in _sections()
+        for section in sections
     ]
-    style = (HERE / "assets" / "report.css").read_text(encoding="utf-8")
-    tool = f"{text(safe, 'tool', 'name')} {text(safe, 'tool', 'version')}".strip()
-    return environment.get_template("page.html").render(
-        title=_title(safe),
+    tool = f"{text(document, 'tool', 'name')} {text(document, 'tool', 'version')}".strip()
+    return environment.get_template(template).render(
+        title=title,
         policy=_policy(style),
         style=Markup(style),
         generator=tool or "perfscope",
-        sections=sections,
+        sections=bodies,
     )
 
 
@@ -60,10 +84,18 @@ def write_report(document: Document, path: Path) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    page = build_html(document).encode("utf-8")
+    write_page(build_html(document), path)
+
+
+def write_page(page: str, path: Path) -> None:
+    """Writes a page to a file, replacing one that is there at once.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_bytes(page)
+        partial.write_bytes(page.encode("utf-8"))
         partial.replace(path)
     except OSError:
         with suppress(OSError):
@@ -94,8 +126,13 @@ def _sections() -> tuple[Section, ...]:
 
 @cache
 def _environment() -> Environment:
+    return environment_of(HERE / "templates")
+
+
+def environment_of(*folders: Path) -> Environment:
+    """What renders the templates of some folders, the first one first."""
     environment = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
+        loader=FileSystemLoader(folders),
         autoescape=select_autoescape(["html"], default=True),
         undefined=StrictUndefined,
         trim_blocks=True,

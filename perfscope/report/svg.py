@@ -87,7 +87,8 @@ def _element(element: ET.Element, names: dict[str, str]) -> str:
     inner = escape(element.text or "") if tag == "text" else ""
     inner += Markup("").join(Markup(_element(child, names)) for child in element)
     attributes = _attributes(element, names)
-    if tag in ("g", "defs") and not (attributes and inner):
+    holds_marker = tag == "defs" and any(_local(child.tag) == "path" for child in element)
+    if tag in ("g", "defs") and not (attributes and inner) and not holds_marker:
         return inner
     return f"<{tag}{attributes}>{inner}</{tag}>"
 

@@ -80,9 +80,9 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
 
 
 def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Findings as they are shown: by status, and inside by what they give back."""
+    """Findings as they are shown: by status, by what they give back, then in the order given."""
     return tuple(
-        sorted(findings, key=lambda f: (FINDING_ORDER.index(f.status), -(f.gain_s or 0.0), f.id))
+        sorted(findings, key=lambda f: (FINDING_ORDER.index(f.status), -(f.gain_s or 0.0)))
     )
 
 

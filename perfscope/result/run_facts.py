@@ -20,6 +20,7 @@ def run(results: Results) -> Json:
     trace, focus = results.trace, results.focus
     return {
         "command": list(trace.command),
+        "commit": _commit(trace),
         "source": trace.source,
         "start_unix_s": trace.origin_unix_ns * NS,
         "wall_s": trace.wall_ns * NS,
@@ -40,6 +41,15 @@ def run(results: Results) -> Json:
         "environment": _texts(trace, "environment"),
         "topology": _topology(trace),
     }
+
+
+def _commit(trace: Trace) -> Json | None:
+    """The commit of the program that was checked out where the run was started."""
+    noted = trace.environment.get("commit")
+    if not isinstance(noted, dict) or not isinstance(noted.get("id"), str) or not noted["id"]:
+        return None
+    branch = noted.get("branch")
+    return {"id": noted["id"], "branch": branch if isinstance(branch, str) else None}
 
 
 def _hosts(trace: Trace) -> list[Json]:

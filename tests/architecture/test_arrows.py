@@ -24,9 +24,11 @@ ARROWS = {
     "findings": {"metrics", "replay", "trace"},
     "result": {"findings", "metrics", "replay", "trace"},
     "study": {"findings", "metrics", "readers", "replay", "result", "trace"},
+    "findings.study": {"findings", "metrics", "study", "trace"},
     "analyst": {"metrics", "readers", "trace"},
     "export": {"analyst", "metrics", "readers", "trace"},
     "report": set(),
+    "report.study": {"report"},
     "doctor": {"collect"},
     "cli": {
         "analyst",
@@ -34,20 +36,36 @@ ARROWS = {
         "doctor",
         "export",
         "findings",
+        "findings.study",
         "metrics",
         "readers",
         "replay",
         "report",
+        "report.study",
         "result",
         "study",
         "trace",
     },
 }
+# Layers of their own inside a part: what is about several runs comes after the studies.
+NESTED = ("findings.study", "report.study")
 AGENT_SYNTAX = (3, 7)
 
 
 def python_files(part: Path) -> list[Path]:
-    return [path for path in sorted(part.rglob("*.py")) if AGENT not in path.parents]
+    inner = [AGENT, *(place for name in NESTED if (place := place_of(name)) != part)]
+    return [path for path in sorted(part.rglob("*.py")) if not {*inner} & {*path.parents}]
+
+
+def place_of(part: str) -> Path:
+    return PACKAGE.joinpath(*part.split("."))
+
+
+def part_of(module: str) -> str:
+    """The part that a module of perfscope belongs to: `findings.study` before `findings`."""
+    inside = module.removeprefix("perfscope.")
+    nested = (name for name in NESTED if f"{inside}.".startswith(f"{name}."))
+    return next(nested, inside.split(".")[0])
 
 
 def imported_modules(path: Path) -> Iterator[str]:
@@ -66,17 +84,16 @@ def imported_modules(path: Path) -> Iterator[str]:
 def imported_parts(path: Path) -> set[str]:
     """The parts of perfscope that a file imports from."""
     parts = {
-        name.split(".")[1]
+        part_of(name)
         for name in imported_modules(path)
         if name.startswith("perfscope.") and not name.startswith("perfscope.__")
     }
-    return {
-        part for part in parts if (PACKAGE / part).is_dir() or (PACKAGE / f"{part}.py").exists()
-    }
+    return {part for part in parts if place_of(part).is_dir() or (PACKAGE / f"{part}.py").exists()}
 
 
 def parts_of_the_house() -> list[str]:
-    return sorted(path.name for path in PACKAGE.iterdir() if any(path.glob("**/*.py")))
+    tops = sorted(path.name for path in PACKAGE.iterdir() if any(path.glob("**/*.py")))
+    return [*tops, *NESTED]
 
 
 @pytest.mark.parametrize("part", parts_of_the_house())
@@ -85,7 +102,7 @@ def test_arrows_go_one_way(part: str) -> None:
     allowed = ARROWS[part] | COMMON | {part}
     wrong = {
         f"{path.relative_to(REPOSITORY)} imports {other}"
-        for path in python_files(PACKAGE / part)
+        for path in python_files(place_of(part))
         for other in imported_parts(path) - allowed
     }
     assert not wrong

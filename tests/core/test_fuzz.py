@@ -73,6 +73,9 @@ def test_no_file_of_an_archive_breaks_the_decoder(
     writer.ranks(2)
     region = writer.region("main")
     for location in range(2):
+        writer.mapping(location, 3, {0: region}, dense=location == 0)
+        for time in (900, 1500):
+            writer.clock(location, time, 10 * location)
         for at in range(40):
             writer.event(location, "Enter" if at % 2 == 0 else "Leave", 1000 + 10 * at, region)
     anchor = writer.close()

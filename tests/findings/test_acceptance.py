@@ -103,5 +103,9 @@ def test_slow_network_is_nobodys_imbalance() -> None:
     assert case.replay.ideal_runtime_s is not None
     assert length_s("network") - case.replay.ideal_runtime_s == pytest.approx(41.0, abs=0.2)
     assert case.replay.ideal_runtime_s / length_s("network") == pytest.approx(0.557, abs=0.005)
+    network = case.findings["network_bound"]
+    assert network.status is Status.FAIL
+    assert network.gain_s == pytest.approx(41.0, abs=0.2)
     for finding in case.findings.values():
-        assert finding.status in {Status.PASS, Status.NOT_MEASURED}
+        if finding is not network:
+            assert finding.status in {Status.PASS, Status.NOT_MEASURED}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from perfscope.findings import catalogue
 from perfscope.findings.finding import Diagnosis, Finding, Status
 from perfscope.metrics.results import Results
@@ -38,3 +40,9 @@ def test_every_finding_is_about_itself() -> None:
         assert finding.id == name
         assert finding.title
         assert finding.summary
+
+
+def test_the_docs_tell_every_diagnosis() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
+    missing = [one.id for one in catalogue.diagnoses() if f"| `{one.id}` |" not in text]
+    assert not missing

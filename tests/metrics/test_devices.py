@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfscope import _core
-from perfscope.cli.analyze import analysis
 from perfscope.metrics.compute import compute
 from perfscope.metrics.devices import BSC, TALP, Occupancy, devices, efficiency, occupancy
 from perfscope.metrics.ledger import Account
 from perfscope.metrics.preparation import prepare
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
+from perfscope.result.analysis import analysis
 from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceActivity, DeviceKind
 from perfscope.trace.model import Table
 from tests.result.shape import problems

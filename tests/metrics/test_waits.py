@@ -111,16 +111,54 @@ def test_receive_waits_for_the_sender_and_small_sends_for_nobody() -> None:
     assert waits[0, "MPI_Send"] == [0.0, 0.0]
 
 
-def test_large_and_synchronous_sends_are_left_open() -> None:
+def test_large_and_synchronous_sends_wait_until_the_receiver_is_inside_mpi() -> None:
     builder = TraceBuilder(2, end_s=20.0)
     builder.rank(0).op("MPI_Send", 1.0, 5.0, peer=1, tag=4, sent=1 << 20)
     builder.rank(0).op("MPI_Ssend", 6.0, 8.0, peer=1, tag=4, sent=1)
     builder.rank(1).op("MPI_Recv", 4.0, 5.0, peer=0, tag=4)
     builder.rank(1).op("MPI_Recv", 7.0, 8.0, peer=0, tag=4)
     waits = waits_of(builder)
-    assert waits[0, "MPI_Send"] == [None]
-    assert waits[0, "MPI_Ssend"] == [None]
+    assert waits[0, "MPI_Send"] == [3.0]
+    assert waits[0, "MPI_Ssend"] == [1.0]
     assert waits[1, "MPI_Recv"] == [0.0, 0.0]
+
+
+def test_the_limit_up_to_which_sends_leave_at_once_is_learned_by_size() -> None:
+    """64 KiB are gone before the receiver comes, 1 MiB are not; who comes early tells nothing."""
+    builder = TraceBuilder(2, end_s=40.0)
+    for turn in range(3):
+        at = 10.0 * turn
+        builder.rank(0).op("MPI_Send", at + 1.0, at + 1.5, peer=1, tag=1, sent=1 << 16)
+        builder.rank(0).op("MPI_Send", at + 2.0, at + 4.5, peer=1, tag=2, sent=1 << 20)
+        builder.rank(0).op("MPI_Send", at + 6.0, at + 7.0, peer=1, tag=3, sent=1 << 20)
+        builder.rank(1).op("MPI_Recv", at + 3.0, at + 3.1, peer=0, tag=1)
+        builder.rank(1).op("MPI_Recv", at + 4.0, at + 4.5, peer=0, tag=2)
+        builder.rank(1).op("MPI_Recv", at + 5.0, at + 7.0, peer=0, tag=3)
+    assert waits_of(builder)[0, "MPI_Send"] == [0.0, 2.0, 0.0] * 3
+
+
+def test_a_wait_for_a_large_send_needs_the_receiver_inside_any_call() -> None:
+    """The receive was posted long before, and the receiver computed until it came to a barrier."""
+    builder = TraceBuilder(3, end_s=20.0)
+    alone = builder.communicator([1])
+    builder.rank(0).op("MPI_Isend", 1.0, 1.0, peer=1, tag=4, sent=1 << 20, request=1)
+    builder.rank(0).op("MPI_Wait", 2.0, 6.5, request=1).completion("MPI_Isend", 6.4, 1)
+    builder.rank(1).op("MPI_Irecv", 0.5, 0.5, peer=0, tag=4, request=1)
+    builder.rank(1).op("MPI_Barrier", 6.0, 6.6, comm=alone)
+    builder.rank(1).op("MPI_Wait", 7.0, 7.1, request=1).completion("MPI_Irecv", 7.0, 1)
+    waits = waits_of(builder)
+    assert waits[0, "MPI_Wait"] == [4.0]
+    assert waits[1, "MPI_Wait"] == [0.0]
+
+
+def test_a_large_send_to_an_unknown_receiver_is_left_open() -> None:
+    builder = TraceBuilder(2, end_s=20.0)
+    builder.rank(0).op("MPI_Send", 1.0, 5.0, peer=1, tag=4, sent=1 << 20)
+    builder.rank(0).op("MPI_Isend", 6.0, 6.0, peer=1, tag=4, sent=1 << 20, request=1)
+    builder.rank(0).op("MPI_Wait", 7.0, 8.0, request=1).completion("MPI_Isend", 7.9, 1)
+    waits = waits_of(builder)
+    assert waits[0, "MPI_Send"] == [None]
+    assert waits[0, "MPI_Wait"] == [None]
 
 
 def test_messages_of_one_channel_keep_their_order_across_kinds_of_receives() -> None:

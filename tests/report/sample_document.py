@@ -101,6 +101,7 @@ def _run(shape: Shape, window_s: float) -> Json:
     samples = shape.steps * 64 * shape.ranks / window_s
     return {
         "command": ["mpirun", "-n", str(shape.ranks), "python", "examples/train.py", "--epochs=6"],
+        "commit": None,
         "source": "trace",
         "start_unix_s": 1_795_000_000.0,
         "wall_s": shape.wall_s,

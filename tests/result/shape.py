@@ -43,6 +43,7 @@ DOCUMENT = {
     "tool": {"name": str, "version": str},
     "run": {
         "command": [str],
+        "commit": Maybe({"id": str, "branch": Maybe(str)}),
         "source": str,
         "start_unix_s": float,
         "wall_s": float,

@@ -88,7 +88,7 @@ class ArchiveWriter:
         self._events: dict[int, Any] = {}
         self._local: dict[int, Any] = {}
         self._strings: dict[str, int] = {}
-        self._regions = self._comms = self._groups = 0
+        self._regions = self._comms = self._groups = self._metrics = 0
         self.string("")
 
     @property
@@ -135,6 +135,34 @@ class ArchiveWriter:
         """A location: a thread (1), a stream of an accelerator (2), metrics (3)."""
         text = self.string(name)
         _otf2.GlobalDefWriter_WriteLocation(self.definitions, number, text, kind, events, group)
+
+    def metric(self, name: str, kind: int, *, base: int = 0, exponent: int = 0) -> int:
+        """The id of a new class of one metric whose values are of a type; base 0 is 2, 1 is 10."""
+        number = self._metrics
+        self._metrics += 1
+        _call(
+            "GlobalDefWriter_WriteMetricMember",
+            (ctypes.c_void_p, ctypes.cast(self.definitions, ctypes.c_void_p)),
+            (ctypes.c_uint32, number),
+            (ctypes.c_uint32, self.string(name)),
+            (ctypes.c_uint32, self.string("")),
+            (ctypes.c_uint8, 3),  # of another kind than PAPI's, rusage's and the user's
+            (ctypes.c_uint8, 4),  # the value at a point of time
+            (ctypes.c_uint8, kind),
+            (ctypes.c_uint8, base),
+            (ctypes.c_int64, exponent),
+            (ctypes.c_uint32, self.string("unit")),
+        )
+        _call(
+            "GlobalDefWriter_WriteMetricClass",
+            (ctypes.c_void_p, ctypes.cast(self.definitions, ctypes.c_void_p)),
+            (ctypes.c_uint32, number),
+            (ctypes.c_uint8, 1),
+            (ctypes.c_void_p, (ctypes.c_uint32 * 1)(number)),
+            (ctypes.c_uint8, 0),
+            (ctypes.c_uint8, 0),
+        )
+        return number
 
     def group(self, kind: int, members: Sequence[int], *, paradigm: int = 4) -> int:
         """The id of a new group."""

@@ -3,10 +3,12 @@
 #include "bindings.h"
 #include "replay/critical_path.h"
 #include "replay/delay_cost.h"
+#include "replay/times.h"
 
 #include <algorithm>
 #include <nanobind/stl/tuple.h>
 #include <thread>
+#include <type_traits>
 
 namespace nb = nanobind;
 
@@ -17,66 +19,59 @@ using Ints = Column<int64_t>;
 using Floats = Column<double>;
 template <class T> using Numpy = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
-template <class T> static std::vector<T> copied(const Column<T> &column)
-{
-    return std::vector<T>(column.data(), column.data() + column.size());
-}
-
 static unsigned cores()
 {
     return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// A program and what was computed for the run as it was.
+static Numbers numbers(const Ints &column)
+{
+    return {column.data(), column.size()};
+}
+
+// A program over the columns that it was given: they live as long as it does.
 class Replay {
 public:
-    Replay(size_t ranks, const Ints &cut_rows, const Ints &hub_starts, const Ints &hub_rows, const Ints &hub_parent,
-           const Ints &need_starts, const Ints &needs)
-        : program_(make(ranks, cut_rows, {copied(hub_starts), copied(hub_rows)}, hub_parent,
-                        {copied(need_starts), copied(needs)}))
+    Replay(size_t ranks, Ints cut_rows, Ints hub_starts, Ints hub_rows, Ints hub_parent, Ints need_starts, Ints needs,
+           unsigned threads)
+        : columns_{std::move(cut_rows), std::move(hub_starts), std::move(hub_rows), std::move(hub_parent),
+                   std::move(need_starts), std::move(needs)},
+          threads_(threads ? threads : cores()), program_(make(ranks))
     {
     }
 
     Numpy<double> lengths(const Floats &gap, const Floats &transfer) const
     {
-        const Costs costs = checked(gap, transfer);
-        std::vector<double> result;
-        {
-            nb::gil_scoped_release released;
-            result = segment_lengths(program_, costs, cores());
-        }
-        return to_numpy(std::move(result));
+        return to_numpy(computed(gap, transfer, [&](const Costs &costs) {
+            return segment_lengths(program_, costs, threads_);
+        }));
     }
 
     std::tuple<Numpy<double>, Numpy<double>, Numpy<int64_t>> times(const Floats &gap, const Floats &transfer) const
     {
-        Times result = computed(checked(gap, transfer));
+        Times result = computed(gap, transfer, [&](const Costs &costs) {
+            return replay_times(program_, costs, threads_);
+        });
         return {to_numpy(std::move(result.arrival)), to_numpy(std::move(result.need)),
                 to_numpy(std::move(result.cause))};
     }
 
     std::tuple<Numpy<int64_t>, Numpy<int64_t>> path(const Floats &gap, const Floats &transfer) const
     {
-        const Costs costs = checked(gap, transfer);
-        CriticalPath result;
-        {
-            nb::gil_scoped_release released;
-            result = critical_path(program_, replay_times(program_, costs, cores()));
-        }
+        CriticalPath result = computed(gap, transfer, [&](const Costs &costs) {
+            return critical_path(program_, costs, threads_);
+        });
         return {to_numpy(std::move(result.work_rows)), to_numpy(std::move(result.transfer_rows))};
     }
 
     nb::dict delays(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Ints &tag,
                     const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end) const
     {
-        const Costs costs = checked(gap, transfer);
         const Pieces pieces = checked_pieces(piece_starts, tag, ns, tags);
-        const std::vector<uint8_t> waiting = copied(waits_at_end);
-        DelayCost cost;
-        {
-            nb::gil_scoped_release released;
-            cost = delay_cost(program_, costs, replay_times(program_, costs, cores()), pieces, waiting);
-        }
+        const std::vector<uint8_t> waiting(waits_at_end.data(), waits_at_end.data() + waits_at_end.size());
+        DelayCost cost = computed(gap, transfer, [&](const Costs &costs) {
+            return delay_cost(program_, costs, pieces, waiting, threads_);
+        });
         nb::dict result;
         result["direct"] = to_numpy(std::move(cost.direct));
         result["indirect"] = to_numpy(std::move(cost.indirect));
@@ -89,39 +84,44 @@ public:
     }
 
 private:
-    static ReplayProgram make(size_t ranks, const Ints &cut_rows, Lists hubs, const Ints &hub_parent, Lists needs)
+    struct Columns {
+        Ints cut_rows, hub_starts, hub_rows, hub_parent, need_starts, needs;
+    };
+
+    ReplayProgram make(size_t ranks) const
     {
-        std::vector<int64_t> cuts = copied(cut_rows), parents = copied(hub_parent);
-        nb::gil_scoped_release released;
-        return ReplayProgram(ranks, std::move(cuts), std::move(hubs), std::move(parents), std::move(needs));
+        const nb::gil_scoped_release released;
+        ReplayProgram program(ranks, numbers(columns_.cut_rows),
+                              {numbers(columns_.hub_starts), numbers(columns_.hub_rows)},
+                              numbers(columns_.hub_parent), {numbers(columns_.need_starts), numbers(columns_.needs)});
+        check_order(program, threads_);
+        return program;
     }
 
-    Costs checked(const Floats &gap, const Floats &transfer) const
+    template <class Work>
+    std::invoke_result_t<Work, const Costs &> computed(const Floats &gap, const Floats &transfer, Work &&work) const
     {
         if (gap.size() != program_.rows() || transfer.size() != program_.rows())
             throw ReplayError("gap and transfer do not fit the rows");
-        return {gap.data(), transfer.data()};
+        const Costs costs{gap.data(), transfer.data()};
+        const nb::gil_scoped_release released;
+        return work(costs);
     }
 
-    Times computed(const Costs &costs) const
+    static Pieces checked_pieces(const Ints &starts, const Ints &tag, const Floats &ns, size_t tags)
     {
-        nb::gil_scoped_release released;
-        return replay_times(program_, costs, cores());
-    }
-
-    Pieces checked_pieces(const Ints &starts, const Ints &tag, const Floats &ns, size_t tags) const
-    {
-        Pieces pieces{copied(starts), tag.data(), ns.data(), tags};
-        const bool fits = !pieces.starts.empty() && pieces.starts.front() == 0 &&
-                          std::is_sorted(pieces.starts.begin(), pieces.starts.end()) &&
-                          pieces.starts.back() == static_cast<int64_t>(tag.size()) && tag.size() == ns.size() &&
+        const int64_t *begin = starts.data(), *end = begin + starts.size();
+        const bool fits = starts.size() && *begin == 0 && std::is_sorted(begin, end) &&
+                          end[-1] == static_cast<int64_t>(tag.size()) && tag.size() == ns.size() &&
                           std::all_of(tag.data(), tag.data() + tag.size(),
                                       [&](int64_t t) { return t >= 0 && static_cast<size_t>(t) < tags; });
         if (!fits)
             throw ReplayError("the pieces of work do not fit the rows");
-        return pieces;
+        return {numbers(starts), tag.data(), ns.data(), tags};
     }
 
+    Columns columns_;
+    unsigned threads_;
     ReplayProgram program_;
 };
 
@@ -129,9 +129,9 @@ void bind_replay(nb::module_ &module)
 {
     nb::exception<ReplayError>(module, "ReplayError", PyExc_ValueError);
     nb::class_<Replay>(module, "Replay")
-        .def(nb::init<size_t, Ints, Ints, Ints, Ints, Ints, Ints>(), nb::kw_only(), nb::arg("ranks"),
+        .def(nb::init<size_t, Ints, Ints, Ints, Ints, Ints, Ints, unsigned>(), nb::kw_only(), nb::arg("ranks"),
              nb::arg("cut_rows"), nb::arg("hub_starts"), nb::arg("hub_rows"), nb::arg("hub_parent"),
-             nb::arg("need_starts"), nb::arg("needs"))
+             nb::arg("need_starts"), nb::arg("needs"), nb::arg("threads") = 0)
         .def("lengths", &Replay::lengths, nb::arg("gap"), nb::arg("transfer"))
         .def("times", &Replay::times, nb::arg("gap"), nb::arg("transfer"))
         .def("critical_path", &Replay::path, nb::arg("gap"), nb::arg("transfer"))

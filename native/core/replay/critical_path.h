@@ -1,7 +1,7 @@
 // The chain of work and transfer that decides how long a program takes.
 #pragma once
 
-#include "replay/times.h"
+#include "replay/sweep.h"
 
 namespace perfscope {
 
@@ -12,6 +12,6 @@ struct CriticalPath {
     std::vector<int64_t> work_rows;
 };
 
-CriticalPath critical_path(const ReplayProgram &program, const Times &times);
+CriticalPath critical_path(const ReplayProgram &program, const Costs &costs, unsigned threads);
 
 } // namespace perfscope

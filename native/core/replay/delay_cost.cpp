@@ -1,5 +1,8 @@
 #include "replay/delay_cost.h"
 
+#include "parallel.h"
+#include "replay/segment_links.h"
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -8,6 +11,7 @@ namespace perfscope {
 namespace {
 
 constexpr int64_t ROWS_LOOKED_BACK = 4096; // for the last moment at which two ranks met
+constexpr size_t MOST_PARTS = 64;          // of the program, each with sums of its own
 
 // Two rows at which two ranks met last: what lies behind them explains the wait.
 struct Meeting {
@@ -15,65 +19,94 @@ struct Meeting {
     int64_t cause;
 };
 
+// The waits of one segment after the other, added to one sum.
 class Costing {
 public:
-    Costing(const ReplayProgram &program, const Costs &costs, const Times &times, const Pieces &pieces, DelayCost &cost)
-        : program_(program), costs_(costs), times_(times), pieces_(pieces), cost_(cost), inherited_(program.rows()),
-          late_(pieces.tags)
+    Costing(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals, const Pieces &pieces,
+            const std::vector<uint8_t> &waits_at_end)
+        : program_(program), costs_(costs), arrivals_(arrivals), pieces_(pieces), waits_at_end_(waits_at_end),
+          sweep_(program, costs, arrivals), links_(program), late_(pieces.tags)
     {
-        cost_.direct.assign(program.ranks() * pieces.tags, 0.0);
-        cost_.indirect.assign(program.ranks() * pieces.tags, 0.0);
+        sum.direct.assign(program.ranks() * pieces.tags, 0.0);
+        sum.indirect.assign(program.ranks() * pieces.tags, 0.0);
+    }
+
+    void segment(size_t segment)
+    {
+        segment_ = segment;
+        order_.clear();
+        sweep_.segment(segment, &order_);
+        links_.enter(segment);
+        find_waits();
+        const bool is_last = segment + 1 == program_.segments();
+        for (size_t rank = 0; rank < program_.ranks(); rank++)
+            if (!is_last || waits_at_end_[rank])
+                explain(program_.cut_row(segment + 1, rank));
+        for (auto row = order_.rbegin(); row != order_.rend(); ++row)
+            explain(*row - 1); // a row is left when the next one of its rank is on its way
+    }
+
+    DelayCost sum; // without the pairs of ranks
+    std::unordered_map<uint64_t, double> pairs;
+
+private:
+    struct Wait {
+        double ns = 0.0;
+        int64_t cause = -1;
+        double inherited = 0.0; // cost of later waits that it made longer
+    };
+
+    void find_waits()
+    {
+        waits_.assign(links_.rows(), {});
+        const Latest last = arrivals_.last_at_end(segment_);
+        for (size_t rank = 0; rank < program_.ranks(); rank++) {
+            const int64_t closing = program_.cut_row(segment_ + 1, rank);
+            for (int64_t row = program_.cut_row(segment_, rank) + 1; row <= closing; row++) {
+                const Latest latest = row == closing ? last : arrivals_.need(row);
+                if (latest.row != row && latest.time > arrivals_[row])
+                    waits_[links_.number(row)] = {latest.time - arrivals_[row], latest.row, 0.0};
+            }
+        }
     }
 
     // Causes of a wait are attributed after those of every wait that inherits from it.
-    void wait(int64_t row)
+    void explain(int64_t row)
     {
-        const double waited = times_.need[row] - times_.arrival[row];
-        const int64_t cause = times_.cause[row];
-        if (cause < 0 || waited <= 0)
+        if (program_.segment_of(row) != static_cast<int64_t>(segment_))
             return;
-        const int64_t waiter_rank = program_.rank_of(row), cause_rank = program_.rank_of(cause);
-        pairs_[static_cast<uint64_t>(waiter_rank) * program_.ranks() + static_cast<uint64_t>(cause_rank)] += waited;
-        cost_.waiting += waited;
-        const Meeting met = last_meeting(row, cause);
+        const Wait &wait = waits_[links_.number(row)];
+        if (wait.cause < 0)
+            return;
+        const uint32_t waiter_rank = program_.rank_of(row), cause_rank = program_.rank_of(wait.cause);
+        pairs[static_cast<uint64_t>(waiter_rank) * program_.ranks() + cause_rank] += wait.ns;
+        sum.waiting += wait.ns;
+        const Meeting met = last_meeting(row, wait.cause);
         std::fill(late_.begin(), late_.end(), 0.0);
-        add_work(met.cause, cause, 1.0);
+        add_work(met.cause, wait.cause, 1.0);
         add_work(met.waiter, row, -1.0);
-        double excess = 0.0, own_waits = 0.0;
+        double total = 0.0;
         for (double &late : late_) {
             late = std::max(late, 0.0);
-            excess += late;
+            total += late;
         }
-        for (int64_t earlier = met.cause + 1; earlier < cause; earlier++)
-            own_waits += waited_at(earlier);
-        const double total = excess + own_waits;
+        Wait *const first = waits_.data() + links_.number(met.cause) + 1;
+        Wait *const behind = waits_.data() + links_.number(wait.cause);
+        for (const Wait *earlier = first; earlier < behind; earlier++)
+            total += earlier->ns;
         if (total <= 0) {
-            cost_.unattributed += waited + inherited_[row];
+            sum.unattributed += wait.ns + wait.inherited;
             return;
         }
-        const double direct = std::min(waited / total, 1.0), indirect = inherited_[row] / total;
+        const double direct = std::min(wait.ns / total, 1.0), indirect = wait.inherited / total;
         for (size_t tag = 0; tag < pieces_.tags; tag++) {
-            cost_.direct[cause_rank * pieces_.tags + tag] += direct * late_[tag];
-            cost_.indirect[cause_rank * pieces_.tags + tag] += indirect * late_[tag];
+            sum.direct[cause_rank * pieces_.tags + tag] += direct * late_[tag];
+            sum.indirect[cause_rank * pieces_.tags + tag] += indirect * late_[tag];
         }
-        for (int64_t earlier = met.cause + 1; earlier < cause; earlier++)
-            inherited_[earlier] += (direct + indirect) * waited_at(earlier);
-        cost_.unattributed += waited - direct * total;
+        for (Wait *earlier = first; earlier < behind; earlier++)
+            earlier->inherited += (direct + indirect) * earlier->ns;
+        sum.unattributed += wait.ns - direct * total;
     }
-
-    void write_pairs()
-    {
-        std::vector<std::pair<uint64_t, double>> sorted(pairs_.begin(), pairs_.end());
-        std::sort(sorted.begin(), sorted.end());
-        for (const auto &pair : sorted) {
-            cost_.waiter.push_back(static_cast<int64_t>(pair.first / program_.ranks()));
-            cost_.cause.push_back(static_cast<int64_t>(pair.first % program_.ranks()));
-            cost_.ns.push_back(pair.second);
-        }
-    }
-
-private:
-    double waited_at(int64_t row) const { return times_.cause[row] < 0 ? 0.0 : times_.need[row] - times_.arrival[row]; }
 
     void add_work(int64_t after, int64_t until, double sign)
     {
@@ -85,75 +118,70 @@ private:
 
     Meeting last_meeting(int64_t row, int64_t before) const
     {
-        const int64_t other = program_.rank_of(before);
-        const auto segment = static_cast<size_t>(program_.segment_of(row));
-        const Meeting cut{program_.cut_row(segment, program_.rank_of(row)), program_.cut_row(segment, other)};
+        const uint32_t other = program_.rank_of(before);
+        const Meeting cut{program_.cut_row(segment_, program_.rank_of(row)), program_.cut_row(segment_, other)};
         const int64_t first = std::max(cut.waiter, row - ROWS_LOOKED_BACK);
         for (int64_t earlier = row - 1; earlier > first; earlier--) {
-            const int64_t partner = partner_on(earlier, other);
+            const int64_t partner = links_.partner_on(earlier, other);
             if (partner >= 0 && partner < before)
                 return {earlier, partner};
         }
         return cut;
     }
 
-    // The row of another rank that met this one, -1 none.
-    int64_t partner_on(int64_t row, int64_t other) const
-    {
-        const Lists &needs = program_.needs(), &users = program_.needed_by(), &hubs = program_.hubs_of();
-        for (auto need = needs.begin_of(row); need != needs.end_of(row); ++need) {
-            const int64_t partner = *need < 0 ? member_on(~*need, other) : *need;
-            if (partner >= 0 && program_.rank_of(partner) == other)
-                return partner;
-        }
-        for (auto user = users.begin_of(row); user != users.end_of(row); ++user)
-            if (program_.rank_of(*user) == other)
-                return *user;
-        for (auto hub = hubs.begin_of(row); hub != hubs.end_of(row); ++hub) {
-            const int64_t user = on_rank(program_.waiting_for(), *hub, other);
-            if (user >= 0)
-                return user;
-        }
-        return -1;
-    }
-
-    int64_t member_on(int64_t hub, int64_t other) const { return on_rank(program_.hubs(), hub, other); }
-
-    // Rows of a list are in order, and with them their ranks.
-    int64_t on_rank(const Lists &lists, int64_t list, int64_t other) const
-    {
-        const auto end = lists.end_of(list);
-        const auto found = std::lower_bound(lists.begin_of(list), end, program_.first_row(other));
-        return found != end && program_.rank_of(*found) == other ? *found : -1;
-    }
-
     const ReplayProgram &program_;
     const Costs &costs_;
-    const Times &times_;
+    Arrivals &arrivals_;
     const Pieces &pieces_;
-    DelayCost &cost_;
-    std::vector<double> inherited_; // of each row: cost of later waits that its wait made longer
+    const std::vector<uint8_t> &waits_at_end_;
+    Sweep sweep_;
+    SegmentLinks links_;
+    size_t segment_ = 0;
+    std::vector<int64_t> order_;
+    std::vector<Wait> waits_; // by number of the row
     std::vector<double> late_;
-    std::unordered_map<uint64_t, double> pairs_;
 };
+
+void add(std::vector<double> &to, const std::vector<double> &from)
+{
+    for (size_t i = 0; i < to.size(); i++)
+        to[i] += from[i];
+}
 
 } // namespace
 
-DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Times &times, const Pieces &pieces,
-                     const std::vector<uint8_t> &waits_at_end)
+DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces,
+                     const std::vector<uint8_t> &waits_at_end, unsigned threads)
 {
-    if (pieces.starts.size() != program.rows() + 1 || pieces.tags == 0 || waits_at_end.size() != program.ranks())
+    if (pieces.starts.size != program.rows() + 1 || pieces.tags == 0 || waits_at_end.size() != program.ranks())
         throw ReplayError("the pieces of work do not fit the rows");
-    DelayCost cost;
-    Costing costing(program, costs, times, pieces, cost);
-    for (size_t rank = 0; rank < program.ranks(); rank++)
-        if (waits_at_end[rank])
-            costing.wait(program.cut_row(program.segments(), rank));
-    const auto &order = program.order();
-    for (auto what = order.rbegin(); what != order.rend(); ++what)
-        if (*what >= 0)
-            costing.wait(*what - 1); // a row is left when the next one of its rank is on its way
-    costing.write_pairs();
+    const size_t count = std::min(program.segments(), MOST_PARTS);
+    std::vector<DelayCost> sums(count);
+    std::vector<std::unordered_map<uint64_t, double>> pairs(count);
+    Arrivals arrivals(program);
+    parallel_for(count, threads, [&](size_t part) {
+        Costing costing(program, costs, arrivals, pieces, waits_at_end);
+        for (size_t segment = program.segments() * (part + 1) / count; segment-- > program.segments() * part / count;)
+            costing.segment(segment);
+        sums[part] = std::move(costing.sum);
+        pairs[part] = std::move(costing.pairs);
+    });
+    DelayCost cost = std::move(sums[0]);
+    for (size_t part = 1; part < count; part++) {
+        add(cost.direct, sums[part].direct);
+        add(cost.indirect, sums[part].indirect);
+        cost.unattributed += sums[part].unattributed;
+        cost.waiting += sums[part].waiting;
+        for (const auto &[key, ns] : pairs[part])
+            pairs[0][key] += ns;
+    }
+    std::vector<std::pair<uint64_t, double>> sorted(pairs[0].begin(), pairs[0].end());
+    std::sort(sorted.begin(), sorted.end());
+    for (const auto &[key, ns] : sorted) {
+        cost.waiter.push_back(static_cast<int64_t>(key / program.ranks()));
+        cost.cause.push_back(static_cast<int64_t>(key % program.ranks()));
+        cost.ns.push_back(ns);
+    }
     return cost;
 }
 

@@ -2,13 +2,13 @@
 // Communication Imbalance in Large-Scale Parallel Applications", IPDPS workshops 2012).
 #pragma once
 
-#include "replay/times.h"
+#include "replay/sweep.h"
 
 namespace perfscope {
 
 // Work before rows, cut into pieces of one kind each: the pieces of a row are those of a list.
 struct Pieces {
-    std::vector<int64_t> starts; // rows + 1
+    Numbers starts; // rows + 1
     const int64_t *tag;          // below `tags`
     const double *ns;
     size_t tags; // the last one stands for transfer
@@ -24,8 +24,10 @@ struct DelayCost {
     std::vector<double> ns;
 };
 
-// `waits_at_end`: ranks that wait at the end of the program for the last one.
-DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Times &times, const Pieces &pieces,
-                     const std::vector<uint8_t> &waits_at_end);
+// `waits_at_end`: ranks that wait at the end of the program for the last one. Waits are explained by what happened
+// since the ranks met last, and all meet at cuts: so the segments are taken one by one, on at most `threads` threads,
+// and the result does not depend on their number.
+DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces,
+                     const std::vector<uint8_t> &waits_at_end, unsigned threads);
 
 } // namespace perfscope

@@ -1,18 +1,20 @@
 // When everything in a program happens, for given work and transfer times.
 #pragma once
 
-#include "replay/program.h"
+#include "replay/sweep.h"
 
 namespace perfscope {
 
-// Nanoseconds before each row, and of each row between need and exit.
-struct Costs {
-    const double *gap;
-    const double *transfer;
-};
+// Replays all segments on at most `threads` threads; the result does not depend on their number. Returns the length
+// of each segment, from the last arrival at its first cut to the last arrival at its second, in ns.
+std::vector<double> replay_arrivals(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals,
+                                    unsigned threads);
 
-// Length of each segment, from the last arrival at its first cut to the last arrival at its second, in ns.
+// The lengths alone.
 std::vector<double> segment_lengths(const ReplayProgram &program, const Costs &costs, unsigned threads);
+
+// Throws ReplayError where the ranks wait for each other in a circle.
+void check_order(const ReplayProgram &program, unsigned threads);
 
 struct Times {
     std::vector<double> arrival; // ns from the start of the program, of each row

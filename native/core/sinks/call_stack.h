@@ -67,6 +67,17 @@ public:
         top_->inside_others = wrapping_sum(top_->inside_others, spent);
         return totals;
     }
+    // A call that made no others: push and pop at once.
+    void leaf(uint64_t start, uint64_t end, uint32_t region)
+    {
+        const auto spent = static_cast<int64_t>(end - start);
+        RegionTotals &totals = totals_[region];
+        totals.count++;
+        totals.inclusive = wrapping_sum(totals.inclusive, totals.depth ? 0 : spent);
+        totals.exclusive = wrapping_sum(totals.exclusive, spent);
+        top_->inside_others = wrapping_sum(top_->inside_others, spent);
+    }
+
 private:
     void grow()
     {

@@ -4,6 +4,7 @@
 #include "json_text.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace perfscope {
 
@@ -98,6 +99,27 @@ const char *ChromeParser::step(const char *p, const char *end)
     throw Malformed{q, "text follows the end of the trace"};
 }
 
+static std::string_view between(const char *p, const char *end)
+{
+    return {p, static_cast<size_t>(end - p)};
+}
+
+// Where the value of the member at p begins, whose name is found; nullptr when the text ends before it.
+static const char *member_value(const char *p, const char *end, std::string_view &name, const char *nameless)
+{
+    if (*p != '"')
+        throw Malformed{p, nameless};
+    const char *quote = json::string_end(p + 1);
+    const char *colon = quote < end ? json::skip_space(quote + 1) : end;
+    if (colon >= end)
+        return nullptr;
+    if (*colon != ':')
+        throw Malformed{colon, "a name without a value"};
+    name = between(p + 1, quote);
+    const char *value = json::skip_space(colon + 1);
+    return value < end ? value : nullptr;
+}
+
 const char *ChromeParser::object_step(const char *p, const char *end)
 {
     if (*p == ',')
@@ -106,18 +128,10 @@ const char *ChromeParser::object_step(const char *p, const char *end)
         state_ = State::DONE;
         return p + 1;
     }
-    if (*p != '"')
-        throw Malformed{p, "a member of the trace has no name"};
-    const char *quote = json::string_end(p + 1);
-    const char *colon = quote < end ? json::skip_space(quote + 1) : end;
-    if (colon >= end)
+    std::string_view name;
+    const char *value = member_value(p, end, name, "a member of the trace has no name");
+    if (!value)
         return nullptr;
-    if (*colon != ':')
-        throw Malformed{colon, "a name without a value"};
-    const char *value = json::skip_space(colon + 1);
-    if (value >= end)
-        return nullptr;
-    const std::string_view name(p + 1, static_cast<size_t>(quote - p - 1));
     if (name == "traceEvents" && *value == '[') {
         if (has_events_)
             throw Malformed{p, "\"traceEvents\" occurs a second time"};
@@ -131,9 +145,10 @@ const char *ChromeParser::object_step(const char *p, const char *end)
     return behind;
 }
 
-static std::string_view between(const char *p, const char *end)
+// Compares a name whose length is known with one of that length.
+template <size_t Size> static bool is(std::string_view name, const char (&wanted)[Size])
 {
-    return {p, static_cast<size_t>(end - p)};
+    return std::memcmp(name.data(), wanted, Size - 1) == 0;
 }
 
 // Takes one member of an event; the position behind its value, nullptr when the text ends before it.
@@ -146,39 +161,33 @@ static const char *take_member(ChromeEvent &found, std::string_view key, const c
             return behind;
         return json::value_end(p, end);
     };
-    if (key == "ts")
+    const size_t length = key.size();
+    if (length == 2 && is(key, "ts"))
         return number(found.has_time, found.time);
-    if (key == "dur")
+    if (length == 3 && is(key, "dur"))
         return number(found.has_duration, found.duration);
     const char *behind = json::value_end(p, end);
     if (!behind)
         return nullptr;
-    const bool is_text = *p == '"';
     const std::string_view whole = between(p, behind);
-    const std::string_view text = is_text ? between(p + 1, behind - 1) : std::string_view();
-    switch (key.size()) {
-    case 2:
-        if (key == "ph")
+    const std::string_view text = *p == '"' ? between(p + 1, behind - 1) : std::string_view();
+    if (length == 2) {
+        if (is(key, "ph"))
             found.phase = text.size() == 1 ? text[0] : '\0';
-        else if (key == "id")
+        else if (is(key, "id"))
             found.id = whole;
-        break;
-    case 3:
-        if (key == "cat")
+    } else if (length == 3) {
+        if (is(key, "cat"))
             found.category = text;
-        else if (key == "pid")
+        else if (is(key, "pid"))
             found.process = whole;
-        else if (key == "tid")
+        else if (is(key, "tid"))
             found.thread = whole;
-        break;
-    case 4:
-        if (key == "name")
+    } else if (length == 4) {
+        if (is(key, "name"))
             found.name = text;
-        else if (key == "args")
+        else if (is(key, "args"))
             found.arguments = *p == '{' ? whole : std::string_view();
-        break;
-    default:
-        break;
     }
     return behind;
 }
@@ -194,16 +203,9 @@ const char *ChromeParser::event(const char *p, const char *end)
             return nullptr;
         if (*p == '}')
             break;
-        if (*p != '"')
-            throw Malformed{p, "a member of an event has no name"};
-        const char *quote = json::string_end(p + 1);
-        const char *colon = quote < end ? json::skip_space(quote + 1) : end;
-        if (colon >= end)
-            return nullptr;
-        if (*colon != ':')
-            throw Malformed{colon, "a name without a value"};
-        const char *value = json::skip_space(colon + 1);
-        const char *behind = value < end ? take_member(found, between(p + 1, quote), value, end) : nullptr;
+        std::string_view name;
+        const char *value = member_value(p, end, name, "a member of an event has no name");
+        const char *behind = value ? take_member(found, name, value, end) : nullptr;
         if (!behind)
             return nullptr;
         p = behind;

@@ -20,35 +20,109 @@ const char *scalar_end(const char *p)
     }
 }
 
-const char *container_end(const char *p, const char *end)
-{
+namespace {
+
+// How deep in which kinds of brackets a scan is.
+struct Nesting {
     uint64_t is_list = 0;
     int level = 0;
-    for (;;) {
-        p = structure(p);
-        if (p >= end)
-            return nullptr;
-        switch (*p) {
-        case '"':
-            p = string_end(p + 1);
-            if (p >= end)
-                return nullptr;
-            break;
-        case '{':
-        case '[':
+
+    // Takes the bracket at p; true where it closes the outermost one.
+    bool take(const char *p)
+    {
+        if (*p == '{' || *p == '[') {
             if (++level > MOST_LEVELS)
                 throw Malformed{p, "values are nested deeper than 64 levels"};
             is_list = is_list << 1 | (*p == '[');
-            break;
-        default:
-            if ((*p == ']') != (is_list & 1))
-                throw Malformed{p, "a bracket closes another kind of bracket"};
-            is_list >>= 1;
-            if (--level == 0)
-                return p + 1;
+            return false;
         }
-        p++;
+        if ((*p == ']') != (is_list & 1))
+            throw Malformed{p, "a bracket closes another kind of bracket"};
+        is_list >>= 1;
+        return --level == 0;
     }
+};
+
+// From a place outside of strings on, one structural character after the other.
+const char *close(const char *p, const char *end, Nesting &nesting)
+{
+    for (;; p++) {
+        p = structure(p);
+        if (p >= end)
+            return nullptr;
+        if (*p == '"') {
+            p = string_end(p + 1);
+            if (p >= end)
+                return nullptr;
+        } else if (nesting.take(p)) {
+            return p + 1;
+        }
+    }
+}
+
+#if defined(__SSE2__)
+
+// Which of 64 characters are quotes, backslashes and brackets of any kind.
+struct Block {
+    uint64_t quotes = 0, escapes = 0, brackets = 0;
+
+    explicit Block(const char *p)
+    {
+        for (unsigned part = 0; part < 64; part += 16) {
+            const __m128i text = load(p + part), folded = _mm_or_si128(text, _mm_set1_epi8(0x20));
+            const auto mask = [part](__m128i found) {
+                return static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(found))) << part;
+            };
+            quotes |= mask(_mm_cmpeq_epi8(text, _mm_set1_epi8('"')));
+            escapes |= mask(_mm_cmpeq_epi8(text, _mm_set1_epi8('\\')));
+            brackets |= mask(
+                _mm_or_si128(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{')), _mm_cmpeq_epi8(folded, _mm_set1_epi8('}'))));
+        }
+    }
+};
+
+// Each bit: whether the number of bits up to it is odd.
+uint64_t parity(uint64_t bits)
+{
+    for (int shift = 1; shift < 64; shift *= 2)
+        bits ^= bits << shift;
+    return bits;
+}
+
+#endif
+
+} // namespace
+
+const char *container_end(const char *p, const char *end)
+{
+    Nesting nesting;
+#if defined(__SSE2__)
+    // behind the text stand as many bytes as a block has, so a block that begins in it can be looked at
+    for (uint64_t open = 0; p < end; p += 64) { // open: all bits where the block begins inside a string
+        const Block block(p);
+        if (block.escapes) {
+            if (open) {
+                p = string_end(p);
+                if (p >= end)
+                    return nullptr;
+                p++;
+            }
+            return close(p, end, nesting);
+        }
+        const uint64_t inside = parity(block.quotes) ^ open;
+        for (uint64_t left = block.brackets & ~inside; left; left &= left - 1) {
+            const char *at = p + __builtin_ctzll(left);
+            if (at >= end)
+                return nullptr;
+            if (nesting.take(at))
+                return at + 1;
+        }
+        open = inside >> 63 ? ~uint64_t{0} : 0;
+    }
+    return nullptr;
+#else
+    return close(p, end, nesting);
+#endif
 }
 
 // A mantissa of 18 digits and its exponent, for what is not written plainly.
@@ -99,6 +173,31 @@ static bool scientific(const char *&p, int64_t &value)
     return true;
 }
 
+// Eight characters, the first in the lowest byte.
+static uint64_t eight(const char *p)
+{
+    uint64_t word;
+    std::memcpy(&word, p, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+static bool are_digits(uint64_t word)
+{
+    constexpr uint64_t HIGH = 0xf0f0f0f0f0f0f0f0, SIXES = 0x0606060606060606, THREES = 0x3333333333333333;
+    return ((word & HIGH) | ((word + SIXES) & HIGH) >> 4) == THREES;
+}
+
+// Of eight digits: pairs first, then fours, then all.
+static uint64_t value_of(uint64_t word)
+{
+    word = (word & 0x0f0f0f0f0f0f0f0f) * (10 << 8 | 1) >> 8;
+    word = (word & 0x00ff00ff00ff00ff) * (100 << 16 | 1) >> 16;
+    return (word & 0x0000ffff0000ffff) * (UINT64_C(10000) << 32 | 1) >> 32;
+}
+
 bool thousandths(const char *&p, int64_t &value)
 {
     const char *start = p;
@@ -106,6 +205,10 @@ bool thousandths(const char *&p, int64_t &value)
     p += negative;
     const char *first = p;
     uint64_t number = 0;
+    if (const uint64_t word = eight(p); are_digits(word)) {
+        number = value_of(word);
+        p += 8;
+    }
     for (; is_digit(*p); p++)
         number = number * 10 + static_cast<uint64_t>(*p - '0');
     const auto whole = p - first;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t FLAG_OPEN = 1; // RowFlag.OPEN
 constexpr int64_t FARTHEST = INT64_C(4000000000000000000); // ns; the difference of two such times fits 64 bits
-constexpr size_t BLOCK = size_t(1) << 20;
+constexpr size_t BLOCK = size_t(1) << 18; // stays in a core's own cache until it is parsed
 
 bool is_usable(const ChromeEvent &event)
 {

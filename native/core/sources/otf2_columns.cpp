@@ -43,13 +43,18 @@ public:
         found.values.push_back(mapped(MapKind::REGION, region));
         end();
     }
+    void call(uint64_t entered, uint64_t left, uint64_t region)
+    {
+        enter(entered, region);
+        leave(left, region);
+    }
     void flush(uint64_t time, uint64_t stop)
     {
         begin(BUFFER_FLUSH, time);
         found.values.push_back(stop);
         end();
     }
-    void record(uint8_t type, uint64_t time, Bytes payload)
+    void record(uint8_t type, uint64_t time, Bytes &payload)
     {
         begin(type, time);
         for (const char *field = event_fields(type); *field; field++)

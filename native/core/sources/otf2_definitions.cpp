@@ -1,6 +1,9 @@
 #include "otf2_definitions.h"
 
-#include "otf2_chunks.h"
+#include "otf2_definition_file.h"
+
+#include <cmath>
+#include <cstdlib>
 
 namespace perfscope::otf2 {
 
@@ -110,6 +113,9 @@ static void read_group(Bytes &bytes, Definitions &into)
     into.groups.push_back(std::move(group));
 }
 
+enum MetricBase : uint8_t { BINARY = 0, DECIMAL = 1 };
+constexpr int64_t MOST_BINARY_EXPONENT = 900, MOST_DECIMAL_EXPONENT = 270; // a value of 64 bits times it is finite
+
 static void read_metric_member(Bytes &bytes, Definitions &into)
 {
     MetricMember member{};
@@ -122,6 +128,12 @@ static void read_metric_member(Bytes &bytes, Definitions &into)
     member.base = bytes.u8();
     member.exponent = bytes.i64();
     member.unit = bytes.u32();
+    if (member.base > DECIMAL)
+        bytes.fail("the base of a metric is neither 2 nor 10");
+    const int64_t most = member.base == BINARY ? MOST_BINARY_EXPONENT : MOST_DECIMAL_EXPONENT;
+    if (member.exponent < -most || member.exponent > most)
+        bytes.fail("the exponent of a metric is larger than any number of 64 bits");
+    member.power = std::pow(member.base == BINARY ? 2.0 : 10.0, static_cast<double>(std::llabs(member.exponent)));
     into.metric_members.push_back(member);
 }
 
@@ -212,41 +224,19 @@ static Read reader_of(uint8_t type)
     }
 }
 
-static uint64_t read_chunk(const ChunkReader &file, const Chunk &chunk, Definitions &into)
-{
-    uint64_t count = 0;
-    Bytes bytes(chunk.begin, chunk.end, chunk.swapped, file.path(), chunk.offset);
-    for (;;) {
-        if (bytes.at_end())
-            bytes.fail("the file has no end mark: it was cut off");
-        const uint8_t *mark = bytes.position();
-        const uint8_t type = bytes.u8();
-        if (type == END_OF_CHUNK || type == END_OF_FILE) {
-            file.check_end(chunk, mark);
-            return count;
-        }
-        if (type < CLOCK_PROPERTIES)
-            bytes.fail("a mark stands where a definition should: the file is damaged");
-        Bytes payload = bytes.record();
-        count++;
-        into.counts[type]++;
-        if (type >= DEFINITION_TYPES)
-            into.unknown++;
-        if (const Read read = reader_of(type))
-            read(payload, into);
-    }
-}
-
 Definitions read_definitions(const Anchor &anchor)
 {
     Definitions found;
     ChunkReader file(anchor.definitions_path, anchor.definition_chunk_bytes);
-    Chunk chunk;
     uint64_t count = 0;
-    if (!file.size())
-        throw FormatError(file.path(), 0, "the file is empty");
-    while (file.next(chunk))
-        count += read_chunk(file, chunk, found);
+    for_each_definition(file, [&](uint8_t type, Bytes &payload) {
+        count++;
+        found.counts[type]++;
+        if (type >= DEFINITION_TYPES)
+            found.unknown++;
+        if (const Read read = reader_of(type))
+            read(payload, found);
+    });
     if (count != anchor.definitions)
         throw FormatError(file.path(), file.size(),
                           "the file holds " + std::to_string(count) + " definitions, the anchor file speaks of " +

@@ -62,6 +62,10 @@ struct MetricMember {
     uint8_t type, mode, value_type, base;
     int64_t exponent;
     uint32_t unit;
+    double power; // base to the absolute value of the exponent
+
+    // A value as events have it, in the metric's unit: value x base^exponent. Divided, where that is more exact.
+    double in_unit(double value) const { return exponent < 0 ? value / power : value * power; }
 };
 
 // A metric class, or an instance of one recorded for something else than the location that writes it.

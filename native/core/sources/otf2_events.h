@@ -3,9 +3,10 @@
 // A sink has
 //   void enter(uint64_t time, uint64_t region)   time in corrected ticks, region as the location numbers it
 //   void leave(uint64_t time, uint64_t region)
+//   void call(uint64_t enter, uint64_t leave, uint64_t region)   both at once, where nothing lies between them
 //   bool wants(uint8_t type)                     whether it has a use for events of this type, asked for each event
 //   void flush(uint64_t time, uint64_t end)      the recorder wrote its buffer out until `end`
-//   void record(uint8_t type, uint64_t time, Bytes payload)   every other event
+//   void record(uint8_t type, uint64_t time, Bytes &payload)   every other event
 //   void attributes(Bytes payload)               those of the event that follows
 // and, before each chunk's events, bool next_chunk(): false ends the walk.
 #pragma once
@@ -57,6 +58,7 @@ private:
         const uint8_t *at = chunk.begin, *const end = chunk.end;
         // kept out of the members: the sink's writes could change those as far as the compiler knows
         uint64_t now = now_, events = 0;
+        bool now_is_known = now_is_known_;
         const bool is_corrected = clock_.is_needed();
         if (*at == TIMESTAMP)
             see(correct(load<Swapped>(at + 1)));
@@ -68,10 +70,10 @@ private:
                 uint64_t time = load<Swapped>(at);
                 if (is_corrected)
                     time = clock_.apply(time);
-                if (static_cast<int64_t>(time) < static_cast<int64_t>(now) && now_is_known_)
+                if (static_cast<int64_t>(time) < static_cast<int64_t>(now) && now_is_known)
                     turn_back(now, time);
                 now = time;
-                now_is_known_ = true;
+                now_is_known = true;
                 at += 8;
                 type = *at++;
             }
@@ -81,10 +83,27 @@ private:
                 if (at > end)
                     fail(chunk, start, "a record ends too early");
                 events++;
-                if (type == ENTER)
-                    sink_.enter(now, region);
-                else
+                if (type == LEAVE) {
                     sink_.leave(now, region);
+                    continue;
+                }
+                // most calls make no others: their leave follows at once, and needs no place among the open ones
+                uint64_t left;
+                if (at[0] == TIMESTAMP && at[9] == LEAVE && at[10] <= 4) {
+                    const uint8_t *const behind = number<Swapped>(chunk, at + 10, left);
+                    uint64_t time = load<Swapped>(at + 1);
+                    if (is_corrected)
+                        time = clock_.apply(time);
+                    if (left == region && behind <= end && static_cast<int64_t>(time) >= static_cast<int64_t>(now)) {
+                        sink_.call(now, time, region);
+                        events++;
+                        now = time;
+                        now_is_known = true;
+                        at = behind;
+                        continue;
+                    }
+                }
+                sink_.enter(now, region);
                 continue;
             }
             if (at > end)
@@ -92,6 +111,7 @@ private:
             if (type == END_OF_CHUNK || type == END_OF_FILE) {
                 file_.check_end(chunk, at - 1);
                 now_ = now;
+                now_is_known_ = now_is_known;
                 counts_.events += events;
                 if (counts_.events)
                     see(now);
@@ -149,7 +169,8 @@ private:
         if (is_single(type)) {
             const uint64_t offset = bytes.offset();
             bytes.u64();
-            sink_.record(type, now, Bytes(at, bytes.position(), chunk.swapped, file_.path(), offset));
+            Bytes payload(at, bytes.position(), chunk.swapped, file_.path(), offset);
+            sink_.record(type, now, payload);
             return bytes.position();
         }
         Bytes payload = bytes.record();

@@ -25,9 +25,9 @@ uint32_t HostSink::context(Bytes &payload) const
                                                  : shared_.index_of(found->second);
 }
 
-void HostSink::record(uint8_t type, uint64_t time, Bytes payload)
+void HostSink::record(uint8_t type, uint64_t time, Bytes &payload)
 {
-    if (!wanted_[type])
+    if (!wanted_[type] || (!keeps_rows_ && count_message(type, payload)))
         return;
     if (type == METRIC)
         metric(time, payload);
@@ -54,6 +54,20 @@ void HostSink::program(uint8_t type, Bytes &payload)
     payload.expect(count, 1);
     for (uint32_t i = 0; i < count; i++)
         result_.program.push_back(global(payload.u32()));
+}
+
+// Where single calls are not kept, of a message only its bytes matter.
+bool HostSink::count_message(uint8_t type, Bytes &payload)
+{
+    const bool is_sent = type == MPI_SEND || type == MPI_ISEND;
+    if (!is_sent && type != MPI_RECV && type != MPI_IRECV)
+        return false;
+    payload.u32(); // peer
+    payload.u32(); // communicator
+    payload.u32(); // tag
+    (is_sent ? result_.messages_sent : result_.messages_received)++;
+    (is_sent ? result_.bytes_sent : result_.bytes_received) += payload.u64();
+    return true;
 }
 
 bool HostSink::message(uint8_t type, uint64_t time, Bytes &payload)
@@ -166,7 +180,10 @@ void HostSink::metric(uint64_t time, Bytes &payload)
     const int64_t at = clock_.ns(time);
     for (uint8_t i = 0; i < count && i < members.size(); i++) {
         const uint8_t type = payload.u8();
-        const Sample sample{at, location_, members[i], as_double(type, payload.u64())};
+        const double value = as_double(type, payload.u64());
+        const auto member = shared_.metric_members.find(members[i]);
+        const bool is_defined = member != shared_.metric_members.end();
+        const Sample sample{at, location_, members[i], is_defined ? member->second->in_unit(value) : value};
         counters_.try_emplace(members[i], shared_.budget.counter_samples).first->second.add(sample);
     }
 }

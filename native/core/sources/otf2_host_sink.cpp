@@ -38,6 +38,8 @@ Shared::Shared(const Archive &archive_, const Comms &comms_, const std::vector<R
         context_region[context.id] = context.region;
     for (const Metric &metric : archive.definitions.metrics)
         metrics[metric.id] = &metric;
+    for (const MetricMember &member : archive.definitions.metric_members)
+        metric_members[member.id] = &member;
 }
 
 uint32_t Shared::index_of(uint64_t region) const
@@ -144,11 +146,17 @@ void HostSink::begin_role(uint64_t time, uint32_t region, const RegionTotals &to
         if (keeps_rows_)
             calls_.begin(clock_.ns(time), role.op, static_cast<CallKind>(role.call));
     }
-    if ((totals.role & PHASE) && totals.depth == 1) {
-        open_phases_.push_back(result_.phases.size());
-        const int64_t at = clock_.ns(time);
-        result_.phases.push_back({at, at, role.phase, 0, location_ + 1, role.name, -1, -1});
-    }
+    if (totals.role & PHASE)
+        begin_phase(time, role, totals);
+}
+
+void HostSink::begin_phase(uint64_t time, const RegionRole &role, const RegionTotals &totals)
+{
+    if (totals.depth != 1)
+        return;
+    open_phases_.push_back(result_.phases.size());
+    const int64_t at = clock_.ns(time);
+    result_.phases.push_back({at, at, role.phase, 0, location_ + 1, role.name, -1, -1});
 }
 
 void HostSink::end_role(uint64_t time, uint32_t, const RegionTotals &totals)
@@ -167,12 +175,18 @@ void HostSink::end_role(uint64_t time, uint32_t, const RegionTotals &totals)
         if (bins_.is_used())
             bins_.add(static_cast<int64_t>(mpi_start_), static_cast<int64_t>(time));
     }
-    if ((totals.role & PHASE) && totals.depth == 0) {
-        PhaseRow &row = result_.phases[open_phases_.back()];
-        const int64_t start = row.t0, stop = clock_.ns(time);
-        row.t1 = stop > start ? stop : start;
-        open_phases_.pop_back();
-    }
+    if (totals.role & PHASE)
+        end_phase(time, totals);
+}
+
+void HostSink::end_phase(uint64_t time, const RegionTotals &totals)
+{
+    if (totals.depth)
+        return;
+    PhaseRow &row = result_.phases[open_phases_.back()];
+    const int64_t start = row.t0, stop = clock_.ns(time);
+    row.t1 = stop > start ? stop : start;
+    open_phases_.pop_back();
 }
 
 LocationResult HostSink::finish(const EventCounts &counts)

@@ -21,6 +21,7 @@ struct Shared {
     std::unordered_map<uint64_t, uint32_t> sparse_index;
     std::unordered_map<uint64_t, uint32_t> context_region; // calling context -> region id
     std::unordered_map<uint32_t, const Metric *> metrics;
+    std::unordered_map<uint32_t, const MetricMember *> metric_members;
     int32_t silent_peer;
     std::atomic<uint64_t> rows{0}, phases{0};
     std::atomic<bool> too_many_rows{false}, too_many_phases{false};
@@ -41,9 +42,19 @@ public:
     }
     void enter(uint64_t time, uint64_t region) { begin(time, index_of(region)); }
     void leave(uint64_t time, uint64_t region) { end(time, index_of(region)); }
+    void call(uint64_t enter_time, uint64_t leave_time, uint64_t local)
+    {
+        const uint32_t region = index_of(local);
+        if (stack_.totals()[region].role) {
+            begin(enter_time, region);
+            end(leave_time, region);
+        } else {
+            stack_.leaf(enter_time, leave_time, region);
+        }
+    }
     void flush(uint64_t, uint64_t) {}
     void attributes(const Bytes &) {}
-    void record(uint8_t type, uint64_t time, Bytes payload);
+    void record(uint8_t type, uint64_t time, Bytes &payload);
     LocationResult finish(const EventCounts &counts);
 
 private:
@@ -77,6 +88,10 @@ private:
     void unwind(uint64_t time, uint32_t region);
     void begin_role(uint64_t time, uint32_t region, const RegionTotals &totals);
     void end_role(uint64_t time, uint32_t region, const RegionTotals &totals);
+    // Apart, or the compiler reads depth and role at once, which must wait for the depth to be written.
+    [[gnu::noinline]] void begin_phase(uint64_t time, const RegionRole &role, const RegionTotals &totals);
+    [[gnu::noinline]] void end_phase(uint64_t time, const RegionTotals &totals);
+    bool count_message(uint8_t type, Bytes &payload);
     bool message(uint8_t type, uint64_t time, Bytes &payload);
     bool remote_access(uint8_t type, uint64_t time, Bytes &payload);
     void metric(uint64_t time, Bytes &payload);

@@ -1,6 +1,6 @@
 #include "otf2_locals.h"
 
-#include "otf2_chunks.h"
+#include "otf2_definition_file.h"
 
 #include <cerrno>
 
@@ -60,36 +60,13 @@ static void read_record(uint8_t type, Bytes &payload, Locals &into, Measurement 
     }
 }
 
-static void read_chunk(const ChunkReader &file, const Chunk &chunk, Locals &into, Measurement &last)
-{
-    Bytes bytes(chunk.begin, chunk.end, chunk.swapped, file.path(), chunk.offset);
-    for (;;) {
-        if (bytes.at_end())
-            bytes.fail("the file has no end mark: it was cut off");
-        const uint8_t *mark = bytes.position();
-        const uint8_t type = bytes.u8();
-        if (type == END_OF_CHUNK || type == END_OF_FILE) {
-            file.check_end(chunk, mark);
-            return;
-        }
-        if (type < LOCAL_MAPPING_TABLE)
-            bytes.fail("a mark stands where a definition should: the file is damaged");
-        Bytes payload = bytes.record();
-        read_record(type, payload, into, last);
-    }
-}
-
 Locals read_locals(const Anchor &anchor, uint64_t location)
 {
     Locals found;
     try {
         ChunkReader file(anchor.directory + "/" + std::to_string(location) + ".def", anchor.definition_chunk_bytes);
         Measurement last{};
-        Chunk chunk;
-        if (!file.size())
-            throw FormatError(file.path(), 0, "the file is empty");
-        while (file.next(chunk))
-            read_chunk(file, chunk, found, last);
+        for_each_definition(file, [&](uint8_t type, Bytes &payload) { read_record(type, payload, found, last); });
     } catch (const ReadError &error) {
         if (error.code() != ENOENT)
             throw;

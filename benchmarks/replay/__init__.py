@@ -1,0 +1,1 @@
+"""How fast runs are replayed, and in how much memory."""

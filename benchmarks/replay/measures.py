@@ -1,0 +1,180 @@
+"""One measurement of the replay in a process of its own, so that its peak memory is its own.
+
+`python -m benchmarks.replay.measures '{"program": "exchanging", ...}'` prints what it found as one
+line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.replay.programs import (
+    collective_windows,
+    collectives,
+    exchanging,
+    program_of,
+)
+from perfscope import _core
+from perfscope.replay.windows import Window, windowed_lengths
+from tests.replay import oracle
+
+ROOT = Path(__file__).resolve().parents[2]
+REPEATS = 5
+CUT_EVERY = 10
+WINDOW_COLLECTIVES = 100
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is measured.
+
+    Attributes:
+        program: collectives, exchanging, or long: collectives made and replayed in windows.
+        what: lengths, build (look at the program and bring it into an order), causes, plain.
+        ranks: of the program.
+        count: collectives, or steps of three calls.
+        threads: of the replay, 0 all cores.
+    """
+
+    program: str
+    what: str
+    ranks: int
+    count: int
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one measurement gave: the least of its repeats, and the memory of the process."""
+
+    task: Task
+    calls: int
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+    made_mb: float  # of that, before the replay began
+
+
+def measure(task: Task) -> Found:
+    """Measures in a process of its own.
+
+    Raises:
+        RuntimeError: it failed; the text holds what it wrote last.
+    """
+    command = [sys.executable, "-m", "benchmarks.replay.measures", json.dumps(asdict(task))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{task} failed:\n{done.stderr[-2000:]}")
+    return Found(task, **json.loads(done.stdout))
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _timed(work: Callable[[], object], repeats: int) -> tuple[float, float]:
+    found = []
+    for _ in range(repeats):
+        wall, cpu = time.monotonic(), _cpu_s()
+        work()
+        found.append((time.monotonic() - wall, _cpu_s() - cpu))
+    return min(found)
+
+
+def _engine(window: Window, threads: int) -> _core.Replay:
+    needs = window.needs
+    return _core.Replay(
+        ranks=window.cut_rows.shape[1],
+        cut_rows=window.cut_rows.ravel(),
+        hub_starts=needs.hub_starts,
+        hub_rows=needs.hub_rows,
+        hub_parent=needs.hub_parent,
+        need_starts=needs.need_starts,
+        needs=needs.needs,
+        threads=threads,
+    )
+
+
+def _causes(engine: _core.Replay, window: Window) -> None:
+    rows = len(window.gap_ns)
+    engine.critical_path(window.gap_ns, window.transfer_ns)
+    engine.delay_cost(
+        window.gap_ns,
+        window.transfer_ns,
+        piece_starts=np.arange(rows + 1),
+        tag=np.zeros(rows, np.int64),
+        ns=window.gap_ns,
+        tags=2,
+        waits_at_end=np.ones(window.cut_rows.shape[1], np.uint8),
+    )
+
+
+def _long(task: Task) -> dict[str, float]:
+    calls = task.ranks * task.count
+    windows = collective_windows(task.ranks, task.count, at_once=WINDOW_COLLECTIVES)
+    before = _peak_mb()
+    wall, cpu = _timed(lambda: windowed_lengths(windows, task.threads), 1)
+    return {
+        "calls": calls,
+        "wall_s": wall,
+        "cpu_s": cpu,
+        "peak_mb": _peak_mb(),
+        "made_mb": before,
+    }
+
+
+def _run(task: Task) -> dict[str, float]:
+    if task.program == "long":
+        return _long(task)
+    if task.program == "collectives":
+        window = collectives(task.ranks, task.count)
+    else:
+        window = exchanging(task.ranks, task.count, cut_every=CUT_EVERY)
+    calls = len(window.gap_ns) - window.cut_rows.shape[1]
+    before = _peak_mb()
+    if task.what == "plain":
+        program = program_of(window)
+        wall, cpu = _timed(lambda: oracle.replay(program), 1)
+        agree = np.isclose(window.lengths().sum(), oracle.replay(program).length, rtol=1e-12)
+        assert agree, "the compiled replay and the plain one differ"
+    elif task.what == "build":
+        wall, cpu = _timed(lambda: _engine(window, task.threads), REPEATS)
+    else:
+        engine = _engine(window, task.threads)
+        if task.what == "causes":
+            wall, cpu = _timed(lambda: _causes(engine, window), REPEATS)
+        else:
+            wall, cpu = _timed(lambda: engine.lengths(window.gap_ns, window.transfer_ns), REPEATS)
+    return {
+        "calls": calls,
+        "wall_s": wall,
+        "cpu_s": cpu,
+        "peak_mb": _peak_mb(),
+        "made_mb": before,
+    }
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+if __name__ == "__main__":
+    print(json.dumps(_run(Task(**json.loads(sys.argv[1])))))

@@ -1,0 +1,276 @@
+"""`perfscope compare A B ...`: slower, faster or noise, and where the time went."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perfscope.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.study.measures import Measure
+
+Json = dict[str, Any]
+GATES = ("slower", "unclear", "unlike", "new-finding")
+UNITS = ("throughput", "step", "epoch", "focus", "wall")
+FACTOR = 1.02
+_TARGET = re.compile(r"\s*([^<>=\s]{1,100})\s*(<=|>=)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
+_SEVERAL = ("--before", "--after")
+
+
+class _Compare(click.Command):
+    """--before and --after take several paths, up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeats the option before each of its paths."""
+        return super().parse_args(ctx, spread(args))
+
+
+def spread(arguments: Sequence[str]) -> list[str]:
+    """`--before a b` as `--before a --before b`, which click understands."""
+    found: list[str] = []
+    option, is_first = "", True
+    for place, word in enumerate(arguments):
+        if word == "--":
+            return [*found, *arguments[place:]]
+        if word.startswith("-") and word != "-":
+            option, is_first = (word if word in _SEVERAL else ""), True
+            found.append(word)
+        elif option and not is_first:
+            found += [option, word]
+        else:
+            found.append(word)
+            is_first = False
+    return found
+
+
+@click.command(cls=_Compare)
+@click.argument("paths", metavar="[A B...]", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--before",
+    multiple=True,
+    metavar="PATH...",
+    type=click.Path(path_type=Path),
+    help="The runs of the first side, in place of A.",
+)
+@click.option(
+    "--after",
+    multiple=True,
+    metavar="PATH...",
+    type=click.Path(path_type=Path),
+    help="The runs of the second side, in place of B.",
+)
+@click.option("--label", "labels", multiple=True, metavar="TEXT", help="Name of a side, in order.")
+@click.option(
+    "--unit",
+    type=click.Choice(UNITS),
+    help="What is compared [default: throughput, else wall time of equal steps, else step time].",
+)
+@click.option(
+    "--target",
+    metavar="NAME<=VALUE",
+    help="Compare the time until the program reported this: 'loss<=0.15', 'accuracy>=0.9'.",
+)
+@click.option(
+    "--factor",
+    type=click.FloatRange(1.0, 100.0),
+    default=FACTOR,
+    show_default=True,
+    help="A difference below this factor is none, however certain.",
+)
+@click.option(
+    "--fail-on",
+    "fail_on",
+    multiple=True,
+    type=click.Choice(GATES),
+    help="Exit with 1: slower beyond noise and factor; unclear: nothing is shown, or too few runs; "
+    "unlike: not like with like; new-finding.",
+)
+@click.option("--foa", metavar="WINDOW", help="Focus of analysis, as in `perfscope analyze`.")
+@click.option(
+    "--phase", "phase_rules", multiple=True, metavar="ID=GLOB", help="As in `perfscope analyze`."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print study.json instead of a summary.")
+@click.option("--markdown", metavar="FILE", help="Write Markdown for a pull request; - is stdout.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where study.json and study.html go [default: compare].",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+def compare(  # noqa: PLR0913 - one argument an option
+    paths: tuple[Path, ...],
+    *,
+    before: tuple[Path, ...],
+    after: tuple[Path, ...],
+    labels: tuple[str, ...],
+    unit: str | None,
+    target: str | None,
+    factor: float,
+    fail_on: tuple[str, ...],
+    foa: str | None,
+    phase_rules: tuple[str, ...],
+    as_json: bool,
+    markdown: str | None,
+    output: Path | None,
+    verbose: bool,  # noqa: ARG001 - read by the main function
+) -> int:
+    r"""Compare runs: environment first, then speed, efficiencies, time and findings.
+
+    A side is a run or a directory of runs, which are its repeats. More than two sides are each
+    compared with the first. Record at least four repeats a side to see small differences.
+
+    \b
+    perfscope compare before/ after/ --fail-on slower
+    perfscope compare --before a1 a2 a3 a4 --after b1 b2 b3 b4
+    """
+    from perfscope.cli.analyze import parse_rule
+    from perfscope.metrics.results import Options
+    from perfscope.study.sides import read_sides
+
+    groups, names = _groups(paths, before, after, labels)
+    chosen = _measure(unit, target)
+    rules = tuple(parse_rule(text) for text in phase_rules)
+    sides = read_sides(
+        groups,
+        names=names,
+        options=Options(focus=foa, phase_rules=rules),
+        progress=lambda text: click.echo(text, err=True),
+    )
+    document = build(sides, measure=chosen, factor=factor)
+    directory = output or Path("compare")
+    page = _write(document, directory)
+    to_stdout = _write_markdown(document, markdown)
+    if not to_stdout:
+        _show(document, as_json=as_json, page=page)
+    return _exit_code(document, fail_on)
+
+
+def build(sides: Sequence[Any], *, measure: Measure | None, factor: float) -> Json:
+    """study.json of a comparison."""
+    from perfscope.findings.study.catalogue import judge_study
+    from perfscope.study import compare_words, document
+    from perfscope.study.compare import body
+
+    found = body(sides, measure=measure, factor=factor)
+    return document.build(
+        "compare",
+        [run for side in sides for run in side.all_runs],
+        verdict=compare_words.verdict(found),
+        body=found,
+        findings=judge_study("compare", sides),
+        how_measured=compare_words.how_measured(found),
+    )
+
+
+def _groups(
+    paths: Sequence[Path], before: Sequence[Path], after: Sequence[Path], labels: Sequence[str]
+) -> tuple[list[list[Path]], list[str]]:
+    """The paths of each side, and the sides' names where they are not the paths."""
+    if not (before or after):
+        if len(paths) < 2:
+            raise UsageError(
+                "There is nothing to compare with.",
+                why=f"compare needs two sides or more and got {len(paths)}.",
+                action="Name two: perfscope compare before/ after/",
+            )
+        return [[path] for path in paths], list(labels)
+    if paths or not (before and after):
+        raise UsageError(
+            "--before and --after belong together and take the place of A and B.",
+            why=f"{paths[0]} belongs to no side." if paths else "One of them is missing.",
+            action="Write: perfscope compare --before a1 a2 --after b1 b2",
+        )
+    return [list(before), list(after)], list(labels) or ["before", "after"]
+
+
+def _measure(unit: str | None, target: str | None) -> Measure | None:
+    from perfscope.study.measures import JUDGED, solution
+
+    if target is None:
+        return next((measure for measure in JUDGED if measure.id == unit), None)
+    found = _TARGET.fullmatch(target)
+    try:
+        value = float(found[3]) if found else None
+    except ValueError:
+        value = None
+    if found is None or value is None or unit is not None:
+        raise UsageError(
+            f"--target {target!r} cannot be used.",
+            why="It names what the program reports and a value that it reaches, without --unit.",
+            action="Write it as --target 'loss<=0.15' or --target 'accuracy>=0.9'.",
+        )
+    return solution(target.strip(), series=found[1], at_most=found[2] == "<=", value=value)
+
+
+def _write(document: Json, directory: Path) -> Path:
+    from perfscope.report.study.build import PAGE_FILE, write_page
+    from perfscope.result.document import unwritable
+    from perfscope.study.document import write_study
+
+    write_study(directory, document)
+    try:
+        return write_page(document, directory)
+    except OSError as error:
+        raise unwritable(directory / PAGE_FILE, error) from error
+
+
+def _write_markdown(document: Json, file: str | None) -> bool:
+    """Writes the Markdown; whether it went to stdout, which then carries nothing else."""
+    from perfscope.report.study.markdown import comparison
+    from perfscope.result.document import unwritable
+
+    if file is None:
+        return False
+    text = comparison(document)
+    if file == "-":
+        click.echo(text.encode(), nl=False)
+        return True
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise unwritable(Path(file), error) from error
+    return False
+
+
+def _show(document: Json, *, as_json: bool, page: Path) -> None:
+    from perfscope.result.document import dumps
+
+    if as_json:
+        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
+        return
+    from rich.console import Console
+
+    from perfscope.report.study.terminal import print_study
+    from perfscope.report.terminal import line
+
+    console = Console()
+    print_study(document, console)
+    console.print()
+    line(console, f"Report: {page}")
+
+
+def _exit_code(document: Json, fail_on: Sequence[str]) -> int:
+    """0, or 1 with the gates that failed on stderr."""
+    found = document["compare"]
+    failed = []
+    for row in found["comparisons"]:
+        if row["answer"] == "slower" and "slower" in fail_on:
+            failed.append(f"{row['side']} is slower than {row['against']}")
+        if row["answer"] in ("unclear", "unknown") and "unclear" in fail_on:
+            failed.append(f"{row['side']} against {row['against']} is not clear")
+    if found["unlike"] and "unlike" in fail_on:
+        failed.append("the sides are not alike")
+    new = [row["id"] for row in found["finding_changes"] if row["change"] == "new"]
+    if new and "new-finding" in fail_on:
+        failed.append(f"new findings: {', '.join(new)}")
+    for reason in failed:
+        click.echo(f"Gate failed: {reason}", err=True)
+    return ExitCode.GATE_FAILED if failed else ExitCode.OK

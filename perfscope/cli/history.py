@@ -1,0 +1,207 @@
+"""`perfscope history DIR`: trends over commits and dates, a badge, and an index of all reports."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import click
+
+from perfscope.errors import ExitCode, PerfscopeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.study.run import StudyRun
+
+Json = dict[str, Any]
+FACTOR = 1.02
+
+
+@click.command()
+@click.argument("paths", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--factor",
+    type=click.FloatRange(1.0, 100.0),
+    default=FACTOR,
+    show_default=True,
+    help="A change of level below this factor is none.",
+)
+@click.option("--ignore-command", is_flag=True, help="Runs of different commands are one trend.")
+@click.option("--reports", is_flag=True, help="Write report.html beside each run that has none.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["worse"]),
+    help="Exit with 1 when the last change of speed was for the worse.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print study.json instead of a summary.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where study.json, study.html and badge.svg go [default: the first DIR].",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+def history(  # noqa: PLR0913 - one argument an option
+    paths: tuple[Path, ...],
+    *,
+    factor: float,
+    ignore_command: bool,
+    reports: bool,
+    fail_on: str | None,
+    as_json: bool,
+    output: Path | None,
+    verbose: bool,  # noqa: ARG001 - read by the main function
+) -> int:
+    """Show how speed, efficiency and memory changed over the recordings below DIR.
+
+    Runs are ordered by date and put together by commit, which `perfscope run` notes. A run that
+    cannot be read is named and left out.
+    """
+    runs, unreadable = _read(paths)
+    directory = output or (paths[0] if paths[0].is_dir() else paths[0].parent)
+    if reports:
+        _write_reports(runs)
+    document = build(
+        runs,
+        unreadable=unreadable,
+        directory=directory,
+        factor=factor,
+        ignore_command=ignore_command,
+    )
+    page = _write(document, directory)
+    _show(document, as_json=as_json, page=page)
+    if fail_on and document["history"]["badge"]["status"] == "fail":
+        click.echo(f"Gate failed: {document['verdict']['sentence']}", err=True)
+        return ExitCode.GATE_FAILED
+    return ExitCode.OK
+
+
+def _read(paths: Sequence[Path]) -> tuple[list[StudyRun], list[Json]]:
+    """The runs below some directories, oldest first, and what could not be read."""
+    from perfscope.study.places import find_runs
+    from perfscope.study.runs import labels, load_run
+
+    places = list({run.resolve(): run for path in paths for run in find_runs(path)}.values())
+    runs: list[StudyRun] = []
+    unreadable: list[Json] = []
+    for number, (path, label) in enumerate(zip(places, labels(places), strict=True), start=1):
+        click.echo(f"Reading run {number} of {len(places)}: {path}", err=True)
+        try:
+            runs.append(load_run(path, label=label))
+        except PerfscopeError as error:
+            if len(places) == 1:
+                raise
+            unreadable.append({"path": str(path), "reason": f"{error.what} {error.why}"})
+    if not runs:
+        raise PerfscopeError(
+            "None of the runs can be read.",
+            why=str(unreadable[0]["reason"]),
+            action="Record runs first: perfscope run --output history/run -- ...",
+        )
+    return sorted(runs, key=lambda run: (run.start_unix_s or 0.0, run.label)), unreadable
+
+
+def build(
+    runs: Sequence[StudyRun],
+    *,
+    unreadable: Sequence[Json],
+    directory: Path,
+    factor: float,
+    ignore_command: bool,
+) -> Json:
+    """study.json of a history; `directory` is where the page will lie, for its links."""
+    from perfscope.findings.study.catalogue import judge_study
+    from perfscope.study import document, history_words
+    from perfscope.study.history import body, day, groups
+
+    found = groups(runs, ignore_command=ignore_command)
+    shown = body(found, runs, factor=factor) | {"unreadable": list(unreadable)}
+    rows = [
+        run.as_json()
+        | {
+            "start_unix_s": run.start_unix_s,
+            "day": day(run.start_unix_s) if run.start_unix_s else "",
+            "commit": None
+            if run.commit is None
+            else {"id": run.commit.id, "branch": run.commit.branch or None},
+            "report": report_link(run, directory),
+        }
+        for run in runs
+    ]
+    return document.build(
+        "history",
+        rows,
+        verdict=history_words.verdict(shown),
+        body=shown,
+        findings=judge_study("history", found),
+        how_measured=history_words.how_measured(shown),
+    )
+
+
+def report_of(run: StudyRun) -> Path:
+    """Where the report of a run lies when it has one."""
+    from perfscope.cli.analyze import REPORT_FILE
+
+    return (run.path if run.path.is_dir() else run.path.parent) / REPORT_FILE
+
+
+def report_link(run: StudyRun, directory: Path) -> str | None:
+    """The report of a run as a link from a page in a directory; None when it has none."""
+    report = report_of(run)
+    if not report.is_file():
+        return None
+    try:
+        relative = os.path.relpath(report.resolve(), directory.resolve())
+    except ValueError:
+        return None
+    linked = quote(os.fsencode(relative))
+    return linked if linked.startswith("../") else f"./{linked}"
+
+
+def _write_reports(runs: Sequence[StudyRun]) -> None:
+    """Writes the reports that are missing; where one cannot be written the page has no link."""
+    from perfscope.report.build import write_report
+
+    for run in runs:
+        report = report_of(run)
+        if report.is_file():
+            continue
+        try:
+            write_report(run.document, report)
+        except OSError as error:
+            click.echo(f"{report} cannot be written: {error.strerror}", err=True)
+
+
+def _write(document: Json, directory: Path) -> Path:
+    from perfscope.report.study.badge import BADGE_FILE, badge_svg
+    from perfscope.report.study.build import write_page
+    from perfscope.result.document import unwritable
+    from perfscope.study.document import write_study
+
+    write_study(directory, document)
+    try:
+        (directory / BADGE_FILE).write_text(badge_svg(document), encoding="utf-8")
+        return write_page(document, directory)
+    except OSError as error:
+        raise unwritable(directory, error) from error
+
+
+def _show(document: Json, *, as_json: bool, page: Path) -> None:
+    from rich.console import Console
+
+    from perfscope.report.study.badge import BADGE_FILE
+    from perfscope.report.study.terminal import print_study
+    from perfscope.report.terminal import line
+    from perfscope.result.document import dumps
+
+    if as_json:
+        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
+        return
+    console = Console()
+    print_study(document, console)
+    console.print()
+    line(console, f"Report: {page}; badge: {page.with_name(BADGE_FILE)}")

@@ -1,0 +1,152 @@
+"""`perfscope scaling RUN...`: strong or weak scaling of several runs of one program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perfscope.errors import ExitCode
+
+if TYPE_CHECKING:
+    from perfscope.study.scaling import Scaling
+
+Json = dict[str, Any]
+DEFAULT_OUTPUT = Path("scaling")
+CSV_FILE = "scaling.csv"
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--axis",
+    type=click.Choice(["ranks", "cores", "gpus", "nodes"]),
+    help="What grows [default: what the runs differ in].",
+)
+@click.option(
+    "--weak/--strong",
+    "weak",
+    default=None,
+    help="Whether the problem grew with the ranks [default: told from the runs].",
+)
+@click.option(
+    "--formula",
+    type=click.Choice(["pop", "bsc", "pypop"]),
+    default="pop",
+    show_default=True,
+    help="Whose serialization and transfer efficiency.",
+)
+@click.option(
+    "--external",
+    multiple=True,
+    metavar="FILE.csv",
+    type=click.Path(path_type=Path),
+    help="Series to draw beside: series,size,time_s (or samples_per_s, speedup). May be repeated.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print study.json instead of a summary.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_OUTPUT,
+    show_default=True,
+    metavar="DIR",
+    help="Where study.json, study.html and scaling.csv go.",
+)
+@click.option("--foa", metavar="WINDOW", help="Focus of analysis, as in `perfscope analyze`.")
+@click.option(
+    "--phase",
+    "phase_rules",
+    multiple=True,
+    metavar="ID=GLOB",
+    help="Functions that are a phase, as in `perfscope analyze`.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+def scaling(  # noqa: PLR0913 - one argument an option
+    runs: tuple[Path, ...],
+    *,
+    axis: str | None,
+    weak: bool | None,
+    formula: str,
+    external: tuple[Path, ...],
+    as_json: bool,
+    output: Path,
+    foa: str | None,
+    phase_rules: tuple[str, ...],
+    verbose: bool,  # noqa: ARG001 - read by the main function
+) -> int:
+    """Say what more ranks, cores, GPUs or nodes give, and what limits it.
+
+    RUN is a run directory, a trace of another tool, or an analysis.json. Runs of one size are
+    repeats of each other.
+    """
+    from perfscope.cli.analyze import parse_rule
+    from perfscope.metrics.results import Options
+    from perfscope.metrics.scalability import Variant
+    from perfscope.study import scaling as study
+    from perfscope.study.external import read_external
+    from perfscope.study.runs import load_runs
+    from perfscope.study.series import Axis
+
+    series = [found for path in external for found in read_external(path)]
+    rules = tuple(parse_rule(text) for text in phase_rules)
+    loaded = load_runs(
+        runs,
+        options=Options(focus=foa, phase_rules=rules) if foa or rules else None,
+        progress=lambda text: click.echo(text, err=True),
+    )
+    found = study.scaling(
+        loaded, axis=Axis(axis) if axis else None, weak=weak, variant=Variant(formula)
+    )
+    document = _document(found, series)
+    page = _write(document, output)
+    _show(document, as_json=as_json, page=page)
+    return ExitCode.OK
+
+
+def _document(found: Scaling, external: list[Any]) -> Json:
+    from perfscope.findings.study.catalogue import judge_study
+    from perfscope.study import document, scaling_document
+
+    findings = judge_study("scaling", found)
+    return document.build(
+        "scaling",
+        found.runs,
+        verdict=scaling_document.verdict(found, findings),
+        body=scaling_document.body(found, external),
+        findings=findings,
+        how_measured=scaling_document.HOW,
+    )
+
+
+def _write(document: Json, output: Path) -> Path:
+    """Writes the results; returns the page."""
+    from perfscope.report.study.build import PAGE_FILE, write_page
+    from perfscope.result.document import unwritable
+    from perfscope.study.document import write_study
+    from perfscope.study.scaling_document import pop_csv
+
+    write_study(output, document)
+    try:
+        (output / CSV_FILE).write_text(pop_csv(document), encoding="utf-8")
+        return write_page(document, output)
+    except OSError as error:
+        raise unwritable(output / PAGE_FILE, error) from error
+
+
+def _show(document: Json, *, as_json: bool, page: Path) -> None:
+    from perfscope.result.document import dumps
+
+    if as_json:
+        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
+        return
+    from rich.console import Console
+
+    from perfscope.report.study.terminal import print_study
+    from perfscope.report.terminal import line
+
+    console = Console()
+    print_study(document, console)
+    console.print()
+    line(console, f"Page: {page}")

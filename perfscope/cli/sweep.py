@@ -1,0 +1,294 @@
+"""`perfscope sweep -- COMMAND`: runs a command in many configurations and compares them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perfscope.cli.run import Steps
+from perfscope.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from perfscope.collect.sweep.plan import Plan, Run
+
+DEFAULT_DIRECTORY = "sweep"
+INTERRUPTED = 130
+
+# \b keeps click from folding the lines behind it.
+_HELP = """Run COMMAND in many configurations, record each run, and say which is best and why.
+
+\b
+perfscope sweep --env OMP_NUM_THREADS=1,2,4 --var ranks=1,2,4 -- \\
+    mpirun -n {ranks} python train.py
+perfscope sweep --configs libraries.yaml --repeat 3 -- python train.py
+perfscope sweep --resume
+
+Every combination of --env, --var and the sets of --configs is run once a repeat. After any
+interruption the same command, or --resume, goes on where it stopped.
+"""
+
+
+def _seconds(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
+    """A duration such as 90, 90s, 10m or 2h, in seconds."""
+    if value is None:
+        return None
+    factors = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, factor = (value[:-1], factors[value[-1:]]) if value[-1:] in factors else (value, 1.0)
+    try:
+        seconds = float(number) * factor
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < 1e7:
+        raise click.BadParameter(f"{value!r} is not a duration; write it as 90s, 10m or 2h")
+    return seconds
+
+
+@click.command(
+    help=_HELP,
+    context_settings={"allow_interspersed_args": False},
+    options_metavar="[OPTIONS] [--]",
+)
+@click.option(
+    "--env",
+    "environment",
+    multiple=True,
+    metavar="NAME=V,V...",
+    help="Values of an environment variable.",
+)
+@click.option(
+    "--var",
+    "variables",
+    multiple=True,
+    metavar="NAME=V,V...",
+    help="Texts in the place of {NAME} in the command.",
+)
+@click.option(
+    "--configs",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Named sets (YAML): env, var, launcher, command of each.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Runs of each configuration [default: 1].",
+)
+@click.option("--steps", type=Steps(), metavar="A:B", help="As in `perfscope run`.")
+@click.option(
+    "--stop-after", type=click.IntRange(min=0), metavar="N", help="End each run after step N."
+)
+@click.option(
+    "--time-limit", callback=_seconds, metavar="TIME", help="Most time of one run: 90s, 10m, 2h."
+)
+@click.option(
+    "--oversubscribe", is_flag=True, help="Also run what asks for more threads than CPUs."
+)
+@click.option(
+    "--search",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help="Try N configurations that Optuna chooses, not all.",
+)
+@click.option(
+    "--metric",
+    metavar="REGEX",
+    help="A value in the job's output, shown beside the speed: 'accuracy ([0-9.]+)'.",
+)
+@click.option(
+    "--throughput",
+    metavar="REGEX",
+    help="The speed that the job prints, instead of the recorded one: 'img/sec ([0-9.]+)'.",
+)
+@click.option(
+    "--sbatch",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write Slurm job scripts there instead of running.",
+)
+@click.option(
+    "--sbatch-option",
+    "sbatch_options",
+    multiple=True,
+    metavar="OPTION",
+    help="A line for the scripts: --partition=short.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    default=Path(DEFAULT_DIRECTORY),
+    metavar="DIR",
+    help=f"Where runs and study go [default: {DEFAULT_DIRECTORY}].",
+)
+@click.option("--resume", is_flag=True, help="Go on with the sweep in DIR; needs no command.")
+@click.option(
+    "--no-run", is_flag=True, help="Start nothing: make the study of the runs that are there."
+)
+@click.option("--dry-run", is_flag=True, help="List the configurations and end.")
+@click.option("--only", type=int, hidden=True)
+@click.option("--json", "as_json", is_flag=True, help="Print study.json instead of a summary.")
+@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def sweep(  # noqa: PLR0913 - one argument an option
+    command: tuple[str, ...],
+    *,
+    output: Path,
+    resume: bool,
+    no_run: bool,
+    dry_run: bool,
+    only: int | None,
+    as_json: bool,
+    sbatch: Path | None,
+    sbatch_options: tuple[str, ...],
+    verbose: bool,  # noqa: ARG001 - read by the main function
+    **asked: Any,
+) -> int:
+    """Runs the plan, or goes on with it, and makes the study."""
+    from perfscope.cli._sweep_plan import planned, stored
+    from perfscope.collect.sweep import plan as plans
+    from perfscope.collect.sweep.store import alone
+
+    place = output.absolute()
+    if resume and not command:
+        wanted = stored(place, asked)
+    else:
+        wanted = planned(command, asked, is_batch=sbatch is not None)
+    if dry_run:
+        return _list(wanted)
+    if only is not None:
+        return _run_one_configuration(wanted, place, only)
+    with alone(place):
+        plan, is_old = plans.settle(place, wanted)
+        if sbatch is not None:
+            return _write_scripts(plan, place, sbatch.absolute(), sbatch_options)
+        if not (no_run or plan.batch):
+            interrupted = _run_all(plan, place, is_old=is_old)
+            if interrupted:
+                return INTERRUPTED
+        return _study(place, as_json=as_json)
+
+
+def _list(plan: Plan) -> int:
+    """Prints the configurations with their commands."""
+    from perfscope.collect.sweep.batch import visible_line
+    from perfscope.collect.sweep.grid import shown_command
+
+    for one in plan.configurations:
+        refused = plan.refused.get(one.number)
+        note = f"  [not run: {refused}]" if refused else ""
+        click.echo(f"{one.number:>4}  {visible_line(one.label) or '(as it is)'}{note}")
+        click.echo(f"      {visible_line(' '.join(shown_command(one.command)))}")
+    runs = (len(plan.configurations) - len(plan.refused)) * plan.repeat
+    click.echo(f"{len(plan.configurations):,} configurations, {runs:,} runs")
+    return ExitCode.OK
+
+
+def _run_one_configuration(plan: Plan, place: Path, number: int) -> int:
+    """What a job script does: the runs of one configuration, and no study."""
+    from perfscope.collect.sweep.campaign import work_through
+
+    runs = [run for run in plan.runs() if run.configuration.number == number]
+    if not runs:
+        raise UsageError(
+            f"The sweep in {place} has no configuration {number} to run.",
+            why=f"Its configurations are 1 to {len(plan.configurations)}.",
+            action="Write the job scripts again: perfscope sweep --sbatch DIR ...",
+        )
+    work_through(plan, runs, place=place, total=len(runs), tell=_tell)
+    return ExitCode.OK
+
+
+def _write_scripts(plan: Plan, place: Path, directory: Path, options: tuple[str, ...]) -> int:
+    from perfscope.collect.sweep import batch
+
+    written = batch.write_scripts(plan, place=place, directory=directory, options=options)
+    _tell(f"{len(written)} job scripts in {directory}; nothing was started")
+    click.echo(batch.how_to_go_on(place, directory), nl=False)
+    return ExitCode.OK
+
+
+def _run_all(plan: Plan, place: Path, *, is_old: bool) -> bool:
+    """Makes the runs that are missing; whether the user stopped it."""
+    from perfscope.collect.sweep.campaign import work_through
+    from perfscope.collect.sweep.store import Store
+
+    store = Store(place)
+    runs: Iterable[Run] = plan.runs()
+    total = (len(plan.configurations) - len(plan.refused)) * plan.repeat
+    if plan.search is not None:
+        from perfscope.collect.sweep.search import runs_of_search
+
+        runs = runs_of_search(plan, _measure(place))
+        total = min(total, plan.search * plan.repeat)
+    if is_old:
+        done = sum(store.finished(run) is not None for run in plan.runs())
+        _tell(f"going on with the sweep in {place}: {done} of {total} runs are finished")
+    for number, why in sorted(plan.refused.items())[:1]:
+        more = f", and {len(plan.refused) - 1} more" if len(plan.refused) > 1 else ""
+        label = plan.configurations[number - 1].label
+        _tell(f"not run: {label} ({why}){more}; --oversubscribe runs them all the same")
+    try:
+        work_through(plan, runs, place=place, total=total, tell=_tell)
+    except KeyboardInterrupt:
+        done = sum(store.finished(run) is not None for run in plan.runs())
+        _tell(f"stopped: {done} of {total} runs are finished and kept in {place}")
+        _tell(f"go on with:         perfscope sweep --resume -o {place}")
+        _tell(f"study what is done: perfscope sweep --resume --no-run -o {place}")
+        return True
+    return False
+
+
+def _measure(place: Path) -> Callable[..., float | None]:
+    """The value of a configuration for a search: its median speed."""
+    from perfscope.study.sweep.runs import Measurer
+
+    return Measurer(place).value_of
+
+
+def _study(place: Path, *, as_json: bool) -> int:
+    """Makes study.json and study.html of what is finished, and prints it."""
+    from perfscope.findings.study.catalogue import judge_study
+    from perfscope.report.study.build import PAGE_FILE, write_page
+    from perfscope.report.study.terminal import print_study
+    from perfscope.result.document import dumps, unwritable
+    from perfscope.study.document import write_study
+    from perfscope.study.sweep.build import as_document, read
+
+    sweep = read(place, progress=lambda text: _tell(text, is_passing=True))
+    document = as_document(sweep, judge_study("sweep", sweep))
+    if sys.stderr.isatty():
+        click.echo("\r\x1b[2K", err=True, nl=False)
+    write_study(place, document)
+    try:
+        page = write_page(document, place)
+    except OSError as error:
+        raise unwritable(place / PAGE_FILE, error) from error
+    if as_json:
+        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
+        return ExitCode.OK
+    from rich.console import Console
+
+    from perfscope.report.terminal import line
+
+    console = Console()
+    print_study(document, console)
+    console.print()
+    line(console, f"Report: {page}")
+    return ExitCode.OK
+
+
+def _tell(text: str, *, is_passing: bool = False) -> None:
+    """Writes a line to stderr; what passes is written to a terminal alone, over itself."""
+    from perfscope.collect.sweep.batch import visible_line
+
+    shown = f"perfscope: {visible_line(text)}"
+    if not is_passing:
+        click.echo(shown, err=True)
+    elif sys.stderr.isatty():
+        click.echo(f"\r\x1b[2K{shown[:78]}", err=True, nl=False)

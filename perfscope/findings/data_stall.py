@@ -1,0 +1,205 @@
+"""Ranks that wait for their next batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from perfscope.findings import thresholds, wording
+from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.price import NS, price
+from perfscope.metrics.ledger import INDEX, Account
+from perfscope.replay.model import Edit
+from perfscope.trace.model import PhaseKind
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perfscope.findings.price import Price
+    from perfscope.metrics.phases import PhaseResult
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "data_stall"
+TITLE = "Ranks wait for their next batch"
+PASSED = "No rank waits for input for long"
+DESCRIPTION = (
+    "Adds up the time that ranks spend getting their next batch (a queue, a DataLoader, a function "
+    "that loads batches, a marked phase) and replays the run as if every batch had been there."
+)
+REFERENCES = (
+    (
+        "PyTorch, data loading: "
+        "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading"
+    ),
+    (
+        "TensorFlow, better performance with tf.data: "
+        "https://www.tensorflow.org/guide/data_performance"
+    ),
+)
+FAULTS = {Status.FAIL, Status.WARN}
+EDIT = Edit(Account.INPUT_WAIT)
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether the ranks wait for input, for how long, and what would bring it sooner."""
+    phases = [phase for phase in results.phases if phase.kind is PhaseKind.INPUT]
+    waits_s = (results.ledger.ns[INDEX[Account.INPUT_WAIT]] * NS).tolist()
+    if not any(waits_s):
+        return _nothing_seen(results)
+    found = price(results, replay, [EDIT], bound_s=max(waits_s))
+    is_fault = found.status in FAULTS and found.share >= thresholds.INPUT_LEAST_SHARE
+    worst = waits_s.index(max(waits_s))
+    return Finding(
+        id=ID,
+        status=found.status if is_fault else Status.PASS,
+        title=_title(results, phases, waits_s) if is_fault else PASSED,
+        summary=_summary(results, waits_s, found),
+        gain_s=found.gain_s,
+        gain_interval_s=found.interval_s,
+        gain_share=found.share,
+        gain_basis=found.basis,
+        confidence=Confidence.HIGH if found.is_replayed else Confidence.MEDIUM,
+        ranks=_waiting_ranks(results, waits_s) if is_fault else (),
+        where=phases[0].where if phases else (),
+        evidence=_evidence(results, waits_s, worst),
+        actions=_actions(results, phases, worst) if is_fault else (),
+        references=REFERENCES,
+        overlaps=("load_imbalance", "idle_devices"),
+        edits=(EDIT,),
+    )
+
+
+def _nothing_seen(results: Results) -> Finding:
+    reason = _hidden_input(results)
+    sampled = any(len(rank.stacks) for rank in results.trace.ranks)
+    if reason or not (results.phases or sampled):
+        why = reason or "neither phases nor stack samples were recorded"
+        flag = "--tf-profiler 10:20" if reason else "--stack-hz 10"
+        text = f"{wording.capitalised(why)}. Record with {flag} to see it."
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    text = "No rank was seen waiting for a batch."
+    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+
+
+def _hidden_input(results: Results) -> str:
+    """Why waiting for input could not be seen in this program; "" when it could."""
+    for rank in results.trace.ranks:
+        for framework in _frameworks(rank.metadata).values():
+            if isinstance(framework, dict) and framework.get("input_wait") is None:
+                reason = framework.get("input_wait_reason")
+                if isinstance(reason, str) and reason:
+                    return reason
+    return ""
+
+
+def _frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = metadata.get("frameworks")
+    return found if isinstance(found, dict) else {}
+
+
+def _waiting_ranks(results: Results, waits_s: list[float]) -> tuple[int, ...]:
+    """Ranks that wait at least half as long as the one that waits most."""
+    least = max(waits_s) / 2
+    return tuple(
+        rank
+        for rank, seconds in zip(results.ledger.ranks, waits_s, strict=True)
+        if seconds >= least
+    )
+
+
+def _title(results: Results, phases: list[PhaseResult], waits_s: list[float]) -> str:
+    ranks = _waiting_ranks(results, waits_s)
+    everybody = len(ranks) == len(waits_s) > 1
+    who = "The ranks" if everybody else wording.capitalised(wording.ranks(ranks))
+    verb = "waits" if len(ranks) == 1 and not everybody else "wait"
+    place = wording.place(phases[0].where[0]) if phases and phases[0].where else ""
+    return f"{who} {verb} for input{f' in {place}' if place else ''}"
+
+
+def _summary(results: Results, waits_s: list[float], found: Price) -> str:
+    length_s = results.focus.length_ns * NS
+    mean_s = sum(waits_s) / len(waits_s)
+    gain = f"{found.at_most}{format_seconds(found.gain_s)} ({format_share(found.share)})"
+    return (
+        f"On average a rank waits {format_seconds(mean_s)} for its batches, "
+        f"{format_share(mean_s / length_s if length_s else 0.0)} of the time. With every batch "
+        f"there when it is wanted, the run would take {gain} less."
+    )
+
+
+def _evidence(results: Results, waits_s: list[float], worst: int) -> tuple[Evidence, ...]:
+    rows = [
+        Evidence("Input wait, mean of the ranks", sum(waits_s) / len(waits_s), "s", "near 0"),
+        Evidence(
+            f"Input wait of rank {results.ledger.ranks[worst]}, the longest", waits_s[worst], "s"
+        ),
+    ]
+    if results.steps.count:
+        rows.append(Evidence("Longest, per step", waits_s[worst] / results.steps.count, "s"))
+    loader = _loader(results, worst)
+    rows += [
+        Evidence(f"DataLoader: {key}", str(loader[key]))
+        for key in ("workers", "prefetch_factor", "persistent_workers", "pin_memory", "batch_size")
+        if loader.get(key) is not None
+    ]
+    return tuple(rows)
+
+
+def _loader(results: Results, position: int) -> Mapping[str, Any]:
+    """Settings of the first DataLoader of a rank; empty where none was met."""
+    torch = _frameworks(results.trace.ranks[position].metadata).get("torch")
+    loaders = torch.get("loaders") if isinstance(torch, dict) else None
+    first = loaders[0] if isinstance(loaders, list) and loaders else None
+    return first if isinstance(first, dict) else {}
+
+
+def _actions(results: Results, phases: list[PhaseResult], worst: int) -> tuple[str, ...]:
+    cpus = [
+        thread for thread in results.resources.threads if thread.rank == results.ledger.ranks[worst]
+    ]
+    idle = max(0, int(cpus[0].cpus_available * (1 - cpus[0].cpu_utilisation))) if cpus else 0
+    room = (
+        f"{idle} of its CPUs {'is' if idle == 1 else 'are'} idle"
+        if idle
+        else "its CPUs are busy: more need CPUs of their own"
+    )
+    loader = _loader(results, worst)
+    workers = loader.get("workers")
+    if isinstance(workers, int) and not isinstance(workers, bool):
+        return _loader_actions(loader, workers, room)
+    if "tensorflow" in _frameworks(results.trace.ranks[worst].metadata):
+        return (
+            (
+                "End the tf.data pipeline with .prefetch(tf.data.AUTOTUNE) and give its map() "
+                f"num_parallel_calls=tf.data.AUTOTUNE ({room})."
+            ),
+            "Put .cache() behind what is the same in every epoch.",
+        )
+    place = wording.place(phases[0].where[0]) if phases and phases[0].where else "the next batch"
+    return (
+        f"Let more threads or processes prepare batches ahead of {place} ({room}).",
+        "Make a batch cheaper: store the data decoded and scaled, and read it in large pieces.",
+    )
+
+
+def _loader_actions(loader: Mapping[str, Any], workers: int, room: str) -> tuple[str, ...]:
+    if workers == 0:
+        return (
+            (
+                "Set num_workers=1 or more in the DataLoader: with 0 the training process prepares "
+                f"every batch itself ({room})."
+            ),
+        )
+    actions = [f"Raise num_workers of the DataLoader from {workers} to {2 * workers} ({room})."]
+    if loader.get("persistent_workers") is False:
+        actions.append("Set persistent_workers=True, so that no epoch begins with new workers.")
+    factor = loader.get("prefetch_factor")
+    if isinstance(factor, int):
+        actions.append(
+            f"Raise prefetch_factor from {factor} if single batches are slow now and then."
+        )
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

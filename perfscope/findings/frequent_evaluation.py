@@ -1,0 +1,199 @@
+"""Evaluation or progress output by all ranks, more often than the run can afford."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.findings import thresholds, wording
+from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.price import NS, Price, price
+from perfscope.findings.solo_work import own_seconds
+from perfscope.replay.model import Edit
+from perfscope.trace.model import PhaseKind
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.phases import PhaseResult
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "frequent_evaluation"
+TITLE = "All ranks evaluate or print too often"
+PASSED = "Evaluation and progress output cost little"
+DESCRIPTION = (
+    "Looks for evaluation, prediction and progress output (computing and printing a loss, an "
+    "error, statistics) that ranks do again and again between training steps, and replays the run "
+    "as if it were done every k-th time only."
+)
+REFERENCES = (
+    (
+        "Linaro Performance Reports, characterising MPI time: "
+        "https://docs.linaroforge.com/latest/html/performance-reports/"
+    ),
+)
+FAULTS = {Status.FAIL, Status.WARN}
+PROGRESS = "user:progress"
+RARER = (2, 5, 10, 30, 100)
+"""How much more rarely it may be done; the first that leaves little is advised."""
+
+
+@dataclass(frozen=True)
+class _Habit:
+    """Work that ranks do again and again between training steps."""
+
+    phase: PhaseResult
+    seconds: float  # of the rank that spends most on it
+    times: int  # that a rank does it
+
+    @property
+    def is_output(self) -> bool:
+        """Progress output and not evaluation."""
+        return self.phase.id == PROGRESS
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether all ranks evaluate or print too often, and what doing it more rarely gives back."""
+    habits = _habits(results)
+    if not habits:
+        return _nothing(results)
+    main = habits[0]
+    every = _rarer(results, main)
+    edit = Edit(phase=main.phase.id, keep_every=every)
+    kept_s = main.seconds * (main.times // every) / main.times
+    found = price(results, replay, [edit], bound_s=main.seconds - kept_s, is_planned=True)
+    is_fault = found.status in FAULTS
+    return Finding(
+        id=ID,
+        status=found.status,
+        title=_title(main) if is_fault else PASSED,
+        summary=_summary(results, main, every, found),
+        gain_s=found.gain_s,
+        gain_interval_s=found.interval_s,
+        gain_share=found.share,
+        gain_basis=found.basis,
+        confidence=Confidence.HIGH if main.phase.source != "sampled" else Confidence.MEDIUM,
+        ranks=main.phase.entering_ranks if is_fault else (),
+        window_s=_window(main),
+        where=main.phase.where,
+        evidence=_evidence(results, replay, habits, every),
+        actions=_actions(main, every, found) if is_fault else (),
+        references=REFERENCES,
+        overlaps=("rank_zero_evaluation", "load_imbalance"),
+        edits=(edit,),
+    )
+
+
+def _habits(results: Results) -> list[_Habit]:
+    """What several ranks, or the only one, do more than once; most seconds first."""
+    found = []
+    ranks = len(results.trace.ranks)
+    for phase in results.phases:
+        if phase.kind not in {PhaseKind.EVALUATE, PhaseKind.PREDICT} and phase.id != PROGRESS:
+            continue
+        work = own_seconds(phase)
+        alone = max(work) >= thresholds.SOLO_SHARE * sum(work)
+        if not sum(work) or (ranks > 1 and alone):
+            continue  # one rank does it while the others wait: another diagnosis
+        times = round(phase.count / max(1, len(phase.entering_ranks)))
+        if times >= 2 and not _is_part_of_steps(results, phase, times):
+            found.append(_Habit(phase, max(work), times))
+    return sorted(found, key=lambda habit: -habit.seconds)
+
+
+def _is_part_of_steps(results: Results, phase: PhaseResult, times: int) -> bool:
+    """Whether it is a prediction that the program is for, or that nearly every step needs."""
+    if phase.kind is not PhaseKind.PREDICT:
+        return False
+    steps = results.steps.count if results.steps.source in {"framework", "marker"} else 0
+    return times > thresholds.OCCASIONAL_SHARE * steps
+
+
+def _nothing(results: Results) -> Finding:
+    sampled = any(len(rank.stacks) for rank in results.trace.ranks)
+    if not results.phases and not sampled:
+        text = (
+            "Neither phases nor stack samples were recorded: record with --stack-hz 10, or mark "
+            'the evaluation with `with perfscope.phase("evaluate"):`.'
+        )
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    text = "No evaluation and no output that several ranks repeat was seen between the steps."
+    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+
+
+def _rarer(results: Results, habit: _Habit) -> int:
+    """The smallest factor that leaves an affordable share, at most as often as it is done now."""
+    length_s = results.focus.length_ns * NS
+    for every in RARER:
+        left_s = habit.seconds / every
+        rest_s = length_s - habit.seconds + left_s
+        if every >= habit.times or left_s <= thresholds.AFFORDABLE_SHARE * rest_s:
+            return min(every, habit.times)
+    return min(RARER[-1], habit.times)
+
+
+def _title(habit: _Habit) -> str:
+    place = wording.place(habit.phase.where[0]) if habit.phase.where else ""
+    what = "Progress output" if habit.is_output else "Evaluation"
+    return f"{what} too often{f': {place}' if place else ''}, {habit.times:,} times on each rank"
+
+
+def _summary(results: Results, habit: _Habit, every: int, found: Price) -> str:
+    steps = results.steps.count
+    often = f", once in {round(steps / habit.times):,} steps" if steps > habit.times else ""
+    share = habit.seconds / (results.focus.length_ns * NS)
+    return (
+        f"Each time takes {format_seconds(habit.seconds / habit.times)}{often}; in all "
+        f"{format_share(share)} of the run. Every {_ordinal(every)} time only, the run would take "
+        f"{found.at_most}{format_seconds(found.gain_s)} ({format_share(found.share)}) less."
+    )
+
+
+def _ordinal(number: int) -> str:
+    return f"{number}{'nd' if number == 2 else 'th'}"
+
+
+def _window(habit: _Habit) -> tuple[float, float] | None:
+    windows = habit.phase.windows_s
+    return (windows[0][1], max(end for _, _, end in windows)) if windows else None
+
+
+def _evidence(
+    results: Results, replay: Replay, habits: list[_Habit], every: int
+) -> tuple[Evidence, ...]:
+    main = habits[0]
+    rows = [
+        Evidence("Times on each rank", main.times, ""),
+        Evidence("Each time", main.seconds / main.times, "s"),
+    ]
+    rows += [
+        Evidence(f"{habit.phase.label}: work of the busiest rank", habit.seconds, "s")
+        for habit in habits
+    ]
+    waiting_s = sum(results.communication.wait_s_by_rank)
+    rows.append(Evidence("Waiting for other ranks in the whole run, added up", waiting_s, "s"))
+    for other in RARER:
+        if other != every and other < main.times:
+            edit = Edit(phase=main.phase.id, keep_every=other)
+            if prediction := replay.predict([edit]):
+                label = f"Gain if done every {_ordinal(other)} time only"
+                rows.append(Evidence(label, prediction.gain_s, "s"))
+    return tuple(rows)
+
+
+def _actions(habit: _Habit, every: int, found: Price) -> tuple[str, ...]:
+    place = wording.place(habit.phase.where[0]) if habit.phase.where else f"{habit.phase.label}"
+    back = f"that gives back {found.at_most}{format_seconds(found.gain_s)}"
+    doing = "Compute and print it" if habit.is_output else "Evaluate"
+    actions = [f"{doing} every {_ordinal(every)} time only: call {place} more rarely; {back}."]
+    if habit.is_output:
+        actions.append(
+            "Keep the figure as a running sum on each rank, without copying data again, and add it "
+            "up over the ranks only when it is printed."
+        )
+    else:
+        actions.append("Evaluate on a part of the data while training, on all of it at the end.")
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

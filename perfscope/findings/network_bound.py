@@ -1,0 +1,198 @@
+"""Time that goes into moving data between ranks, and not into waiting for them."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from perfscope.findings import thresholds
+from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.price import NS, price
+from perfscope.replay.model import Edit
+from perfscope.units import format_bytes, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perfscope.findings.price import Price
+    from perfscope.metrics.collective_cost import SizeClass
+    from perfscope.metrics.communication import OperationResult
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "network_bound"
+TITLE = "Moving data between ranks takes long"
+PASSED = "Moving data between ranks takes little"
+DESCRIPTION = (
+    "Replays the run on a network that needs no time (the ideal network of the POP method): what "
+    "that gives back is transfer on the critical path. Tells whether many small collectives or few "
+    "large ones make it up, and whether a setting keeps the ranks from a faster transport."
+)
+REFERENCES = (
+    "POP Centre of Excellence, transfer efficiency: https://co-design.pop-coe.eu/metrics/",
+    "Horovod, tensor fusion: https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html",
+)
+IDEAL = Edit(factor=1.0, network=math.inf)
+TWICE = Edit(factor=1.0, network=2.0)
+
+SLOW_TRANSPORTS: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp)\b"), "the fabric's provider, or none"),
+    ("UCX_TLS", re.compile(r"^(?!.*(rc|dc|ud|ib|sm|shm|all))(.*,)?tcp\b"), "all, or none"),
+    ("OMPI_MCA_btl", re.compile(r"^(?!\^)(?!.*(vader|sm|openib|ofi|uct)).*tcp"), "none"),
+    ("I_MPI_FABRICS", re.compile(r"^(?!.*shm)"), "shm:ofi"),
+    ("MPIR_CVAR_NOLOCAL", re.compile(r"^(1|yes|true)$", re.IGNORECASE), "none"),
+)
+"""Variables, the values that keep ranks from shared memory or the fabric, and what to set."""
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether transfer matters, what it is made of, and what makes it less."""
+    if len(results.trace.ranks) < 2:
+        text = "The run has a single rank: nothing is moved."
+        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
+    found_s = results.communication
+    if not any(found_s.wait_s_by_rank) and not any(found_s.transfer_s_by_rank):
+        return _not_split(results)
+    found = price(
+        results, replay, [IDEAL], bound_s=max(found_s.transfer_s_by_rank), is_planned=True
+    )
+    status = _status(found.share)
+    is_fault = status is not Status.PASS
+    return Finding(
+        id=ID,
+        status=status,
+        title=f"{format_share(found.share)} of the run is data being moved between ranks"
+        if is_fault
+        else PASSED,
+        summary=_summary(results, found),
+        gain_s=found.gain_s,
+        gain_interval_s=found.interval_s,
+        gain_share=found.share,
+        gain_basis="upper_bound",  # no network needs no time
+        confidence=Confidence.HIGH if found.is_replayed else Confidence.MEDIUM,
+        evidence=_evidence(results, replay),
+        actions=_actions(results, replay) if is_fault else (),
+        references=REFERENCES,
+        edits=(IDEAL,),
+    )
+
+
+def _status(share: float) -> Status:
+    if share >= thresholds.TRANSFER_FAIL_SHARE:
+        return Status.FAIL
+    return Status.WARN if share >= thresholds.TRANSFER_WARN_SHARE else Status.PASS
+
+
+def _not_split(results: Results) -> Finding:
+    reason = results.trace.not_recorded.get("communication")
+    if reason is None and not any(results.communication.other_s_by_rank):
+        text = "The ranks hardly communicate in the analysed time."
+        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+    text = reason or "Waiting and transfer could not be told apart in this run."
+    return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+
+
+def _summary(results: Results, found: Price) -> str:
+    main = _main_operation(results)
+    text = (
+        f"On a network that needs no time the run would take {format_seconds(found.gain_s)} "
+        f"({format_share(found.share)}) less: more than any real change can give back."
+    )
+    if main is not None and main.transfer_s:
+        each_s = main.transfer_s / max(1, main.calls)
+        text += (
+            f" Most of it is in {main.name}: {main.calls:,} calls, {format_seconds(each_s)} each."
+        )
+    return text
+
+
+def _main_operation(results: Results) -> OperationResult | None:
+    return max(results.communication.operations, key=lambda op: op.transfer_s or 0.0, default=None)
+
+
+def _classes(results: Results) -> tuple[SizeClass, ...]:
+    cost = results.collective_cost
+    return cost.classes if cost else ()
+
+
+def _small(results: Results) -> tuple[float, int, float]:
+    """Share of collectives' time that small ones take, how many there are, median bytes."""
+    classes = _classes(results)
+    total_s = sum(c.seconds * c.calls for c in classes)
+    small = [c for c in classes if c.size_bytes < thresholds.SMALL_BYTES]
+    if not small or total_s <= 0:
+        return 0.0, 0, 0.0
+    main = max(small, key=lambda c: c.seconds * c.calls)
+    spent_s = sum(c.seconds * c.calls for c in small)
+    return spent_s / total_s, sum(c.calls for c in small), float(main.size_bytes)
+
+
+def _evidence(results: Results, replay: Replay) -> tuple[Evidence, ...]:
+    found = results.communication
+    rows = [
+        Evidence("Transfer, mean of the ranks", _mean(found.transfer_s_by_rank), "s"),
+        Evidence("Waiting for other ranks, mean of the ranks", _mean(found.wait_s_by_rank), "s"),
+    ]
+    if twice := replay.predict([TWICE]):
+        rows.append(Evidence("Gain of a network twice as fast", twice.gain_s, "s"))
+    classes = sorted(_classes(results), key=lambda c: -c.seconds * c.calls)
+    rows += [
+        Evidence(
+            f"{c.name} of about {format_bytes(c.size_bytes)}",
+            f"{c.calls:,} calls, {format_seconds(c.seconds)} each, "
+            f"{format_bytes(c.bus_bytes_per_s)}/s on the bus",
+        )
+        for c in classes[:3]
+    ]
+    rows += [
+        Evidence(f"{name} in this run", value, "", wanted)
+        for name, value, wanted in _slow_settings(results)
+    ]
+    return tuple(rows)
+
+
+def _mean(values: tuple[float, ...]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _slow_settings(results: Results) -> list[tuple[str, str, str]]:
+    """Variables of this run that keep the ranks from a faster transport, and what to set."""
+    environment: Mapping[str, Any] = {}
+    for rank in results.trace.ranks:
+        told = rank.metadata.get("environment")
+        if isinstance(told, dict):
+            environment = {**told, **environment}
+    return [
+        (name, str(environment[name]), wanted)
+        for name, slow, wanted in SLOW_TRANSPORTS
+        if name in environment and slow.search(str(environment[name]))
+    ]
+
+
+def _actions(results: Results, replay: Replay) -> tuple[str, ...]:
+    actions = [
+        f"Take {name}={value} out of the environment (better: {wanted}): it keeps the ranks from "
+        "shared memory or the fabric."
+        for name, value, wanted in _slow_settings(results)
+    ]
+    share, calls, size = _small(results)
+    if share >= thresholds.SMALL_SHARE:
+        actions.append(
+            f"Put many small collectives into one: {calls:,} calls of about {format_bytes(size)} "
+            f"take {format_share(share)} of the collectives' time. One buffer for all gradients, "
+            "HOROVOD_FUSION_THRESHOLD and HOROVOD_CYCLE_TIME, or bucket_cap_mb of "
+            "DistributedDataParallel."
+        )
+    half = replay.predict([TWICE])
+    back = f": that gives back up to {format_seconds(half.gain_s)}" if half else ""
+    actions.append(f"Send half as many bytes, as gradients in 16 bits do{back}.")
+    if results.steps.count:
+        actions.append(
+            "Exchange more rarely: larger batches, or gradients of several batches added up first; "
+            f"now once in {format_seconds(results.focus.length_ns * NS / results.steps.count)}."
+        )
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,0 +1,1 @@
+"""Diagnoses of several runs together, one file each."""

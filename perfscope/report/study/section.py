@@ -1,0 +1,30 @@
+"""What a section of a study's page declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from perfscope.report.access import Document
+from perfscope.report.sections.section import Context, Section
+
+OVERVIEW, CHARTS, FINDINGS, RUNS, METHOD = 0, 10, 70, 80, 90
+"""Places on the page: sections of one kind of study use 1 to 69, those that all share the rest."""
+
+
+@dataclass(frozen=True)
+class StudySection(Section):
+    """One section: for which kinds of study, where on the page, and when it has nothing to say.
+
+    Attributes:
+        place: sections are ordered by it, and by id where it is equal.
+        kinds: `scaling`, `sweep`, ...; empty for every kind.
+        applies: whether this document has anything for it.
+    """
+
+    place: int = CHARTS
+    kinds: tuple[str, ...] = ()
+    applies: Callable[[Document], bool] = lambda _: True
+
+
+__all__ = ["CHARTS", "FINDINGS", "METHOD", "OVERVIEW", "RUNS", "Context", "StudySection"]

@@ -1,0 +1,1 @@
+"""What the terminal prints of each kind of study, one file each."""

@@ -1,0 +1,1 @@
+"""Studies over several runs: scaling, sweeps, comparisons, history. Start with `study.runs`."""

@@ -1,0 +1,98 @@
+"""Results of an analysis kept beside what was analysed, so that a second study need not repeat it.
+
+A kept result counts only for the very files, tool and options that it was made from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import perfscope
+
+Json = dict[str, Any]
+DIRECTORY_CACHE = ".perfscope-analysis.json"
+OWN_RESULTS = frozenset({"analysis.json", "report.html", "study.json", "study.html"})
+MOST_FILES = 20_000
+
+
+def kept_result(path: Path, key: str) -> Json | None:
+    """The result kept for a path under this key; None when there is none that counts."""
+    try:
+        stored = json.loads(_place(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(stored, dict) or stored.get("key") != key:
+        return None
+    document = stored.get("document")
+    is_result = isinstance(document, dict) and isinstance(document.get("run"), dict)
+    return document if is_result else None
+
+
+def keep_result(path: Path, key: str, document: Json) -> None:
+    """Keeps a result; where nothing can be written the next study analyses again."""
+    place = _place(path)
+    # begins like a result of perfscope, which no reader takes for a trace
+    stored = {
+        "schema_version": document.get("schema_version"),
+        "tool": {"name": "perfscope", "version": perfscope.__version__},
+        "key": key,
+        "document": document,
+    }
+    partial = place.with_name(f"{place.name}.{os.getpid()}")
+    try:
+        partial.write_text(json.dumps(stored, ensure_ascii=False), encoding="utf-8")
+        partial.replace(place)
+    except OSError:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def key_of(path: Path, options: str) -> str:
+    """What a result of the path depends on: its files, the tool, and how it was asked for."""
+    digest = hashlib.sha256()
+    for line in (perfscope.__version__, options, *_tool_files(), *_input_files(path)):
+        digest.update(line.encode("utf-8", "surrogateescape") + b"\0")
+    return digest.hexdigest()
+
+
+def _place(path: Path) -> Path:
+    if path.is_dir():
+        return path / DIRECTORY_CACHE
+    return path.with_name(f".{path.name}{DIRECTORY_CACHE}")
+
+
+def _input_files(path: Path) -> Iterator[str]:
+    """Name, size and time of every file that the analysis may read."""
+    # files that belong to a trace (definitions, names) lie beside it
+    top = path if path.is_dir() else path.parent
+    yield path.name if path.is_file() else ""
+    count = 0
+    for folder, folders, names in os.walk(top):
+        folders.sort()
+        for name in sorted(names):
+            if name in OWN_RESULTS or DIRECTORY_CACHE in name:
+                continue
+            count += 1
+            if count > MOST_FILES:
+                return
+            yield _stamp(Path(folder, name), top)
+
+
+def _tool_files() -> Iterable[str]:
+    """The same of perfscope itself: a checkout changes without a new version."""
+    package = Path(perfscope.__file__).parent
+    return [_stamp(file, package) for file in sorted(package.rglob("*.py"))]
+
+
+def _stamp(file: Path, top: Path) -> str:
+    try:
+        found = file.stat()
+    except OSError:
+        return f"{file.relative_to(top)} is gone"
+    return f"{file.relative_to(top)} {found.st_size} {found.st_mtime_ns}"

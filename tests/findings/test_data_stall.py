@@ -1,0 +1,106 @@
+"""Waiting for input: how long, whose setting helps, and silence where there is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.finding import Finding, Status
+from perfscope.trace.builder import TraceBuilder
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.training_runs import Plan, training_run
+
+LOADER = {
+    "workers": 0,
+    "prefetch_factor": None,
+    "persistent_workers": False,
+    "pin_memory": False,
+    "batch_size": 32,
+}
+
+
+def judged(plan: Plan) -> Finding:
+    return analyse(plan).findings["data_stall"]
+
+
+def with_torch(builder: TraceBuilder, **settings: object) -> None:
+    loaders = [{**LOADER, **settings}]
+    torch = {"version": "2.9", "input_wait": "DataLoader", "loaders": loaders}
+    for number in range(4):
+        builder.rank(number).set(metadata={"frameworks": {"torch": torch}})
+
+
+def test_every_rank_starves() -> None:
+    finding = judged(Plan(steps=100, input_s=0.1))
+    assert finding.status is Status.FAIL
+    assert finding.title.startswith("The ranks wait for input")
+    assert finding.gain_basis == "replay"
+    assert finding.gain_s == pytest.approx(10.0, rel=0.01)
+    assert finding.ranks == (0, 1, 2, 3)
+
+
+def test_one_rank_starves() -> None:
+    """The others wait for it: what it waits beyond its ordinary 4 ms is given back, and those."""
+    finding = judged(Plan(steps=100, starved_rank=2, starved_s=0.1, jitter=0.0))
+    assert finding.status is Status.FAIL
+    assert finding.title.startswith("Rank 2 waits for input")
+    assert finding.ranks == (2,)
+    assert finding.gain_s == pytest.approx(10.4, rel=1e-6)
+    assert "load_imbalance" in finding.overlaps
+
+
+def test_healthy_is_silent() -> None:
+    finding = judged(Plan(steps=100, input_s=0.001))
+    assert finding.status is Status.PASS
+    assert not finding.actions
+    assert not finding.ranks
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, ["num_workers=1 or more"]),
+        ({"workers": 2, "prefetch_factor": 2}, ["from 2 to 4", "persistent_workers=True"]),
+        ({"workers": "many"}, ["threads or processes"]),
+    ],
+)
+def test_the_loader_names_the_setting(settings: dict[str, object], words: list[str]) -> None:
+    trace = training_run(
+        Plan(steps=50, input_s=0.2), change=lambda builder: with_torch(builder, **settings)
+    )
+    actions = " ".join(analyse_trace(trace).findings["data_stall"].actions)
+    for word in words:
+        assert word in actions
+
+
+def test_tensorflow_names_its_pipeline() -> None:
+    def tensorflow(builder: TraceBuilder) -> None:
+        builder.rank(0).set(metadata={"frameworks": {"tensorflow": {"version": "2.15.1"}}})
+
+    trace = training_run(Plan(steps=50, input_s=0.2, ranks=1), change=tensorflow)
+    finding = analyse_trace(trace).findings["data_stall"]
+    assert finding.status is Status.FAIL
+    assert "prefetch(tf.data.AUTOTUNE)" in finding.actions[0]
+
+
+def test_what_cannot_be_seen_is_not_measured() -> None:
+    reason = "the batch is taken inside the compiled function"
+
+    def keras(builder: TraceBuilder) -> None:
+        metadata = {"frameworks": {"keras": {"input_wait": None, "input_wait_reason": reason}}}
+        for number in range(2):
+            builder.rank(number).set(metadata=metadata)
+
+    trace = training_run(Plan(ranks=2, steps=50, markers=False), change=keras)
+    finding = analyse_trace(trace).findings["data_stall"]
+    assert finding.status is Status.NOT_MEASURED
+    assert "inside the compiled function" in finding.summary
+    assert "--tf-profiler" in finding.summary
+
+
+def test_nothing_recorded_names_the_flag() -> None:
+    builder = TraceBuilder(2, end_s=11.0)
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(10.0).op("MPI_Barrier", 5.0, 6.0)
+    finding = analyse_trace(builder.build()).findings["data_stall"]
+    assert finding.status is Status.NOT_MEASURED
+    assert "--stack-hz" in finding.summary

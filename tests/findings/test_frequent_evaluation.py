@@ -1,0 +1,112 @@
+"""Evaluation and progress output by all ranks: named, priced, and told from the training itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.finding import Finding, Status
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind, Trace
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.training_runs import Plan
+
+OUTPUT = ("print_progress", "/job/mnist.py", 88)
+MAIN = ("main", "/job/mnist.py", 20)
+
+
+def judged(plan: Plan) -> Finding:
+    return analyse(plan).findings["frequent_evaluation"]
+
+
+def epochs(count: int, *, output_s: float, work_s: float = 1.0, every: int = 1) -> Trace:
+    """All ranks train an epoch, then compute and print an error; nothing is marked."""
+    builder = TraceBuilder(2, end_s=1e6)
+    clock = 1.0
+    for epoch in range(1, count + 1):
+        prints = output_s if epoch % every == 0 else 0.0
+        for number in (0, 1):
+            rank = builder.rank(number)
+            for tick in range(int(clock * 20), int((clock + work_s) * 20)):
+                rank.stack((tick + 0.5) / 20, [MAIN, ("train_epoch", "/job/mnist.py", 40)])
+            for tick in range(int((clock + work_s) * 20), int((clock + work_s + prints) * 20)):
+                rank.stack((tick + 0.5) / 20, [MAIN, OUTPUT])
+            rank.op("MPI_Allreduce", clock + work_s, clock + work_s + 0.001, sent=8, received=8)
+            end = clock + work_s + prints + 0.002
+            rank.op("MPI_Allreduce", end - 0.001, end, sent=8, received=8)
+        clock += work_s + prints + 0.002
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(clock)
+        builder.rank(number).end_s = clock + 0.5
+    return builder.set(wall_ns=round((clock + 0.5) * 1e9)).build()
+
+
+def test_all_ranks_evaluate_too_often() -> None:
+    """Ten times one second on each of four ranks; two are left."""
+    finding = judged(Plan(steps=200, evaluate_s=1.0, evaluators=4))
+    assert finding.status is Status.FAIL
+    assert finding.title == (
+        "Evaluation too often: evaluate() (train.py:212), 10 times on each rank"
+    )
+    assert finding.gain_basis == "replay"
+    assert finding.gain_s == pytest.approx(8.0, abs=0.1)
+    assert "every 5th time" in finding.actions[0]
+
+
+def test_progress_output_is_named_with_its_line() -> None:
+    finding = analyse_trace(epochs(60, output_s=1.0)).findings["frequent_evaluation"]
+    assert finding.status is Status.FAIL
+    assert finding.title == (
+        "Progress output too often: print_progress() (mnist.py:88), 60 times on each rank"
+    )
+    # every 30th of 60 seconds stays
+    assert "every 30th time" in finding.actions[0]
+    assert finding.gain_s == pytest.approx(58.0, rel=0.03)
+    assert finding.where[0].line == 88
+
+
+def test_output_now_and_then_is_silent() -> None:
+    finding = analyse_trace(epochs(60, output_s=0.3, every=30)).findings["frequent_evaluation"]
+    assert finding.status is Status.PASS
+    assert not finding.actions
+
+
+def test_one_rank_alone_is_another_diagnosis() -> None:
+    analysed = analyse(Plan(steps=200, evaluate_s=1.0))
+    assert analysed.findings["frequent_evaluation"].status is Status.PASS
+    assert analysed.findings["rank_zero_evaluation"].status is Status.FAIL
+
+
+def test_a_single_rank_may_evaluate_too_often() -> None:
+    finding = judged(Plan(ranks=1, steps=200, evaluate_s=1.0))
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(8.0, abs=0.1)
+
+
+def test_evaluation_in_every_step_is_too_often() -> None:
+    finding = judged(Plan(steps=50, evaluate_s=0.5, evaluate_every=1, evaluators=4))
+    assert finding.status is Status.FAIL
+    # one of 50 stays
+    assert finding.gain_s == pytest.approx(24.5, abs=0.1)
+
+
+def test_predictions_that_each_step_needs_are_training() -> None:
+    builder = TraceBuilder(1, end_s=41.0)
+    rank = builder.rank(0).init(0.5).finalize(40.5)
+    for step in range(40):
+        at = 0.5 + step
+        rank.phase(PhaseKind.PREDICT, at, at + 0.5).phase(PhaseKind.TRAIN, at + 0.5, at + 1.0)
+        rank.step(step, at, at + 1.0)
+    finding = analyse_trace(builder.build()).findings["frequent_evaluation"]
+    assert finding.status is Status.PASS
+
+
+def test_healthy_is_silent() -> None:
+    assert judged(Plan(steps=100)).status is Status.PASS
+
+
+def test_nothing_recorded_names_the_flag() -> None:
+    builder = TraceBuilder(2, end_s=11.0)
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(10.0).op("MPI_Barrier", 5.0, 6.0)
+    finding = analyse_trace(builder.build()).findings["frequent_evaluation"]
+    assert finding.status is Status.NOT_MEASURED

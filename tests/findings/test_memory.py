@@ -1,0 +1,171 @@
+"""Memory that grows, and memory that is left."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from perfscope.findings.finding import Finding, Status
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import Ending, EndKind, PhaseKind, Trace
+from tests.findings.analysed import analyse_trace
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+def series(
+    *,
+    seconds: int = 60,
+    growth: float = 0.0,
+    warm_up: float = 0.0,
+    saw: float = 0.0,
+    base: float = 500 * MIB,
+    total: float = 200 * GIB,
+    ranks: int = 2,
+    frameworks: dict[str, object] | None = None,
+    traces: int = 0,
+    predicts: int = 0,
+) -> Trace:
+    """Ranks whose memory rises by `growth` B/s after a warm-up of 5 s, with noise and sawteeth."""
+    random = np.random.default_rng(5)
+    builder = TraceBuilder(ranks, end_s=seconds + 1.5)
+    for number in range(ranks):
+        rank = builder.rank(number).init(0.5).finalize(seconds + 1.0)
+        rank.set(metadata={"frameworks": frameworks or {}})
+        for tick in range(5, (seconds + 1) * 10):
+            at = tick / 10
+            rss = base + warm_up * min(at / 5, 1.0) + growth * at
+            rss += saw * ((at * 0.7) % 1.0) + random.integers(0, 16) * 4096
+            rank.process_sample(at, rss_bytes=round(rss))
+            free = total - ranks * rss - 2 * GIB
+            rank.node_sample(at, available_bytes=max(0, round(free)), total_bytes=round(total))
+        for call in range(predicts):
+            at = 1.0 + call * seconds / predicts
+            rank.phase(PhaseKind.PREDICT, at, at + 0.01)
+        for call in range(traces):
+            rank.metric("traces/train_function", 1.0 + call, float(call + 1))
+    return builder.build()
+
+
+def growth_of(trace: Trace) -> Finding:
+    return analyse_trace(trace).findings["memory_growth"]
+
+
+def headroom_of(trace: Trace) -> Finding:
+    return analyse_trace(trace).findings["memory_headroom"]
+
+
+def test_steady_growth_is_told_from_warm_up() -> None:
+    finding = growth_of(series(growth=4 * MIB, warm_up=300 * MIB))
+    assert finding.status is Status.FAIL
+    assert finding.ranks == (0, 1)
+    assert "4.00 MiB/s" in finding.title
+    rows = {row.label: row.value for row in finding.evidence}
+    assert rows["Steady growth per second"] == "4.00 MiB"
+    # 200 GiB less 2 GiB less what both have at the end, at 8 MiB/s
+    left_s = (198 * GIB - 2 * (800 + 4 * 61) * MIB) / (8 * MIB)
+    assert rows["Time until it is used up at this pace"] == pytest.approx(left_s, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        {"warm_up": 400 * MIB},
+        {"saw": 200 * MIB},
+        {"growth": 20_000.0},
+        {"warm_up": 100 * MIB, "saw": 50 * MIB, "seconds": 20},
+    ],
+)
+def test_what_does_not_keep_growing_is_silent(healthy: dict[str, float]) -> None:
+    finding = growth_of(series(**healthy))  # type: ignore[arg-type]
+    assert finding.status is Status.PASS
+    assert not finding.actions
+
+
+def test_a_cache_that_fills_up_levels_off() -> None:
+    """Memory that rises like 1 - exp(-t/8): warm-up, however long."""
+    builder = TraceBuilder(1, end_s=61.5)
+    rank = builder.rank(0).init(0.5).finalize(61.0)
+    for tick in range(5, 610):
+        rss = 500 * MIB + 900 * MIB * (1 - np.exp(-tick / 80))
+        rank.process_sample(tick / 10, rss_bytes=round(rss))
+    assert growth_of(builder.build()).status is Status.PASS
+
+
+def test_what_loads_before_the_first_step_is_warm_up() -> None:
+    """Libraries load for 40 of 60 s; then nothing grows any more."""
+    builder = TraceBuilder(1, end_s=61.5)
+    rank = builder.rank(0).init(0.5).finalize(61.0)
+    for tick in range(5, 610):
+        rss = 100 * MIB + 20 * MIB * min(tick / 10, 40.0)
+        rank.process_sample(tick / 10, rss_bytes=round(rss))
+    for step in range(20):
+        rank.step(step, 40.0 + step, 41.0 + step)
+    assert growth_of(builder.build()).status is Status.PASS
+
+
+def test_sawteeth_do_not_hide_growth() -> None:
+    assert growth_of(series(growth=4 * MIB, saw=20 * MIB)).status is Status.FAIL
+
+
+def test_predict_in_a_loop_is_named() -> None:
+    finding = growth_of(
+        series(growth=1 * MIB, frameworks={"keras": {"version": "2.15.0"}}, predicts=120)
+    )
+    assert "Model.predict is called again and again" in finding.title
+    assert "predict_on_batch" in finding.actions[0]
+    rows = {row.label: row.value for row in finding.evidence}
+    # 2 calls a second: half a MiB each
+    per_call = next(value for label, value in rows.items() if label == "The same per predict")
+    assert str(per_call).split()[1] == "KiB"
+    assert float(str(per_call).split()[0]) == pytest.approx(512, rel=0.05)
+
+
+def test_retracing_is_told_from_predict() -> None:
+    finding = growth_of(series(growth=1 * MIB, frameworks={"keras": {}}, predicts=100, traces=40))
+    assert "train_function() is compiled again and again" in finding.title
+    assert "input_signature" in finding.actions[0]
+
+
+def test_too_short_is_not_measured() -> None:
+    finding = growth_of(series(seconds=2, growth=50 * MIB))
+    assert finding.status is Status.NOT_MEASURED
+    assert "samples" in finding.summary
+
+
+def test_a_node_nearly_full() -> None:
+    """8 ranks of 24 GiB on 200 GiB: the case study's shape; a ninth would not fit."""
+    finding = headroom_of(series(base=24 * GIB, ranks=8, seconds=10))
+    assert finding.status is Status.FAIL
+    assert "8 ranks like it would fit the node; 8 ran there" in finding.summary
+    assert "Start 7 ranks instead of 8" in finding.actions[0]
+
+
+def test_a_node_with_room_says_how_many_fit() -> None:
+    finding = headroom_of(series(base=2 * GIB, ranks=2, seconds=10))
+    assert finding.status is Status.PASS
+    assert "98 ranks like it would fit the node; 2 ran there" in finding.summary
+
+
+def test_killed_for_memory() -> None:
+    builder = TraceBuilder(2, end_s=10.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(0.5)
+        rank.node_sample(5.0, available_bytes=8 * GIB, total_bytes=16 * GIB)
+        rank.process_sample(5.0, rss_bytes=GIB)
+        rank.system_sample(9.0, oom_kills=1)
+    builder.rank(1).set(ending=Ending(EndKind.KILLED, 9, "launcher"))
+    finding = headroom_of(builder.build())
+    assert finding.status is Status.FAIL
+    assert finding.title.startswith("Rank 1 ended when")
+
+
+def test_nothing_sampled_names_the_flag() -> None:
+    builder = TraceBuilder(2, end_s=11.0)
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(10.0).op("MPI_Barrier", 5.0, 6.0)
+    findings = analyse_trace(builder.build()).findings
+    for name in ("memory_growth", "memory_headroom"):
+        assert findings[name].status is Status.NOT_MEASURED
+        assert "--sample-hz" in findings[name].summary

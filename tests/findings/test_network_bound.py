@@ -1,0 +1,97 @@
+"""Transfer on the critical path: priced by the ideal network, small collectives told apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.finding import Finding, Status
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind, Trace
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.training_runs import Plan, training_run
+
+
+def exchanges(*, size: int, count: int, each_s: float, environment: dict[str, str]) -> Trace:
+    """Two ranks train for 100 ms a step and then do some allreduces, all of one size."""
+    builder = TraceBuilder(2, end_s=1e6)
+    clock = 1.0
+    for step in range(50):
+        end = clock + 0.1
+        for number in (0, 1):
+            builder.rank(number).phase(PhaseKind.TRAIN, clock, end)
+            builder.rank(number).step(step, clock, end + count * each_s)
+        for _ in range(count):
+            for number in (0, 1):
+                builder.rank(number).op(
+                    "MPI_Allreduce", end, end + each_s, sent=size, received=size
+                )
+            end += each_s
+        clock = end
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).finalize(clock)
+        rank.set(metadata={"environment": environment})
+        rank.end_s = clock + 0.5
+    return builder.set(wall_ns=round((clock + 0.5) * 1e9)).build()
+
+
+def judged(size: int, count: int, each_s: float, **environment: str) -> Finding:
+    trace = exchanges(size=size, count=count, each_s=each_s, environment=environment)
+    return analyse_trace(trace).findings["network_bound"]
+
+
+def test_the_published_case_of_a_slow_allreduce() -> None:
+    """200 ms of each of 200 steps: an ideal network saves 41.0 s (docs/metrics.md, section 7)."""
+    finding = analyse(Plan(allreduce_s=0.2)).findings["network_bound"]
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(40.0, rel=0.03)
+    assert finding.gain_basis == "upper_bound"
+
+
+def test_healthy_is_silent() -> None:
+    finding = analyse(Plan()).findings["network_bound"]
+    assert finding.status is Status.PASS
+    assert not finding.actions
+
+
+def test_waiting_is_not_transfer() -> None:
+    plan = Plan(slow_rank=1, slow_forward_s=0.2)
+    assert analyse(plan).findings["network_bound"].status is Status.PASS
+
+
+def test_many_small_collectives_are_to_be_fused() -> None:
+    finding = judged(2048, 100, 0.001)
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(50 * 100 * 0.001, rel=1e-6)
+    assert "many small collectives into one: 5,000 calls of about 2.00 KiB" in finding.actions[0]
+
+
+def test_large_ones_are_not() -> None:
+    finding = judged(1 << 24, 1, 0.1)
+    assert finding.status is Status.FAIL
+    assert not any("small" in action for action in finding.actions)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_slow"),
+    [
+        ("FI_PROVIDER", "tcp", True),
+        ("FI_PROVIDER", "verbs;ofi_rxm", False),
+        ("UCX_TLS", "tcp,self", True),
+        ("UCX_TLS", "rc,sm,self,tcp", False),
+        ("OMPI_MCA_btl", "tcp,self", True),
+        ("OMPI_MCA_btl", "^tcp", False),
+        ("OMPI_MCA_btl", "vader,self,tcp", False),
+        ("I_MPI_FABRICS", "ofi", True),
+        ("I_MPI_FABRICS", "shm:ofi", False),
+        ("MPIR_CVAR_NOLOCAL", "1", True),
+    ],
+)
+def test_settings_that_force_a_slow_transport(name: str, value: str, *, is_slow: bool) -> None:
+    finding = judged(1 << 20, 1, 0.1, **{name: value})
+    named = any(f"{name}={value}" in action for action in finding.actions)
+    assert named is is_slow
+
+
+def test_one_rank_moves_nothing() -> None:
+    finding = analyse_trace(training_run(Plan(ranks=1, steps=20))).findings["network_bound"]
+    assert finding.status is Status.NOT_APPLICABLE

@@ -1,0 +1,137 @@
+"""Windows, segments and threads: however a run is cut up, its replay is the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.replay.programs import exchanging, program_of
+from perfscope import _core
+from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
+from perfscope.replay.extract import extract
+from perfscope.replay.program import Needs, Program, segment_lengths
+from perfscope.replay.windows import Window, windowed_lengths, windows_of
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PEER_PROC_NULL
+from tests.replay import oracle
+from tests.replay.message_programs import Spec, programs, to_trace
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs(), st.integers(1, 40))
+def test_windows_replay_as_the_whole(spec: Spec, rows: int) -> None:
+    program = extract(compute(to_trace(spec), Options()))
+    gap = program.gaps_ns(program.work)
+    windows = list(windows_of(program, gap, rows))
+    assert all(len(window.cut_rows) >= 2 for window in windows)
+    whole = segment_lengths(program, program.work, program.transfer_ns)
+    assert windowed_lengths(windows).tolist() == whole.tolist()
+
+
+def engine_of(window: Window, threads: int) -> _core.Replay:
+    needs = window.needs
+    return _core.Replay(
+        ranks=window.cut_rows.shape[1],
+        cut_rows=window.cut_rows.ravel(),
+        hub_starts=needs.hub_starts,
+        hub_rows=needs.hub_rows,
+        hub_parent=needs.hub_parent,
+        need_starts=needs.need_starts,
+        needs=needs.needs,
+        threads=threads,
+    )
+
+
+def test_any_number_of_threads_gives_the_same_to_the_last_bit() -> None:
+    """Long enough for several threads to have something to do."""
+    window = exchanging(8, 8000, cut_every=5)
+    one, three = engine_of(window, 1), engine_of(window, 3)
+    columns = (window.gap_ns, window.transfer_ns)
+    assert one.lengths(*columns).tolist() == three.lengths(*columns).tolist()
+    for a, b in zip(one.times(*columns), three.times(*columns), strict=True):
+        assert a.tolist() == b.tolist()
+    for path, again in zip(one.critical_path(*columns), three.critical_path(*columns), strict=True):
+        assert path.tolist() == again.tolist()
+    pieces: dict[str, Any] = {
+        "piece_starts": np.arange(len(window.gap_ns) + 1),
+        "tag": np.zeros(len(window.gap_ns), np.int64),
+        "ns": window.gap_ns,
+        "tags": 2,
+        "waits_at_end": np.ones(8, np.uint8),
+    }
+    cost, again_cost = one.delay_cost(*columns, **pieces), three.delay_cost(*columns, **pieces)
+    assert cost["waiting"] == again_cost["waiting"] > 0
+    for name in ("direct", "indirect", "ns", "waiter", "cause"):
+        assert cost[name].tolist() == again_cost[name].tolist()
+    explained = cost["direct"].sum() + cost["indirect"].sum() + cost["unattributed"]
+    assert explained == pytest.approx(cost["waiting"], rel=1e-9)
+
+
+def test_the_critical_path_of_a_long_run_adds_up_to_it() -> None:
+    window = exchanging(4, 420, cut_every=7)
+    engine = engine_of(window, 2)
+    lengths = engine.lengths(window.gap_ns, window.transfer_ns)
+    work, transfer = engine.critical_path(window.gap_ns, window.transfer_ns)
+    first = window.transfer_ns[window.cut_rows[0]]
+    total = window.gap_ns[work].sum() + window.transfer_ns[transfer].sum()
+    assert 0 <= lengths.sum() - total <= first.max()
+
+
+def test_a_call_that_waits_for_nobody_stands_between_two_cuts() -> None:
+    """All needs are met at cuts, and yet not all calls are cuts."""
+    builder = TraceBuilder(2, end_s=3.0)
+    for number in range(2):
+        rank = builder.rank(number).init(0.5)
+        rank.op("MPI_Send", 1.0 + number, 1.1 + number, peer=PEER_PROC_NULL, sent=64)
+        rank.op("MPI_Allreduce", 1.2 + number, 2.4, sent=64, received=64)
+        rank.finalize(2.5)
+    program = extract(compute(builder.build(), Options()))
+    assert not len(program.needs.needs)
+    assert not program.has_only_cuts
+    lengths = segment_lengths(program, program.work, program.transfer_ns)
+    assert lengths.sum() == oracle.replay(program).length == pytest.approx(2.0e9)
+
+
+def test_scans_far_down_a_chain_are_replayed() -> None:
+    """Each rank waits for all before it, asked from the last one on."""
+    ranks, per_rank = 300, 3
+    base = np.arange(ranks) * per_rank
+    needs = np.arange(ranks)
+    has_need = np.zeros(ranks * per_rank, np.int64)
+    has_need[base + 1] = 1
+    gap = np.zeros(ranks * per_rank)
+    gap[base + 1] = np.arange(ranks)[::-1]
+    window = Window(
+        cut_rows=np.stack([base, base + 2]),
+        needs=Needs(
+            hub_starts=np.arange(ranks + 1),
+            hub_rows=base + 1,
+            hub_parent=np.arange(ranks) - 1,
+            need_starts=np.concatenate([[0], np.cumsum(has_need)]),
+            needs=~needs,
+        ),
+        gap_ns=gap,
+        transfer_ns=np.zeros(ranks * per_rank),
+    )
+    _, need, cause = engine_of(window, 1).times(window.gap_ns, window.transfer_ns)
+    assert set(need[base + 1].tolist()) == {ranks - 1}
+    assert cause[base + 1].tolist() == [-1] + [1] * (ranks - 1)
+
+
+def test_programs_and_windows_are_of_one_kind() -> None:
+    """The oracle, which knows neither windows nor segments, agrees on a run of several windows."""
+    window = exchanging(4, 12, cut_every=3)
+    plain = oracle.replay(program_of(window))
+    assert window.lengths().sum() == pytest.approx(plain.length, rel=1e-12)
+    assert windowed_lengths([window]).tolist() == window.lengths().tolist()
+
+
+def as_program(window: Window) -> Program:
+    from benchmarks.replay.programs import program_of
+
+    return program_of(window)
