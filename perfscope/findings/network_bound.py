@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.price import NS, price
+from perfscope.findings.price import NS, price, told
 from perfscope.replay.model import Edit
 from perfscope.units import format_bytes, format_seconds, format_share
 
@@ -35,6 +35,9 @@ REFERENCES = (
 )
 IDEAL = Edit(factor=1.0, network=math.inf)
 TWICE = Edit(factor=1.0, network=2.0)
+HALF = Edit(factor=1.0, bytes=0.5)
+FUSED = Edit(factor=1.0, fuse_bytes=64 << 20)
+OVERLAPPED = Edit(factor=1.0, overlap=1.0)
 
 SLOW_TRANSPORTS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp)\b"), "the fabric's provider, or none"),
@@ -170,6 +173,15 @@ def _slow_settings(results: Results) -> list[tuple[str, str, str]]:
     ]
 
 
+def _half(replay: Replay) -> str:
+    """What fewer bytes give back: by the fit, where sizes tell latency from bandwidth."""
+    exact, most = told(replay, [HALF]), replay.predict([TWICE])
+    back = f": that gives back up to {format_seconds(most.gain_s)}" if most else ""
+    if exact:
+        back = f": that gives back {format_seconds(exact.gain_s)}"
+    return f"Send half as many bytes, as gradients in 16 bits do{back}."
+
+
 def _actions(results: Results, replay: Replay) -> tuple[str, ...]:
     actions = [
         f"Take {name}={value} out of the environment (better: {wanted}): it keeps the ranks from "
@@ -178,15 +190,22 @@ def _actions(results: Results, replay: Replay) -> tuple[str, ...]:
     ]
     share, calls, size = _small(results)
     if share >= thresholds.SMALL_SHARE:
+        fused = told(replay, [FUSED])
+        back = f" That gives back {format_seconds(fused.gain_s)}." if fused else ""
         actions.append(
             f"Put many small collectives into one: {calls:,} calls of about {format_bytes(size)} "
             f"take {format_share(share)} of the collectives' time. One buffer for all gradients, "
             "HOROVOD_FUSION_THRESHOLD and HOROVOD_CYCLE_TIME, or bucket_cap_mb of "
-            "DistributedDataParallel."
+            f"DistributedDataParallel.{back}"
         )
-    half = replay.predict([TWICE])
-    back = f": that gives back up to {format_seconds(half.gain_s)}" if half else ""
-    actions.append(f"Send half as many bytes, as gradients in 16 bits do{back}.")
+    actions.append(_half(replay))
+    overlapped = told(replay, [OVERLAPPED])
+    if overlapped and overlapped.gain_share >= thresholds.WARN_SHARE:
+        actions.append(
+            "Begin to exchange gradients while the backward pass still runs, as "
+            "DistributedDataParallel and Horovod do: that gives back up to "
+            f"{format_seconds(overlapped.gain_s)}."
+        )
     if results.steps.count:
         actions.append(
             "Exchange more rarely: larger batches, or gradients of several batches added up first; "

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
+from perfscope.replay.model import RefusedEditError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.findings.finding import Status
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Edit, Replay
+    from perfscope.replay.model import Edit, Prediction, Replay
 
 NS = 1e-9
 
@@ -39,6 +40,14 @@ class Price:
     def at_most(self) -> str:
         """What must stand before the seconds: "up to " where they are a bound."""
         return "" if self.is_replayed else "up to "
+
+
+def told(replay: Replay, edits: Sequence[Edit]) -> Prediction | None:
+    """What edits give back; None where the run holds too little to say."""
+    try:
+        return replay.predict(edits)
+    except RefusedEditError:
+        return None
 
 
 def price(
