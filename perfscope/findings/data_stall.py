@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.price import NS, price, told
+from perfscope.findings.price import NS, gain_of, price
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
@@ -157,10 +157,10 @@ def _loader(results: Results, position: int) -> Mapping[str, Any]:
 def _back(results: Results, replay: Replay, producers: int) -> str:
     """What so many producers give back; "" where the queues are not known."""
     ranks = tuple(results.ledger.ranks)
-    found = told(replay, [Edit(factor=1.0, producers=producers, ranks=ranks)])
-    if found is None or found.gain_share < thresholds.WARN_SHARE:
+    gain_s = gain_of(replay, Edit(factor=1.0, producers=producers, ranks=ranks)) or 0.0
+    if gain_s < thresholds.WARN_SHARE * results.focus.length_ns * NS:
         return ""
-    return f": {producers} give back {format_seconds(found.gain_s)}"
+    return f": {producers} give back {format_seconds(gain_s)}"
 
 
 def _actions(

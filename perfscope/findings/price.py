@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from perfscope.findings.finding import Status
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Edit, Prediction, Replay
+    from perfscope.replay.model import Edit, Replay
 
 NS = 1e-9
 
@@ -40,14 +40,6 @@ class Price:
     def at_most(self) -> str:
         """What must stand before the seconds: "up to " where they are a bound."""
         return "" if self.is_replayed else "up to "
-
-
-def told(replay: Replay, edits: Sequence[Edit]) -> Prediction | None:
-    """What edits give back; None where the run holds too little to say."""
-    try:
-        return replay.predict(edits)
-    except RefusedEditError:
-        return None
 
 
 def price(
@@ -78,3 +70,12 @@ def price(
         basis="replay" if found else "upper_bound",
         status=thresholds.judge(found, share, is_planned=is_planned),
     )
+
+
+def gain_of(replay: Replay, edit: Edit) -> float | None:
+    """Seconds that one change gives back; None where this run does not tell."""
+    try:
+        found = replay.predict([edit])
+    except RefusedEditError:
+        return None
+    return found.gain_s if found else None

@@ -106,7 +106,11 @@ def test_actions_are_priced_by_their_own_replay() -> None:
     plan = Exchange(sizes=(*SIZES[:3], *[1 << 10] * 40), backward_s=0.005)
     case = analyse_trace(recorded(plan))
     actions = case.findings["network_bound"].actions
-    for text, start in (("fuse:64M", "Put many"), ("bytes:0.5", "Send half"), ("overlap", "Begin")):
+    for text, start in (
+        ("fuse:64M", "Put many"),
+        ("bytes:0.5", "Send half"),
+        ("overlap", "Exchange gradients"),
+    ):
         edit = parse_edit(text, ranks=range(4), phases=()).edit
         prediction = case.replay.predict([edit])
         assert prediction is not None
