@@ -60,8 +60,8 @@ def growth(
         return Growth(False, "none", ratio, "One size alone neither scales strongly nor weakly.")
     is_weak = ratio > WEAK_SHARE * size_ratio
     word = "Weak" if is_weak else "Strong"
-    sentence = f"{word} scaling, told from {what}: {ratio:.3g} times the work at {size_ratio:g} "
-    sentence += "times the size."
+    work = "the same work" if abs(ratio - 1) < 0.01 else f"{ratio:.3g} times the work"
+    sentence = f"{word} scaling, told from {what}: {work} at {size_ratio:g} times the size."
     if not is_weak and ratio > SAME_WORK:
         sentence += " The work grew, but not with the size: what was added counts as lost."
     return Growth(is_weak, basis, ratio, sentence)

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.study.student import student_quantile
+
 Floats = npt.NDArray[np.float64]
-# Two-sided 95 % points of Student's t by degrees of freedom; between them the larger is taken.
-STUDENT_95 = {
-    1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262,
-    10: 2.228, 12: 2.179, 15: 2.131, 20: 2.086, 30: 2.042, 60: 2.000, 120: 1.980,
-}  # fmt: skip
 ROUNDING = 1e-9  # share of the values below which a coefficient is rounding
 
 
@@ -73,49 +71,65 @@ def fit(
     y = np.array(values, dtype=float)
     if not (np.isfinite(x).all() and np.isfinite(y).all() and (y > 0).all()):
         return None
-    coefficients = _solve(x, y, is_constant=basis is None)
-    if coefficients is None:
+    kept = _folds(np.array(sizes, dtype=float))
+    if kept.shape[0] < 3 and basis is not None:
+        return None  # one size left alone fits every law
+    solved = _solve(x, y, kept, is_constant=basis is None)
+    if solved is None:
         return None
-    errors = []
-    for size in dict.fromkeys(sizes):
-        kept = np.array([other != size for other in sizes])
-        left = _solve(x[kept], y[kept], is_constant=basis is None) if kept.any() else None
-        if left is None:
-            return None
-        gone = ~kept
-        errors.append(float(np.mean(np.abs((left[0] + left[1] * x[gone]) / y[gone] - 1))))
+    constants, slopes = solved
+    coefficients = (float(constants[0]), float(slopes[0]))
+    left_out = ~kept[1:]
+    missed = np.abs((constants[1:, None] + slopes[1:, None] * x) / y - 1) * left_out
+    errors = tuple(float(e) for e in missed.sum(axis=1) / left_out.sum(axis=1))
     used = np.array([coefficients[0] > 0, basis is not None and coefficients[1] > 0])
     covariance, error, freedom = _uncertainty(x, y, coefficients, used)
-    return Fit(
-        coefficients[0], coefficients[1], basis or _zero, covariance, error, freedom, tuple(errors)
-    )
+    return Fit(coefficients[0], coefficients[1], basis or _zero, covariance, error, freedom, errors)
 
 
+@cache
 def student_95(freedom: int) -> float:
     """Half the width of a 95 % interval in standard errors."""
-    known = max((n for n in STUDENT_95 if n <= freedom), default=1)
-    return STUDENT_95[known] if freedom <= max(STUDENT_95) else 1.96
+    return student_quantile(0.975, freedom)
 
 
 def _zero(_: float) -> float:
     return 0.0
 
 
-def _solve(x: Floats, y: Floats, *, is_constant: bool) -> tuple[float, float] | None:
-    """Constant and slope that minimise the relative residuals, none below zero."""
-    ones = 1.0 / y
-    scaled = x / y
+def _folds(sizes: Floats) -> npt.NDArray[np.bool_]:
+    """Which points each fit keeps: all of them, then all but those of one size after the other."""
+    unique = np.unique(sizes)
+    return np.vstack([np.ones((1, len(sizes)), dtype=bool), sizes[None, :] != unique[:, None]])
+
+
+def _solve(
+    x: Floats, y: Floats, kept: npt.NDArray[np.bool_], *, is_constant: bool
+) -> tuple[Floats, Floats] | None:
+    """Constants and slopes that minimise the relative residuals, none below zero; one a fold."""
+    weights = kept / y**2
+    total = weights.sum(axis=1)
+    if not (total > 0).all():
+        return None
+    y_mean = (weights @ y) / total
     if is_constant:
-        return float(ones.sum() / (ones @ ones)), 0.0
-    if np.ptp(x) <= 1e-12 * max(float(np.abs(x).max()), 1e-300):
+        return y_mean, np.zeros_like(y_mean)
+    x_mean = (weights @ x) / total
+    x_off = x[None, :] - x_mean[:, None]
+    spread = (weights * x_off**2).sum(axis=1)
+    scale = float(np.abs(x).max())
+    if not (spread > total * (1e-12 * scale) ** 2).all():
         return None  # one size alone, or a law that does not tell the sizes apart
-    design = np.stack([ones, scaled], axis=1)
-    (constant, slope), *_ = np.linalg.lstsq(design, np.ones(len(y)), rcond=None)
-    if slope * float(np.abs(x).max()) <= ROUNDING * float(y.min()):
-        return float(ones.sum() / (ones @ ones)), 0.0
-    if constant <= ROUNDING * float(y.min()):
-        return 0.0, float(scaled.sum() / (scaled @ scaled))
-    return float(constant), float(slope)
+    slope = (weights * x_off * (y[None, :] - y_mean[:, None])).sum(axis=1) / spread
+    constant = y_mean - slope * x_mean
+    through_zero = (weights @ (x * y)) / (weights @ x**2)
+    least = ROUNDING * float(y.min())
+    is_flat = slope * scale <= least
+    is_pure = ~is_flat & (constant <= least)
+    return (
+        np.where(is_flat, y_mean, np.where(is_pure, 0.0, constant)),
+        np.where(is_flat, 0.0, np.where(is_pure, through_zero, slope)),
+    )
 
 
 def _uncertainty(

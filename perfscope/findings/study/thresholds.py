@@ -13,7 +13,7 @@ SERIAL_SHARE_WARN = 0.1  # of the run time at the largest size, in time that did
 SERIAL_SHARE_FAIL = 0.25
 CONSTANT_SPEEDUP = 0.25  # of the ideal growth in speed-up: a phase that gains less is serial
 
-THROUGHPUT_GOOD = 0.8  # efficiency of the throughput that a log line shows
+THROUGHPUT_SCALES = 0.5  # efficiency of the throughput from which on it promises a shorter run
 TIME_BEHIND_WARN = 1.15  # speed-up of the throughput over that of the time
 TIME_BEHIND_FAIL = 1.4
 

@@ -35,7 +35,7 @@ def judge(study: Scaling) -> StudyFinding:
     shown = max(known)
     behind = shown / whole.speedup
     ratio = study.ratio(len(study.points) - 1)
-    if shown / ratio < thresholds.THROUGHPUT_GOOD or behind < thresholds.TIME_BEHIND_WARN:
+    if shown / ratio < thresholds.THROUGHPUT_SCALES or behind < thresholds.TIME_BEHIND_WARN:
         more = (
             " As weak scaling, where more ranks do more work; --strong judges a job that was to "
             "finish earlier."
@@ -84,7 +84,9 @@ def _finding(study: Scaling, shown: float, gained: float) -> StudyFinding:
 
 
 def _quiet(status: Status, summary: str) -> StudyFinding:
-    title = "Throughput and run time scale alike" if status is Status.PASS else TITLE
+    title = (
+        "Throughput promises no more than the run time keeps" if status is Status.PASS else TITLE
+    )
     return StudyFinding(ID, status, title, summary, confidence=Confidence.HIGH)
 
 

@@ -1,0 +1,122 @@
+"""Amdahl's law and performance models, with what they foretell and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perfscope.report.access import Document, mapping, number, numbers, rows, text, texts
+from perfscope.report.charts import Plot
+from perfscope.report.formats import decimal, percent, seconds, time_scale
+from perfscope.report.study.curves import Curve, curves
+from perfscope.report.study.section import Context, StudySection
+from perfscope.report.study.sections.speedup import size_label
+
+MOST_ALTERNATIVES = 6
+
+
+def _context(document: Document) -> Context:
+    found = mapping(document, "scaling")
+    parts = rows(found, "parts")
+    whole = parts[0] if parts else {}
+    law = mapping(whole, "amdahl")
+    interval = numbers(law, "serial_interval")
+    most = number(law.get("most_speedup"))
+    return {
+        "amdahl_reason": text(law, "reason"),
+        "serial": percent(number(law.get("value"))),
+        "serial_interval": " to ".join(percent(v) for v in interval) if len(interval) == 2 else "",
+        "most": decimal(most) if most is not None else "",
+        "reference": size_label(found, _first_size(found)),
+        "forecasts": [_forecast(found, row) for row in rows(law, "forecasts")],
+        "chart": _chart(found, whole),
+        "models": [_model(found, part) for part in parts],
+        "model_reasons": sorted({text(part, "model", "reason") for part in parts} - {""}),
+        "has_models": any(text(part, "model", "value") for part in parts),
+    }
+
+
+def _first_size(found: Mapping[str, Any]) -> float | None:
+    points = rows(found, "points")
+    return number(points[0].get("size")) if points else None
+
+
+def _forecast(found: Mapping[str, Any], row: Mapping[str, Any]) -> Context:
+    interval = numbers(row, "interval")
+    return {
+        "size": size_label(found, number(row.get("size"))),
+        "value": seconds(number(row.get("value"))),
+        "interval": " to ".join(map(seconds, interval)) if len(interval) == 2 else "",
+    }
+
+
+def _model(found: Mapping[str, Any], part: Mapping[str, Any]) -> Context:
+    own = mapping(part, "model")
+    others = texts(own, "alternatives")
+    shown = ", ".join(others[:MOST_ALTERNATIVES])
+    if len(others) > MOST_ALTERNATIVES:
+        shown += f" and {len(others) - MOST_ALTERNATIVES} more"
+    return {
+        "label": text(part, "label"),
+        "text": text(own, "value"),
+        "reason": text(own, "reason"),
+        "error": percent(number(own.get("cross_validation_error"))),
+        "alternatives": shown,
+        "forecasts": [_forecast(found, row) for row in rows(own, "forecasts")],
+    }
+
+
+def _chart(found: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+    """Run time as measured, and as each law continues it."""
+    points = rows(found, "points")
+    sizes = [number(point.get("size")) or 0.0 for point in points]
+    times = [number(mapping(point, "time_s").get("median")) or 0.0 for point in points]
+    law, own = mapping(whole, "amdahl"), mapping(whole, "model")
+    drawn: list[Curve] = []
+    if not sizes:
+        return ""
+    for label, role, forecasts, fitted in (
+        ("Amdahl’s law", "series-2", rows(law, "forecasts"), _amdahl_values(law, sizes)),
+        ("model", "series-3", rows(own, "forecasts"), numbers(own, "fitted")),
+    ):
+        if forecasts and len(fitted) == len(sizes):
+            x = [*sizes, *(number(row.get("size")) or 0.0 for row in forecasts)]
+            y = [*fitted, *(number(row.get("value")) or 0.0 for row in forecasts)]
+            drawn.append(Curve(label, role, x, y, is_measured=False))
+            drawn += _bounds(role, forecasts)
+    if not drawn:
+        return ""
+    drawn.insert(0, Curve("measured", "series-1", sizes, times))
+    plot = Plot(
+        "laws",
+        "Run time as measured and as the laws continue it",
+        "Run time",
+        y_scale=time_scale(max(times)),
+        x_title=text(found, "axis_many"),
+        height=260.0,
+    )
+    ticks = sorted({x for curve in drawn for x in curve.x})
+    return curves(plot, drawn, sizes=ticks, measured_until=sizes[-1])
+
+
+def _bounds(role: str, forecasts: Sequence[Mapping[str, Any]]) -> list[Curve]:
+    """The intervals of a law's extrapolations as strokes through its line."""
+    x = [number(row.get("size")) or 0.0 for row in forecasts]
+    y = [number(row.get("value")) or 0.0 for row in forecasts]
+    intervals = [numbers(row, "interval") for row in forecasts]
+    if not all(len(found) == 2 for found in intervals):
+        return []
+    spread = [(found[0], found[1]) for found in intervals]
+    return [Curve("", role, x, y, spread, is_measured=False)]
+
+
+def _amdahl_values(law: Mapping[str, Any], sizes: Sequence[float]) -> list[float]:
+    constant, parallel = number(law.get("constant_s")), number(law.get("parallel_s"))
+    if constant is None or parallel is None or not sizes:
+        return []
+    return [constant + parallel * sizes[0] / size for size in sizes]
+
+
+SECTION = StudySection(
+    "laws", "Laws and extrapolation", "scaling_laws.html", _context, place=50, kinds=("scaling",)
+)
