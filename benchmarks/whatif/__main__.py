@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks.whatif.cases import ROWS, Row
 from benchmarks.whatif.gains import gain_of, table
-from benchmarks.whatif.runs import ROOT, Measured, RunError, is_runnable, measure
+from benchmarks.whatif.runs import ROOT, Limits, Measured, RunError, is_runnable, measure
 
 RESULTS = ROOT / "bench-results" / "whatif.json"
 DOCUMENT = ROOT / "docs" / "accuracy.md"
@@ -34,6 +34,9 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument(
+        "--budget", type=float, default=14.0, metavar="MINUTES", help="no repeat begins beyond it"
+    )
     parser.add_argument(
         "--scale", type=float, default=1.0, help="how much longer than usual each run is"
     )
@@ -69,11 +72,13 @@ def main() -> int:
     rows, where = chosen_rows(asked.only), machine()
     with tempfile.TemporaryDirectory(prefix="whatif-") as place:
         try:
-            found = measure(rows, repeats=repeats, scale=scale, place=Path(place))
+            limits = Limits(repeats, scale, 60.0 * asked.budget)
+            found = measure(rows, limits, Path(place))
         except RunError as error:
             print(error, file=sys.stderr)
             return 2
-    text = f"{where}; {repeats} repeats.\n\n{table(found)}\n"
+    done = len(found[0].before_s) if found else 0
+    text = f"{where}; {done} repeats.\n\n{table(found)}\n"
     print(text)
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(as_json(found, where), indent=1) + "\n", encoding="utf-8")

@@ -48,40 +48,55 @@ def is_runnable(variant: Variant) -> bool:
     return (prefix(variant.program.environment) / "bin" / "mpirun").exists()
 
 
-def measure(rows: Sequence[Row], *, repeats: int, scale: float, place: Path) -> list[Measured]:
+@dataclass(frozen=True)
+class Limits:
+    """How often, how much longer than usual, and for how many seconds at most."""
+
+    repeats: int
+    scale: float
+    budget_s: float
+
+
+def measure(rows: Sequence[Row], limits: Limits, place: Path) -> list[Measured]:
     """Runs all variants in turn, so many times, and predicts each row from each of its runs.
 
     Args:
         rows: what is measured.
-        repeats: how often.
-        scale: how much longer than usual the runs are.
+        limits: of the repeats; one that would end beyond the budget does not begin.
         place: an empty directory for recordings.
     """
     found = [Measured(row) for row in rows]
     variants = list(dict.fromkeys(v for row in rows for v in (row.before, row.after)))
-    for repeat in range(repeats):
+    began = time.monotonic()
+    for repeat in range(limits.repeats):
+        spent = time.monotonic() - began
+        if repeat and spent * (repeat + 1) / repeat > limits.budget_s:
+            print(f"the budget is spent after {repeat} repeats", file=sys.stderr)
+            break
         for variant in variants:
-            began = time.monotonic()
-            trace = place / "trace"
-            seconds = record(variant, scale, trace)
-            own = [item for item in found if item.row.before == variant]
-            told = predict(trace, [item.row.edit for item in own]) if own else []
-            for item, (gain_s, reason) in zip(own, told, strict=True):
-                item.before_s.append(seconds)
-                if gain_s is None:
-                    item.reasons.append(reason)
-                else:
-                    item.predicted_s.append(gain_s)
-            for item in found:
-                if item.row.after == variant:
-                    item.after_s.append(seconds)
-            shutil.rmtree(trace)
-            spent = time.monotonic() - began
-            print(
-                f"{repeat + 1}/{repeats} {variant.id}: {seconds:.2f} s, {spent:.1f} s in all",
-                file=sys.stderr,
-            )
+            print(f"{repeat + 1}/{limits.repeats} ", end="", file=sys.stderr)
+            _measure_one(variant, found, limits.scale, place / "trace")
     return found
+
+
+def _measure_one(variant: Variant, found: Sequence[Measured], scale: float, trace: Path) -> None:
+    """Runs a variant once and adds what that tells about each row."""
+    began = time.monotonic()
+    seconds = record(variant, scale, trace)
+    own = [item for item in found if item.row.before == variant]
+    told = predict(trace, [item.row.edit for item in own]) if own else []
+    for item, (gain_s, reason) in zip(own, told, strict=True):
+        item.before_s.append(seconds)
+        if gain_s is None:
+            item.reasons.append(reason)
+        else:
+            item.predicted_s.append(gain_s)
+    for item in found:
+        if item.row.after == variant:
+            item.after_s.append(seconds)
+    shutil.rmtree(trace)
+    whole = time.monotonic() - began
+    print(f"{variant.id}: {seconds:.2f} s, {whole:.1f} s in all", file=sys.stderr)
 
 
 def record(variant: Variant, scale: float, trace: Path) -> float:

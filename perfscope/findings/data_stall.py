@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.price import NS, price
+from perfscope.findings.price import NS, gain_of, price
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
@@ -63,7 +63,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         ranks=_waiting_ranks(results, waits_s) if is_fault else (),
         where=phases[0].where if phases else (),
         evidence=_evidence(results, waits_s, worst),
-        actions=_actions(results, phases, worst) if is_fault else (),
+        actions=_actions(results, replay, phases, worst) if is_fault else (),
         references=REFERENCES,
         overlaps=("load_imbalance", "idle_devices"),
         edits=(EDIT,),
@@ -154,7 +154,18 @@ def _loader(results: Results, position: int) -> Mapping[str, Any]:
     return first if isinstance(first, dict) else {}
 
 
-def _actions(results: Results, phases: list[PhaseResult], worst: int) -> tuple[str, ...]:
+def _back(results: Results, replay: Replay, producers: int) -> str:
+    """What so many producers give back; "" where the queues are not known."""
+    ranks = tuple(results.ledger.ranks)
+    gain_s = gain_of(replay, Edit(factor=1.0, producers=producers, ranks=ranks)) or 0.0
+    if gain_s < thresholds.WARN_SHARE * results.focus.length_ns * NS:
+        return ""
+    return f": {producers} give back {format_seconds(gain_s)}"
+
+
+def _actions(
+    results: Results, replay: Replay, phases: list[PhaseResult], worst: int
+) -> tuple[str, ...]:
     cpus = [
         thread for thread in results.resources.threads if thread.rank == results.ledger.ranks[worst]
     ]
@@ -167,7 +178,7 @@ def _actions(results: Results, phases: list[PhaseResult], worst: int) -> tuple[s
     loader = _loader(results, worst)
     workers = loader.get("workers")
     if isinstance(workers, int) and not isinstance(workers, bool):
-        return _loader_actions(loader, workers, room)
+        return _loader_actions(loader, workers, room, _back(results, replay, 2 * workers or 1))
     if "tensorflow" in _frameworks(results.trace.ranks[worst].metadata):
         return (
             (
@@ -178,12 +189,17 @@ def _actions(results: Results, phases: list[PhaseResult], worst: int) -> tuple[s
         )
     place = wording.place(phases[0].where[0]) if phases and phases[0].where else "the next batch"
     return (
-        f"Let more threads or processes prepare batches ahead of {place} ({room}).",
+        (
+            f"Let more threads or processes prepare batches ahead of {place} ({room})"
+            f"{_back(results, replay, 2)}."
+        ),
         "Make a batch cheaper: store the data decoded and scaled, and read it in large pieces.",
     )
 
 
-def _loader_actions(loader: Mapping[str, Any], workers: int, room: str) -> tuple[str, ...]:
+def _loader_actions(
+    loader: Mapping[str, Any], workers: int, room: str, back: str
+) -> tuple[str, ...]:
     if workers == 0:
         return (
             (
@@ -191,7 +207,8 @@ def _loader_actions(loader: Mapping[str, Any], workers: int, room: str) -> tuple
                 f"every batch itself ({room})."
             ),
         )
-    actions = [f"Raise num_workers of the DataLoader from {workers} to {2 * workers} ({room})."]
+    more = f"Raise num_workers of the DataLoader from {workers} to {2 * workers} ({room})"
+    actions = [f"{more}{back}."]
     if loader.get("persistent_workers") is False:
         actions.append("Set persistent_workers=True, so that no epoch begins with new workers.")
     factor = loader.get("prefetch_factor")

@@ -96,6 +96,7 @@ def _follows(pool: Pool, instances: Instances, order: Ints) -> npt.NDArray[np.bo
     result = np.zeros(len(order), np.bool_)
     sizes = np.diff(instances.starts)[order]
     same = (np.diff(instances.comm[order]) == 0) & (np.diff(sizes) == 0)
+    same &= np.diff(instances.seq[order]) == 1  # nothing else on this communicator in between
     pairs = np.flatnonzero(same) + 1
     if not len(pairs):
         return result

@@ -66,9 +66,8 @@ def _split(program: Program, work: Work, fed: Sequence[Fed]) -> tuple[Work, list
     ns = work.ns.copy()
     takes: list[Takes] = []
     for item in fed:
-        feed = item.feed
-        for first, last in zip(feed.first_piece.tolist(), feed.last_piece.tolist(), strict=True):
-            ns[first : last + 1] = 0.0
+        own = item.feed.is_get(len(program.work.ns))
+        ns[: len(own)][own] = 0.0
     for item in fed:
         first, behind = item.feed.first_piece, item.feed.last_piece + 1
         row = program.work.row

@@ -57,12 +57,14 @@ def _recorded(
         return None
     queue = rank.queues[rank.queues["queue"] == np.bincount(numbers).argmax()]
     gets, puts = _by_end(queue[queue["is_get"]]), _by_end(queue[~queue["is_get"]])
-    end_ns = int(program.begin_ns[-1]) if program.begin_ns is not None else 0
-    inside = gets[(gets["t0"] >= origin_ns) & (gets["t1"] <= _last_end(program, pieces, end_ns))]
+    inside = gets[(gets["t0"] >= origin_ns) & (gets["t1"] <= _last_end(program, pieces))]
     matched = _pieces_of(program, pieces, inside["t0"], inside["t1"], origin_ns)
     if matched is None or not len(puts) or len(inside) < FEWEST_GETS:
         return None
     earlier = gets[gets["t0"] < origin_ns]["t1"] - origin_ns
+    known = min(len(puts) - len(earlier), len(inside))
+    if known < 1 or np.any(puts["t0"][len(earlier) : len(earlier) + known] > inside["t1"][:known]):
+        return None  # some records were lost: a batch is taken before it is there
     columns = (puts["t0"] - origin_ns, puts["t1"] - origin_ns, puts["tid"].astype(np.int64))
     return recorded_feed(
         position,
@@ -73,10 +75,10 @@ def _recorded(
     )
 
 
-def _last_end(program: Program, pieces: Ints, fallback: int) -> int:
-    """When the rank's last piece of input wait ends."""
+def _last_end(program: Program, pieces: Ints) -> int:
+    """When the rank's last piece of input wait ends; 0 without any."""
     if program.begin_ns is None or not len(pieces):
-        return fallback
+        return 0
     return int(program.begin_ns[pieces[-1]] + program.work.ns[pieces[-1]])
 
 
@@ -124,7 +126,7 @@ def _learned(
         & ((phases["flags"] & (RowFlag.SAMPLED | RowFlag.OPEN)) == 0)
         & (phases["t0"] >= origin_ns)
     ]
-    own = own[own["t1"] <= _last_end(program, pieces, 0)]
+    own = own[own["t1"] <= _last_end(program, pieces)]
     if len(own) < FEWEST_GETS:
         return None
     gets = _pieces_of(program, pieces, own["t0"], own["t1"], origin_ns)

@@ -34,6 +34,7 @@ class Fused:
     """A program with fused allreduces; its segment s begins with segment first[s] of the other."""
 
     program: Program
+    costs: CallCosts
     first: Ints
 
 
@@ -102,6 +103,7 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
         )
     transfer, gone = program.transfer_ns.copy(), np.zeros(program.row_count, np.bool_)
     into = np.arange(program.row_count)
+    carried = costs.size.copy()
     work_ns = program.work.ns.copy()
     call_ns = _call_ns(program, rows)
     for group in rows:  # shape (calls, ranks)
@@ -110,6 +112,8 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
         ratio = float(curve.seconds(size.sum()[None])[0] / curve.seconds(size).sum())
         transfer[group[-1]] = transfer[group].sum(axis=0) * min(1.0, ratio)
         transfer[group[:-1]] = 0.0
+        carried[group[-1]] = costs.size[group].sum(axis=0)
+        carried[group[:-1]] = 0
         gone[group[:-1]] = True
         into[group[:-1]] = group[-1]
     later = np.concatenate([group[1:].ravel() for group in rows])
@@ -133,6 +137,7 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
             row_segment=segment_of[program.row_segment],
             segment_kind=dense(program.segment_kind[first], program.segment_kind[kept[1:] - 1]),
         ),
+        replace(costs, size=carried),
         first,
     )
 

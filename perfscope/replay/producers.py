@@ -68,6 +68,12 @@ class Feed:
         known = self.service_ns[np.isnan(self.fixed_ns)]
         return float(known.mean()) if len(known) else 0.0
 
+    def is_get(self, pieces: int) -> npt.NDArray[np.bool_]:
+        """Which of so many pieces of work are gets, shape (pieces,)."""
+        begins = np.bincount(self.first_piece, minlength=pieces + 1)
+        ends = np.bincount(self.last_piece + 1, minlength=pieces + 1)
+        return np.asarray(np.cumsum(begins - ends)[:pieces] > 0)
+
 
 class Queue:
     """One feed while it is replayed: batches are taken in order."""

@@ -161,11 +161,11 @@ class SegmentReplay:
         program, first = self._program, np.arange(self._program.segment_count)
         if not edits:
             return _Edited(self._base, first)
+        costs = self._costs if any(edit.bytes != 1.0 for edit in edits) else None
         if limits := [edit.fuse_bytes for edit in edits if edit.fuse_bytes is not None]:
             together = fused(self._results, program, self._costs, max(limits))
-            program, first = together.program, together.first
+            program, costs, first = together.program, together.costs, together.first
         work = apply_edits(program, edits)
-        costs = self._costs if any(edit.bytes != 1.0 for edit in edits) else None
         transfer = network_after(program, edits, work, costs)
         fed = self._fed(program, edits, work)
         if fed:
@@ -225,7 +225,5 @@ def _producers(edits: Sequence[Edit]) -> dict[int, int]:
 
 def _is_changed(feed: Feed, program: Program, work: Work) -> bool:
     """Whether an edit changed the rank's waiting for input itself."""
-    for first, last in zip(feed.first_piece.tolist(), feed.last_piece.tolist(), strict=True):
-        if np.any(work.ns[first : last + 1] != program.work.ns[first : last + 1]):
-            return True
-    return False
+    changed = work.ns[: len(program.work.ns)] != program.work.ns
+    return bool(np.any(changed & feed.is_get(len(changed))))

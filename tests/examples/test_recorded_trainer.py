@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
 
 from tests.examples.trainer_run import TINY, finding, record_trainer, run_trainer
 
-LOG = logging.getLogger(__name__)
 UNLABELLED_LIMIT = 0.05
 GAIN_TOLERANCE = 0.1
 SPREAD_TOLERANCE = 0.2  # of a gain whose two sides are both noisy
@@ -89,44 +86,6 @@ def test_healthy_run(tmp_path: Path) -> None:
     assert {f["status"] for f in analysis["findings"]}.isdisjoint({"fail", "error"})
     assert analysis["metrics"]["parallel_efficiency"]["value"] > 0.9
     assert analysis["unlabelled"]["share"] <= UNLABELLED_LIMIT
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("planted", "fixed", "name"),
-    [
-        (("--evaluate-every", "20"), ("--evaluate-every", "none"), "rank_zero_evaluation"),
-        (
-            ("--evaluate-every", "none", "--slow-rank", "1", "--slow-ms", "12", "--markers"),
-            ("--evaluate-every", "none"),
-            "load_imbalance",
-        ),
-        (
-            ("--evaluate-every", "none", "--random-slow-ms", "30"),
-            ("--evaluate-every", "none"),
-            "load_imbalance",
-        ),
-    ],
-    ids=["evaluation", "slow rank", "another rank each step"],
-)
-def test_predicted_gain_is_that_of_the_fix(
-    tmp_path: Path, planted: tuple[str, ...], fixed: tuple[str, ...], name: str
-) -> None:
-    options = (*TINY, *STEP, "--steps", "200", "--evaluate-ms", "400")
-    before_s, after_s, predicted_s = [], [], []
-    for repeat in range(3):
-        before, analysis = record_trainer(tmp_path / str(repeat), *options, *planted)
-        after = run_trainer(tmp_path, *options, *fixed)
-        before_s.append(before.training_s(rank=0))
-        after_s.append(after.training_s(rank=0))
-        predicted_s.append(finding(analysis, name)["gain_s"])
-        LOG.info(
-            "%s: %.2f s, %.2f s when fixed, predicted gain %.2f s",
-            *(" ".join(planted), before_s[-1], after_s[-1], predicted_s[-1]),
-        )
-    # What else runs on the machine only makes a run longer: the least disturbed ones count.
-    given_back_s = min(before_s) - min(after_s)
-    assert median(predicted_s) == pytest.approx(given_back_s, rel=GAIN_TOLERANCE)
 
 
 def places(verdict: dict[str, Any]) -> set[tuple[str, str]]:

@@ -74,7 +74,9 @@ def test_another_rank_each_step() -> None:
     serialisation = max(case.results.efficiency.outside_s) / case.replay.ideal_runtime_s
     assert serialisation == pytest.approx(0.795, abs=0.02)
     assert finding.status is Status.FAIL
+    assert finding.gain_basis == "replay"
     assert "another rank" in finding.title
+    assert "alternates between ranks" in finding.title
     assert finding.ranks == ()
     assert finding.gain_s == pytest.approx(19.3, rel=0.05)
     assert finding.gain_s == pytest.approx(true_gain_s("random"), rel=0.05)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from perfscope.findings.finding import Finding, Status
 from perfscope.trace.builder import TraceBuilder
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan, training_run
+from tests.replay.test_input_queues import Plan as Queues
+from tests.replay.test_input_queues import length_of, recorded
 
 LOADER = {
     "workers": 0,
@@ -104,3 +109,17 @@ def test_nothing_recorded_names_the_flag() -> None:
     finding = analyse_trace(builder.build()).findings["data_stall"]
     assert finding.status is Status.NOT_MEASURED
     assert "--stack-hz" in finding.summary
+
+
+def test_more_producers_are_priced_where_the_queue_was_recorded() -> None:
+    plan = Queues(evaluate_s=0.0, service_s=0.15)
+    finding = analyse_trace(recorded(plan)).findings["data_stall"]
+    assert finding.status is Status.FAIL
+    given_back = length_of(plan) - length_of(replace(plan, producers=2))
+    told = re.search(r"2 give back (\S+) s", finding.actions[0])
+    assert told is not None, finding.actions
+    assert float(told[1]) == pytest.approx(given_back, rel=0.05)
+
+
+def test_more_producers_have_no_price_where_no_queue_was_seen() -> None:
+    assert "give back" not in judged(Plan(steps=100, input_s=0.1)).actions[0]

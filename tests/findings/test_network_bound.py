@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.finding import Finding, Status
+from perfscope.replay.words import parse_edit
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
+from perfscope.units import format_seconds
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan, training_run
+from tests.replay.test_network_edits import SIZES, recorded
+from tests.replay.test_network_edits import Plan as Exchange
 
 
 def exchanges(*, size: int, count: int, each_s: float, environment: dict[str, str]) -> Trace:
@@ -95,3 +99,20 @@ def test_settings_that_force_a_slow_transport(name: str, value: str, *, is_slow:
 def test_one_rank_moves_nothing() -> None:
     finding = analyse_trace(training_run(Plan(ranks=1, steps=20))).findings["network_bound"]
     assert finding.status is Status.NOT_APPLICABLE
+
+
+def test_actions_are_priced_by_their_own_replay() -> None:
+    """Small allreduces behind a backward pass: fused, halved and overlapped each by its edit."""
+    plan = Exchange(sizes=(*SIZES[:3], *[1 << 10] * 40), backward_s=0.005)
+    case = analyse_trace(recorded(plan))
+    actions = case.findings["network_bound"].actions
+    for text, start in (
+        ("fuse:64M", "Put many"),
+        ("bytes:0.5", "Send half"),
+        ("overlap", "Exchange gradients"),
+    ):
+        edit = parse_edit(text, ranks=range(4), phases=()).edit
+        prediction = case.replay.predict([edit])
+        assert prediction is not None
+        action = next(action for action in actions if action.startswith(start))
+        assert format_seconds(prediction.gain_s) in action

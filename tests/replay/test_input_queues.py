@@ -211,3 +211,16 @@ def test_depth_and_service_are_learned_from_a_pause() -> None:
     service = mean_service_ns(gets)
     assert service == pytest.approx(3e6, rel=0.01)
     assert learned_depth(gets, 3e6) in (3, 4)
+
+
+def test_lost_records_of_a_queue_are_noticed() -> None:
+    """Without its first puts every batch would be taken before it was there."""
+    plan = Plan(service_s=0.09)
+    trace = recorded(plan)
+    for rank in trace.ranks:
+        puts = np.flatnonzero(~rank.queues["is_get"])
+        rank.queues = np.delete(rank.queues, puts[:10])
+    replay = SegmentReplay(compute(trace, Options()))
+    told = replay.predict([EVALUATION])
+    assert told is not None
+    assert not any("queues of 3 of 3" in text for text in told.assumptions)

@@ -13,7 +13,7 @@ from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.segments import SegmentReplay
 from perfscope.replay.words import parse_edit
 from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.model import PhaseKind
+from perfscope.trace.model import PhaseKind, Trace
 
 ALPHA_S, BETA_S = 200e-6, 4e-9
 CALL_S = 10e-6
@@ -74,15 +74,19 @@ def length_of(plan: Plan, builder: TraceBuilder | None = None) -> float:
     return max(clock) - 1.0
 
 
-@cache
-def replayed(plan: Plan) -> SegmentReplay:
+def recorded(plan: Plan) -> Trace:
     builder = TraceBuilder(plan.ranks, end_s=1e3)
     for rank in range(plan.ranks):
         builder.rank(rank).init(1.0)
     end = 1.0 + length_of(plan, builder)
     for rank in range(plan.ranks):
         builder.rank(rank).finalize(end)
-    found = SegmentReplay(compute(builder.build(), Options()))
+    return builder.build()
+
+
+@cache
+def replayed(plan: Plan) -> SegmentReplay:
+    found = SegmentReplay(compute(recorded(plan), Options()))
     assert found.available, found.reason
     return found
 
@@ -128,6 +132,13 @@ def test_fused_allreduces_are_one(ranks: int) -> None:
     found = told(plan, "fuse:64M")
     assert found.gain_s == pytest.approx(length_of(plan) - length_of(one), rel=NEAR)
     assert any("results of fused allreduces" in sentence for sentence in found.assumptions)
+
+
+def test_fused_and_halved() -> None:
+    plan = Plan(sizes=(*SIZES, *[1 << 10] * 20))
+    one = replace(plan, sizes=(sum(plan.sizes) // 2,))
+    found = told(plan, "bytes:0.5", "fuse:64M")
+    assert found.gain_s == pytest.approx(length_of(plan) - length_of(one), rel=NEAR)
 
 
 def test_fusion_ends_at_its_limit() -> None:

@@ -87,6 +87,23 @@ def collective_cost(shape: Shape) -> Json:
                 "bytes_per_s": 1.5e9,
                 "bytes_per_s_interval": [1.4e9, 1.6e9],
                 "typical_error": 0.07,
+                "pieces": [
+                    {
+                        "latency_s": 2e-5,
+                        "latency_interval_s": [1e-5, 3e-5],
+                        "bytes_per_s": 3.5e9,
+                        "bytes_per_s_interval": [3.4e9, None],
+                        "typical_error": 0.05,
+                    },
+                    {
+                        "latency_s": 9e-5,
+                        "latency_interval_s": [8e-5, 1e-4],
+                        "bytes_per_s": 1.5e9,
+                        "bytes_per_s_interval": [1.4e9, 1.6e9],
+                        "typical_error": 0.07,
+                    },
+                ],
+                "pieces_meet_at_bytes": [65536.0],
             }
         ],
         "reason": None,
@@ -99,9 +116,20 @@ def collective_cost(shape: Shape) -> Json:
                 "rabenseifner_s": None,
                 "tree_s": 0.012,
                 "hierarchical_s": None,
+                "hierarchical_put_s": None,
                 "torus": {"seconds": 0.003, "x": 2, "y": 2},
+                "tori": [{"seconds": 0.003, "x": 2, "y": 2}],
             }
         ],
         "allreduce_measured_s": 0.0041,
+        "fusion": {
+            "calls": 400,
+            "groups": 20,
+            "most_bytes": 64 << 20,
+            "seconds": 0.08,
+            "latency_s": 0.06,
+            "is_dominant": True,
+            "saved_s": 0.057,
+        },
         "assumptions": ["All links are as fast as those of this run."],
     }

@@ -5,6 +5,13 @@ from __future__ import annotations
 from tests.result.shape_kinds import Fixed, Maybe
 
 PLACE = {"file": str, "line": int, "function": str}
+LINE = {
+    "latency_s": float,
+    "latency_interval_s": Fixed((float, float)),
+    "bytes_per_s": Maybe(float),
+    "bytes_per_s_interval": Fixed((Maybe(float), Maybe(float))),
+    "typical_error": float,
+}
 COST = Maybe(
     {
         "classes": [
@@ -27,11 +34,9 @@ COST = Maybe(
                 "calls": int,
                 "least_bytes": int,
                 "most_bytes": int,
-                "latency_s": float,
-                "latency_interval_s": Fixed((float, float)),
-                "bytes_per_s": Maybe(float),
-                "bytes_per_s_interval": Fixed((Maybe(float), Maybe(float))),
-                "typical_error": float,
+                **LINE,
+                "pieces": [LINE],
+                "pieces_meet_at_bytes": [float],
             }
         ],
         "reason": Maybe(str),
@@ -44,10 +49,23 @@ COST = Maybe(
                 "rabenseifner_s": Maybe(float),
                 "tree_s": float,
                 "hierarchical_s": Maybe(float),
+                "hierarchical_put_s": Maybe(float),
                 "torus": Maybe({"seconds": float, "x": int, "y": int}),
+                "tori": [{"seconds": float, "x": int, "y": int}],
             }
         ],
         "allreduce_measured_s": Maybe(float),
+        "fusion": Maybe(
+            {
+                "calls": int,
+                "groups": int,
+                "most_bytes": int,
+                "seconds": float,
+                "latency_s": float,
+                "is_dominant": bool,
+                "saved_s": float,
+            }
+        ),
         "assumptions": [str],
     }
 )

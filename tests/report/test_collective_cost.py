@@ -1,0 +1,53 @@
+"""What the section on communication shows of the cost of collectives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perfscope.report.sections._collective_cost import collective_cost
+from tests.report.sample_document import two_ranks_evaluation
+
+
+def shown(document: dict[str, Any]) -> Any:
+    """The context of the section, with ordinary spaces."""
+    found = collective_cost(document)
+    assert found is not None
+    return spaced(found)
+
+
+def spaced(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\xa0", " ")
+    if isinstance(value, dict):
+        return {key: spaced(item) for key, item in value.items()}
+    return [spaced(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def test_every_piece_of_a_fit_has_a_line_with_its_intervals() -> None:
+    small, large = shown(two_ranks_evaluation())["fits"]
+    assert small["sizes"] == "1.00 KiB to 64.0 KiB"
+    assert large["sizes"] == "64.0 KiB to 4.00 MiB"
+    assert small["latency"] == "20.0 µs (10.0 µs to 30.0 µs)"
+    assert small["rate"] == "3.5 GB/s (3.4 GB/s to any)"
+
+
+def test_every_torus_and_what_fusion_saves_are_shown() -> None:
+    found = shown(two_ranks_evaluation())
+    assert found["tori"][0]["shapes"] == "2 × 2: 3.00 ms"
+    assert found["fusion"]["is_dominant"]
+    assert (found["fusion"]["calls"], found["fusion"]["saved"]) == ("400", "57.0 ms")
+
+
+def test_a_document_without_them_has_none_of_it() -> None:
+    document = two_ranks_evaluation()
+    cost = document["collectives"]["cost"]
+    cost["fusion"] = None
+    for row in cost["allreduce"]:
+        row["tori"] = []
+    for row in cost["fits"]:
+        row.pop("pieces")
+        row.pop("pieces_meet_at_bytes")
+    found = shown(document)
+    assert found["tori"] == []
+    assert found["fusion"] is None
+    assert [row["sizes"] for row in found["fits"]] == ["1.00 KiB to 4.00 MiB"]
