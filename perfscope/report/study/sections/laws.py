@@ -32,6 +32,7 @@ def _context(document: Document) -> Context:
         "chart": _chart(found, whole),
         "models": [_model(found, part) for part in parts],
         "model_reasons": sorted({text(part, "model", "reason") for part in parts} - {""}),
+        "extra_p_reasons": sorted({text(part, "extra_p", "reason") for part in parts} - {""}),
         "has_models": any(text(part, "model", "value") for part in parts),
     }
 
@@ -63,6 +64,8 @@ def _model(found: Mapping[str, Any], part: Mapping[str, Any]) -> Context:
         "error": percent(number(own.get("cross_validation_error"))),
         "alternatives": shown,
         "forecasts": [_forecast(found, row) for row in rows(own, "forecasts")],
+        "extra_p": text(part, "extra_p", "value"),
+        "extra_p_forecasts": [_forecast(found, row) for row in rows(part, "extra_p", "forecasts")],
     }
 
 
