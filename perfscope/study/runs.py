@@ -49,6 +49,7 @@ __all__ = ["Figure", "StudyPhase", "StudyRun", "labels", "load_run", "load_runs"
 Json = dict[str, Any]
 SCHEMA_VERSION = "1"
 ANALYSIS_FILE = "analysis.json"
+MOST_RANKS = 10**8
 
 
 def load_runs(
@@ -147,7 +148,7 @@ def _read_result(path: Path) -> Json:
             why=f"It is of schema {version!r}, and this version reads {SCHEMA_VERSION!r}.",
             action="Make it again: perfscope analyze RUN-DIRECTORY",
         )
-    if (fields.integer(document, "run", "ranks") or 0) < 1:
+    if not 1 <= (fields.integer(document, "run", "ranks") or 0) <= MOST_RANKS:
         raise UnreadableInputError(
             f"{path} is not the result of a run.",
             why="It names no ranks: it is damaged, or the result of a study.",

@@ -305,8 +305,8 @@ def superlinear_sentence(study: Scaling, found: Superlinear) -> str:
         if known and found.frequency is not None:
             return f"{text}: {', '.join(known)}, frequency {found.frequency:.3f}."
         return (
-            f"{text}. Usually the data of a rank then fit into a cache, or less work was done; "
-            "counters would tell (IPC and instructions)."
+            f"{text}. Usually the data of a rank then fit into a cache, less work was done, or the "
+            "smallest run was disturbed; counters would tell (IPC and instructions)."
         )
     return f"{text} The smallest size lost more in communication or imbalance."
 
