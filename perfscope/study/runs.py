@@ -99,16 +99,20 @@ def load_run(path: Path, *, label: str = "", options: Options | None = None) -> 
 
 def labels(paths: Sequence[Path]) -> list[str]:
     """Short names of paths that are unique among them: the last parts that tell them apart."""
-    parts = [[part for part in path.absolute().parts if part != "/"] for path in paths]
+    parts = [_telling_parts(path) for path in paths]
     for count in range(1, max((len(p) for p in parts), default=1) + 1):
         names = ["/".join(p[-count:]) or "/" for p in parts]
         if len(set(names)) == len(names):
-            return [_without_result(name) for name in names] if count > 1 else names
+            return names
     return [str(path) for path in paths]
 
 
-def _without_result(name: str) -> str:
-    return name.removesuffix(f"/{ANALYSIS_FILE}")
+def _telling_parts(path: Path) -> list[str]:
+    """The parts of a path; the name that every stored result has tells nothing."""
+    place = path.absolute()
+    if place.name == ANALYSIS_FILE and place.parent.name:
+        place = place.parent
+    return [part for part in place.parts if part != "/"]
 
 
 def _stored(path: Path, options: Options | None) -> Json | None:

@@ -173,6 +173,8 @@ def test_labels_are_short_and_tell_apart() -> None:
     assert labels([Path("runs/a"), Path("runs/b")]) == ["a", "b"]
     assert labels([Path("x/1/trace"), Path("x/2/trace")]) == ["1/trace", "2/trace"]
     assert labels([Path("x/1/analysis.json"), Path("x/2/analysis.json")]) == ["1", "2"]
+    assert labels([Path("x/1/analysis.json")]) == ["1"]
+    assert labels([Path("x/1"), Path("x/1/analysis.json")]) == ["x/1", "x/1/analysis.json"]
 
 
 @pytest.mark.parametrize(
