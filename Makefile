@@ -15,7 +15,7 @@ define part
 endef
 
 .PHONY: help demo test test-long pytest environments lint native-warnings native-sanitize
-.PHONY: bench-engine bench-recorder bench-replay bench-whatif reports studies format clean
+.PHONY: bench-engine bench-gallery bench-recorder bench-replay bench-whatif reports studies format clean
 
 help: ## these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ native-warnings: environments ## the C code with every warning an error
 
 native-sanitize: environments ## real ranks recorded under address and undefined-behaviour sanitizers
 	$(call part,C sanitizers,$(CMAKE) -S . -B build/sanitize -DPERFSCOPE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug >/dev/null && cmake --build build/sanitize -- --quiet && scripts/sanitize.sh build/sanitize)
+
+bench-gallery: environments ## planted faults and their cures: is each one named, and nothing else?
+	@$(BIN)/python -m benchmarks.gallery
 
 bench-recorder: environments ## what recording costs: per call, phase and sample, and on a whole run
 	@$(BIN)/python -m benchmarks.recorder

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.price import NS, price
+from perfscope.findings.price import NS, gain_of, price
 from perfscope.replay.model import Edit
 from perfscope.units import format_bytes, format_seconds, format_share
 
@@ -34,7 +34,14 @@ REFERENCES = (
     "Horovod, tensor fusion: https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html",
 )
 IDEAL = Edit(factor=1.0, network=math.inf)
-TWICE = Edit(factor=1.0, network=2.0)
+CHANGES: tuple[tuple[str, Edit], ...] = (
+    ("Gain of a network twice as fast", Edit(factor=1.0, network=2.0)),
+    ("Gain of half the bytes", Edit(factor=1.0, bytes=0.5)),
+    ("Gain if allreduces in quick succession were one", Edit(factor=1.0, fuse_bytes=64 << 20)),
+    ("Gain if allreduces hid behind the backward pass", Edit(factor=1.0, overlap=1.0)),
+)
+"""What people do about it; those that this run cannot tell are left out."""
+
 
 SLOW_TRANSPORTS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp)\b"), "the fabric's provider, or none"),
@@ -134,8 +141,8 @@ def _evidence(results: Results, replay: Replay) -> tuple[Evidence, ...]:
         Evidence("Transfer, mean of the ranks", _mean(found.transfer_s_by_rank), "s"),
         Evidence("Waiting for other ranks, mean of the ranks", _mean(found.wait_s_by_rank), "s"),
     ]
-    if twice := replay.predict([TWICE]):
-        rows.append(Evidence("Gain of a network twice as fast", twice.gain_s, "s"))
+    gains = {label: gain_of(replay, edit) for label, edit in CHANGES}
+    rows += [Evidence(label, gain_s, "s") for label, gain_s in gains.items() if gain_s]
     classes = sorted(_classes(results), key=lambda c: -c.seconds * c.calls)
     rows += [
         Evidence(
@@ -182,17 +189,28 @@ def _actions(results: Results, replay: Replay) -> tuple[str, ...]:
             f"Put many small collectives into one: {calls:,} calls of about {format_bytes(size)} "
             f"take {format_share(share)} of the collectives' time. One buffer for all gradients, "
             "HOROVOD_FUSION_THRESHOLD and HOROVOD_CYCLE_TIME, or bucket_cap_mb of "
-            "DistributedDataParallel."
+            f"DistributedDataParallel{_back(replay, 2)}."
         )
-    half = replay.predict([TWICE])
-    back = f": that gives back up to {format_seconds(half.gain_s)}" if half else ""
-    actions.append(f"Send half as many bytes, as gradients in 16 bits do{back}.")
+    actions.append(f"Send half as many bytes, as gradients in 16 bits do{_back(replay, 1, 0)}.")
+    if gain_of(replay, CHANGES[3][1]):
+        actions.append(
+            "Exchange gradients while the backward pass still runs, as DistributedDataParallel and "
+            f"Horovod do{_back(replay, 3)}."
+        )
     if results.steps.count:
         actions.append(
             "Exchange more rarely: larger batches, or gradients of several batches added up first; "
             f"now once in {format_seconds(results.focus.length_ns * NS / results.steps.count)}."
         )
     return tuple(actions)
+
+
+def _back(replay: Replay, *changes: int) -> str:
+    """What the first of some changes gives back that this run tells, in words."""
+    for place in changes:
+        if gain_s := gain_of(replay, CHANGES[place][1]):
+            return f": that gives back up to {format_seconds(gain_s)}"
+    return ""
 
 
 DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

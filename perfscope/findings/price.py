@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
+from perfscope.replay.model import RefusedEditError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,3 +70,12 @@ def price(
         basis="replay" if found else "upper_bound",
         status=thresholds.judge(found, share, is_planned=is_planned),
     )
+
+
+def gain_of(replay: Replay, edit: Edit) -> float | None:
+    """Seconds that one change gives back; None where this run does not tell."""
+    try:
+        found = replay.predict([edit])
+    except RefusedEditError:
+        return None
+    return found.gain_s if found else None
