@@ -58,6 +58,10 @@ bench-gallery: environments ## planted faults and their cures: is each one named
 bench-recorder: environments ## what recording costs: per call, phase and sample, and on a whole run
 	@$(BIN)/python -m benchmarks.recorder
 
+.PHONY: bench-compare
+bench-compare: environments ## how often compare and history are right on simulated runs, some minutes
+	@$(BIN)/python -m benchmarks.compare --document
+
 bench-engine: environments ## what reading large traces costs, beside other tools (LARGE=--large: 10^8 OTF2 events)
 	@$(BIN)/python -m benchmarks.engine.otf2 $(LARGE)
 	@$(BIN)/python -m benchmarks.engine.kineto

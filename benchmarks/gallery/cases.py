@@ -186,6 +186,17 @@ CASES = (
         ranks_started=0,
     ),
     Case(
+        "Keras: a model built and compiled in every iteration",
+        "tensorflow",
+        KERAS,
+        ("--call", "rebuild", "--calls", "60"),
+        ("--call", "train", "--calls", "60"),
+        "start_up",
+        words="once, before the loop",
+        companions=("memory_growth",),
+        ranks_started=0,
+    ),
+    Case(
         "TensorFlow: a function traced in every call",
         "tensorflow",
         KERAS,

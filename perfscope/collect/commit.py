@@ -60,8 +60,14 @@ def _checked_out(directory: Path) -> dict[str, str | None] | None:
 
 
 def _git_directory(directory: Path) -> Path | None:
-    """The .git of the checkout that holds a directory."""
+    """The .git of the checkout that holds a directory, on its own file system as git looks for it.
+
+    Looking further up may wake an automounter.
+    """
+    device = directory.stat().st_dev
     for parent in [directory, *directory.parents][:_MOST_PARENTS]:
+        if parent.stat().st_dev != device:
+            return None
         place = parent / ".git"
         if place.is_dir():
             return place

@@ -109,17 +109,7 @@ def _until_full_s(results: Results, growing: Sequence[MemoryGrowth], host: str) 
 def _mechanism(results: Results, worst: MemoryGrowth) -> tuple[str, tuple[str, ...]]:
     """What makes memory grow, as far as it was observed, and what to do about it."""
     if again := traced_often(results):
-        name, times = again[0]
-        return (
-            f"{name} is compiled again and again",
-            (
-                (
-                    f"Call {name} with tensors of always the same shapes and types (it was traced "
-                    f"{times:,} times): pass Python numbers as tensors, give tf.function an "
-                    "input_signature, build the model and compile it once, outside the loop."
-                ),
-            ),
-        )
+        return again[0].what, (again[0].action,)
     predicts = worst.calls.get("predict", 0)
     if predicts and "keras" in _frameworks(results):
         return (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS, gain_of, price
+from perfscope.findings.threads_over_cores import waits_for_cpus
 from perfscope.replay.model import Edit
 from perfscope.units import format_bytes, format_seconds, format_share
 
@@ -43,6 +44,11 @@ CHANGES: tuple[tuple[str, Edit], ...] = (
 """What people do about it; those that this run cannot tell are left out."""
 
 
+CROWDED = (
+    " Threads wait for CPUs in this run, and a collective takes longer while one of its ranks does: "
+    "part of this is not the network's."
+)
+
 SLOW_TRANSPORTS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp)\b"), "the fabric's provider, or none"),
     ("UCX_TLS", re.compile(r"^(?!.*(rc|dc|ud|ib|sm|shm|all))(.*,)?tcp\b"), "all, or none"),
@@ -64,7 +70,8 @@ def judge(results: Results, replay: Replay) -> Finding:
     found = price(
         results, replay, [IDEAL], bound_s=max(found_s.transfer_s_by_rank), is_planned=True
     )
-    status = _status(found.share)
+    crowded = waits_for_cpus(results)
+    status = _status(found.share, crowded=crowded)
     is_fault = status is not Status.PASS
     return Finding(
         id=ID,
@@ -72,12 +79,12 @@ def judge(results: Results, replay: Replay) -> Finding:
         title=f"{format_share(found.share)} of the run is data being moved between ranks"
         if is_fault
         else PASSED,
-        summary=_summary(results, found),
+        summary=f"{_summary(results, found)}{CROWDED if crowded and is_fault else ''}",
         gain_s=found.gain_s,
         gain_interval_s=found.interval_s,
         gain_share=found.share,
         gain_basis="upper_bound",  # no network needs no time
-        confidence=Confidence.HIGH if found.is_replayed else Confidence.MEDIUM,
+        confidence=_confidence(found, crowded=crowded),
         evidence=_evidence(results, replay),
         actions=_actions(results, replay) if is_fault else (),
         references=REFERENCES,
@@ -85,10 +92,19 @@ def judge(results: Results, replay: Replay) -> Finding:
     )
 
 
-def _status(share: float) -> Status:
+def _status(share: float, *, crowded: bool) -> Status:
+    """One degree milder where ranks wait for CPUs: collectives wait with them."""
     if share >= thresholds.TRANSFER_FAIL_SHARE:
-        return Status.FAIL
-    return Status.WARN if share >= thresholds.TRANSFER_WARN_SHARE else Status.PASS
+        return Status.WARN if crowded else Status.FAIL
+    if share >= thresholds.TRANSFER_WARN_SHARE:
+        return Status.INFO if crowded else Status.WARN
+    return Status.PASS
+
+
+def _confidence(found: Price, *, crowded: bool) -> Confidence:
+    if crowded:
+        return Confidence.LOW
+    return Confidence.HIGH if found.is_replayed else Confidence.MEDIUM
 
 
 def _not_split(results: Results) -> Finding:
@@ -197,7 +213,7 @@ def _actions(results: Results, replay: Replay) -> tuple[str, ...]:
             "Exchange gradients while the backward pass still runs, as DistributedDataParallel and "
             f"Horovod do{_back(replay, 3)}."
         )
-    if results.steps.count:
+    if results.steps.source in {"framework", "marker"}:
         actions.append(
             "Exchange more rarely: larger batches, or gradients of several batches added up first; "
             f"now once in {format_seconds(results.focus.length_ns * NS / results.steps.count)}."

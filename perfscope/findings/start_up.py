@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS
-from perfscope.findings.tracing import traced_often
+from perfscope.findings.tracing import Traced, traced_often
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.units import format_seconds, format_share
 
@@ -27,46 +27,71 @@ DESCRIPTION = (
 REFERENCES = (
     "TensorFlow, tf.function and tracing: https://www.tensorflow.org/guide/function#tracing",
 )
+LONG = (
+    "Train longer per start, keep compiled code (a compilation cache), and read data that every "
+    "start needs from a node-local copy."
+)
 WARM_UP_STEPS = 5
 WARM_UP_FACTOR = 2.0  # a first step that takes longer than so many ordinary ones warms up
 
 
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """Whether the run spends much of its time before it trains, and on what."""
-    life_s = float(results.ledger.life_ns.sum()) * NS
-    if not results.steps.count and all(r.init_exit_ns is None for r in results.trace.ranks):
+    again = traced_often(results)
+    known = results.steps.count or any(r.init_exit_ns is not None for r in results.trace.ranks)
+    if not known and not again:
         text = "Neither steps nor the start of communication were recorded."
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
-    before_s = float(results.ledger.ns[INDEX[Account.START_UP]].sum()) * NS
-    ranks = len(results.ledger.ranks)
-    warm_s = warm_up_s(results)
-    mean_s = before_s / max(1, ranks) + warm_s
-    share = mean_s * ranks / life_s if life_s else 0.0
-    retraced = traced_often(results)
-    is_long = share >= thresholds.START_UP_SHARE and mean_s >= thresholds.START_UP_LEAST_S
-    status = Status.WARN if retraced else Status.INFO if is_long else Status.PASS
+    before_s, warm_s = _before_s(results), warm_up_s(results)
+    share = _share_of_life(results, before_s + warm_s)
+    is_long = (
+        share >= thresholds.START_UP_SHARE and before_s + warm_s >= thresholds.START_UP_LEAST_S
+    )
     return Finding(
         id=ID,
-        status=status,
-        title=_title(retraced, mean_s, share, is_long=is_long),
+        status=_status(again, is_long=is_long),
+        title=_title(again, before_s + warm_s, share, is_long=is_long),
         summary=(
-            f"A rank takes {format_seconds(before_s / max(1, ranks))} until it can communicate; "
-            f"its first steps take {format_seconds(warm_s)} more than ordinary ones. Together that "
-            f"is {format_share(share)} of its life."
+            f"A rank takes {format_seconds(before_s)} until it can communicate; its first steps "
+            f"take {format_seconds(warm_s)} more than ordinary ones. Together that is "
+            f"{format_share(share)} of its life."
         ),
         confidence=Confidence.HIGH,
         evidence=(
-            Evidence("Before communication, mean of the ranks", before_s / max(1, ranks), "s"),
+            Evidence("Before communication, mean of the ranks", before_s, "s"),
             Evidence("First steps beyond ordinary ones", warm_s, "s"),
-            *(
-                Evidence(f"{name} was traced", times, "", "once or twice")
-                for name, times in retraced
-            ),
+            *_tracing(again),
         ),
-        actions=_actions(retraced, is_long=is_long),
+        actions=(again[0].action,) if again else (LONG,) if is_long else (),
         references=REFERENCES,
         overlaps=("memory_growth",),
     )
+
+
+def _before_s(results: Results) -> float:
+    """Seconds before communication, mean of the ranks."""
+    spent = results.ledger.ns[INDEX[Account.START_UP]]
+    return float(spent.mean()) * NS if len(spent) else 0.0
+
+
+def _share_of_life(results: Results, seconds: float) -> float:
+    life = results.ledger.life_ns
+    life_s = float(life.mean()) * NS if len(life) else 0.0
+    return seconds / life_s if life_s > 0 else 0.0
+
+
+def _status(again: list[Traced], *, is_long: bool) -> Status:
+    if again:
+        return Status.FAIL if again[0].traces > thresholds.TRACED_FAIL else Status.WARN
+    return Status.INFO if is_long else Status.PASS
+
+
+def _tracing(again: list[Traced]) -> list[Evidence]:
+    rows = []
+    for one in again[:4]:
+        rows.append(Evidence(f"{one.name}() was traced", one.traces, "", "once or twice"))
+        rows.append(Evidence(f"Functions of this name that were made: {one.name}", one.functions))
+    return rows
 
 
 def warm_up_s(results: Results) -> float:
@@ -79,32 +104,12 @@ def warm_up_s(results: Results) -> float:
     return sum(first)
 
 
-def _title(retraced: list[tuple[str, int]], mean_s: float, share: float, *, is_long: bool) -> str:
-    if retraced:
-        name, times = retraced[0]
-        return f"TensorFlow traced {name} {times:,} times: it compiles again and again"
+def _title(again: list[Traced], mean_s: float, share: float, *, is_long: bool) -> str:
+    if again:
+        return f"{again[0].what}: it compiles again and again"
     if is_long:
         return f"{format_seconds(mean_s)} ({format_share(share)}) pass before ordinary steps begin"
     return PASSED
-
-
-def _actions(retraced: list[tuple[str, int]], *, is_long: bool) -> tuple[str, ...]:
-    if retraced:
-        return (
-            (
-                f"Let {retraced[0][0]} always see tensors of the same shapes and types: pass "
-                "Python numbers as tensors, drop the last partial batch, give tf.function an "
-                "input_signature, and create the function once, outside the loop."
-            ),
-        )
-    if is_long:
-        return (
-            (
-                "Train longer per start, keep compiled code (a compilation cache), and read data "
-                "that every start needs from a node-local copy."
-            ),
-        )
-    return ()
 
 
 DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

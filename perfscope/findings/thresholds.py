@@ -54,6 +54,8 @@ SCARCE_WARN = 0.10
 IDLE_CPUS_SHARE = 0.5  # of the CPUs allowed to the ranks of a node, idle: worth a word
 
 START_UP_SHARE = 0.2  # of the life of a rank, before ordinary steps
+TRACED_OFTEN = 3  # times: the first one and one for a last, smaller batch are ordinary
+TRACED_FAIL = 20
 START_UP_LEAST_S = 30.0  # a shorter start is that of a test run, whatever its share
 
 IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason

@@ -23,11 +23,11 @@ def waterfall(sides: Sequence[Side]) -> Json:
     difference of the totals. Where the sides did different numbers of steps all is per step.
 
     Returns:
-        `per_step`; `totals_s`, one a side; `steps`, each with `from`, `to` (sides) and `parts`,
-        largest change first: `id`, `label`, `from_s`, `to_s`, `delta_s` and `error_s`, two
-        standard errors of the difference (None with one run on a side). What changed by less than
-        `LEAST_SHARE` of the larger total is one part, `rest`. `reason` says why there is no
-        waterfall, else "".
+        `per_step`; `totals_s`, one a side; `speedups` of each over the first; `steps`, each with
+        `from`, `to` (sides) and `parts`, largest change first: `id`, `label`, `from_s`, `to_s`,
+        `delta_s` and `error_s`, two standard errors of it (None with one run on a side). What
+        changed by less than `LEAST_SHARE` of the larger total is one part, `rest`. `reason` says
+        why there is no waterfall, else "".
     """
     if any(not side.runs for side in sides):
         return {"reason": "a side has no run that counts", "per_step": False, "steps": []}
@@ -45,10 +45,12 @@ def waterfall(sides: Sequence[Side]) -> Json:
         {name: [_seconds(run, name, per_step=per_step) for run in side.runs] for name in accounts}
         for side in sides
     ]
+    totals = [float(sum(np.mean(v) for v in of.values())) for of in values]
     return {
         "reason": "",
         "per_step": per_step,
-        "totals_s": [float(sum(np.mean(v) for v in of.values())) for of in values],
+        "totals_s": totals,
+        "speedups": [totals[0] / total for total in totals],
         "steps": [
             {"from": n, "to": n + 1, "parts": _parts(accounts, values[n], values[n + 1])}
             for n in range(len(sides) - 1)

@@ -65,17 +65,17 @@ def test_cores_need_samples() -> None:
     assert "--sample-hz" in finding.summary
 
 
-def started(*, before_s: float, first_s: float, traces: int = 1, steps: int = 40) -> Finding:
+def started(*, before_s: float, first_s: float, traces: int = 1, functions: int = 1) -> Finding:
     """One rank that starts, takes a long first step, and then 1 s a step."""
     builder = TraceBuilder(1, end_s=1e6)
     rank = builder.rank(0).init(before_s)
     clock = before_s
-    for step in range(steps):
+    for step in range(40):
         length = first_s if step == 0 else 1.0
         rank.step(step, clock, clock + length)
         clock += length
-    for call in range(traces):
-        rank.metric("traces/train_function", before_s + call, float(call + 1))
+    row = {"name": "train_function", "functions": functions, "traces": traces}
+    rank.set(metadata={"frameworks": {"tensorflow": {"tracing": [row, None, {"name": 1}]}}})
     rank.finalize(clock)
     rank.end_s = clock + 0.1
     trace = builder.set(wall_ns=round((clock + 0.1) * 1e9)).build()
@@ -97,7 +97,7 @@ def test_an_ordinary_start_is_silent() -> None:
 
 def test_tracing_again_and_again() -> None:
     finding = started(before_s=2.0, first_s=1.0, traces=30)
-    assert finding.status is Status.WARN
+    assert finding.status is Status.FAIL
     assert finding.title == (
         "TensorFlow traced train_function() 30 times: it compiles again and again"
     )
@@ -106,3 +106,14 @@ def test_tracing_again_and_again() -> None:
 
 def test_tracing_twice_is_ordinary() -> None:
     assert started(before_s=2.0, first_s=1.0, traces=2).status is Status.PASS
+
+
+def test_a_model_made_anew_is_told_from_tracing_again() -> None:
+    finding = started(before_s=2.0, first_s=1.0, traces=30, functions=30)
+    assert finding.status is Status.FAIL
+    assert finding.title.startswith("train_function() is built and compiled 30 times")
+    assert "once, before the loop" in finding.actions[0]
+
+
+def test_tracing_a_few_times_is_a_warning() -> None:
+    assert started(before_s=2.0, first_s=1.0, traces=5).status is Status.WARN

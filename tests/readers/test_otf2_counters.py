@@ -1,4 +1,4 @@
-"""Counters of OTF2 archives: values in the unit of the metric, whatever base and exponent scale them."""
+"""Counters of OTF2 archives: in the unit of the metric, whatever base and exponent scale them."""
 
 from __future__ import annotations
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.compare.noise import QUIET, run_values
 from perfscope.study import compare_words, document
 from perfscope.study.compare import FACTOR, body, judge_all
 from perfscope.study.measures import STEP, THROUGHPUT, WALL, Measure, choose, solution
 from perfscope.study.run import StudyRun
 from perfscope.study.sides import Side, make_side
-from tests.study.noise import QUIET, run_values
 from tests.support.study_runs import made_run
 
 SPREAD = (1.000, 1.004, 0.997, 1.007, 0.995)  # of five repeats
@@ -172,6 +172,7 @@ def test_the_waterfall_adds_up_exactly() -> None:
     ]
     found = compared(*sides)["compare"]["waterfall"]
     assert found["totals_s"] == pytest.approx([8.0, 6.71, 3.6])
+    assert found["speedups"] == pytest.approx([1.0, 8.0 / 6.71, 8.0 / 3.6])
     for step in found["steps"]:
         change = sum(part["delta_s"] for part in step["parts"])
         expected = found["totals_s"][step["to"]] - found["totals_s"][step["from"]]

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from benchmarks.compare.noise import QUIET, run_values
 from perfscope.study import statistics
 from perfscope.study.statistics import (
     Method,
@@ -19,7 +20,6 @@ from perfscope.study.statistics import (
     rank_test,
 )
 from perfscope.study.student import student_quantile, student_two_sided
-from tests.study.noise import QUIET, run_values
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,11 @@ def _context(document: Document) -> Context:
     words = tables(document)
     found = mapping(document, "compare", "waterfall")
     labels = side_labels(document)
-    bars = _bars(labels, numbers(found, "totals_s"), rows(found, "steps")) if words["steps"] else []
+    bars = (
+        _bars(labels, numbers(found, "totals_s"), numbers(found, "speedups"), rows(found, "steps"))
+        if words["steps"]
+        else []
+    )
     longest = max((max(bar.start, bar.end) for bar in bars), default=0.0)
     label = f"Seconds of {words['unit']} from {labels[0]} to {labels[-1]}" if labels else ""
     return words | {
@@ -43,7 +47,13 @@ def signed(value: float) -> str:
     return f"+{seconds(value)}" if value > 0 else seconds(value).replace("-", "−")
 
 
-def _bars(labels: list[str], totals: list[float], steps: list[Mapping[str, Any]]) -> list[Fall]:
+def _bars(
+    labels: list[str],
+    totals: list[float],
+    speedups: list[float],
+    steps: list[Mapping[str, Any]],
+) -> list[Fall]:
+    """Totals with their speed-up over the first side, and the changes between them."""
     bars = [Fall(labels[0], 0.0, totals[0], seconds(totals[0]), is_total=True)]
     for n, step in enumerate(steps):
         level = totals[n]
@@ -52,7 +62,8 @@ def _bars(labels: list[str], totals: list[float], steps: list[Mapping[str, Any]]
             bars.append(Fall(text(part, "label"), level, level + delta, signed(delta)))
             level += delta
         end = totals[n + 1]
-        bars.append(Fall(labels[n + 1], 0.0, end, seconds(end), is_total=True))
+        told = f", ×\u00a0{speedups[n + 1]:.2f}" if n + 1 < len(speedups) else ""
+        bars.append(Fall(labels[n + 1], 0.0, end, f"{seconds(end)}{told}", is_total=True))
     return bars
 
 

@@ -22,6 +22,9 @@ _functions: list[Any] = []
 
 _created = [0]
 
+_gone: dict[str, list[int]] = {}
+"""Functions that the program has let go, by name: how many, and how often they were traced."""
+
 
 def install(module: ModuleType) -> None:
     """Keeps count of the tf.functions that are made."""
@@ -37,6 +40,25 @@ def install(module: ModuleType) -> None:
         return initialise
 
     wrap.replace(module.Function, "__init__", make)
+    if not hasattr(module.Function, "__del__"):
+        module.Function.__del__ = _let_go
+
+
+def _let_go(function: Any) -> None:
+    """Keeps the count of a function that ends with the part of the program that made it."""
+    try:
+        _count(function, _gone)
+    except BaseException:
+        return
+
+
+def _count(function: Any, counts: dict[str, list[int]]) -> None:
+    """Adds a function and how often it was traced to the counts of its name."""
+    traces = int(function.experimental_get_tracing_count())
+    if traces:
+        entry = counts.setdefault(str(getattr(function, "_name", "")) or "tf.function", [0, 0])
+        entry[0] += 1
+        entry[1] += traces
 
 
 def build_flags() -> dict[str, Any]:
@@ -56,19 +78,15 @@ def build_flags() -> dict[str, Any]:
 
 def finish() -> None:
     """At exit: notes the compiled functions by name, most often traced first."""
-    counts: dict[str, list[int]] = {}
+    counts = {name: list(entry) for name, entry in _gone.items()}
     for reference in _functions:
         function = reference()
         if function is None:
             continue
         try:
-            traces = int(function.experimental_get_tracing_count())
+            _count(function, counts)
         except Exception:
             continue
-        if traces:
-            entry = counts.setdefault(str(getattr(function, "_name", "")) or "tf.function", [0, 0])
-            entry[0] += 1
-            entry[1] += traces
     ranked = sorted(counts.items(), key=lambda item: (-item[1][1], item[0]))[:_MOST_NAMES]
     metadata.framework(
         "tensorflow",
