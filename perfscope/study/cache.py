@@ -37,6 +37,8 @@ def kept_result(path: Path, key: str) -> Json | None:
 def keep_result(path: Path, key: str, document: Json) -> None:
     """Keeps a result; where nothing can be written the next study analyses again."""
     place = _place(path)
+    if not _may_write(place.parent):
+        return
     # begins like a result of perfscope, which no reader takes for a trace
     stored = {
         "schema_version": document.get("schema_version"),
@@ -59,6 +61,14 @@ def key_of(path: Path, options: str) -> str:
     for line in (perfscope.__version__, options, *_tool_files(), *_input_files(path)):
         digest.update(line.encode("utf-8", "surrogateescape") + b"\0")
     return digest.hexdigest()
+
+
+def _may_write(folder: Path) -> bool:
+    """Whether its owner lets it be written to: root could, but it was made read-only on purpose."""
+    try:
+        return bool(folder.stat().st_mode & 0o222)
+    except OSError:
+        return False
 
 
 def _place(path: Path) -> Path:

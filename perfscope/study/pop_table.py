@@ -60,7 +60,7 @@ def totals_of(run: StudyRun) -> RunTotals:
             instructions=fields.integer(hardware, "instructions"),
             cycles=fields.integer(hardware, "cycles"),
         )
-    work = run.outside_s_by_rank or (0.0,) * max(run.ranks, 1)
+    work = run.outside_s_by_rank or (0.0,)  # nothing known: every factor is null
     metric = fields.follow(run.document, "metrics", "parallel_efficiency")
     return RunTotals(
         runtime_s=run.focus_s,

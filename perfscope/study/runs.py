@@ -49,6 +49,7 @@ __all__ = ["Figure", "StudyPhase", "StudyRun", "labels", "load_run", "load_runs"
 Json = dict[str, Any]
 SCHEMA_VERSION = "1"
 ANALYSIS_FILE = "analysis.json"
+MOST_RANKS = 10**8
 
 
 def load_runs(
@@ -98,16 +99,20 @@ def load_run(path: Path, *, label: str = "", options: Options | None = None) -> 
 
 def labels(paths: Sequence[Path]) -> list[str]:
     """Short names of paths that are unique among them: the last parts that tell them apart."""
-    parts = [[part for part in path.absolute().parts if part != "/"] for path in paths]
+    parts = [_telling_parts(path) for path in paths]
     for count in range(1, max((len(p) for p in parts), default=1) + 1):
         names = ["/".join(p[-count:]) or "/" for p in parts]
         if len(set(names)) == len(names):
-            return [_without_result(name) for name in names] if count > 1 else names
+            return names
     return [str(path) for path in paths]
 
 
-def _without_result(name: str) -> str:
-    return name.removesuffix(f"/{ANALYSIS_FILE}")
+def _telling_parts(path: Path) -> list[str]:
+    """The parts of a path; the name that every stored result has tells nothing."""
+    place = path.absolute()
+    if place.name == ANALYSIS_FILE and place.parent.name:
+        place = place.parent
+    return [part for part in place.parts if part != "/"]
 
 
 def _stored(path: Path, options: Options | None) -> Json | None:
@@ -147,7 +152,7 @@ def _read_result(path: Path) -> Json:
             why=f"It is of schema {version!r}, and this version reads {SCHEMA_VERSION!r}.",
             action="Make it again: perfscope analyze RUN-DIRECTORY",
         )
-    if (fields.integer(document, "run", "ranks") or 0) < 1:
+    if not 1 <= (fields.integer(document, "run", "ranks") or 0) <= MOST_RANKS:
         raise UnreadableInputError(
             f"{path} is not the result of a run.",
             why="It names no ranks: it is damaged, or the result of a study.",

@@ -9,6 +9,7 @@ from statistics import median
 from perfscope.errors import UsageError
 from perfscope.metrics.scalability import Variant
 from perfscope.study import models
+from perfscope.study.extra_p import ExtraP, extra_p
 from perfscope.study.growth import Growth, growth
 from perfscope.study.pop_table import PopTable, pop_table, totals_of
 from perfscope.study.run import StudyPhase, StudyRun
@@ -16,6 +17,8 @@ from perfscope.study.series import Axis, Point, Spread, choose_axis, fold
 
 COMMUNICATION = ("communication_wait", "communication_transfer", "communication_other")
 OUTSIDE_FOCUS = ("start_up", "shutdown")
+EXCHANGE = "communication"
+NOT_DIVIDED = "Amdahl's law is about work that is divided, not about communication"
 SUPERLINEAR = 1.02  # efficiency above which a speed-up is more than noise above ideal
 
 
@@ -44,6 +47,7 @@ class Part:
         ranks: how many ranks enter it at each size, None for the whole.
         values: one by size.
         amdahl, model: a law of its time, or why there is none.
+        extra_p: the model that Extra-P chooses, or why there is none.
     """
 
     id: str
@@ -52,6 +56,7 @@ class Part:
     values: tuple[Speedup, ...]
     amdahl: models.Amdahl | str
     model: models.Model | str
+    extra_p: ExtraP | str
 
 
 @dataclass(frozen=True)
@@ -212,7 +217,7 @@ def _phases(points: Sequence[Point], grown: Growth) -> tuple[Part, ...]:
     if any(value for group in values for value in group):
         ranks = tuple(point.ranks for point in points)
         label = "Communication (mean rank)"
-        parts.append(_part("communication", label, points, values, grown, ranks=ranks))
+        parts.append(_part(EXCHANGE, label, points, values, grown, ranks=ranks))
     return tuple(parts)
 
 
@@ -235,21 +240,32 @@ def _part(
         if reference and time and reference.median > 0 and time.median > 0:
             speedup = reference.median / time.median * (ratio if grown.is_weak else 1.0)
         found.append(Speedup(time, speedup, speedup / ratio if speedup is not None else None))
-    sizes = [point.size for point, group in zip(points, values, strict=True) for _ in group]
-    flat = [value for group in values for value in group]
-    return Part(identity, label, ranks, tuple(found), *_laws(sizes, flat, grown))
+    pairs = [
+        (point.size, value)
+        for point, group in zip(points, values, strict=True)
+        for value in group
+        # a rank alone exchanges nothing, which is no point of a law of exchanging
+        if not (identity == EXCHANGE and point.ranks == 1)
+    ]
+    laws = _laws([size for size, _ in pairs], [value for _, value in pairs], grown)
+    if identity == EXCHANGE:
+        laws = (NOT_DIVIDED, *laws[1:])
+    return Part(identity, label, ranks, tuple(found), *laws)
 
 
 def _laws(
     sizes: list[int], values: list[float | None], grown: Growth
-) -> tuple[models.Amdahl | str, models.Model | str]:
+) -> tuple[models.Amdahl | str, models.Model | str, ExtraP | str]:
     known = [value for value in values if value is not None and value > 0]
     if len(known) != len(values):
         missing = "not every run has a time of it above zero"
-        return missing, missing
-    if grown.is_weak:
-        return "Amdahl's law is about strong scaling", models.model(sizes, known)
-    return models.amdahl(sizes, known), models.model(sizes, known)
+        return missing, missing, missing
+    law = "Amdahl's law is about strong scaling" if grown.is_weak else models.amdahl(sizes, known)
+    found = models.model(sizes, known)
+    if isinstance(found, str):
+        return law, found, found
+    beyond = [forecast.size for forecast in found.forecasts]
+    return law, found, extra_p(sizes, known, beyond, falls=not grown.is_weak)
 
 
 def _spread(values: Sequence[float | None]) -> Spread | None:

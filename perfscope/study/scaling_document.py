@@ -15,6 +15,7 @@ from perfscope.units import format_ratio, format_seconds
 if TYPE_CHECKING:
     from perfscope.findings.finding import Finding
     from perfscope.study.external import External
+    from perfscope.study.extra_p import ExtraP
     from perfscope.study.scaling import Part, Scaling, Superlinear
     from perfscope.study.series import Spread
 
@@ -150,6 +151,7 @@ def _part(part: Part) -> Json:
         "efficiency": [value.efficiency for value in part.values],
         "amdahl": _amdahl(part.amdahl),
         "model": _model(part.model),
+        "extra_p": _extra_p(part.extra_p),
     }
 
 
@@ -173,6 +175,18 @@ def _model(found: models.Model | str) -> Json:
         "alternatives": [law.text() or "constant" for law in found.alternatives],
         "forecasts": [asdict(forecast) for forecast in found.forecasts],
         "fitted": list(found.fitted),
+    }
+
+
+def _extra_p(found: ExtraP | str) -> Json:
+    if isinstance(found, str):
+        return {"value": None, "reason": found}
+    forecasts = [{"size": size, "value": value} for size, value in found.forecasts]
+    return {
+        "value": found.text,
+        "reason": None,
+        "cross_validation_error": found.error,
+        "forecasts": forecasts,
     }
 
 
@@ -291,8 +305,8 @@ def superlinear_sentence(study: Scaling, found: Superlinear) -> str:
         if known and found.frequency is not None:
             return f"{text}: {', '.join(known)}, frequency {found.frequency:.3f}."
         return (
-            f"{text}. Usually the data of a rank then fit into a cache, or less work was done; "
-            "counters would tell (IPC and instructions)."
+            f"{text}. Usually the data of a rank then fit into a cache, less work was done, or the "
+            "smallest run was disturbed; counters would tell (IPC and instructions)."
         )
     return f"{text} The smallest size lost more in communication or imbalance."
 

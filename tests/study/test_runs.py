@@ -106,6 +106,14 @@ def test_a_folder_that_cannot_be_written_to_is_read(
     assert load_run(recording).ranks == 2
 
 
+def test_a_folder_made_read_only_stays_as_it_is(recording: Path) -> None:
+    """Also for root, whom its mode does not keep from writing."""
+    recording.chmod(0o555)
+    load_run(recording)
+    assert not (recording / cache.DIRECTORY_CACHE).exists()
+    recording.chmod(0o755)
+
+
 def test_a_stored_result_and_a_folder_with_nothing_else(recording: Path, tmp_path: Path) -> None:
     document = load_run(recording).document
     kept = tmp_path / "report" / "analysis.json"
@@ -124,6 +132,7 @@ def test_a_stored_result_and_a_folder_with_nothing_else(recording: Path, tmp_pat
         ({"tool": {"name": "other"}}, "reads '1'"),
         ({"run": {}}, "names no ranks"),
         ({"run": {"ranks": "four"}}, "names no ranks"),
+        ({"run": {"ranks": 10**400}}, "names no ranks"),
     ],
 )
 def test_a_result_of_another_version_is_refused(
@@ -164,6 +173,8 @@ def test_labels_are_short_and_tell_apart() -> None:
     assert labels([Path("runs/a"), Path("runs/b")]) == ["a", "b"]
     assert labels([Path("x/1/trace"), Path("x/2/trace")]) == ["1/trace", "2/trace"]
     assert labels([Path("x/1/analysis.json"), Path("x/2/analysis.json")]) == ["1", "2"]
+    assert labels([Path("x/1/analysis.json")]) == ["1"]
+    assert labels([Path("x/1"), Path("x/1/analysis.json")]) == ["x/1", "x/1/analysis.json"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from perfscope.study.external import read_external
 from perfscope.study.run import StudyRun
 from perfscope.study.scaling import Scaling, scaling
 from perfscope.study.series import Axis
+from tests.support.environments import REPOSITORY
 from tests.support.scaling_series import trained
 from tests.support.study_runs import made_run
 
+REPORT = REPOSITORY / "reports" / "sgan_evaluation" / "analysis.json"
 Reference = Callable[[str], Path]
 
 
@@ -190,7 +193,8 @@ def test_the_composition_is_the_mean_of_the_ranks() -> None:
 def test_published_scaling_table(reference: Reference, tmp_path: Path) -> None:
     """A real series of Paraver traces, to the digits that BSC's tools printed."""
     known = json.loads(reference("expected.json").read_text(encoding="utf-8"))["paraver_epoch"]
-    runs = [str(reference(f"paraver_epoch/epoch_{n}proc.prv.gz")) for n in (4, 1, 2)]
+    traces = shutil.copytree(reference("paraver_epoch"), tmp_path / "traces")
+    runs = [str(traces / f"epoch_{n}proc.prv.gz") for n in (4, 1, 2)]
     assert main(["scaling", *runs, "--formula", "bsc", "-o", str(tmp_path)]) == ExitCode.OK
     found = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
     rows = {row["id"]: row for row in found["scaling"]["pop"]["rows"]}
@@ -218,14 +222,31 @@ def test_published_scaling_table(reference: Reference, tmp_path: Path) -> None:
     assert lines[1].startswith("global_efficiency,0.99925583,0.94906548,0.8994202")
 
 
-def test_the_same_runs_give_the_same_bytes(reference: Reference, tmp_path: Path) -> None:
-    run = str(reference("paraver_epoch/epoch_1proc.prv.gz"))
+def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
     contents = []
     for name in ("a", "b"):
-        assert main(["scaling", run, "-o", str(tmp_path / name)]) == ExitCode.OK
+        assert main(["scaling", str(REPORT), "-o", str(tmp_path / name)]) == ExitCode.OK
         contents.append([p.read_bytes() for p in sorted((tmp_path / name).iterdir())])
     assert contents[0] == contents[1]
     assert len(contents[0]) == 3
+
+
+def test_json_is_the_document_and_nothing_else(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main(["scaling", str(REPORT), "--json", "-o", str(tmp_path)]) == ExitCode.OK
+    assert capfdbinary.readouterr().out == (tmp_path / "study.json").read_bytes()
+
+
+def test_exit_codes_of_what_cannot_be_done(tmp_path: Path) -> None:
+    gone = str(tmp_path / "gone")
+    assert main(["scaling", gone]) == ExitCode.UNREADABLE
+    assert main(["scaling", str(REPORT), str(REPORT)]) == ExitCode.USAGE
+    assert main(["scaling", str(REPORT), "--axis", "gpus"]) == ExitCode.USAGE
+    assert main(["scaling", str(REPORT), "--foa", "1:2"]) == ExitCode.USAGE
+    file = tmp_path / "file"
+    file.touch()
+    assert main(["scaling", str(REPORT), "-o", str(file)]) == ExitCode.USAGE
 
 
 def write(path: Path, *lines: str) -> Path:

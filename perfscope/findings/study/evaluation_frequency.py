@@ -127,9 +127,8 @@ def _finding(study: Scaling, worst: _Growth, runs: tuple[StudyRun, StudyRun]) ->
         ),
         actions=(
             (
-                f"{DOINGS[phase.kind]} after a fixed amount of training (epochs or samples), not "
-                "after a number of steps that depends on the ranks: the interval must not shrink "
-                "when the job grows."
+                f"{DOINGS[phase.kind]} after a fixed number of {per}s trained, not after what "
+                "becomes shorter when the job grows, such as an epoch divided by the ranks."
             ),
             "Let all ranks share the work, or move it beside the training.",
         ),

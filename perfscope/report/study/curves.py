@@ -31,7 +31,7 @@ class Curve:
         x, y: its points, at least one.
         spread: lowest and highest of repeats at each point; empty where there is one run each.
         is_measured: not ideal, not extrapolated.
-        dashes: of a measured line that may lie on another one.
+        dashes: of a line that may lie on another one.
     """
 
     label: str
@@ -92,7 +92,7 @@ def _draw(axes: Axes, curve: Curve) -> None:
         curve.y,
         color=stroke,
         linewidth=1.8 if curve.is_measured else 1.4,
-        linestyle=curve.dashes if curve.is_measured else DASHED,
+        linestyle=curve.dashes if curve.is_measured or curve.dashes != "-" else DASHED,
         marker="o" if curve.is_measured else "",
         markersize=5,
         clip_on=False,

@@ -8,11 +8,12 @@ from typing import Any
 from perfscope.report.access import Document, mapping, number, numbers, rows, text, texts
 from perfscope.report.charts import Plot
 from perfscope.report.formats import decimal, percent, seconds, time_scale
-from perfscope.report.study.curves import Curve, curves
+from perfscope.report.study.curves import DASHED, Curve, curves
 from perfscope.report.study.section import Context, StudySection
 from perfscope.report.study.sections.speedup import size_label
 
 MOST_ALTERNATIVES = 6
+DOTTED = (0, (1.5, 2.5))  # seen between the dashes of a model of the same law
 
 
 def _context(document: Document) -> Context:
@@ -32,6 +33,7 @@ def _context(document: Document) -> Context:
         "chart": _chart(found, whole),
         "models": [_model(found, part) for part in parts],
         "model_reasons": sorted({text(part, "model", "reason") for part in parts} - {""}),
+        "extra_p_reasons": sorted({text(part, "extra_p", "reason") for part in parts} - {""}),
         "has_models": any(text(part, "model", "value") for part in parts),
     }
 
@@ -63,6 +65,8 @@ def _model(found: Mapping[str, Any], part: Mapping[str, Any]) -> Context:
         "error": percent(number(own.get("cross_validation_error"))),
         "alternatives": shown,
         "forecasts": [_forecast(found, row) for row in rows(own, "forecasts")],
+        "extra_p": text(part, "extra_p", "value"),
+        "extra_p_forecasts": [_forecast(found, row) for row in rows(part, "extra_p", "forecasts")],
     }
 
 
@@ -75,14 +79,14 @@ def _chart(found: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
     drawn: list[Curve] = []
     if not sizes:
         return ""
-    for label, role, forecasts, fitted in (
-        ("Amdahl’s law", "series-2", rows(law, "forecasts"), _amdahl_values(law, sizes)),
-        ("model", "series-3", rows(own, "forecasts"), numbers(own, "fitted")),
+    for label, role, dashes, forecasts, fitted in (
+        ("Amdahl’s law", "series-2", DOTTED, rows(law, "forecasts"), _amdahl_values(law, sizes)),
+        ("model", "series-3", DASHED, rows(own, "forecasts"), numbers(own, "fitted")),
     ):
         if forecasts and len(fitted) == len(sizes):
             x = [*sizes, *(number(row.get("size")) or 0.0 for row in forecasts)]
             y = [*fitted, *(number(row.get("value")) or 0.0 for row in forecasts)]
-            drawn.append(Curve(label, role, x, y, is_measured=False))
+            drawn.append(Curve(label, role, x, y, is_measured=False, dashes=dashes))
             drawn += _bounds(role, forecasts)
     if not drawn:
         return ""
