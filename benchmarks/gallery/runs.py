@@ -15,6 +15,7 @@ from benchmarks.gallery.cases import Case
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_RUN_S = 240.0
 FAULTS = {"fail", "warn"}
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 Json = dict[str, Any]
 
 
@@ -95,15 +96,18 @@ def run_case(case: Case, *, cured: bool, place: Path) -> Told:
 
 def _perfscope(*words: str) -> str:
     script = Path(sys.executable).with_name("perfscope")
-    done = subprocess.run(
-        [str(script), *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=LONGEST_RUN_S,
-        env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
-    )
+    try:
+        done = subprocess.run(
+            [str(script), *words],
+            check=False,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=LONGEST_RUN_S,
+            env={**os.environ, **AS_ROOT},
+        )
+    except subprocess.TimeoutExpired:
+        raise RunError(f"perfscope {words[0]} did not end in {LONGEST_RUN_S:.0f} s") from None
     if done.returncode:
         raise RunError(f"perfscope {words[0]} ended with {done.returncode}:\n{done.stderr[-2000:]}")
     return done.stdout

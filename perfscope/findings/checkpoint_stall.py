@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.price import NS, price
+from perfscope.findings.price import NS, bound_s, price
 from perfscope.findings.solo_work import own_seconds
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.replay.model import Edit
@@ -46,7 +46,7 @@ def judge(results: Results, replay: Replay) -> Finding:
     if len(work) > 1 and max(work) >= thresholds.SOLO_SHARE * sum(work):
         text = "One rank writes the checkpoints; what the others wait for it is judged apart."
         return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
-    found = price(results, replay, [EDIT], bound_s=max(spent_s), is_planned=True)
+    found = price(results, replay, [EDIT], bound_s=bound_s(results, spent_s), is_planned=True)
     is_fault = found.status in FAULTS
     writers = tuple(
         rank
@@ -66,7 +66,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         ranks=writers if is_fault else (),
         where=phase.where,
         evidence=_evidence(results, phase, spent_s, writers),
-        actions=_actions(replay, writers, len(work), found) if is_fault else (),
+        actions=_actions(replay, phase, writers, found) if is_fault else (),
         references=REFERENCES,
         overlaps=("load_imbalance",),
         edits=(EDIT,),
@@ -87,8 +87,13 @@ def _title(phase: PhaseResult, writers: tuple[int, ...], ranks: int) -> str:
     return f"{who} checkpoints{f' in {place}' if place else ''}"
 
 
+def _times(phase: PhaseResult) -> int:
+    """Checkpoints of one rank."""
+    return max(1, round(phase.count / max(1, len(phase.entering_ranks))))
+
+
 def _summary(results: Results, phase: PhaseResult, spent_s: list[float], found: Price) -> str:
-    times = max(1, round(phase.count / max(1, len(phase.entering_ranks))))
+    times = _times(phase)
     share = max(spent_s) / (results.focus.length_ns * NS)
     return (
         f"{times:,} {'checkpoint takes' if times == 1 else 'checkpoints take'} "
@@ -101,7 +106,7 @@ def _summary(results: Results, phase: PhaseResult, spent_s: list[float], found: 
 def _evidence(
     results: Results, phase: PhaseResult, spent_s: list[float], writers: tuple[int, ...]
 ) -> tuple[Evidence, ...]:
-    times = max(1, round(phase.count / max(1, len(phase.entering_ranks))))
+    times = _times(phase)
     rows = [
         Evidence("Checkpoints of a rank", times, ""),
         Evidence("Each, on the rank that writes longest", max(spent_s) / times, "s"),
@@ -114,7 +119,10 @@ def _evidence(
     return tuple(rows)
 
 
-def _actions(replay: Replay, writers: tuple[int, ...], ranks: int, found: Price) -> tuple[str, ...]:
+def _actions(
+    replay: Replay, phase: PhaseResult, writers: tuple[int, ...], found: Price
+) -> tuple[str, ...]:
+    ranks, times = len(phase.ranks), _times(phase)
     actions = [
         (
             "Hand a copy of the state to a background thread or process and train on: that gives "
@@ -126,9 +134,10 @@ def _actions(replay: Replay, writers: tuple[int, ...], ranks: int, found: Price)
             "If the ranks hold the same model, let rank 0 write it; if not, let each write its own "
             "shard. Ranks that write the same share the bandwidth of one file system."
         )
-    rarer = replay.predict([Edit(Account.CHECKPOINT, keep_every=2)])
-    back = f": that gives back {format_seconds(rarer.gain_s)}" if rarer else ""
-    actions.append(f"Save every 2nd time only{back}.")
+    if times > 1:
+        rarer = replay.predict([Edit(Account.CHECKPOINT, keep_every=2)])
+        back = f": that gives back {format_seconds(rarer.gain_s)}" if rarer else ""
+        actions.append(f"Save every 2nd time only{back}.")
     return tuple(actions)
 
 

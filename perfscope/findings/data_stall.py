@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.price import NS, gain_of, price
+from perfscope.findings.price import NS, bound_s, gain_of, price
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
@@ -47,7 +47,7 @@ def judge(results: Results, replay: Replay) -> Finding:
     waits_s = (results.ledger.ns[INDEX[Account.INPUT_WAIT]] * NS).tolist()
     if not any(waits_s):
         return _nothing_seen(results)
-    found = price(results, replay, [EDIT], bound_s=max(waits_s))
+    found = price(results, replay, [EDIT], bound_s=bound_s(results, waits_s))
     is_fault = found.status in FAULTS and found.share >= thresholds.INPUT_LEAST_SHARE
     worst = waits_s.index(max(waits_s))
     return Finding(
@@ -166,15 +166,7 @@ def _back(results: Results, replay: Replay, producers: int) -> str:
 def _actions(
     results: Results, replay: Replay, phases: list[PhaseResult], worst: int
 ) -> tuple[str, ...]:
-    cpus = [
-        thread for thread in results.resources.threads if thread.rank == results.ledger.ranks[worst]
-    ]
-    idle = max(0, int(cpus[0].cpus_available * (1 - cpus[0].cpu_utilisation))) if cpus else 0
-    room = (
-        f"{idle} of its CPUs {'is' if idle == 1 else 'are'} idle"
-        if idle
-        else "its CPUs are busy: more need CPUs of their own"
-    )
+    room = _room(results, results.ledger.ranks[worst])
     loader = _loader(results, worst)
     workers = loader.get("workers")
     if isinstance(workers, int) and not isinstance(workers, bool):
@@ -183,18 +175,31 @@ def _actions(
         return (
             (
                 "End the tf.data pipeline with .prefetch(tf.data.AUTOTUNE) and give its map() "
-                f"num_parallel_calls=tf.data.AUTOTUNE ({room})."
+                f"num_parallel_calls=tf.data.AUTOTUNE{room}."
             ),
             "Put .cache() behind what is the same in every epoch.",
         )
     place = wording.place(phases[0].where[0]) if phases and phases[0].where else "the next batch"
     return (
         (
-            f"Let more threads or processes prepare batches ahead of {place} ({room})"
+            f"Let more threads or processes prepare batches ahead of {place}{room}"
             f"{_back(results, replay, 2)}."
         ),
         "Make a batch cheaper: store the data decoded and scaled, and read it in large pieces.",
     )
+
+
+def _room(results: Results, rank: int) -> str:
+    """Whether the node of a rank has CPUs to spare, in brackets; "" where it was not seen."""
+    for node in results.resources.node_threads:
+        here = [thread for thread in results.resources.threads if thread.rank in node.ranks]
+        if rank in node.ranks and here and node.cpus > 0:
+            busy = sum(thread.cpu_utilisation * thread.cpus_available for thread in here)
+            idle = int(node.cpus - busy)
+            if idle < 1:
+                return f" (the CPUs of {node.host} are busy: more need CPUs of their own)"
+            return f" ({idle} {'CPU' if idle == 1 else 'CPUs'} of {node.host} idle)"
+    return ""
 
 
 def _loader_actions(
@@ -204,10 +209,10 @@ def _loader_actions(
         return (
             (
                 "Set num_workers=1 or more in the DataLoader: with 0 the training process prepares "
-                f"every batch itself ({room})."
+                f"every batch itself{room}."
             ),
         )
-    more = f"Raise num_workers of the DataLoader from {workers} to {2 * workers} ({room})"
+    more = f"Raise num_workers of the DataLoader from {workers} to {2 * workers}{room}"
     actions = [f"{more}{back}."]
     if loader.get("persistent_workers") is False:
         actions.append("Set persistent_workers=True, so that no epoch begins with new workers.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.price import NS, Price, price
+from perfscope.findings.price import NS, Price, bound_s, price
 from perfscope.findings.solo_work import own_seconds
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
@@ -60,8 +60,8 @@ def judge(results: Results, replay: Replay) -> Finding:
     main = habits[0]
     every = _rarer(results, main)
     edit = Edit(phase=main.phase.id, keep_every=every)
-    kept_s = main.seconds * (main.times // every) / main.times
-    found = price(results, replay, [edit], bound_s=main.seconds - kept_s, is_planned=True)
+    work = own_seconds(main.phase)
+    found = price(results, replay, [edit], bound_s=bound_s(results, work), is_planned=True)
     is_fault = found.status in FAULTS
     return Finding(
         id=ID,
@@ -135,22 +135,29 @@ def _rarer(results: Results, habit: _Habit) -> int:
 def _title(habit: _Habit) -> str:
     place = wording.place(habit.phase.where[0]) if habit.phase.where else ""
     what = "Progress output" if habit.is_output else "Evaluation"
-    return f"{what} too often{f': {place}' if place else ''}, {habit.times:,} times on each rank"
+    entering = habit.phase.entering_ranks
+    everybody = len(entering) == len(habit.phase.ranks)
+    who = "each rank" if everybody else wording.ranks(entering)
+    return f"{what} too often{f': {place}' if place else ''}, {habit.times:,} times on {who}"
 
 
 def _summary(results: Results, habit: _Habit, every: int, found: Price) -> str:
     steps = results.steps.count
-    often = f", once in {round(steps / habit.times):,} steps" if steps > habit.times else ""
+    apart = round(steps / habit.times)
+    often = f", once in {apart:,} steps" if apart > 1 else ""
     share = habit.seconds / (results.focus.length_ns * NS)
     return (
         f"Each time takes {format_seconds(habit.seconds / habit.times)}{often}; in all "
-        f"{format_share(share)} of the run. Every {_ordinal(every)} time only, the run would take "
+        f"{format_share(share)} of the run. Done {_rarely(habit, every)}, the run would take "
         f"{found.at_most}{format_seconds(found.gain_s)} ({format_share(found.share)}) less."
     )
 
 
-def _ordinal(number: int) -> str:
-    return f"{number}{'nd' if number == 2 else 'th'}"
+def _rarely(habit: _Habit, every: int) -> str:
+    """How often it would be done: `every 10th time only`, `once in the run`."""
+    if every >= habit.times:
+        return "once in the run"
+    return f"every {wording.ordinal(every)} time only"
 
 
 def _window(habit: _Habit) -> tuple[float, float] | None:
@@ -176,7 +183,7 @@ def _evidence(
         if other != every and other < main.times:
             edit = Edit(phase=main.phase.id, keep_every=other)
             if prediction := replay.predict([edit]):
-                label = f"Gain if done every {_ordinal(other)} time only"
+                label = f"Gain if done {_rarely(main, other)}"
                 rows.append(Evidence(label, prediction.gain_s, "s"))
     return tuple(rows)
 
@@ -185,7 +192,7 @@ def _actions(habit: _Habit, every: int, found: Price) -> tuple[str, ...]:
     place = wording.place(habit.phase.where[0]) if habit.phase.where else f"{habit.phase.label}"
     back = f"that gives back {found.at_most}{format_seconds(found.gain_s)}"
     doing = "Compute and print it" if habit.is_output else "Evaluate"
-    actions = [f"{doing} every {_ordinal(every)} time only: call {place} more rarely; {back}."]
+    actions = [f"{doing} {_rarely(habit, every)}: call {place} more rarely; {back}."]
     if habit.is_output:
         actions.append(
             "Keep the figure as a running sum on each rank, without copying data again, and add it "

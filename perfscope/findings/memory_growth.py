@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.memory_limits import Room, rooms
 from perfscope.findings.tracing import traced_often
 from perfscope.trace.model import PhaseKind
 from perfscope.units import format_bytes, format_seconds
@@ -46,7 +47,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     if not growing:
         return _passed(growths)
     worst = max(growing, key=lambda growth: growth.slope_bytes_per_s)
-    full_s = _until_full_s(results, growing, worst.host)
+    full_s, room = _first_full(results, growing)
     mechanism, action = _mechanism(results, worst)
     status = (
         Status.FAIL if full_s is not None and full_s < thresholds.GROWTH_LONG_S else Status.WARN
@@ -55,7 +56,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         id=ID,
         status=status,
         title=_title(growing, mechanism),
-        summary=_summary(worst, full_s),
+        summary=_summary(worst, full_s, room),
         confidence=Confidence.HIGH if len(growing) == len(growths) else Confidence.MEDIUM,
         ranks=tuple(growth.rank for growth in growing),
         where=_where(results, worst),
@@ -91,27 +92,25 @@ def _passed(growths: Sequence[MemoryGrowth]) -> Finding:
     return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
 
 
-def _until_full_s(results: Results, growing: Sequence[MemoryGrowth], host: str) -> float | None:
-    """Seconds until the memory of a node, or the limit of its ranks, is used up at this pace."""
-    slope = sum(growth.slope_bytes_per_s for growth in growing if growth.host == host)
-    nodes = [node for node in results.resources.node_memory if node.host == host]
-    left = nodes[0].least_available_bytes if nodes else None
-    room = [left / slope] if left is not None and slope > 0 else []
-    slopes = {growth.rank: growth.slope_bytes_per_s for growth in growing}
-    room += [
-        max(0, memory.limit_bytes - memory.end_bytes) / slope
-        for memory in results.resources.memory
-        if memory.limit_bytes and slopes.get(memory.rank)
-    ]
-    return min(room, default=None)
+def _first_full(
+    results: Results, growing: Sequence[MemoryGrowth]
+) -> tuple[float | None, Room | None]:
+    """Seconds until the first node or control group is full at this pace, and which one it is."""
+    found: tuple[float | None, Room | None] = (None, None)
+    for room in rooms(results):
+        slope = sum(g.slope_bytes_per_s for g in growing if g.rank in room.ranks)
+        if slope > 0 and (found[0] is None or room.end_bytes / slope < found[0]):
+            found = (room.end_bytes / slope, room)
+    return found
 
 
 def _mechanism(results: Results, worst: MemoryGrowth) -> tuple[str, tuple[str, ...]]:
     """What makes memory grow, as far as it was observed, and what to do about it."""
-    if again := traced_often(results):
+    again = traced_often(results)
+    if again and again[0].times > thresholds.TRACED_FAIL:
         return again[0].what, (again[0].action,)
     predicts = worst.calls.get("predict", 0)
-    if predicts and "keras" in _frameworks(results):
+    if predicts >= thresholds.PREDICTS_OFTEN and "keras" in _frameworks(results, worst.rank):
         return (
             "Model.predict is called again and again",
             (
@@ -132,10 +131,11 @@ def _mechanism(results: Results, worst: MemoryGrowth) -> tuple[str, tuple[str, .
     )
 
 
-def _frameworks(results: Results) -> Mapping[str, Any]:
+def _frameworks(results: Results, number: int) -> Mapping[str, Any]:
+    """What the agent noted of the frameworks of a rank."""
     for rank in results.trace.ranks:
         found = rank.metadata.get("frameworks")
-        if isinstance(found, dict):
+        if rank.number == number and isinstance(found, dict):
             return found
     return {}
 
@@ -148,14 +148,14 @@ def _title(growing: Sequence[MemoryGrowth], mechanism: str) -> str:
     return f"{text}: {mechanism}" if mechanism else text
 
 
-def _summary(worst: MemoryGrowth, full_s: float | None) -> str:
+def _summary(worst: MemoryGrowth, full_s: float | None, room: Room | None) -> str:
     text = (
         f"Rank {worst.rank} grew by {format_bytes(max(0, worst.warm_up_bytes))} while it warmed up "
         f"and then by {format_bytes(worst.steady_bytes)} in {format_seconds(worst.steady_s)}, in "
         "every quarter of that time."
     )
-    if full_s is not None:
-        text += f" At this pace the memory of {worst.host} is used up in {format_seconds(full_s)}."
+    if full_s is not None and room is not None:
+        text += f" At this pace {room.name} is used up in {format_seconds(full_s)}."
     return text
 
 

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.memory_limits import rooms
+from perfscope.metrics.resource_use import memory_ran_out
 from perfscope.trace.model import EndKind
 from perfscope.units import format_bytes, format_share
 
 if TYPE_CHECKING:
-    from perfscope.metrics.resources import NodeMemory, RankMemory
+    from perfscope.findings.memory_limits import Room
+    from perfscope.metrics.resources import RankMemory
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
 
@@ -22,22 +25,21 @@ DESCRIPTION = (
     "limit of its control group; counts processes that the kernel killed for memory."
 )
 REFERENCES = ("Linux, /proc/meminfo, MemAvailable: https://docs.kernel.org/filesystems/proc.html",)
-SIGKILL = 9
+KILLED = {(EndKind.KILLED, 9), (EndKind.UNKNOWN, None)}
+"""How a rank ends that the kernel kills: by SIGKILL, as far as anybody saw it."""
 
 
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
-    """Whether a node runs out of memory, and how many ranks fit it at their peak."""
-    nodes = [
-        node for node in results.resources.node_memory if _share_left(results, node) is not None
-    ]
-    if not nodes:
+    """Whether memory runs out on a node or in a control group, and how many ranks fit."""
+    found = rooms(results)
+    if not found:
         reason = results.trace.not_recorded.get("memory") or (
             "No memory was sampled: record with --sample-hz 10 (the default)."
         )
         return Finding(ID, Status.NOT_MEASURED, TITLE, reason, confidence=Confidence.HIGH)
-    killed = [node for node in nodes if _killed(results, node)]
-    worst = min(killed or nodes, key=lambda node: _share_left(results, node) or 0.0)
-    status = Status.FAIL if killed else _status(_share_left(results, worst) or 0.0)
+    killed = [room for room in found if _killed(results, room)]
+    worst = min(killed or found, key=lambda room: room.share_left)
+    status = Status.FAIL if killed else _status(worst.share_left)
     return Finding(
         id=ID,
         status=status,
@@ -52,33 +54,18 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     )
 
 
-def _ranks(results: Results, node: NodeMemory) -> list[RankMemory]:
-    return [memory for memory in results.resources.memory if memory.rank in node.ranks]
+def _ranks(results: Results, room: Room) -> list[RankMemory]:
+    return [memory for memory in results.resources.memory if memory.rank in room.ranks]
 
 
-def _share_left(results: Results, node: NodeMemory) -> float | None:
-    """Share of the memory left at the least moment: of the node, or below the ranks' own limits."""
-    shares = []
-    if node.total_bytes and node.least_available_bytes is not None:
-        shares.append(node.least_available_bytes / node.total_bytes)
-    shares += [
-        max(0.0, 1.0 - memory.peak_bytes / memory.limit_bytes)
-        for memory in _ranks(results, node)
-        if memory.limit_bytes
-    ]
-    return min(shares, default=None)
-
-
-def _killed(results: Results, node: NodeMemory) -> list[int]:
-    """Ranks of a node that were killed while the kernel killed processes for memory."""
-    if not node.oom_kills:
-        return []
+def _killed(results: Results, room: Room) -> list[int]:
+    """Ranks that were killed while the kernel killed processes for memory."""
     return [
         rank.number
         for rank in results.trace.ranks
-        if rank.number in node.ranks
-        and (rank.ending.kind, rank.ending.code)
-        in {(EndKind.KILLED, SIGKILL), (EndKind.UNKNOWN, None)}
+        if rank.number in room.ranks
+        and (rank.ending.kind, rank.ending.code) in KILLED
+        and memory_ran_out(rank)
     ]
 
 
@@ -88,40 +75,28 @@ def _status(share: float) -> Status:
     return Status.WARN if share < thresholds.SCARCE_WARN else Status.PASS
 
 
-def _title(results: Results, node: NodeMemory, status: Status, *, killed: bool) -> str:
+def _title(results: Results, room: Room, status: Status, *, killed: bool) -> str:
     if killed:
-        ranks = wording.capitalised(wording.ranks(_killed(results, node)))
-        return f"{ranks} ended when {node.host} was out of memory"
+        ranks = wording.capitalised(wording.ranks(_killed(results, room)))
+        return f"{ranks} ended when {room.host} was out of memory"
     if status is Status.PASS:
         return PASSED
-    return f"{format_share(_share_left(results, node))} of the memory of {node.host} is left"
+    return f"{format_share(room.share_left)} of {room.name} is left"
 
 
-def _more_ranks(results: Results, node: NodeMemory) -> int | None:
-    """Ranks more that would fit the node when all are at their peak; None where unknown."""
-    peaks = [memory.peak_bytes for memory in _ranks(results, node)]
-    if node.least_available_bytes is None or not peaks or max(peaks) <= 0:
-        return None
-    return int(node.least_available_bytes // max(peaks))
-
-
-def _summary(results: Results, node: NodeMemory) -> str:
-    peaks = _ranks(results, node)
-    largest = max(peaks, key=lambda memory: memory.peak_bytes, default=None)
-    left = format_bytes(node.least_available_bytes)
-    text = (
-        f"At the least moment {left} of {format_bytes(node.total_bytes)} were available on "
-        f"{node.host}."
+def _summary(results: Results, room: Room) -> str:
+    text = f"At the least moment {format_bytes(room.left_bytes)} of {room.name} were left."
+    largest = max(_ranks(results, room), key=lambda memory: memory.peak_bytes, default=None)
+    if largest is None or largest.peak_bytes <= 0:
+        return text
+    phase = _peak_phase(results, largest.rank)
+    during = f", in {phase}" if phase else ""
+    here = len(room.ranks)
+    fits = here + room.left_bytes // largest.peak_bytes
+    return (
+        f"{text} Rank {largest.rank} needs most, {format_bytes(largest.peak_bytes)}{during}. "
+        f"{fits} {'rank' if fits == 1 else 'ranks'} like it would fit; {here} ran there."
     )
-    if largest is not None:
-        phase = _peak_phase(results, largest.rank)
-        during = f", in {phase}" if phase else ""
-        text += f" Rank {largest.rank} needs most, {format_bytes(largest.peak_bytes)}{during}."
-    more = _more_ranks(results, node)
-    if more is not None:
-        here = len(node.ranks)
-        text += f" {here + more} ranks like it would fit the node; {here} ran there."
-    return text
 
 
 def _peak_phase(results: Results, rank: int) -> str:
@@ -132,37 +107,31 @@ def _peak_phase(results: Results, rank: int) -> str:
     return ""
 
 
-def _largest_phase(results: Results, node: NodeMemory) -> str:
-    """The phase in which the rank that needs most memory needs it; "" where unknown."""
-    largest = max(_ranks(results, node), key=lambda memory: memory.peak_bytes, default=None)
-    return _peak_phase(results, largest.rank) if largest else ""
-
-
-def _evidence(results: Results, node: NodeMemory) -> tuple[Evidence, ...]:
+def _evidence(results: Results, room: Room) -> tuple[Evidence, ...]:
     rows = [
-        Evidence("Memory of the node", format_bytes(node.total_bytes)),
-        Evidence(
-            "Least available", format_bytes(node.least_available_bytes), "", "10 % of it or more"
-        ),
-        Evidence("Processes killed by the kernel for memory", node.oom_kills, "", "0"),
+        Evidence("Memory that these ranks may use", format_bytes(room.total_bytes)),
+        Evidence("Least left", format_bytes(room.left_bytes), "", "10 % of it or more"),
     ]
-    for memory in sorted(_ranks(results, node), key=lambda m: -m.peak_bytes)[:4]:
-        limit = f"at most {format_bytes(memory.limit_bytes)}" if memory.limit_bytes else ""
-        rows.append(
-            Evidence(f"Peak of rank {memory.rank}", format_bytes(memory.peak_bytes), "", limit)
-        )
+    kills = [n.oom_kills for n in results.resources.node_memory if n.host == room.host]
+    rows.append(Evidence("Processes killed for memory meanwhile", max(kills, default=0), "", "0"))
+    largest = sorted(_ranks(results, room), key=lambda memory: -memory.peak_bytes)
+    rows += [
+        Evidence(f"Peak of rank {memory.rank}", format_bytes(memory.peak_bytes))
+        for memory in largest[:4]
+    ]
     return tuple(rows)
 
 
-def _actions(results: Results, node: NodeMemory) -> tuple[str, ...]:
-    fewer = max(1, len(node.ranks) - 1)
+def _actions(results: Results, room: Room) -> tuple[str, ...]:
+    fewer = max(1, len(room.ranks) - 1)
     actions = []
-    if len(node.ranks) > 1:
+    if len(room.ranks) > 1:
         actions.append(
-            f"Start {fewer} {'rank' if fewer == 1 else 'ranks'} instead of {len(node.ranks)} on "
-            f"{node.host}, or use nodes with more memory."
+            f"Start {fewer} {'rank' if fewer == 1 else 'ranks'} instead of {len(room.ranks)} on "
+            f"{room.host}, or ask for more memory."
         )
-    phase = _largest_phase(results, node)
+    largest = max(_ranks(results, room), key=lambda memory: memory.peak_bytes, default=None)
+    phase = _peak_phase(results, largest.rank) if largest else ""
     actions.append(f"Use smaller batches where memory is largest{f': {phase}' if phase else ''}.")
     return tuple(actions)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.price import NS, gain_of, price
+from perfscope.findings.price import NS, bound_s, gain_of, price
 from perfscope.findings.threads_over_cores import waits_for_cpus
 from perfscope.replay.model import Edit
 from perfscope.units import format_bytes, format_seconds, format_share
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from perfscope.findings.price import Price
     from perfscope.metrics.collective_cost import SizeClass
-    from perfscope.metrics.communication import OperationResult
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
 
@@ -35,14 +34,21 @@ REFERENCES = (
     "Horovod, tensor fusion: https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html",
 )
 IDEAL = Edit(factor=1.0, network=math.inf)
-CHANGES: tuple[tuple[str, Edit], ...] = (
-    ("Gain of a network twice as fast", Edit(factor=1.0, network=2.0)),
-    ("Gain of half the bytes", Edit(factor=1.0, bytes=0.5)),
-    ("Gain if allreduces in quick succession were one", Edit(factor=1.0, fuse_bytes=64 << 20)),
-    ("Gain if allreduces hid behind the backward pass", Edit(factor=1.0, overlap=1.0)),
-)
+TWICE = Edit(factor=1.0, network=2.0)
+HALVED = Edit(factor=1.0, bytes=0.5)
+FUSED = Edit(factor=1.0, fuse_bytes=64 << 20)
+HIDDEN = Edit(factor=1.0, overlap=1.0)
+CHANGES = {
+    "Gain of a network twice as fast": TWICE,
+    "Gain of half the bytes": HALVED,
+    "Gain if allreduces in quick succession were one": FUSED,
+    "Gain if allreduces hid behind the backward pass": HIDDEN,
+}
 """What people do about it; those that this run cannot tell are left out."""
 
+
+TOLD = {"framework", "marker"}
+"""Where steps come from that somebody told."""
 
 CROWDED = (
     " Threads wait for CPUs in this run, and a collective takes longer while one of its ranks "
@@ -68,7 +74,11 @@ def judge(results: Results, replay: Replay) -> Finding:
     if not any(found_s.wait_s_by_rank) and not any(found_s.transfer_s_by_rank):
         return _not_split(results)
     found = price(
-        results, replay, [IDEAL], bound_s=max(found_s.transfer_s_by_rank), is_planned=True
+        results,
+        replay,
+        [IDEAL],
+        bound_s=bound_s(results, [0.0] * len(results.trace.ranks)),
+        is_planned=True,
     )
     crowded = waits_for_cpus(results)
     status = _status(found.share, crowded=crowded)
@@ -117,21 +127,18 @@ def _not_split(results: Results) -> Finding:
 
 
 def _summary(results: Results, found: Price) -> str:
-    main = _main_operation(results)
     text = (
         f"On a network that needs no time the run would take {format_seconds(found.gain_s)} "
         f"({format_share(found.share)}) less: more than any real change can give back."
     )
-    if main is not None and main.transfer_s:
-        each_s = main.transfer_s / max(1, main.calls)
+    classes = _classes(results)
+    if classes:
+        main = max(classes, key=lambda c: c.seconds * c.calls)
         text += (
-            f" Most of it is in {main.name}: {main.calls:,} calls, {format_seconds(each_s)} each."
+            f" Of the collectives, {main.name} of about {format_bytes(main.size_bytes)} takes most "
+            f"time: {main.calls:,} calls, {format_seconds(main.seconds)} each."
         )
     return text
-
-
-def _main_operation(results: Results) -> OperationResult | None:
-    return max(results.communication.operations, key=lambda op: op.transfer_s or 0.0, default=None)
 
 
 def _classes(results: Results) -> tuple[SizeClass, ...]:
@@ -157,8 +164,13 @@ def _evidence(results: Results, replay: Replay) -> tuple[Evidence, ...]:
         Evidence("Transfer, mean of the ranks", _mean(found.transfer_s_by_rank), "s"),
         Evidence("Waiting for other ranks, mean of the ranks", _mean(found.wait_s_by_rank), "s"),
     ]
-    gains = {label: gain_of(replay, edit) for label, edit in CHANGES}
-    rows += [Evidence(label, gain_s, "s") for label, gain_s in gains.items() if gain_s]
+    gains = {label: gain_of(replay, edit) for label, edit in CHANGES.items()}
+    least_s = _least_s(results)
+    rows += [
+        Evidence(label, gain_s, "s")
+        for label, gain_s in gains.items()
+        if gain_s is not None and gain_s >= least_s
+    ]
     classes = sorted(_classes(results), key=lambda c: -c.seconds * c.calls)
     rows += [
         Evidence(
@@ -200,20 +212,21 @@ def _actions(results: Results, replay: Replay) -> tuple[str, ...]:
         for name, value, wanted in _slow_settings(results)
     ]
     share, calls, size = _small(results)
-    if share >= thresholds.SMALL_SHARE:
+    if share >= thresholds.SMALL_SHARE and _can_be_fused(results, replay, calls):
         actions.append(
             f"Put many small collectives into one: {calls:,} calls of about {format_bytes(size)} "
             f"take {format_share(share)} of the collectives' time. One buffer for all gradients, "
             "HOROVOD_FUSION_THRESHOLD and HOROVOD_CYCLE_TIME, or bucket_cap_mb of "
-            f"DistributedDataParallel{_back(replay, 2)}."
+            f"DistributedDataParallel{_back(results, replay, FUSED)}."
         )
-    actions.append(f"Send half as many bytes, as gradients in 16 bits do{_back(replay, 1, 0)}.")
-    if gain_of(replay, CHANGES[3][1]):
+    half = _back(results, replay, HALVED, TWICE)
+    actions.append(f"Send half as many bytes, as gradients in 16 bits do{half}.")
+    if (gain_of(replay, HIDDEN) or 0.0) >= _least_s(results):
         actions.append(
             "Exchange gradients while the backward pass still runs, as DistributedDataParallel and "
-            f"Horovod do{_back(replay, 3)}."
+            f"Horovod do{_back(results, replay, HIDDEN)}."
         )
-    if results.steps.source in {"framework", "marker"}:
+    if results.steps.source in TOLD:
         actions.append(
             "Exchange more rarely: larger batches, or gradients of several batches added up first; "
             f"now once in {format_seconds(results.focus.length_ns * NS / results.steps.count)}."
@@ -221,10 +234,23 @@ def _actions(results: Results, replay: Replay) -> tuple[str, ...]:
     return tuple(actions)
 
 
-def _back(replay: Replay, *changes: int) -> str:
+def _can_be_fused(results: Results, replay: Replay, calls: int) -> bool:
+    """Whether small collectives follow each other at once: one a step has none to be fused with."""
+    steps = results.steps.count if results.steps.source in TOLD else 0
+    several = 0 < thresholds.SMALL_PER_STEP * steps <= calls
+    return several or (gain_of(replay, FUSED) or 0.0) >= _least_s(results)
+
+
+def _least_s(results: Results) -> float:
+    """Seconds below which a gain is not told."""
+    return thresholds.WARN_SHARE * results.focus.length_ns * NS
+
+
+def _back(results: Results, replay: Replay, *edits: Edit) -> str:
     """What the first of some changes gives back that this run tells, in words."""
-    for place in changes:
-        if gain_s := gain_of(replay, CHANGES[place][1]):
+    for edit in edits:
+        gain_s = gain_of(replay, edit) or 0.0
+        if gain_s >= _least_s(results):
             return f": that gives back up to {format_seconds(gain_s)}"
     return ""
 

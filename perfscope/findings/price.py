@@ -72,6 +72,18 @@ def price(
     )
 
 
+def bound_s(results: Results, seconds_by_rank: Sequence[float]) -> float:
+    """Seconds that are given back at most when work of the ranks is not done any more.
+
+    Of every rank: what it does not do any more, and all the time that it communicates. The
+    smallest of these sums bounds the gain, as each rank's other work stays.
+    """
+    found = results.communication
+    communication = (found.wait_s_by_rank, found.transfer_s_by_rank, found.other_s_by_rank)
+    sums = [own + sum(parts) for own, *parts in zip(seconds_by_rank, *communication, strict=True)]
+    return min(sums, default=0.0)
+
+
 def gain_of(replay: Replay, edit: Edit) -> float | None:
     """Seconds that one change gives back; None where this run does not tell."""
     try:

@@ -75,17 +75,22 @@ def _cpus_of(results: Results, node: NodeThreads) -> float:
 
 def _shared(results: Results, node: NodeThreads) -> Finding:
     ranks = [rank for rank in _ranks(results, node) if rank.rank in node.ranks_sharing_a_cpu]
-    mask = ranks[0].cpus_allowed
-    who = wording.capitalised(wording.ranks(node.ranks_sharing_a_cpu))
+    masks = sorted({rank.cpus_allowed for rank in ranks})
+    turns = "; ".join(
+        f"{wording.ranks([r.rank for r in ranks if r.cpus_allowed == mask])} on CPU {mask}"
+        for mask in masks
+    )
+    everybody = len(ranks) == len(node.ranks) and len(masks) == 1
     cpus = _cpus_of(results, node)
     return Finding(
         id=ID,
-        status=Status.FAIL,
-        title=f"{who} of {node.host} take turns on CPU {mask} while other CPUs are free",
+        # all ranks on the same CPUs may be all that the batch system gave to the job
+        status=Status.WARN if everybody else Status.FAIL,
+        title=f"Ranks of {node.host} take turns: {turns}",
         summary=(
-            f"They are bound to CPU {mask}, which are fewer than these ranks; {node.host} has "
-            f"{cpus:g} CPUs. They waited {sum(rank.queue_delay_s for rank in ranks):.1f} s for a "
-            f"CPU and used {sum(rank.cpu_s for rank in ranks):.1f} s."
+            f"They are more ranks than CPUs that they are bound to; {node.host} has {cpus:g} CPUs. "
+            f"They waited {sum(rank.queue_delay_s for rank in ranks):.1f} s for a CPU and used "
+            f"{sum(rank.cpu_s for rank in ranks):.1f} s."
         ),
         confidence=Confidence.HIGH,
         ranks=node.ranks_sharing_a_cpu,
@@ -94,7 +99,8 @@ def _shared(results: Results, node: NodeThreads) -> Finding:
             (
                 "Bind each rank to cores of its own: mpirun --map-by core --bind-to core (Open "
                 "MPI), mpirun -bind-to core (MPICH), I_MPI_PIN_DOMAIN=auto (Intel MPI), srun "
-                "--cpus-per-task=N --cpu-bind=cores."
+                "--cpus-per-task=N --cpu-bind=cores. Ask the batch system for as many CPUs as "
+                "ranks, at least."
             ),
             (
                 "Or do not bind at all (--bind-to none) where several mpirun share a node: each "
@@ -119,9 +125,9 @@ def _idle(results: Results, node: NodeThreads) -> Finding:
         status=Status.INFO,
         title=f"{format_share(share)} of the CPUs of {node.host} are idle",
         summary=(
-            f"The {len(node.ranks)} ranks may use {node.cpus:g} CPUs and keep "
-            f"{(1 - share) * node.cpus:.1f} of them busy. Whether more threads or ranks would make "
-            "the job faster is not known before it is tried."
+            f"The ranks may use {node.cpus:g} CPUs together; "
+            f"{(1 - share) * node.cpus:.1f} of them are busy. Whether more threads or ranks would "
+            "make the job faster is not known before it is tried."
         ),
         confidence=Confidence.HIGH,
         ranks=node.ranks,

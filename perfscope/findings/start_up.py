@@ -9,20 +9,21 @@ from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS
 from perfscope.findings.tracing import Traced, traced_often
-from perfscope.metrics.ledger import INDEX, Account
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
+    from perfscope.trace.model import Rank
 
 ID = "start_up"
 TITLE = "Time before the first ordinary step"
 PASSED = "Start-up and first steps take an ordinary share of the run"
 DESCRIPTION = (
-    "Adds the time before the ranks can communicate (loading libraries, reading data) to what the "
-    "first steps take beyond an ordinary one (compiling, tracing, filling caches), and compares it "
-    "with the whole run; counts how often TensorFlow traced each function."
+    "Adds the time before the ranks can communicate, or before the first step without MPI (loading "
+    "libraries, reading data), to what the first steps take beyond an ordinary one (compiling, "
+    "tracing, filling caches), and compares it with the whole run; counts how often TensorFlow "
+    "traced each function."
 )
 REFERENCES = (
     "TensorFlow, tf.function and tracing: https://www.tensorflow.org/guide/function#tracing",
@@ -52,13 +53,13 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         status=_status(again, is_long=is_long),
         title=_title(again, before_s + warm_s, share, is_long=is_long),
         summary=(
-            f"A rank takes {format_seconds(before_s)} until it can communicate; its first steps "
-            f"take {format_seconds(warm_s)} more than ordinary ones. Together that is "
-            f"{format_share(share)} of its life."
+            f"A rank takes {format_seconds(before_s)} until it can communicate, or until its first "
+            f"step; its first steps take {format_seconds(warm_s)} more than ordinary ones. "
+            f"Together that is {format_share(share)} of its life."
         ),
         confidence=Confidence.HIGH,
         evidence=(
-            Evidence("Before communication, mean of the ranks", before_s, "s"),
+            Evidence("Before communication or the first step", before_s, "s"),
             Evidence("First steps beyond ordinary ones", warm_s, "s"),
             *_tracing(again),
         ),
@@ -69,9 +70,15 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
 
 
 def _before_s(results: Results) -> float:
-    """Seconds before communication, mean of the ranks."""
-    spent = results.ledger.ns[INDEX[Account.START_UP]]
-    return float(spent.mean()) * NS if len(spent) else 0.0
+    """Seconds from the start of a process to communication or its first step, mean of ranks."""
+    found = [_begin_ns(rank) - rank.start_ns for rank in results.trace.ranks]
+    return max(0.0, sum(found) / len(found) * NS) if found else 0.0
+
+
+def _begin_ns(rank: Rank) -> int:
+    if rank.init_exit_ns is not None:
+        return rank.init_exit_ns
+    return int(rank.steps["t0"][0]) if len(rank.steps) else rank.start_ns
 
 
 def _share_of_life(results: Results, seconds: float) -> float:
@@ -82,23 +89,25 @@ def _share_of_life(results: Results, seconds: float) -> float:
 
 def _status(again: list[Traced], *, is_long: bool) -> Status:
     if again:
-        return Status.FAIL if again[0].traces > thresholds.TRACED_FAIL else Status.WARN
+        return Status.FAIL if again[0].times > thresholds.TRACED_FAIL else Status.WARN
     return Status.INFO if is_long else Status.PASS
 
 
 def _tracing(again: list[Traced]) -> list[Evidence]:
     rows = []
     for one in again[:4]:
-        rows.append(Evidence(f"{one.name}() was traced", one.traces, "", "once or twice"))
+        rows.append(Evidence(f"{one.name}() was traced", one.most_traces, "", "once or twice"))
         rows.append(Evidence(f"Functions of this name that were made: {one.name}", one.functions))
     return rows
 
 
 def warm_up_s(results: Results) -> float:
     """Seconds that the first steps took beyond the median step; 0 where steps are not known."""
-    seconds = results.steps.max_seconds
-    if len(seconds) <= 2 * WARM_UP_STEPS:
+    seconds, numbers = results.steps.max_seconds, results.steps.numbers
+    if len(seconds) <= 2 * WARM_UP_STEPS or results.options.focus:
         return 0.0
+    if numbers[0] > 1 or numbers[WARM_UP_STEPS] != numbers[0] + WARM_UP_STEPS:
+        return 0.0  # the beginning was not recorded, or not every step is in the series
     usual = median(seconds)
     first = [s - usual for s in seconds[:WARM_UP_STEPS] if s > WARM_UP_FACTOR * usual]
     return sum(first)

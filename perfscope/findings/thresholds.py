@@ -42,6 +42,7 @@ AFFORDABLE_SHARE = 0.04  # of the run that is left: what evaluation and output m
 TRANSFER_WARN_SHARE = 0.05  # of the focus, given back by a network that needs no time
 TRANSFER_FAIL_SHARE = 0.10  # which no real one is
 SMALL_BYTES = 64 << 10  # collectives below it are made of latency and not of bandwidth
+SMALL_PER_STEP = 4  # small collectives in each step, of which several can be one
 SMALL_SHARE = 0.5  # of the time of collectives, in small ones: they are to be fused
 
 GROWTH_LEAST_BYTES = 2 << 20  # in the second half of the run: less is noise of the allocator
@@ -56,6 +57,8 @@ IDLE_CPUS_SHARE = 0.5  # of the CPUs allowed to the ranks of a node, idle: worth
 START_UP_SHARE = 0.2  # of the life of a rank, before ordinary steps
 TRACED_OFTEN = 3  # times: the first one and one for a last, smaller batch are ordinary
 TRACED_FAIL = 20
+MADE_OFTEN = 20  # functions of one name: more than a program has models and layers, mostly
+PREDICTS_OFTEN = 20  # calls in the steady half of the run: predict is called in a loop
 START_UP_LEAST_S = 30.0  # a shorter start is that of a test run, whatever its share
 
 IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason

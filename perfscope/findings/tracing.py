@@ -15,23 +15,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Traced:
-    """All functions of one name on one rank: how many were made, and how often they were traced."""
+    """All functions of one name on one rank: how many were made, and how often they were traced.
+
+    `traces` are those of all together, `most_traces` those of one function at most. Models share
+    the names of their functions, so that only the second tells one that is traced again.
+    """
 
     name: str
     functions: int
     traces: int
+    most_traces: int
 
     @property
     def is_made_anew(self) -> bool:
         """The program makes a new function each time, and not new input to an old one."""
-        return self.functions > thresholds.TRACED_OFTEN and self.traces < 2 * self.functions
+        return self.most_traces <= thresholds.TRACED_OFTEN
+
+    @property
+    def times(self) -> int:
+        """How often the same was compiled."""
+        return self.functions if self.is_made_anew else self.most_traces
 
     @property
     def what(self) -> str:
         """What happens, in words."""
         if self.is_made_anew:
             return f"{self.name}() is built and compiled {self.functions:,} times"
-        return f"TensorFlow traced {self.name}() {self.traces:,} times"
+        return f"TensorFlow traced {self.name}() {self.most_traces:,} times"
 
     @property
     def action(self) -> str:
@@ -51,7 +61,7 @@ class Traced:
 def traced_often(results: Results) -> list[Traced]:
     """What was traced too often, of the rank that traced most; most first."""
     ranks = (_of_rank(rank.metadata) for rank in results.trace.ranks)
-    return max(ranks, key=lambda found: sum(one.traces for one in found), default=[])
+    return max(ranks, key=lambda found: sum(one.times for one in found), default=[])
 
 
 def _of_rank(metadata: Mapping[str, Any]) -> list[Traced]:
@@ -59,15 +69,22 @@ def _of_rank(metadata: Mapping[str, Any]) -> list[Traced]:
     tensorflow = frameworks.get("tensorflow") if isinstance(frameworks, dict) else None
     rows = tensorflow.get("tracing") if isinstance(tensorflow, dict) else None
     found = [_row(row) for row in rows] if isinstance(rows, list) else []
-    often = [one for one in found if one is not None and one.traces > thresholds.TRACED_OFTEN]
-    return sorted(often, key=lambda one: (-one.traces, one.name))
+    often = [one for one in found if one is not None and _is_often(one)]
+    return sorted(often, key=lambda one: (-one.times, one.name))
+
+
+def _is_often(one: Traced) -> bool:
+    """Whether one function is traced again and again, or very many of one name are made."""
+    return one.most_traces > thresholds.TRACED_OFTEN or one.functions > thresholds.MADE_OFTEN
 
 
 def _row(row: Any) -> Traced | None:
     """A row of the metadata; None for one that makes no sense."""
     if not isinstance(row, dict):
         return None
-    functions, traces = row.get("functions"), row.get("traces")
-    if not isinstance(functions, int) or not isinstance(traces, int):
+    counts = [row.get(name) for name in ("functions", "traces", "most_traces")]
+    functions, traces, most = (count if isinstance(count, int) else 0 for count in counts)
+    if functions < 1 or traces < 1:
         return None
-    return Traced(str(row.get("name", "")), functions, traces)
+    # older recordings do not tell the most of one: at least the mean, rounded up
+    return Traced(str(row.get("name", "")), functions, traces, most or -(-traces // functions))

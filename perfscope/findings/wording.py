@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from perfscope.trace.model import Frame
 
 
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
 def place(frame: Frame | None) -> str:
     """A function with its file and line: `evaluate() (train.py:212)`; "" when it is not known."""
     if frame is None or not frame.function:
@@ -39,3 +42,9 @@ def capitalised(sentence: str) -> str:
 def others(count: int) -> str:
     """The ranks that wait: `1 rank waits`, `3 ranks wait`."""
     return "1 rank waits" if count == 1 else f"{count:,} ranks wait"
+
+
+def ordinal(number: int) -> str:
+    """`2nd`, `3rd`, `11th`, `21st`."""
+    last = 0 if number % 100 in {11, 12, 13} else number % 10
+    return f"{number}{_ENDINGS.get(last, 'th')}"

@@ -78,7 +78,18 @@ def _memory(rank: Rank, focus: Focus) -> RankMemory:
             rank.process_samples["t"], rank.process_samples["rss_bytes"].astype(np.float64)
         ),
         limit_bytes=rank.cgroup_memory_bytes,
+        **_group_use(rank),
     )
+
+
+def _group_use(rank: Rank) -> dict[str, int | None]:
+    """Memory used in the control group of a rank, at most and at the end; None unknown."""
+    used = rank.node_samples["cgroup_bytes"]
+    known = rank.cgroup_memory_bytes is not None and len(used) and int(used.max()) > 0
+    return {
+        "group_peak_bytes": int(used.max()) if known else None,
+        "group_end_bytes": int(used[-1]) if known else None,
+    }
 
 
 def theil_sen(times_ns: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> float | None:
@@ -102,9 +113,15 @@ def _node_memory(host: str, ranks: Sequence[Rank]) -> NodeMemory:
         host=host,
         total_bytes=total or None,
         least_available_bytes=least if total else None,
-        oom_kills=max((int(column.max()) for column in kills), default=0),
+        oom_kills=max((int(column.max()) - int(column[0]) for column in kills), default=0),
         ranks=tuple(rank.number for rank in ranks),
     )
+
+
+def memory_ran_out(rank: Rank) -> bool:
+    """Whether the kernel killed a process for memory while the rank was there."""
+    kills = rank.system_samples["oom_kills"]
+    return bool(len(kills)) and int(kills.max()) > int(kills[0])
 
 
 def cpus_available(rank: Rank) -> float:

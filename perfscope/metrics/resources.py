@@ -24,7 +24,9 @@ class RankMemory:
     end_bytes: int  # median of the last tenth
     slope_bytes_per_s: float | None  # Theil-Sen over the last half of the focus
     series: Series
-    limit_bytes: int | None  # cgroup limit
+    limit_bytes: int | None  # cgroup limit, which ranks of a node mostly share
+    group_peak_bytes: int | None = None  # used in that control group at most, None unknown
+    group_end_bytes: int | None = None  # used in it at the end
 
 
 @dataclass(frozen=True)

@@ -29,16 +29,19 @@ DEFAULT_RULES: tuple[tuple[str, str], ...] = (
         for glob in ("*load*batch*", "*next*batch*", "*get*batch*", "*read*batch*", "*fetch*batch*")
     ),
     *(("input", glob) for glob in ("*data_loader*", "*dataloader*", "*minibatch*", "*input_fn*")),
-    *(("progress", glob) for glob in ("*progress*", "print_*", "report_*", "*_report")),
     *(
         ("progress", glob)
         for glob in ("*compute_error*", "*epoch_error*", "*training_error*", "*track_error*")
+    ),
+    *(("train", glob) for glob in ("*train*", "fit", "fit_*", "*_fit")),
+    *(
+        ("progress", glob)
+        for glob in ("progress", "*_progress", "*progress_bar*", "print_*", "report_*")
     ),
     *(
         ("progress", glob)
         for glob in ("log_metric*", "log_stat*", "log_epoch*", "show_*", "monitor_*")
     ),
-    *(("train", glob) for glob in ("*train*", "fit", "fit_*", "*_fit")),
 )
 """Names of the user's functions that tell a phase, unless a rule of the user's does; any case."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfscope.findings import wording
+from perfscope.metrics.resource_use import memory_ran_out
 from perfscope.trace.model import EndKind, RowFlag
 from perfscope.trace.operations import name_of
 from perfscope.units import format_seconds
@@ -103,7 +104,7 @@ def _exited(rank: Rank) -> str:
 def _killed(rank: Rank) -> str:
     inside = last_operation(rank)
     place = f" in {inside}" if inside else ""
-    if _signal_name(rank.ending.code) == "SIGKILL" and _memory_ran_out(rank):
+    if _signal_name(rank.ending.code) == "SIGKILL" and memory_ran_out(rank):
         place += "; the kernel ended processes of its group because memory ran out"
     return f"killed by {_signal(rank.ending)}{place}"
 
@@ -142,11 +143,6 @@ def last_operation(rank: Rank) -> str | None:
     is_open = (rows["flags"] & RowFlag.OPEN) != 0
     mine = np.flatnonzero(is_open & (rows["tid"] == rank.main_tid))
     return name_of(int(rows["op"][mine[-1]])) if len(mine) else None
-
-
-def _memory_ran_out(rank: Rank) -> bool:
-    kills = rank.system_samples["oom_kills"]
-    return bool(len(kills)) and int(kills.max()) > int(kills[0])
 
 
 def _signal(ending: Ending) -> str:

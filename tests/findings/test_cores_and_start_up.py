@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.finding import Finding, Status
+from perfscope.metrics.results import Options
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Trace
 from tests.findings.analysed import analyse_trace
@@ -33,8 +34,17 @@ def test_two_ranks_on_one_cpu() -> None:
     finding = cores_of(bound(("0", "0", "1"), busy=0.5, delay=0.5))
     assert finding.status is Status.FAIL
     assert finding.ranks == (0, 1)
-    assert "take turns on CPU 0 while other CPUs are free" in finding.title
+    assert finding.title == "Ranks of node0 take turns: ranks 0 and 1 on CPU 0"
     assert "--bind-to core" in finding.actions[0]
+
+
+def test_every_shared_cpu_is_named() -> None:
+    finding = cores_of(bound(("0", "0", "1", "1"), busy=0.5, delay=0.5))
+    assert finding.title.endswith("ranks 0 and 1 on CPU 0; ranks 2 and 3 on CPU 1")
+
+
+def test_the_only_cpus_of_a_job_are_a_warning() -> None:
+    assert cores_of(bound(("0", "0"), busy=0.5, delay=0.5)).status is Status.WARN
 
 
 def test_ranks_with_cores_of_their_own_are_silent() -> None:
@@ -86,7 +96,7 @@ def test_a_long_start_is_told_without_being_a_fault() -> None:
     finding = started(before_s=30.0, first_s=31.0)
     assert finding.status is Status.INFO
     rows = {row.label: row.value for row in finding.evidence}
-    assert rows["Before communication, mean of the ranks"] == pytest.approx(30.0)
+    assert rows["Before communication or the first step"] == pytest.approx(30.0)
     assert rows["First steps beyond ordinary ones"] == pytest.approx(30.0)
     assert "1 min" in finding.title or "60.0 s" in finding.title
 
@@ -102,6 +112,23 @@ def test_tracing_again_and_again() -> None:
         "TensorFlow traced train_function() 30 times: it compiles again and again"
     )
     assert "input_signature" in finding.actions[0]
+
+
+def test_several_models_share_a_name() -> None:
+    """Two networks that are trained and evaluated, with a last, smaller batch."""
+    assert started(before_s=2.0, first_s=1.0, traces=8, functions=4).status is Status.PASS
+
+
+def test_a_window_in_the_middle_has_no_start() -> None:
+    builder = TraceBuilder(1, end_s=1e6)
+    rank = builder.rank(0).init(2.0)
+    for step in range(200):
+        rank.step(step, 2.0 + step, 3.0 + step)
+    rank.finalize(202.0)
+    rank.end_s = 202.1
+    trace = builder.set(wall_ns=round(202.1e9)).build()
+    options = Options(focus="step:150-199")
+    assert analyse_trace(trace, options).findings["start_up"].status is Status.PASS
 
 
 def test_tracing_twice_is_ordinary() -> None:

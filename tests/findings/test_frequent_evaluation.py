@@ -110,3 +110,34 @@ def test_nothing_recorded_names_the_flag() -> None:
         builder.rank(number).init(1.0).finalize(10.0).op("MPI_Barrier", 5.0, 6.0)
     finding = analyse_trace(builder.build()).findings["frequent_evaluation"]
     assert finding.status is Status.NOT_MEASURED
+
+
+def test_without_a_replay_the_bound_is_one() -> None:
+    """Four ranks evaluate by turns: the job loses the sum of what each does."""
+    builder = TraceBuilder(4, end_s=1e6)
+    clock = 1.0
+    for turn in range(12):
+        for number in range(4):
+            rank = builder.rank(number)
+            rank.phase(PhaseKind.TRAIN, clock, clock + 1.0)
+            end = clock + (2.0 if number == turn % 4 else 1.0)
+            if number == turn % 4:
+                rank.phase(PhaseKind.EVALUATE, clock + 1.0, end)
+            rank.op("MPI_Allreduce", end, clock + 2.001, sent=8, received=8)
+        clock += 2.001
+    builder.rank(0).op("MPI_Put", 1.0001, 1.0002, peer=1, sent=8)
+    builder.rank(1).op("MPI_Win_flush", 1.0001, 1.0003)
+    for number in range(4):
+        builder.rank(number).init(1.0).finalize(clock)
+        builder.rank(number).end_s = clock + 0.5
+    analysed = analyse_trace(builder.set(wall_ns=round((clock + 0.5) * 1e9)).build())
+    assert not analysed.replay.available
+    finding = analysed.findings["frequent_evaluation"]
+    assert finding.gain_basis == "upper_bound"
+    assert finding.gain_s is not None
+    assert finding.gain_s >= 8.0  # three turns of each rank, of which one is left
+
+
+def test_three_times_is_said_in_words() -> None:
+    finding = judged(Plan(steps=60, evaluate_s=2.0, evaluators=4))
+    assert "once in the run" in finding.actions[0]

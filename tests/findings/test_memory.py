@@ -140,14 +140,14 @@ def test_a_node_nearly_full() -> None:
     """8 ranks of 24 GiB on 200 GiB: the case study's shape; a ninth would not fit."""
     finding = headroom_of(series(base=24 * GIB, ranks=8, seconds=10))
     assert finding.status is Status.FAIL
-    assert "8 ranks like it would fit the node; 8 ran there" in finding.summary
+    assert "8 ranks like it would fit; 8 ran there" in finding.summary
     assert "Start 7 ranks instead of 8" in finding.actions[0]
 
 
 def test_a_node_with_room_says_how_many_fit() -> None:
     finding = headroom_of(series(base=2 * GIB, ranks=2, seconds=10))
     assert finding.status is Status.PASS
-    assert "98 ranks like it would fit the node; 2 ran there" in finding.summary
+    assert "98 ranks like it would fit; 2 ran there" in finding.summary
 
 
 def test_killed_for_memory() -> None:
@@ -156,11 +156,46 @@ def test_killed_for_memory() -> None:
         rank = builder.rank(number).init(0.5)
         rank.node_sample(5.0, available_bytes=8 * GIB, total_bytes=16 * GIB)
         rank.process_sample(5.0, rss_bytes=GIB)
-        rank.system_sample(9.0, oom_kills=1)
+        rank.system_sample(1.0, oom_kills=3).system_sample(9.0, oom_kills=4)
     builder.rank(1).set(ending=Ending(EndKind.KILLED, 9, "launcher"))
     finding = headroom_of(builder.build())
     assert finding.status is Status.FAIL
     assert finding.title.startswith("Rank 1 ended when")
+
+
+def test_a_kill_before_the_run_is_not_its_own() -> None:
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0).init(0.5)
+    rank.node_sample(5.0, available_bytes=8 * GIB, total_bytes=16 * GIB)
+    rank.process_sample(5.0, rss_bytes=GIB)
+    rank.system_sample(1.0, oom_kills=3).system_sample(9.0, oom_kills=3)
+    rank.set(ending=Ending(EndKind.KILLED, 9, "launcher"))
+    assert headroom_of(builder.build()).status is Status.PASS
+
+
+def limited(*, ranks: int, base: float, growth: float, limit: float) -> Trace:
+    """Ranks in one control group on a large node."""
+    trace = series(ranks=ranks, base=base, growth=growth, total=2000 * GIB)
+    for rank in trace.ranks:
+        rank.cgroup_memory_bytes = round(limit)
+    return trace
+
+
+def test_ranks_share_the_limit_of_their_control_group() -> None:
+    trace = limited(ranks=8, base=7.8 * GIB, growth=0.0, limit=64 * GIB)
+    finding = headroom_of(trace)
+    assert finding.status is Status.FAIL
+    assert "of the 64.0 GiB limit of the control group on node0 is left" in finding.title
+    assert "8 ranks like it would fit; 8 ran there" in finding.summary
+
+
+def test_growth_fills_the_control_group_first() -> None:
+    """8 ranks at 4 MiB/s each: 64 GiB less what they have at the end, at 32 MiB/s."""
+    finding = growth_of(limited(ranks=8, base=7.0 * GIB, growth=4 * MIB, limit=64 * GIB))
+    rows = {row.label: row.value for row in finding.evidence}
+    left_s = (64 * GIB - 8 * (7 * GIB + 4 * 60 * MIB)) / (32 * MIB)
+    assert rows["Time until it is used up at this pace"] == pytest.approx(left_s, rel=0.05)
+    assert "the 64.0 GiB limit of the control group" in finding.summary
 
 
 def test_nothing_sampled_names_the_flag() -> None:

@@ -69,6 +69,12 @@ def test_many_small_collectives_are_to_be_fused() -> None:
     assert "many small collectives into one: 5,000 calls of about 2.00 KiB" in finding.actions[0]
 
 
+def test_one_small_collective_a_step_cannot_be_fused() -> None:
+    finding = judged(8, 1, 0.02)
+    assert finding.status is Status.FAIL
+    assert not any("small" in action for action in finding.actions)
+
+
 def test_large_ones_are_not() -> None:
     finding = judged(1 << 24, 1, 0.1)
     assert finding.status is Status.FAIL

@@ -83,3 +83,49 @@ def test_other_queues_are_left_alone(job: RUN) -> None:
     rank = rank_of(done)
     assert not len(rank.queues)
     assert not np.any(rank.phases["kind"] == PhaseKind.INPUT)
+
+
+ODD = """
+import math, queue, threading
+class Closed(queue.Queue):
+    def __setattr__(self, name, value):
+        if name.startswith("_perfscope"):
+            raise TypeError("closed")
+        super().__setattr__(name, value)
+def fill(some):
+    for number in range(5):
+        some.put(number)
+for some in (queue.Queue(math.inf), Closed(9)):
+    thread = threading.Thread(target=fill, args=(some,))
+    thread.start()
+    thread.join()
+    print([some.get() for _ in range(5)])
+"""
+ELSEWHERE = """
+import queue, threading
+some = queue.Queue(2)
+def fill():
+    for number in range(500):
+        some.put(number)
+def empty():
+    for number in range(500):
+        some.get()
+threads = [threading.Thread(target=work) for work in (fill, empty)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_odd_queues_work_as_ever(job: RUN) -> None:
+    found = job(ODD, variables=RANK_ZERO)
+    assert found.exit_code == 0, found.stderr
+    assert found.stdout == b"[0, 1, 2, 3, 4]\n" * 2
+
+
+def test_a_queue_between_other_threads_is_left_alone(job: RUN) -> None:
+    """Some puts are recorded before it is seen that the program's own thread takes nothing."""
+    found = job(ELSEWHERE, variables=RANK_ZERO)
+    assert found.exit_code == 0, found.stderr
+    assert len(rank_of(found).queues) < 100

@@ -82,7 +82,12 @@ def finish() -> None:
     """At exit: lets the hooks that were installed write what they kept back."""
     import sys
 
+    from .. import notes
+
     for hook in ("tensorflow", "tf_profiler", "tf_functions", "torch", "daal4py", "blas"):
         module = sys.modules.get(__name__ + "." + hook)
         if module is not None:
-            module.finish()
+            try:
+                module.finish()
+            except Exception as error:
+                notes.failure("finish of " + hook, error)

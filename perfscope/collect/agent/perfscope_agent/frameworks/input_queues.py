@@ -1,9 +1,9 @@
 """Queues between threads: when a producer had each batch ready, and when the program took it.
 
 Only a bounded first-in-first-out `queue.Queue` that other threads fill and the program's own thread
-empties is recorded. A record is a phase named `perfscope.queue RS put|get RS number` (RS: 0x1E)
-whose epoch is the depth of the queue. A put lasts from the moment the batch was ready to the moment
-it was in the queue.
+empties is recorded: one from which that thread takes nothing is left alone after some puts. A
+record is a phase named `perfscope.queue RS put|get RS number` (RS: 0x1E) whose epoch is the depth
+of the queue. A put lasts from the moment the batch was ready to the moment it was in the queue.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ _PACKAGE = "perfscope.queue"
 _SEPARATOR = "\x1e"
 _NUMBER = "_perfscope_number"
 _MOST_QUEUES = 64
+_UNTAKEN = "_perfscope_untaken"
+_MOST_UNTAKEN = 64
+"""Puts beyond twice the depth of a queue that the program's own thread need not have taken yet."""
 
 _known = 0
 
@@ -33,7 +36,8 @@ def install(module: ModuleType) -> None:
     plain_get = module.Queue._get  # of other orders, such as PriorityQueue, it is another
 
     def is_input(queue: Any) -> bool:
-        return queue.maxsize > 0 and type(queue)._get is plain_get
+        size = queue.maxsize
+        return isinstance(size, int) and size > 0 and type(queue)._get is plain_get
 
     def make_put(original: AnyFunction) -> AnyFunction:
         def put(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -42,7 +46,8 @@ def install(module: ModuleType) -> None:
                 return original(self, *args, **kwargs)
             begin_ns = rec.now()
             result = original(self, *args, **kwargs)
-            _write(rec, self, "put", begin_ns)
+            if _is_taken(self):
+                _write(rec, self, "put", begin_ns)
             return result
 
         return put
@@ -56,6 +61,7 @@ def install(module: ModuleType) -> None:
             item = original(self, *args, **kwargs)
             # of a queue that no other thread fills the program waits for nobody
             if getattr(self, _NUMBER, 0):
+                setattr(self, _UNTAKEN, 0)
                 _write(rec, self, "get", begin_ns)
             return item
 
@@ -65,14 +71,27 @@ def install(module: ModuleType) -> None:
     wrap.replace(module.Queue, "get", make_get)
 
 
+def _is_taken(queue: Any) -> bool:
+    """Counts a put; whether the program's own thread took something not long before."""
+    try:
+        untaken = getattr(queue, _UNTAKEN, 0) + 1
+        setattr(queue, _UNTAKEN, untaken)
+    except Exception:
+        return False  # a queue that takes no attributes is not recorded
+    return bool(untaken <= 2 * queue.maxsize + _MOST_UNTAKEN)
+
+
 def _write(rec: recorder.Recorder, queue: Any, what: str, begin_ns: int) -> None:
-    """Writes what is over, of the first queues of the program."""
+    """Writes what is over, of the first queues of the program; never disturbs it."""
     global _known
-    number = getattr(queue, _NUMBER, 0)
-    if not number and _known < _MOST_QUEUES:
-        number = _known = _known + 1
-        setattr(queue, _NUMBER, number)
-    if number and recorder.current is rec:
-        name = rec.name(_SEPARATOR.join((_PACKAGE, what, str(number))))
-        depth = min(int(queue.maxsize), 0x7FFFFFFF)
-        rec.phase(recorder.Phase.INPUT, name, recorder.NO_STEP, depth, begin_ns, rec.now())
+    try:
+        number = getattr(queue, _NUMBER, 0)
+        if not number and _known < _MOST_QUEUES:
+            setattr(queue, _NUMBER, _known + 1)
+            number = _known = _known + 1
+        if number and recorder.current is rec:
+            name = rec.name(_SEPARATOR.join((_PACKAGE, what, str(number))))
+            depth = min(queue.maxsize, 0x7FFFFFFF)
+            rec.phase(recorder.Phase.INPUT, name, recorder.NO_STEP, depth, begin_ns, rec.now())
+    except Exception:
+        return

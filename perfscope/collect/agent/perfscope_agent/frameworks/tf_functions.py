@@ -23,7 +23,8 @@ _functions: list[Any] = []
 _created = [0]
 
 _gone: dict[str, list[int]] = {}
-"""Functions that the program has let go, by name: how many, and how often they were traced."""
+"""Functions that the program has let go, by name: how many there were, how often all of them were
+traced together, and how often one of them at most."""
 
 
 def install(module: ModuleType) -> None:
@@ -56,9 +57,10 @@ def _count(function: Any, counts: dict[str, list[int]]) -> None:
     """Adds a function and how often it was traced to the counts of its name."""
     traces = int(function.experimental_get_tracing_count())
     if traces:
-        entry = counts.setdefault(str(getattr(function, "_name", "")) or "tf.function", [0, 0])
+        entry = counts.setdefault(str(getattr(function, "_name", "")) or "tf.function", [0, 0, 0])
         entry[0] += 1
         entry[1] += traces
+        entry[2] = max(entry[2], traces)
 
 
 def build_flags() -> dict[str, Any]:
@@ -78,7 +80,8 @@ def build_flags() -> dict[str, Any]:
 
 def finish() -> None:
     """At exit: notes the compiled functions by name, most often traced first."""
-    counts = {name: list(entry) for name, entry in _gone.items()}
+    gone = _gone.copy()  # at once: what is let go meanwhile would change it
+    counts = {name: list(entry) for name, entry in gone.items()}
     for reference in _functions:
         function = reference()
         if function is None:
@@ -92,9 +95,12 @@ def finish() -> None:
         "tensorflow",
         build=build_flags(),
         functions_made=_created[0],
-        tracing=[{"name": name, "functions": n, "traces": traces} for name, (n, traces) in ranked],
+        tracing=[
+            {"name": name, "functions": functions, "traces": traces, "most_traces": most}
+            for name, (functions, traces, most) in ranked
+        ],
     )
     rec = recorder.current
     if rec is not None:
-        for name, (_, traces) in ranked:
+        for name, (_, traces, _most) in ranked:
             rec.metric(rec.name("traces/" + name), max(steps.last_number, 0), steps.epoch, traces)

@@ -1,0 +1,73 @@
+"""The memory that ranks may use: that of their node, and the limit of their control group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.units import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.metrics.resources import NodeMemory, RankMemory
+    from perfscope.metrics.results import Results
+
+
+@dataclass(frozen=True)
+class Room:
+    """Memory that some ranks share.
+
+    `ranks` are those that use it, `total_bytes` its size, `left_bytes` what was left at the least
+    moment, `end_bytes` at the end of the run.
+    """
+
+    host: str
+    is_group: bool
+    ranks: tuple[int, ...]
+    total_bytes: int
+    left_bytes: int
+    end_bytes: int
+
+    @property
+    def share_left(self) -> float:
+        """Of its size, at the least moment."""
+        return self.left_bytes / self.total_bytes
+
+    @property
+    def name(self) -> str:
+        """What it is called in a sentence."""
+        if self.is_group:
+            return f"the {format_bytes(self.total_bytes)} limit of the control group on {self.host}"
+        return f"the memory of {self.host}"
+
+
+def rooms(results: Results) -> list[Room]:
+    """Every node and every control group with a limit whose use is known."""
+    memory = results.resources.memory
+    found = []
+    for node in results.resources.node_memory:
+        here = [rank for rank in memory if rank.rank in node.ranks]
+        if node.total_bytes and node.least_available_bytes is not None:
+            left = node.least_available_bytes
+            found.append(Room(node.host, False, node.ranks, node.total_bytes, left, left))
+        found += _groups(node, here)
+    return found
+
+
+def _groups(node: NodeMemory, here: Sequence[RankMemory]) -> list[Room]:
+    """The control groups of a node; ranks of a node that have the same limit share it.
+
+    What a group used is taken from its own account, else from the ranks' resident memory together.
+    """
+    found = []
+    for limit in sorted({rank.limit_bytes for rank in here if rank.limit_bytes}):
+        ranks = [rank for rank in here if rank.limit_bytes == limit]
+        told = [r.group_peak_bytes for r in ranks if r.group_peak_bytes is not None]
+        ends = [r.group_end_bytes for r in ranks if r.group_end_bytes is not None]
+        peak = max(told) if told else sum(rank.peak_bytes for rank in ranks)
+        end = max(ends) if ends else sum(rank.end_bytes for rank in ranks)
+        numbers = tuple(rank.rank for rank in ranks)
+        left, left_at_end = max(0, limit - peak), max(0, limit - end)
+        found.append(Room(node.host, True, numbers, limit, left, left_at_end))
+    return found
