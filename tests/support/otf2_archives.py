@@ -43,7 +43,7 @@ class Event:
 
 
 def _call(name: str, *arguments: tuple[Any, Any]) -> None:
-    function = getattr(LIB, f"OTF2_{name}")
+    function = LIB[f"OTF2_{name}"]  # an object of its own: that of the package has other types
     function.argtypes = [kind for kind, _ in arguments]
     function.restype = ctypes.c_int
     code = function(*(value for _, value in arguments))
