@@ -61,7 +61,8 @@ def record(
     binaries = prefix(environment) / "bin"
     start = [str(binaries / "mpirun"), "-n", str(ranks)] if ranks else []
     job = [*start, *wrapper, str(binaries / "python"), *words]
-    _perfscope("run", "--quiet", "--output", str(place), "--", *job)
+    search = f"{binaries}:{os.environ['PATH']}"
+    _perfscope("run", "--quiet", "--output", str(place), "--", *job, search=search)
     document = json.loads(_perfscope("analyze", str(place), "--json"))
     found = {f["id"]: f for f in document["findings"] if f["status"] in FAULTS}
     begin, end = document["run"]["focus_of_analysis_s"]
@@ -94,7 +95,7 @@ def run_case(case: Case, *, cured: bool, place: Path) -> Told:
     )
 
 
-def _perfscope(*words: str) -> str:
+def _perfscope(*words: str, search: str = "") -> str:
     script = Path(sys.executable).with_name("perfscope")
     try:
         done = subprocess.run(
@@ -104,7 +105,7 @@ def _perfscope(*words: str) -> str:
             text=True,
             stdin=subprocess.DEVNULL,
             timeout=LONGEST_RUN_S,
-            env={**os.environ, **AS_ROOT},
+            env={**os.environ, **AS_ROOT, "PATH": search or os.environ["PATH"]},
         )
     except subprocess.TimeoutExpired:
         raise RunError(f"perfscope {words[0]} did not end in {LONGEST_RUN_S:.0f} s") from None

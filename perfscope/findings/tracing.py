@@ -27,6 +27,11 @@ class Traced:
     most_traces: int
 
     @property
+    def is_pipeline(self) -> bool:
+        """A function of a tf.data pipeline and not of the program's own."""
+        return self.name.startswith("Dataset_")
+
+    @property
     def is_made_anew(self) -> bool:
         """The program makes a new function each time, and not new input to an old one."""
         return self.most_traces <= thresholds.TRACED_OFTEN
@@ -39,6 +44,8 @@ class Traced:
     @property
     def what(self) -> str:
         """What happens, in words."""
+        if self.is_pipeline:
+            return f"A tf.data pipeline is built {self.times:,} times"
         if self.is_made_anew:
             return f"{self.name}() is built and compiled {self.functions:,} times"
         return f"TensorFlow traced {self.name}() {self.most_traces:,} times"
@@ -46,6 +53,12 @@ class Traced:
     @property
     def action(self) -> str:
         """What to do about it."""
+        if self.is_pipeline:
+            return (
+                "Use predict_on_batch(x) or model(x, training=False) for single batches in a loop: "
+                "Model.predict, evaluate and fit build a pipeline in every call. Build pipelines "
+                "of your own once, before the loop."
+            )
         if self.is_made_anew:
             return (
                 f"Make the model or tf.function of {self.name}() once, before the loop, compile "

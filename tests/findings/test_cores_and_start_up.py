@@ -75,7 +75,14 @@ def test_cores_need_samples() -> None:
     assert "--sample-hz" in finding.summary
 
 
-def started(*, before_s: float, first_s: float, traces: int = 1, functions: int = 1) -> Finding:
+def started(
+    *,
+    before_s: float,
+    first_s: float,
+    traces: int = 1,
+    functions: int = 1,
+    name: str = "train_function",
+) -> Finding:
     """One rank that starts, takes a long first step, and then 1 s a step."""
     builder = TraceBuilder(1, end_s=1e6)
     rank = builder.rank(0).init(before_s)
@@ -84,7 +91,7 @@ def started(*, before_s: float, first_s: float, traces: int = 1, functions: int 
         length = first_s if step == 0 else 1.0
         rank.step(step, clock, clock + length)
         clock += length
-    row = {"name": "train_function", "functions": functions, "traces": traces}
+    row = {"name": name, "functions": functions, "traces": traces}
     rank.set(metadata={"frameworks": {"tensorflow": {"tracing": [row, None, {"name": 1}]}}})
     rank.finalize(clock)
     rank.end_s = clock + 0.1
@@ -144,3 +151,11 @@ def test_a_model_made_anew_is_told_from_tracing_again() -> None:
 
 def test_tracing_a_few_times_is_a_warning() -> None:
     assert started(before_s=2.0, first_s=1.0, traces=5).status is Status.WARN
+
+
+def test_a_pipeline_in_every_call_is_told_from_a_model_made_anew() -> None:
+    finding = started(
+        before_s=2.0, first_s=1.0, traces=600, functions=600, name="Dataset_flat_map_slices"
+    )
+    assert finding.title.startswith("A tf.data pipeline is built 600 times")
+    assert "predict_on_batch" in finding.actions[0]
