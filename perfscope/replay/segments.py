@@ -184,10 +184,17 @@ class SegmentReplay:
             raise RefusedEditError(NO_PRODUCERS)
         known = [feed for feed in self._feeds if not _is_changed(feed, program, work)]
         places = {number: place for place, number in enumerate(program.ranks)}
-        if missing := {places[number] for number in producers} - {f.position for f in known}:
-            raise RefusedEditError(
-                f"nothing is known about the input queue of rank {program.ranks[min(missing)]}"
-            )
+        # where the waiting itself is edited the queue is left alone, and so is who fills it
+        feed_of = {feed.position: feed for feed in self._feeds}
+        for number in sorted(producers):
+            feed = feed_of.get(places[number])
+            if feed is None:
+                raise RefusedEditError(f"nothing is known about the input queue of rank {number}")
+            if not feed.producers:
+                raise RefusedEditError(
+                    f"it is not known how many producers fill the input queue of rank {number}: "
+                    "only queue.Queue and the DataLoader of PyTorch tell"
+                )
         return [Fed(feed, producers.get(program.ranks[feed.position])) for feed in known]
 
     def _about_queues(self, edits: Sequence[Edit]) -> tuple[str, ...]:
