@@ -208,8 +208,9 @@ def learned_feed(
 ) -> Feed:
     """The feed of a queue of which only the mean time from batch to batch is known.
 
-    All producers together stand in it as one chain. A batch that was waited for was put when it was taken. Another one takes the mean time, or less
-    if it would not have been there when it was asked for.
+    All producers together stand in it as one chain. A batch that was waited for was put when it was
+    taken. Another one takes the mean time, or less if it would not have been there when it was
+    asked for.
     """
     count = len(gets.enter)
     waited = waited_for(gets)

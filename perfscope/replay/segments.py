@@ -168,10 +168,13 @@ class SegmentReplay:
         work = apply_edits(program, edits)
         transfer = network_after(program, edits, work, costs)
         fed = self._fed(program, edits, work)
-        if fed:
-            lengths = coupled_lengths(program, work, transfer, fed)
-        else:
-            lengths = segment_lengths(program, work, transfer)
+        try:
+            if fed:
+                lengths = coupled_lengths(program, work, transfer, fed)
+            else:
+                lengths = segment_lengths(program, work, transfer)
+        except ImportError as error:  # calls that are no cuts, of which fusing makes some
+            raise RefusedEditError("fusing needs the trace engine, which is not built") from error
         if any(edit.background for edit in edits):
             beyond = background_end_ns(program, edits, lengths) - float(lengths.sum())
             lengths[-1] += max(0.0, beyond)
