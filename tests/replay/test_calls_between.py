@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 import perfscope
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
+from perfscope.replay.coupled import Hubs
 from perfscope.replay.model import Prediction, RefusedEditError
+from perfscope.replay.program import Needs
 from perfscope.replay.segments import SegmentReplay
 from perfscope.replay.words import parse_edit
 from perfscope.trace.builder import TraceBuilder
@@ -32,7 +35,7 @@ class Run:
 
     def __init__(self) -> None:
         self._builder = TraceBuilder(2, end_s=1e3)
-        self._messages = 0
+        self._messages = self.batches = 0
         self.clock = [1.0, 1.0]
         for rank in range(2):
             self._builder.rank(rank).init(1.0)
@@ -52,6 +55,18 @@ class Run:
                 made = self._builder.rank(rank)
                 made.op("MPI_Allreduce", enter[rank], end, sent=size, received=size)
             self.clock = [end, end]
+
+    def take(self, service_s: float) -> None:
+        """Each rank takes a batch from a queue of its own, into which one comes every so often."""
+        self.batches += 1
+        for rank, at in enumerate(self.clock):
+            made = self._builder.rank(rank)
+            put = 1.0 + self.batches * service_s
+            got = max(at + CALL_S, put)
+            made.queue(put, put, depth=1000, is_get=False, tid=made.main_tid + 1)
+            made.queue(at, got, depth=1000, is_get=True)
+            made.phase(PhaseKind.INPUT, at, got)
+            self.clock[rank] = got
 
     def message(self) -> None:
         """From the first rank to the second, who come at the same time: it takes none."""
@@ -183,6 +198,45 @@ def test_fusing_without_the_engine_is_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delattr(perfscope, "_core", raising=False)
     with pytest.raises(RefusedEditError, match="needs the trace engine"):
         told(replay, "fuse:64M")
+
+
+def test_fusing_leaves_queues_alone_where_that_takes_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Fused calls are no cuts, so that a run of cuts becomes one to be replayed call by call."""
+    run = Run()
+    for _ in range(STEPS):
+        run.take(0.025)
+        run.work(PhaseKind.FORWARD, 0.01)
+        run.meet(*SIZES)
+    replay = run.replayed()
+    fed = told(replay, "fuse:64M")
+    assert any("queues of 2 of 2 ranks are replayed" in text for text in fed.assumptions)
+    assert fed.gain_s == pytest.approx(0.0, abs=0.02)  # batches do not come sooner
+    monkeypatch.setattr("perfscope.replay.coupled.MOST_ROWS", 0)
+    blind = told(replay, "fuse:64M")
+    assert any("not modelled" in text for text in blind.assumptions)
+    each = seconds_of(*SIZES) + 3 * CALL_S - seconds_of(sum(SIZES))
+    assert blind.gain_s == pytest.approx(STEPS * each, rel=0.02)
+    with pytest.raises(RefusedEditError, match="too many calls"):
+        told(replay, "fuse:64M", "producers:2")
+    assert told(replay, "producers:2").gain_s > 0.0
+
+
+def test_a_long_chain_of_scan_members_is_followed() -> None:
+    """Each hub of a scan goes on from the one before; 5,000 deep is beyond a recursion."""
+    count = 5000
+    hubs = np.arange(count)
+    starts = np.arange(count + 1)
+    needs = Needs(starts, hubs, hubs - 1, np.zeros(count + 1, np.int64), np.empty(0, np.int64))
+    segment = np.zeros(count, np.int64)
+    segment[7] = 3  # it arrived before the cut
+    found = Hubs(needs, segment, 0)
+    arrival = {row: float(row) for row in range(count - 1) if row != 7}
+    assert found.latest(count - 1, arrival) is None
+    assert found.latest(8, arrival) == 8.0
+    arrival[count - 1] = 1.0
+    assert found.latest(count - 1, arrival) == count - 2
 
 
 def test_bytes_of_a_nonblocking_collective_are_refused() -> None:
