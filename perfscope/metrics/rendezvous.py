@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.metrics.collectives import SYNCHRONISING_SHARE, TELLING_LAG_NS
 from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, OperationClass, codes_of
@@ -85,7 +86,7 @@ class Rendezvous:
         free = calls.enter[inside] > calls.enter[end] + TELLING_LAG_NS
         stayed = calls.exit[end] >= calls.enter[inside]
         synchronous = np.isin(pool.op[sends], SYNCHRONOUS)
-        size_class = np.ceil(np.log2(pool.sent[sends] + 1)).astype(np.int64)
+        size_class = size_classes(pool.sent[sends])
         waiting = waiting_classes(
             size_class[~synchronous], free[~synchronous], stayed[~synchronous]
         )
@@ -104,6 +105,13 @@ def _receiver_inside(pool: Pool, calls: Calls, place_of: Rows, sends: Rows, rece
         place = np.maximum(place, result[own])
         result[own] = np.where(place < behind, place, -1)
     return result
+
+
+def size_classes(sizes: npt.NDArray[np.integer]) -> Rows:
+    """The number of bits of each size in bytes; 0 where it is damaged and negative."""
+    # as floats: the largest integer plus one would overflow
+    bits = np.ceil(np.log2(np.maximum(sizes, 0).astype(np.float64) + 1.0))
+    return np.asarray(bits.astype(np.int64))
 
 
 def waiting_classes(size_class: Rows, free: Bools, stayed: Bools) -> Bools:

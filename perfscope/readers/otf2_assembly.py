@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.readers.amounts import forget_impossible_sizes
 from perfscope.readers.otf2_devices import device_activity
 from perfscope.readers.otf2_ranks import Location, Places, RankPlaces
 from perfscope.readers.otf2_regions import STEP, Region
@@ -57,6 +58,8 @@ class Reduced:
         self.by_type: npt.NDArray[np.uint64] = found["by_type"]
         self.rows_dropped: bool = found["rows_dropped"]
         self.phases_dropped: bool = found["phases_dropped"]
+        self.impossible_sizes = 0
+        """Calls of which the bytes cannot be true."""
         self.ticks = Ticks(clock["resolution"], clock["offset"])
         self.regions = regions
         self.members = members
@@ -110,6 +113,9 @@ def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
     end = reduced.ticks.ns(max(row["last"] for row in seen))
     operations = reduced.rows(place.threads, "operations", OPERATION_DTYPE)
     operations["op"][operations["op"] == 0] = MPI_OTHER
+    completions = reduced.rows(place.threads, "completions", COMPLETION_DTYPE)
+    for rows in (operations, completions):
+        reduced.impossible_sizes += forget_impossible_sizes(rows)
     phases = reduced.rows(place.threads, "phases", PHASE_DTYPE)
     return Rank(
         number=place.number,
@@ -120,7 +126,7 @@ def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
         main_tid=place.threads[0].tid,
         ending=_ending(operations, seen),
         operations=operations,
-        completions=reduced.rows(place.threads, "completions", COMPLETION_DTYPE),
+        completions=completions,
         phases=phases,
         steps=_steps(phases, place.threads[0].tid, reduced),
         counters=_counters([*place.threads, *place.metrics], reduced),

@@ -28,6 +28,8 @@ def notes_on(reduced: Reduced, places: Places, ranks: Sequence[Rank]) -> list[st
         count = sum(row[key] for row in reduced.locations)
         if count:
             notes.append(text.format(count))
+    if reduced.impossible_sizes:
+        notes.append(f"{reduced.impossible_sizes:,} calls carry bytes that cannot be: 0 is taken.")
     if any(row["counters_thinned"] for row in reduced.locations):
         notes.append("Counters have more samples than are kept; they were thinned evenly.")
     if reduced.phases_dropped:

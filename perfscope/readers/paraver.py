@@ -239,6 +239,9 @@ class _Assembly:
             f"has {facts['backwards']:,} intervals that end before they begin": facts["backwards"],
             f"has {calls.unmatched_messages:,} messages outside of the calls that could have sent "
             "and received them": calls.unmatched_messages,
+            f"has {calls.impossible_sizes:,} calls whose bytes cannot be: 0 is taken": (
+                calls.impossible_sizes
+            ),
             f"has no record of {unseen:,} of {size:,} tasks": unseen,
         }
         self._notes += [f"{name} {text}." for text, holds in said.items() if holds]

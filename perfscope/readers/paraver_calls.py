@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.readers.amounts import forget_impossible_sizes
 from perfscope.readers.paraver_layout import Labels
 from perfscope.trace.model import (
     COMPLETION_DTYPE,
@@ -34,6 +35,7 @@ class Calls:
     completions: Table
     completion_location: Rows
     unmatched_messages: int
+    impossible_sizes: int
 
 
 def build_calls(
@@ -63,7 +65,8 @@ def build_calls(
     location = calls["location"].astype(np.int64)
     _set_collectives(table, calls, rank_of[location])
     completions, where, unmatched = _set_messages(table, location, messages, rank_of)
-    return Calls(table, location, completions, where, unmatched)
+    impossible = forget_impossible_sizes(table) + forget_impossible_sizes(completions)
+    return Calls(table, location, completions, where, unmatched, impossible)
 
 
 def _set_communicators(table: Table, calls: Table, communicators: dict[int, int]) -> None:

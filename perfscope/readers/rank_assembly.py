@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from perfscope.readers import agent_metadata
+from perfscope.readers.amounts import MAX_AMOUNT
 from perfscope.readers.clocks import Clock
 from perfscope.readers.endings import ObservedEnds, end_time_ns, ending_of, observed_end
 from perfscope.readers.interning import Interning
 from perfscope.readers.process_file import ProcessFile
-from perfscope.readers.record_tables import MAX_AMOUNT, Tables, read_tables
+from perfscope.readers.record_tables import Tables, read_tables
 from perfscope.readers.recording_layout import MAX_OPERATIONS, HeaderFlag
 from perfscope.trace.model import Rank, RowFlag, Table, ThreadInfo
 from perfscope.trace.operations import KNOWN, code_of

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.readers import agent_metadata
+from perfscope.readers.amounts import MAX_AMOUNT
 from perfscope.readers.process_file import ProcessFile
 from perfscope.readers.recording_layout import NO_ID, RecordKind, SampleKind
 from perfscope.trace import model
@@ -22,9 +23,6 @@ from perfscope.trace.operations import (
 )
 
 Bools = npt.NDArray[np.bool_]
-
-MAX_AMOUNT = 1 << 60
-"""Byte counts and ids above this are damage."""
 
 _POLLING = codes_mask([OperationClass.TEST, OperationClass.CONTROL])
 _EXCHANGING = codes_mask([OperationClass.SENDRECV])

@@ -19,6 +19,7 @@ NO_PRODUCERS = (
     "nothing is known about the input queues: no batches put into a queue.Queue were recorded, and "
     "too few batches were waited for to tell how long one takes to make"
 )
+TOO_MANY_CALLS = "fusing leaves too many calls to replay one by one together with input queues"
 BACKGROUND = (
     "What is moved aside begins when it did, one after the other on each rank, and slows nothing "
     "else down."

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from perfscope.metrics.collective_cost import bus_factor
 from perfscope.replay.model import RefusedEditError
-from perfscope.trace.operations import code_of, name_of
+from perfscope.trace.operations import OperationClass, code_of, codes_mask, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from perfscope.replay.program import Floats, Ints, Program
 
 ALLREDUCE = code_of("MPI_Allreduce")
+NONBLOCKING = codes_mask([OperationClass.I_COLLECTIVE, OperationClass.I_NEIGHBOURHOOD])
 UNIMPORTANT_SHARE = 0.01
 """Of the transfer of the chosen collectives: so much may keep its time for want of a curve."""
 
@@ -68,7 +69,8 @@ class CallCosts:
         """Transfer when chosen collectives carry `factor` times the bytes, and which they are.
 
         Raises:
-            RefusedEditError: there are none, or latency and bandwidth are not known apart.
+            RefusedEditError: there are none, some are nonblocking, or latency and bandwidth are not
+                known apart.
         """
         chosen = (self.size > 0) & (self.ranks > 1)
         if operation is not None:
@@ -76,6 +78,12 @@ class CallCosts:
         if not np.any(chosen):
             what = "collective of known size" if operation is None else f"{operation} of known size"
             raise RefusedEditError(f"the run has no {what}")
+        later = np.flatnonzero(chosen & NONBLOCKING[np.maximum(self.op, 0)])
+        if len(later):
+            raise RefusedEditError(
+                f"{name_of(int(self.op[later[0]]))} is nonblocking: its transfer lies in the calls "
+                "that wait for it"
+            )
         result, unknown = transfer.copy(), np.zeros(len(transfer), np.bool_)
         for code, ranks in np.unique(np.stack([self.op, self.ranks])[:, chosen], axis=1).T.tolist():
             rows = chosen & (self.op == code) & (self.ranks == ranks)

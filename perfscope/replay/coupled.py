@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfscope.replay.producers import Feed, Queue
-from perfscope.replay.program import Floats, Program, Work, segment_lengths
+from perfscope.replay.program import Floats, Ints, Needs, Program, Work, segment_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,6 +137,7 @@ class _Sweep:
         program = self._program
         cuts = program.cut_rows
         arrival: dict[int, float] = {}
+        hubs = Hubs(program.needs, program.row_segment, segment)
         ranks = range(len(program.ranks))
         place = [int(cuts[segment, rank]) + 1 for rank in ranks]
         left = [now + float(self._transfer[cuts[segment, rank]]) for rank in ranks]
@@ -152,7 +153,7 @@ class _Sweep:
                         moved = True
                     if row == closing:
                         break
-                    need = self._need(row, segment, arrival)
+                    need = self._need(row, hubs, segment, arrival)
                     if need is None:
                         break
                     left[rank] = need + float(self._transfer[row])
@@ -160,21 +161,57 @@ class _Sweep:
                     moved = True
         return max(arrival.get(int(row), now) for row in cuts[segment + 1]) - now
 
-    def _need(self, row: int, segment: int, arrival: Mapping[int, float]) -> float | None:
+    def _need(
+        self, row: int, hubs: Hubs, segment: int, arrival: Mapping[int, float]
+    ) -> float | None:
         """Before when a row cannot complete; None while that is not known."""
         needs = self._program.needs
         latest = arrival[row]
         for need in needs.needs[needs.need_starts[row] : needs.need_starts[row + 1]].tolist():
-            for other in [need] if need >= 0 else self._members(~need):
-                if self._program.row_segment[other] != segment:
-                    continue  # it arrived before the cut
-                if other not in arrival:
-                    return None
-                latest = max(latest, arrival[other])
+            if need < 0:
+                known = hubs.latest(~need, arrival)
+            elif self._program.row_segment[need] != segment:
+                continue  # it arrived before the cut
+            else:
+                known = arrival.get(need)
+            if known is None:
+                return None
+            latest = max(latest, known)
         return latest
 
-    def _members(self, hub: int) -> list[int]:
-        needs = self._program.needs
-        own: list[int] = needs.hub_rows[needs.hub_starts[hub] : needs.hub_starts[hub + 1]].tolist()
-        parent = int(needs.hub_parent[hub])
-        return own if parent < 0 else own + self._members(parent)
+
+class Hubs:
+    """When the last member of each hub arrived, as far as members are of one segment."""
+
+    def __init__(self, needs: Needs, row_segment: Ints, segment: int) -> None:
+        self._needs, self._row_segment, self._segment = needs, row_segment, segment
+        self._seen: dict[int, tuple[int, float]] = {}  # members seen to have arrived, and the last
+        self._complete: dict[int, float] = {}
+
+    def latest(self, hub: int, arrival: Mapping[int, float]) -> float | None:
+        """The last arrival of a hub and of those before it; None while some are not known."""
+        chain = []
+        while hub >= 0 and hub not in self._complete:
+            chain.append(hub)
+            hub = int(self._needs.hub_parent[hub])
+        latest = self._complete.get(hub, -inf)
+        for link in reversed(chain):
+            own = self._own(link, arrival)
+            if own is None:
+                return None
+            latest = self._complete[link] = max(latest, own)
+        return latest
+
+    def _own(self, hub: int, arrival: Mapping[int, float]) -> float | None:
+        """The last arrival of a hub's own members; it goes on where it stopped before."""
+        needs = self._needs
+        first, behind = int(needs.hub_starts[hub]), int(needs.hub_starts[hub + 1])
+        seen, latest = self._seen.get(hub, (0, -inf))
+        for row in needs.hub_rows[first + seen : behind].tolist():
+            if self._row_segment[row] == self._segment:  # else it arrived before the cut
+                if row not in arrival:
+                    self._seen[hub] = (seen, latest)
+                    return None
+                latest = max(latest, arrival[row])
+            seen += 1
+        return latest

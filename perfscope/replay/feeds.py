@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from perfscope.replay.program import Ints, Program
 
 FEWEST_GETS = 8
+MOST_WORKERS = 9999
+"""Of a loader, and of batches that each makes ahead; what says more is damaged."""
+
 INPUT = INDEX[Account.INPUT_WAIT]
 
 
@@ -133,10 +136,8 @@ def _learned(
     service_ns = None if gets is None else mean_service_ns(gets)
     if gets is None or service_ns is None or not is_queue(gets, service_ns):
         return None
-    workers, depth = loader or (1, learned_depth(gets, service_ns))
-    return learned_feed(
-        position, depth=depth, producers=max(1, workers), gets=gets, service_ns=service_ns
-    )
+    workers, depth = loader or (0, learned_depth(gets, service_ns))
+    return learned_feed(position, depth=depth, producers=workers, gets=gets, service_ns=service_ns)
 
 
 def _loader(rank: Rank) -> tuple[int, int] | None:
@@ -145,9 +146,11 @@ def _loader(rank: Rank) -> tuple[int, int] | None:
     torch = frameworks.get("torch") if isinstance(frameworks, Mapping) else None
     loaders = torch.get("loaders") if isinstance(torch, Mapping) else None
     first = loaders[0] if isinstance(loaders, list) and loaders else None
-    if not isinstance(first, Mapping) or not isinstance(first.get("workers"), int):
+    if not isinstance(first, Mapping):
         return None
-    workers = max(0, int(first["workers"]))
-    factor = first.get("prefetch_factor")
-    ahead = workers * (factor if isinstance(factor, int) and factor > 0 else 2)
-    return workers, max(1, ahead - 1)
+    workers, ahead = first.get("workers"), first.get("prefetch_factor")
+    if not isinstance(ahead, int) or ahead == 0:
+        ahead = 2
+    if not isinstance(workers, int) or not 0 <= workers <= MOST_WORKERS:
+        return None
+    return (workers, max(1, workers * ahead - 1)) if 0 < ahead <= MOST_WORKERS else None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from perfscope.metrics.pool import Pool, dense
+from perfscope.metrics.rendezvous import size_classes
 from perfscope.replay.program import Ints
 
 
 def call_kinds(pool: Pool, rows: Ints) -> Ints:
     """A number for each call, equal where operation, communicator and size class are."""
-    size_class = np.ceil(np.log2(pool.sent[rows] + 1)).astype(np.int64)
+    size_class = size_classes(pool.sent[rows])
     return dense(pool.op[rows].astype(np.int64), pool.comm[rows], size_class)
 
 

@@ -53,9 +53,9 @@ def network_after(
         if edit.bytes != 1.0:
             assert costs is not None  # made for such edits
             transfer, _ = costs.scaled(transfer, edit.bytes, edit.operation)
-        if edit.overlap:
-            transfer = _overlapped(program, work, transfer, edit.overlap)
-    return transfer
+    # last and once: a backward pass hides no more for being named twice
+    share = min(1.0, sum(edit.overlap for edit in edits))
+    return _overlapped(program, work, transfer, share) if share else transfer
 
 
 def _overlapped(program: Program, work: Work, transfer: Floats, share: float) -> Floats:
@@ -69,27 +69,39 @@ def _overlapped(program: Program, work: Work, transfer: Floats, share: float) ->
     cuts = program.cut_rows[1:-1]
     is_backward = np.zeros(len(work.row), np.bool_)
     is_backward[: len(program.phase)] = program.phase == program.phase_ids.index(BACKWARD)
-    count = program.row_count
-    backward = np.bincount(work.row[is_backward], work.ns[is_backward], minlength=count)
-    other = program.gaps_ns(work) - backward
+    ns = np.where(is_backward, work.ns, 0.0)
+    backward = np.bincount(work.row, ns, minlength=program.row_count)
+    own = _by_segment(program, backward)
+    other = _by_segment(program, program.gaps_ns(work)) - own
     reduces = program.row_op[cuts[:, 0]] == ALLREDUCE
-    result, left, used = transfer.copy(), 0.0, 0.0
-    shortest, longest = backward[cuts].min(axis=1), other[cuts].max(axis=1)
+    result, left, follows = transfer.copy(), 0.0, False
+    # segment s ends with cut s
+    shortest, longest = own[: len(cuts)].min(axis=1), other[: len(cuts)].max(axis=1)
     least = transfer[cuts].min(axis=1)
     for place in range(len(cuts)):
         left = float(shortest[place]) + (left if longest[place] <= SHORT_NS else 0.0)
         if reduces[place]:
+            follows = follows or left > 0.0
             hidden = min(left, share * float(least[place]))
             result[cuts[place]] -= hidden
             left -= hidden
-            used += hidden
-    if not used:
+    if not follows:
         raise RefusedEditError("no allreduce of all ranks follows a backward pass of all of them")
     return result
 
 
+def _by_segment(program: Program, ns: npt.NDArray[np.number]) -> Floats:
+    """What stands at rows, added up by segment and rank, shape (segments, ranks)."""
+    shape = (program.segment_count, len(program.ranks))
+    cell = program.row_segment * shape[1] + program.row_rank
+    return np.bincount(cell, ns, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
+
+
 def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int) -> Fused:
     """The program in which allreduces in quick succession are one, at the place of the last.
+
+    The others stay as rows that take no time: work stays in front of them, and who waited until a
+    rank came to one of them still does.
 
     Raises:
         RefusedEditError: there are none, or latency and bandwidth are not known apart.
@@ -102,7 +114,6 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
             "a factor of 8 in 16 calls)"
         )
     transfer, gone = program.transfer_ns.copy(), np.zeros(program.row_count, np.bool_)
-    into = np.arange(program.row_count)
     carried = costs.size.copy()
     work_ns = program.work.ns.copy()
     call_ns = _call_ns(program, rows)
@@ -115,7 +126,6 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
         carried[group[-1]] = costs.size[group].sum(axis=0)
         carried[group[:-1]] = 0
         gone[group[:-1]] = True
-        into[group[:-1]] = group[-1]
     later = np.concatenate([group[1:].ravel() for group in rows])
     gap = np.bincount(program.work.row, program.work.ns, minlength=program.row_count)
     left = np.ones(program.row_count)
@@ -126,12 +136,10 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     kept = np.flatnonzero(~removed)
     segment_of = np.cumsum(~removed)[:-1] - 1  # of each segment of the unedited program
     first = kept[:-1]
-    fixed = np.bincount(into, program.fixed_ns, minlength=program.row_count).astype(np.float64)
     return Fused(
         replace(
             program,
-            work=Work(into[program.work.row], program.work.account, work_ns),
-            fixed_ns=fixed,
+            work=Work(program.work.row, program.work.account, work_ns),
             transfer_ns=transfer,
             cut_rows=program.cut_rows[kept],
             row_segment=segment_of[program.row_segment],
@@ -164,8 +172,8 @@ def _groups(
     for begin, end in zip(groups.starts[:-1], groups.starts[1:], strict=True):
         rows = program.cut_rows[1:-1][cut[groups.instances[begin:end]]]
         # what stands between two calls would have to move
-        if np.all(np.diff(rows, axis=0) == 1):
-            found.append(rows)
+        breaks = np.flatnonzero(np.any(np.diff(rows, axis=0) != 1, axis=1)) + 1
+        found += [part for part in np.split(rows, breaks) if len(part) > 1]
     if not found:
         raise RefusedEditError(
             f"no allreduces of all ranks of at most {most_bytes:,} bytes together follow each "

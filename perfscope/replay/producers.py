@@ -14,7 +14,7 @@ of docs/metrics.md with Q = depth + 1: one batch waits in the producer's hands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
 from math import inf, isnan
 from typing import TYPE_CHECKING
@@ -48,7 +48,7 @@ class Feed:
 
     position: int  # of the rank
     depth: int
-    producers: int
+    producers: int  # 0: nobody recorded how many
     maker: Ints  # which producer made each batch, shape (batches,)
     service_ns: Floats  # shape (batches,)
     fixed_ns: Floats  # when a producer's first batch was ready, else NaN, shape (batches,)
@@ -64,7 +64,7 @@ class Feed:
 
     @property
     def mean_service_ns(self) -> float:
-        """How long a producer takes for a batch on average."""
+        """How long a producer takes for a batch on average; all together where that is learned."""
         known = self.service_ns[np.isnan(self.fixed_ns)]
         return float(known.mean()) if len(known) else 0.0
 
@@ -79,6 +79,11 @@ class Queue:
     """One feed while it is replayed: batches are taken in order."""
 
     def __init__(self, feed: Feed, producers: int | None = None) -> None:
+        if not feed.is_measured and producers not in (None, feed.producers):
+            # learned was the interval at which all producers together come with a batch
+            assert producers
+            feed = replace(feed, service_ns=feed.service_ns * (feed.producers / producers))
+            producers = None
         self._feed = feed
         self._fixed, self._service = feed.fixed_ns.tolist(), feed.service_ns.tolist()
         self._hold, self._room = feed.hold_ns.tolist(), feed.room_ns.tolist()
@@ -89,7 +94,7 @@ class Queue:
         self._puts = 0
         self._is_as_recorded = producers in (None, feed.producers)
         self._maker = feed.maker.tolist() if self._is_as_recorded else []
-        self._free = [0.0] * (feed.producers if producers is None else producers)
+        self._free = [0.0] * (producers or max(1, feed.producers))
         if not self._is_as_recorded and self._fixed:
             first = self._fixed[0]
             start = (0.0 if isnan(first) else first) - feed.mean_service_ns
@@ -201,10 +206,11 @@ def _usual(values: Floats, known: npt.NDArray[np.bool_]) -> Floats:
 def learned_feed(
     position: int, *, depth: int, producers: int, gets: Gets, service_ns: float
 ) -> Feed:
-    """The feed of a queue of which only the mean time to make a batch is known.
+    """The feed of a queue of which only the mean time from batch to batch is known.
 
-    A batch that was waited for was put when it was taken. Another one takes the mean time, or less
-    if it would not have been there when it was asked for.
+    All producers together stand in it as one chain. A batch that was waited for was put when it was
+    taken. Another one takes the mean time, or less if it would not have been there when it was
+    asked for.
     """
     count = len(gets.enter)
     waited = waited_for(gets)

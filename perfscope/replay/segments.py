@@ -19,6 +19,7 @@ from perfscope.replay.assumptions import (
     NO_INTERVAL,
     NO_PRODUCERS,
     QUEUES,
+    TOO_MANY_CALLS,
     about_feeds,
     assumptions_of,
 )
@@ -117,7 +118,7 @@ class SegmentReplay:
         gain_s = NS * float(gains.sum())
         interval = gain_interval(gains)
         has_interval = interval is not None
-        assumptions = (ALWAYS, *self._about_queues(everything), *assumptions_of(everything))
+        assumptions = (ALWAYS, *self._about_queues(everything, edited), *assumptions_of(everything))
         if interval is None:
             assumptions = (*assumptions, NO_INTERVAL)
             interval = (float(gains.sum()), float(gains.sum()))
@@ -168,14 +169,21 @@ class SegmentReplay:
         work = apply_edits(program, edits)
         transfer = network_after(program, edits, work, costs)
         fed = self._fed(program, edits, work)
-        if fed:
-            lengths = coupled_lengths(program, work, transfer, fed)
-        else:
-            lengths = segment_lengths(program, work, transfer)
+        if drops_queues := bool(fed) and not is_small_enough(program, fed):
+            fed = []  # fused calls are no cuts: they are replayed one by one
+            if _producers(edits):
+                raise RefusedEditError(TOO_MANY_CALLS)
+        try:
+            if fed:
+                lengths = coupled_lengths(program, work, transfer, fed)
+            else:
+                lengths = segment_lengths(program, work, transfer)
+        except ImportError as error:  # calls that are no cuts, of which fusing makes some
+            raise RefusedEditError("fusing needs the trace engine, which is not built") from error
         if any(edit.background for edit in edits):
             beyond = background_end_ns(program, edits, lengths) - float(lengths.sum())
             lengths[-1] += max(0.0, beyond)
-        return _Edited(lengths, first)
+        return _Edited(lengths, first, drops_queues)
 
     def _fed(self, program: Program, edits: Sequence[Edit], work: Work) -> list[Fed]:
         """The queues of ranks whose waiting for input no edit changes."""
@@ -184,14 +192,23 @@ class SegmentReplay:
             raise RefusedEditError(NO_PRODUCERS)
         known = [feed for feed in self._feeds if not _is_changed(feed, program, work)]
         places = {number: place for place, number in enumerate(program.ranks)}
-        if missing := {places[number] for number in producers} - {f.position for f in known}:
-            raise RefusedEditError(
-                f"nothing is known about the input queue of rank {program.ranks[min(missing)]}"
-            )
+        # where the waiting itself is edited the queue is left alone, and so is who fills it
+        feed_of = {feed.position: feed for feed in self._feeds}
+        for number in sorted(producers):
+            feed = feed_of.get(places[number])
+            if feed is None:
+                raise RefusedEditError(f"nothing is known about the input queue of rank {number}")
+            if not feed.producers:
+                raise RefusedEditError(
+                    f"it is not known how many producers fill the input queue of rank {number}: "
+                    "only queue.Queue and the DataLoader of PyTorch tell"
+                )
         return [Fed(feed, producers.get(program.ranks[feed.position])) for feed in known]
 
-    def _about_queues(self, edits: Sequence[Edit]) -> tuple[str, ...]:
+    def _about_queues(self, edits: Sequence[Edit], edited: _Edited) -> tuple[str, ...]:
         """What is assumed about input queues."""
+        if edited.drops_queues:
+            return (QUEUES,)
         if not edits or not self._feeds:
             least = 0.0 if edits else INPUT_WAIT_SHARE
             return (QUEUES,) if self._input_share > least else ()
@@ -204,6 +221,7 @@ class _Edited:
 
     lengths: Floats
     first: Ints
+    drops_queues: bool = False
 
     def by(self, shared: Ints) -> Floats:
         """Lengths between the beginnings of segments that two runs share."""

@@ -101,7 +101,7 @@ def _remove(words: Sequence[str], phases: Sequence[str]) -> tuple[Edit, str]:
 
 def _scale(words: Sequence[str], phases: Sequence[str]) -> tuple[Edit, str]:
     factor = _number(words[1])
-    if factor < 0 or not math.isfinite(factor):
+    if not 0 <= factor <= MOST_TIMES:
         raise ValueError(f"work cannot be scaled by {words[1]}")
     edit = replace(_on(words[0], phases), factor=factor)
     return edit, f"{words[0]} takes {factor:g} times as long"
@@ -137,7 +137,7 @@ def _straggler(_words: Sequence[str], _phases: Sequence[str]) -> tuple[Edit, str
 
 def _network(words: Sequence[str], _phases: Sequence[str]) -> tuple[Edit, str]:
     factor = _number(words[0])
-    if not factor > 0:
+    if not factor >= 1 / MOST_TIMES:
         raise ValueError(f"a network cannot be {words[0]} times as fast")
     how = "that takes no time" if math.isinf(factor) else f"{factor:g} times as fast"
     return Edit(factor=1.0, network=factor), f"a network {how}"

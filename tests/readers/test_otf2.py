@@ -14,6 +14,8 @@ from click.testing import CliRunner
 
 from perfscope._core import Otf2Archive
 from perfscope.cli.analyze import analyze
+from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
 from perfscope.readers import otf2
 from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_trace
@@ -285,6 +287,25 @@ def test_an_archive_that_ends_inside_a_call(tmp_path: Path) -> None:
     assert (row["t0"], row["t1"], row["flags"]) == (6 * MS, 9 * MS, RowFlag.OPEN)
     assert any("entered and not left" in note for note in trace.notes)
     assert any("had not been entered" in note for note in trace.notes)
+
+
+@pytest.mark.parametrize("size", [1 << 60, (1 << 63) - 1, (1 << 64) - 1])
+def test_a_message_of_impossible_size(tmp_path: Path, size: int) -> None:
+    writer = ArchiveWriter(tmp_path / "a")
+    world = writer.ranks(2)
+    for rank, name in enumerate(("Send", "Recv")):
+        region = writer.region(f"MPI_{name}", **MPI)
+        writer.event(rank, "Enter", 1 * MS, region)
+        writer.event(rank, f"Mpi{name}", 2 * MS, 1 - rank, world, 7, size)
+        writer.event(rank, "Leave", 3 * MS, region)
+    trace = open_trace(writer.close())
+    for rank in trace.ranks:
+        assert (rank.operations["sent"].tolist(), rank.operations["received"].tolist()) == (
+            [0],
+            [0],
+        )
+    assert "2 calls carry bytes that cannot be: 0 is taken." in trace.notes
+    compute(trace, Options())
 
 
 def test_any_name_of_the_anchor(tmp_path: Path) -> None:

@@ -335,6 +335,16 @@ def test_hostile_numbers(tmp_path: Path) -> None:
     assert main(["analyze", str(path), "-o", str(tmp_path / "out")]) == ExitCode.OK
 
 
+@pytest.mark.parametrize("size", [1 << 60, (1 << 63) - 1])
+def test_a_message_of_impossible_size(tmp_path: Path, size: int) -> None:
+    both = [*call(0, 1, 1, 10, 20), *call(1, 1, 2, 10, 20)]
+    path = prv(tmp_path / "a.prv", 2, 100, *both, message(0, 1, 10, 10, 20, size))
+    trace = open_paraver(path)
+    assert [rank.operations["sent"].tolist() for rank in trace.ranks] == [[0], [0]]
+    assert "has 2 calls whose bytes cannot be" in " ".join(trace.notes)
+    assert main(["analyze", str(path), "-o", str(tmp_path / "out")]) == ExitCode.OK
+
+
 def test_labels_that_make_no_sense(tmp_path: Path) -> None:
     path = prv(tmp_path / "a.prv", 1, 100, *call(0, 1, 1, 10, 20))
     (tmp_path / "a.pcf").write_bytes(b"EVENT_TYPE\n0 50000001 P2P\nVALUES\n1 \xff\xfe\nx y\n\n\0")

@@ -39,6 +39,7 @@ class Plan:
     records_puts: bool = True
     broadcasts: bool = True  # a call that is no cut, in every step
     messages: bool = False
+    loader: tuple[int, int] | None = None  # workers and prefetch factor that the program tells
     seed: int = 1
 
 
@@ -92,6 +93,9 @@ def recorded(plan: Plan) -> Trace:
     for rank in range(plan.ranks):
         builder.rank(rank).finalize(end)
         builder.rank(rank).end_s = end + 0.1
+        if plan.loader:
+            made = {"workers": plan.loader[0], "prefetch_factor": plan.loader[1]}
+            builder.rank(rank).set(metadata={"frameworks": {"torch": {"loaders": [made]}}})
     return builder.build()
 
 
@@ -150,6 +154,43 @@ def test_other_numbers_of_producers(before: int, after: int) -> None:
     given_back = length_of(plan) - length_of(replace(plan, producers=after))
     edit = Edit(factor=1.0, producers=after, ranks=(0, 1, 2))
     assert gain_s(plan, edit) == pytest.approx(given_back, abs=0.02 * length_of(plan))
+
+
+LOADER = Plan(
+    producers=4,
+    loader=(4, 2),
+    depth=4,  # 8 batches in all: 4 in the queue and 4 in the hands of workers
+    service_s=0.6,
+    spread=0.02,
+    records_puts=False,
+    evaluate_s=0.0,
+)
+
+
+@pytest.mark.parametrize("producers", [1, 2, 3, 5, 8])
+def test_other_numbers_of_workers_of_a_loader(producers: int) -> None:
+    """What is learned is the interval at which all workers together come with a batch."""
+    given_back = length_of(LOADER) - length_of(replace(LOADER, producers=producers))
+    edit = Edit(factor=1.0, producers=producers, ranks=(0, 1, 2))
+    near = 0.02 * (length_of(LOADER) - given_back)
+    assert gain_s(LOADER, edit) == pytest.approx(given_back, abs=near)
+
+
+@pytest.mark.parametrize("loader", [None, (1 << 40, 2), (-1, 2), (4, 1 << 40), (4, -1)])
+def test_producers_are_not_changed_where_nobody_tells_how_many_there_are(
+    loader: tuple[int, int] | None,
+) -> None:
+    """Neither by tf.data and Keras, nor by damaged metadata, which must not exhaust memory."""
+    plan = replace(LOADER, loader=loader)
+    with pytest.raises(RefusedEditError, match="not known how many producers fill"):
+        gain_s(plan, Edit(factor=1.0, producers=2, ranks=(0,)))
+
+
+def test_producers_do_not_matter_to_ranks_that_never_starve() -> None:
+    plan = Plan(evaluate_s=0.0, service_s=0.15)
+    never = Edit(Account.INPUT_WAIT)
+    both = gain_s(plan, Edit(factor=1.0, producers=2, ranks=(0, 1, 2)), never)
+    assert both == pytest.approx(gain_s(plan, never))
 
 
 def test_edits_combine_with_producers() -> None:

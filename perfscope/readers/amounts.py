@@ -1,0 +1,24 @@
+"""Which numbers of bytes can be true."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfscope.trace.model import Table
+
+MAX_AMOUNT = 1 << 60
+"""Byte counts and ids above this are damage."""
+
+
+def forget_impossible_sizes(rows: Table) -> int:
+    """Sets sizes that cannot be true to 0, which is unknown, and returns in how many rows.
+
+    Args:
+        rows: of operations or completions; changed in place.
+    """
+    wrong = np.zeros(len(rows), np.bool_)
+    for column in ("sent", "received"):
+        impossible = (rows[column] < 0) | (rows[column] >= MAX_AMOUNT)
+        rows[column][impossible] = 0
+        wrong |= impossible
+    return int(np.count_nonzero(wrong))
