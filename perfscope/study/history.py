@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from perfscope.study.change_points import LEVEL, change_points, least_points
+from perfscope.study.left_out import left_out
 from perfscope.study.measures import PEAK, STEP, THROUGHPUT, WALL, Measure
 from perfscope.study.run import StudyRun
-from perfscope.study.sides import ENDED_WELL
 
 Json = dict[str, Any]
 FACTOR = 1.02  # as in a comparison: smaller changes come and go with the layout of memory
@@ -69,15 +69,6 @@ class Group:
         noun = "rank" if self.ranks == 1 else "ranks"
         batch = f", batch size {self.batch_size}" if self.batch_size else ""
         return f"{command or 'unknown command'} ({self.ranks} {noun}{batch})"
-
-
-def left_out(run: StudyRun) -> str:
-    """Why a run is no point of a trend; "" when it is one."""
-    if run.exit_code not in ENDED_WELL:
-        return f"it ended with exit code {run.exit_code}"
-    if run.ending:
-        return f"it did not end by itself: {run.ending}"
-    return ""
 
 
 def groups(runs: Sequence[StudyRun], *, ignore_command: bool = False) -> tuple[Group, ...]:
