@@ -19,7 +19,8 @@ RUNS = "runs"
 OUTPUT_FILES = ("stdout.txt", "stderr.txt")
 SCHEMA_VERSION = "1"
 KIND = "sweep-plan"
-FINISHED, OUT_OF_MEMORY, TIME_LIMIT = "finished", "out_of_memory", "time_limit"
+FINISHED, KILLED = "finished", "killed"
+OUT_OF_MEMORY, TIME_LIMIT = "out_of_memory", "time_limit"
 _MOST_BYTES = 256 << 20
 _MOST_REPEATS = 1000
 

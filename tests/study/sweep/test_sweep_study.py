@@ -17,7 +17,9 @@ from perfscope.findings.study import best_at_grid_edge, noise_over_differences
 from perfscope.study.sweep import fabric, quality, why
 from perfscope.study.sweep.model import measure
 from perfscope.study.sweep.noise import contenders
+from perfscope.study.sweep.runs import load_one
 from perfscope.study.sweep.stored import Axis, StoredRun, read_plan
+from tests.support.environments import REPOSITORY
 from tests.support.study_runs import made_run
 from tests.support.sweeps import (
     failed_run,
@@ -27,6 +29,7 @@ from tests.support.sweeps import (
     made_sweep_run,
 )
 
+STORED = REPOSITORY / "reports" / "sgan_evaluation" / "analysis.json"
 THREADS = Axis("threads", "variable", ("1", "2", "4"))
 RANKS = Axis("ranks", "variable", ("1", "2"))
 
@@ -69,6 +72,79 @@ def test_steps_of_different_ranks_are_compared_with_a_warning() -> None:
     document = judged(measure(plan, runs))
     assert document["verdict"]["status"] == "warn"
     assert "perfscope.step(samples=...)" in document["verdict"]["sentence"]
+
+
+def with_runs(plan: Any, **facts: tuple[Any, Any]) -> Any:
+    """A sweep of two runs that differ in some arguments of `made_run`."""
+    base = {"focus_s": 1.0, "work_s": [1.0]}
+    runs = [
+        replace(
+            made_sweep_run(plan, (axis_value,), 1.0),
+            run=made_run(axis_value, **base | {key: of[n] for key, of in facts.items()}),
+        )
+        for n, axis_value in enumerate(plan.axes[0].values[:2])
+    ]
+    return measure(plan, runs)
+
+
+STEPS = {"step_s": (0.1, 0.2), "steps": (9, 9)}
+ENVIRONMENT = Axis("OMP_NUM_THREADS", "environment", ("1", "2"))
+
+
+@pytest.mark.parametrize(
+    ("axis", "recording", "facts", "word"),
+    [
+        (ENVIRONMENT, (), STEPS, ""),
+        (ENVIRONMENT, (), STEPS | {"batch_size": (32, 64)}, "different batch sizes"),
+        (Axis("width", "variable", ("1", "2")), (), STEPS, "commands that differ in width"),
+        (Axis("library", "set", ("a", "b")), (), STEPS, "commands that differ in library"),
+        (ENVIRONMENT, (), {"work_s": ([1.0], [1.0, 1.0])}, ""),
+        (ENVIRONMENT, ("--stop-after", "9"), {"work_s": ([1.0], [1.0, 1.0])}, "cut to a number"),
+        (ENVIRONMENT, (), {"steps": (9, 18)}, "different numbers of steps"),
+        (ENVIRONMENT, (), {"steps": (9, 0)}, ""),
+    ],
+)
+def test_speeds_that_may_not_be_comparable_are_named(
+    axis: Axis, recording: tuple[str, ...], facts: Any, word: str
+) -> None:
+    sweep = with_runs(replace(made_plan([axis]), recording=recording), **facts)
+    assert (word in sweep.caution) is True
+    assert bool(sweep.caution) is bool(word)
+
+
+def test_a_throughput_that_matches_nothing_is_said_loudly() -> None:
+    plan = replace(made_plan([ENVIRONMENT]), throughput=r"img/s: (\d+)")
+    runs = [made_sweep_run(plan, (value,), 10.0 * int(value)) for value in ("1", "2")]
+    sweep = measure(plan, runs)
+    words = "--throughput matched nothing in the output of any run"
+    assert sweep.objective.id == "samples_per_s"
+    assert sweep.objective_reason.startswith(words)
+    document = judged(sweep)
+    assert document["verdict"]["status"] == "warn"
+    assert words in document["verdict"]["sentence"]
+    one = replace(runs[0], printed=quality.Quality("img", 3.0))
+    partly = measure(plan, [one, runs[1]])
+    assert partly.caution == ""
+    assert "nowhere in the output" in partly.objective_reason
+
+
+def test_a_killed_rank_wins_nothing_where_the_launcher_says_all_is_well(tmp_path: Path) -> None:
+    document = json.loads(STORED.read_text(encoding="utf-8"))
+    place = tmp_path / "recording"
+    place.mkdir()
+    stored = StoredRun("001-r1", 1, 1, "finished", "finished", 1.0, place)
+    plan = replace(made_plan([RANKS]), place=tmp_path)
+    (place / "analysis.json").write_text(json.dumps(document), encoding="utf-8")
+    assert load_one(plan, stored).is_measured
+    document["run"] |= {
+        "incomplete_ranks": [1],
+        "endings": [{"rank": 1, "text": "was killed by signal 9", "is_first": True}],
+    }
+    (place / "analysis.json").write_text(json.dumps(document), encoding="utf-8")
+    found = load_one(plan, stored)
+    assert found.failure == "it did not end by itself: rank 1 was killed by signal 9"
+    assert found.as_json()["end"] == "killed"
+    assert measure(plan, [found]).results[0].status == "failed"
 
 
 def test_printed_throughput_counts_before_recorded() -> None:
