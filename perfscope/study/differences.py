@@ -56,9 +56,7 @@ def unlike(sides: Sequence[Side], measure: Measure) -> list[str]:
         counts = [_known(lambda run: run.steps, side) for side in sides]
         if len({tuple(v) for v in counts if v}) > 1:
             told = "; ".join(
-                f"{side.label} did {_joined(v)}"
-                for side, v in zip(sides, counts, strict=True)
-                if v
+                f"{side.label} did {_joined(v)}" for side, v in zip(sides, counts, strict=True) if v
             )
             found.append(f"The sides did different numbers of steps: {told}.")
     return found
