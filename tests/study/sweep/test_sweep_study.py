@@ -234,6 +234,23 @@ def test_best_inside_or_where_nothing_is_beyond_is_no_finding() -> None:
     assert room.status is Status.WARN
 
 
+@pytest.mark.parametrize(
+    ("values", "best", "word"),
+    [
+        (("0", "200"), "0", "no smaller number"),
+        (("0", "1"), "1", "no third value"),
+        (("0", "1"), "0", "no smaller number"),
+    ],
+)
+def test_zero_has_nothing_below_and_a_switch_nothing_beyond(
+    values: tuple[str, ...], best: str, word: str
+) -> None:
+    speeds = {(value,): [30.0 if value == best else 10.0] for value in values}
+    found = best_at_grid_edge.judge(made_sweep([Axis("blocktime", "environment", values)], speeds))
+    assert found.status is Status.PASS
+    assert word in found.summary
+
+
 def test_an_edge_within_the_noise_is_only_noted() -> None:
     found = edge({("1",): [10, 11], ("2",): [20, 28], ("4",): [21, 29]})
     assert found.status is Status.INFO
