@@ -74,60 +74,6 @@ def test_steps_of_different_ranks_are_compared_with_a_warning() -> None:
     assert "perfscope.step(samples=...)" in document["verdict"]["sentence"]
 
 
-def with_runs(plan: Any, **facts: tuple[Any, Any]) -> Any:
-    """A sweep of two runs that differ in some arguments of `made_run`."""
-    base = {"focus_s": 1.0, "work_s": [1.0]}
-    runs = [
-        replace(
-            made_sweep_run(plan, (axis_value,), 1.0),
-            run=made_run(axis_value, **base | {key: of[n] for key, of in facts.items()}),
-        )
-        for n, axis_value in enumerate(plan.axes[0].values[:2])
-    ]
-    return measure(plan, runs)
-
-
-STEPS = {"step_s": (0.1, 0.2), "steps": (9, 9)}
-ENVIRONMENT = Axis("OMP_NUM_THREADS", "environment", ("1", "2"))
-
-
-@pytest.mark.parametrize(
-    ("axis", "recording", "facts", "word"),
-    [
-        (ENVIRONMENT, (), STEPS, ""),
-        (ENVIRONMENT, (), STEPS | {"batch_size": (32, 64)}, "different batch sizes"),
-        (Axis("width", "variable", ("1", "2")), (), STEPS, "commands that differ in width"),
-        (Axis("library", "set", ("a", "b")), (), STEPS, "commands that differ in library"),
-        (ENVIRONMENT, (), {"work_s": ([1.0], [1.0, 1.0])}, ""),
-        (ENVIRONMENT, ("--stop-after", "9"), {"work_s": ([1.0], [1.0, 1.0])}, "cut to a number"),
-        (ENVIRONMENT, (), {"steps": (9, 18)}, "different numbers of steps"),
-        (ENVIRONMENT, (), {"steps": (9, 0)}, ""),
-    ],
-)
-def test_speeds_that_may_not_be_comparable_are_named(
-    axis: Axis, recording: tuple[str, ...], facts: Any, word: str
-) -> None:
-    sweep = with_runs(replace(made_plan([axis]), recording=recording), **facts)
-    assert (word in sweep.caution) is True
-    assert bool(sweep.caution) is bool(word)
-
-
-def test_a_throughput_that_matches_nothing_is_said_loudly() -> None:
-    plan = replace(made_plan([ENVIRONMENT]), throughput=r"img/s: (\d+)")
-    runs = [made_sweep_run(plan, (value,), 10.0 * int(value)) for value in ("1", "2")]
-    sweep = measure(plan, runs)
-    words = "--throughput matched nothing in the output of any run"
-    assert sweep.objective.id == "samples_per_s"
-    assert sweep.objective_reason.startswith(words)
-    document = judged(sweep)
-    assert document["verdict"]["status"] == "warn"
-    assert words in document["verdict"]["sentence"]
-    one = replace(runs[0], printed=quality.Quality("img", 3.0))
-    partly = measure(plan, [one, runs[1]])
-    assert partly.caution == ""
-    assert "nowhere in the output" in partly.objective_reason
-
-
 def test_a_killed_rank_wins_nothing_where_the_launcher_says_all_is_well(tmp_path: Path) -> None:
     document = json.loads(STORED.read_text(encoding="utf-8"))
     place = tmp_path / "recording"
@@ -209,6 +155,40 @@ def test_the_ratio_of_speeds_is_the_product_of_its_factors() -> None:
     assert "1.50 times the samples/s = 2.00 (ranks)" in against["sentence"]
 
 
+def test_the_sentence_is_a_true_equation_over_repeats() -> None:
+    plan = made_plan([RANKS], repeat=3)
+    runs = [
+        made_sweep_run(plan, ("1",), speed, repeat=n, work_s=[work])
+        for n, (speed, work) in enumerate(((100.0, 0.5), (110.0, 0.9), (90.0, 0.7)), start=1)
+    ]
+    runs += [
+        made_sweep_run(plan, ("2",), speed, repeat=n, work_s=[work] * 2)
+        for n, (speed, work) in enumerate(((210.0, 0.72), (190.0, 0.5), (250.0, 0.9)), start=1)
+    ]
+    (against,) = why.explanations(measure(plan, runs))
+    ratios = [part["ratio"] for part in against["factors"]]
+    assert math.prod(ratios) == pytest.approx(against["ratio"]) == pytest.approx(2.1)
+    # 2.1 is not 2 x nothing else: both factors near one are shown too
+    assert against["sentence"].count(" x ") == 2
+    assert "2.10 times the samples/s = 2.00 (ranks)" in against["sentence"]
+
+
+def test_ranks_that_share_their_cpus_are_pinned_otherwise() -> None:
+    plan = made_plan([Axis("bind", "environment", ("a", "b"))])
+    runs = []
+    for value, cpus in (("a", ("0", "1")), ("b", ("0", "0"))):
+        rows = [
+            {"rank": rank, "host": "node00", "cpus_allowed": allowed}
+            for rank, allowed in enumerate(cpus)
+        ]
+        more = {"threads": {"ranks": rows}}
+        runs.append(made_sweep_run(plan, (value,), 1.0, work_s=[1.0, 1.0], more=more))
+    told = fabric.comparison(measure(plan, runs))["pinning"]
+    assert "Pinning differs" in told
+    assert "1 CPU, 2 of a host in all" in told
+    assert "1 CPU, 1 of a host in all" in told
+
+
 def edge(speeds: dict[tuple[str, ...], list[float]], **plan: Any) -> Any:
     return best_at_grid_edge.judge(made_sweep([THREADS], speeds, **plan))
 
@@ -245,7 +225,9 @@ def test_best_inside_or_where_nothing_is_beyond_is_no_finding() -> None:
 def test_zero_has_nothing_below_and_a_switch_nothing_beyond(
     values: tuple[str, ...], best: str, word: str
 ) -> None:
-    speeds = {(value,): [30.0 if value == best else 10.0] for value in values}
+    speeds: dict[tuple[str, ...], list[float]] = {
+        (value,): [30.0 if value == best else 10.0] for value in values
+    }
     found = best_at_grid_edge.judge(made_sweep([Axis("blocktime", "environment", values)], speeds))
     assert found.status is Status.PASS
     assert word in found.summary
