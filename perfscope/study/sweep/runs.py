@@ -165,7 +165,8 @@ class Measurer:
         plan = read_plan(self._place)
         mine = next(c for c in plan.configurations if c.number == configuration.number)
         speeds = []
-        for repeat in range(1, plan.repeat + 1):
+        # repeats that were added later would make the search choose otherwise than before
+        for repeat in range(1, (plan.search_repeat or plan.repeat) + 1):
             stored = read_run(plan, mine, repeat)
             run = None if stored is None else load_one(plan, stored)
             if run is not None and run.is_measured:

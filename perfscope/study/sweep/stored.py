@@ -93,6 +93,7 @@ class StoredPlan:
     batch: bool
     metric: str | None
     throughput: str | None
+    search_repeat: int | None = None
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,7 @@ def _plan(place: Path, document: Json) -> StoredPlan:
         batch=document["batch"] is True,
         metric=fields.text(document, "metric") or None,
         throughput=fields.text(document, "throughput") or None,
+        search_repeat=fields.integer(document, "search_repeat"),
     )
 
 
