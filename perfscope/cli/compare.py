@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from perfscope.cli.finite import FiniteRange
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def spread(arguments: Sequence[str]) -> list[str]:
 )
 @click.option(
     "--factor",
-    type=click.FloatRange(1.0, 100.0),
+    type=FiniteRange(1.0, 100.0),
     default=FACTOR,
     show_default=True,
     help="A difference below this factor is none, however certain.",

@@ -154,6 +154,14 @@ def test_what_is_wrong_is_three_lines(
     assert what in told[0]
 
 
+@pytest.mark.parametrize("command", ["compare", "history"])
+def test_a_factor_that_is_no_number_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert main([command, str(tmp_path), str(tmp_path), "--factor", "nan"]) == 2
+    assert "'nan' is no finite number" in capsys.readouterr().err
+
+
 def test_a_damaged_repeat_is_named(
     tmp_path: Path, stored: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
