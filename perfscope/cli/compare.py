@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.errors import ExitCode, UsageError
+from perfscope.cli.finite import FiniteRange
+from perfscope.errors import ExitCode, PerfscopeError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +79,7 @@ def spread(arguments: Sequence[str]) -> list[str]:
 )
 @click.option(
     "--factor",
-    type=click.FloatRange(1.0, 100.0),
+    type=FiniteRange(1.0, 100.0),
     default=FACTOR,
     show_default=True,
     help="A difference below this factor is none, however certain.",
@@ -258,8 +259,14 @@ def _show(document: Json, *, as_json: bool, page: Path) -> None:
 
 
 def _exit_code(document: Json, fail_on: Sequence[str]) -> int:
-    """0, or 1 with the gates that failed on stderr."""
+    """0, or 1 with the gates that failed on stderr.
+
+    Raises:
+        PerfscopeError: there is a gate, and a side without a run that it could judge.
+    """
     found = document["compare"]
+    if fail_on:
+        _refuse_empty(found["sides"])
     failed = []
     for row in found["comparisons"]:
         if row["answer"] == "slower" and "slower" in fail_on:
@@ -274,3 +281,16 @@ def _exit_code(document: Json, fail_on: Sequence[str]) -> int:
     for reason in failed:
         click.echo(f"Gate failed: {reason}", err=True)
     return ExitCode.GATE_FAILED if failed else ExitCode.OK
+
+
+def _refuse_empty(sides: Sequence[Json]) -> None:
+    """A gate lets nothing pass because all of its runs crashed, nor calls that slower."""
+    empty = next((side for side in sides if not side["runs"]), None)
+    if empty is None:
+        return
+    reasons = [str(row["reason"]) for row in empty["left_out"]]
+    raise PerfscopeError(
+        f"No run of {empty['label']} counts, so --fail-on has nothing to judge.",
+        why=f"Of its {len(reasons)} runs the first: {reasons[0]}." if reasons else "It is empty.",
+        action="See why they failed (perfscope analyze RUN), and record runs that end well.",
+    )

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import click
 
+from perfscope.cli.finite import FiniteRange
 from perfscope.errors import ExitCode, PerfscopeError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ FACTOR = 1.02
 @click.argument("paths", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--factor",
-    type=click.FloatRange(1.0, 100.0),
+    type=FiniteRange(1.0, 100.0),
     default=FACTOR,
     show_default=True,
     help="A change of level below this factor is none.",

@@ -12,7 +12,7 @@ import numpy as np
 
 from perfscope.study import fields
 from perfscope.study.differences import differences, unlike
-from perfscope.study.kept_promises import finding_changes, promise
+from perfscope.study.kept_promises import changes_reason, finding_changes, promise
 from perfscope.study.measures import SHOWN, Measure, choose
 from perfscope.study.run import StudyRun
 from perfscope.study.sides import Side
@@ -137,6 +137,7 @@ def body(sides: Sequence[Side], *, measure: Measure | None, factor: float) -> Js
         "efficiencies": [_efficiency(sides, name, depth) for name, depth in EFFICIENCIES],
         "waterfall": waterfall(sides),
         "finding_changes": finding_changes(sides),
+        "finding_changes_reason": changes_reason(sides) or None,
     }
 
 

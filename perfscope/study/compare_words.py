@@ -123,7 +123,8 @@ _STUDENT = (
 )
 _WATERFALL = (
     "Seconds of a mean rank by account of the time ledger, means over repeats, so that the parts "
-    "add up to the difference exactly."
+    "add up to the difference exactly. Where the sides did different numbers of steps: per step, "
+    "without start-up and shutdown, which happen once a run."
 )
 
 

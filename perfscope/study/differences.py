@@ -54,9 +54,9 @@ def unlike(sides: Sequence[Side], measure: Measure) -> list[str]:
             found.append(f"The sides differ in their {what}: {told}.")
     if measure.id in ("wall", "focus"):
         counts = [_known(lambda run: run.steps, side) for side in sides]
-        if len({tuple(v) for v in counts}) > 1:
+        if len({tuple(v) for v in counts if v}) > 1:
             told = "; ".join(
-                f"{side.label} did {_joined(v)}" for side, v in zip(sides, counts, strict=True)
+                f"{side.label} did {_joined(v)}" for side, v in zip(sides, counts, strict=True) if v
             )
             found.append(f"The sides did different numbers of steps: {told}.")
     return found

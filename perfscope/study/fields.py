@@ -23,7 +23,11 @@ def number(document: Any, *path: str) -> float | None:
     found = follow(document, *path)
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
-    return float(found) if math.isfinite(found) else None
+    try:
+        value = float(found)
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
+    return value if math.isfinite(value) else None
 
 
 def integer(document: Any, *path: str) -> int | None:

@@ -64,6 +64,8 @@ def growth(
     sentence = f"{word} scaling, told from {what}: {work} at {size_ratio:g} times the size."
     if not is_weak and ratio > SAME_WORK:
         sentence += " The work grew, but not with the size: what was added counts as lost."
+    if ratio < 1 / SAME_WORK:
+        sentence += " The largest size did less work, so its speed-up is overstated."
     return Growth(is_weak, basis, ratio, sentence)
 
 

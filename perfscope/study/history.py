@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from perfscope.study.change_points import LEVEL, change_points, least_points
+from perfscope.study.left_out import left_out
 from perfscope.study.measures import PEAK, STEP, THROUGHPUT, WALL, Measure
 from perfscope.study.run import StudyRun
-from perfscope.study.sides import ENDED_WELL
 
 Json = dict[str, Any]
 FACTOR = 1.02  # as in a comparison: smaller changes come and go with the layout of memory
@@ -69,15 +69,6 @@ class Group:
         noun = "rank" if self.ranks == 1 else "ranks"
         batch = f", batch size {self.batch_size}" if self.batch_size else ""
         return f"{command or 'unknown command'} ({self.ranks} {noun}{batch})"
-
-
-def left_out(run: StudyRun) -> str:
-    """Why a run is no point of a trend; "" when it is one."""
-    if run.exit_code not in ENDED_WELL:
-        return f"it ended with exit code {run.exit_code}"
-    if run.ending:
-        return f"it did not end by itself: {run.ending}"
-    return ""
 
 
 def groups(runs: Sequence[StudyRun], *, ignore_command: bool = False) -> tuple[Group, ...]:
@@ -158,9 +149,19 @@ def _group(group: Group, places: dict[str, int], factor: float) -> Json:
             }
             for point in group.points
         ],
-        "judged": next((measure.id for measure in SPEEDS if any(_values(measure, group))), WALL.id),
+        "judged": _judged(group).id,
         "series": [_series(measure, group, factor) for measure in TRENDS],
     }
+
+
+def _judged(group: Group) -> Measure:
+    """The speed that most points have, of those that the newest point has, if it has any."""
+    values = {measure.id: _values(measure, group) for measure in SPEEDS}
+    newest = [measure for measure in SPEEDS if values[measure.id][-1] is not None]
+    counts = {name: sum(value is not None for value in of) for name, of in values.items()}
+    if not any(counts.values()):
+        return WALL
+    return max(newest or SPEEDS, key=lambda measure: counts[measure.id])
 
 
 def _values(measure: Measure, group: Group) -> list[float | None]:
@@ -216,13 +217,18 @@ def judged_series(group: Json) -> Json:
     return found
 
 
+def newest_group(shown: Sequence[Json]) -> Json:
+    """The group of the newest run: what is judged is what runs today, not what ran most often."""
+    return max(shown, key=lambda group: float(group["points"][-1]["start_unix_s"]))
+
+
 def badge(shown: Sequence[Json]) -> Json:
-    """What a badge says of the group with most points: label, text and status."""
+    """What a badge says of the group of the newest run: label, text and status."""
     from perfscope.study.compare_words import percent, written  # noqa: PLC0415 - words only
 
     if not shown:
         return {"label": "training", "text": "no runs", "status": "none"}
-    series = judged_series(shown[0])
+    series = judged_series(newest_group(shown))
     if not series["segments"]:
         return {"label": series["label"], "text": "not measured", "status": "none"}
     level = written(series["segments"][-1]["level"], series["unit"])

@@ -6,7 +6,7 @@ from typing import Any
 
 from perfscope.study.change_points import LEAST_POINTS
 from perfscope.study.compare_words import percent, written
-from perfscope.study.history import judged_series
+from perfscope.study.history import judged_series, newest_group
 
 Json = dict[str, Any]
 
@@ -15,7 +15,14 @@ def verdict(found: Json) -> tuple[str, str]:
     """Status and sentence on the first screen, from the `history` object of study.json."""
     if not found["groups"]:
         return "info", "No run of this history counts, so that nothing can be said."
-    group = found["groups"][0]
+    group = newest_group(found["groups"])
+    status, sentence = _judged(found, group)
+    if len(found["groups"]) > 1:
+        sentence += f" Judged is the trend of the newest run: {group['label']}."
+    return status, sentence
+
+
+def _judged(found: Json, group: Json) -> tuple[str, str]:
     series, points = judged_series(group), group["points"]
     count = sum(value is not None for value in series["values"])
     if not count:

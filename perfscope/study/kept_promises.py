@@ -15,13 +15,24 @@ OPEN = ("fail", "warn")
 NO_GAIN = "no finding of the first side that is gone had a predicted gain"
 
 
+def changes_reason(sides: Sequence[Side]) -> str:
+    """Why it cannot be said which findings went or came, "" when it can."""
+    empty = [side.label for side in (sides[0], sides[-1]) if not side.runs]
+    return f"no run of {' and '.join(empty)} counts" if empty else ""
+
+
 def finding_changes(sides: Sequence[Side]) -> list[Json]:
     """Every finding that stands on a side: on how many runs of each, and whether it went or came.
+
+    Empty where the first or the last side has no run that counts, see `changes_reason`: a crash
+    cures nothing.
 
     A finding stands on a side when at least half of the side's runs have it as fail or warn.
     `change` compares the first side with the last: `gone`, `new`, `stayed`, or `between` for one
     that stands on neither.
     """
+    if changes_reason(sides):
+        return []
     names: dict[str, Json] = {}
     for side in sides:
         for run in side.runs:

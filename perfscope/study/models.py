@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from perfscope.study.regression import Fit, fit, student_95
+from perfscope.study.regression import ROUNDING, Fit, fit, student_95
 
 AMDAHL_SIZES = 3
 MODEL_SIZES = 5  # what Extra-P asks for
@@ -117,6 +117,8 @@ class Amdahl:
         serial_share: s, of the run time at the smallest size.
         serial_interval: 95 % interval, None where no run is left to tell it.
         most_speedup: 1 / s, over the smallest size; None when s is zero.
+        most_speedup_at_least: when s is zero: one over the upper end of the interval, below which
+            no bound lies; None otherwise.
         constant_s, parallel_s: s T(1) and (1 - s) T(1).
         error: relative standard deviation of the runs around the law.
         forecasts: extrapolations of the run time.
@@ -125,6 +127,7 @@ class Amdahl:
     serial_share: float
     serial_interval: tuple[float, float] | None
     most_speedup: float | None
+    most_speedup_at_least: float | None
     constant_s: float
     parallel_s: float
     error: float
@@ -162,10 +165,13 @@ def amdahl(sizes: Sequence[int], values: Sequence[float]) -> Amdahl | str:
         return "the run times are no positive numbers"
     whole = found.constant + found.slope
     share = found.constant / whole
+    interval = _share_interval(found)
+    ceiling = interval is not None and share <= 0 and interval[1] > ROUNDING
     return Amdahl(
         serial_share=share,
-        serial_interval=_share_interval(found, share, whole),
+        serial_interval=interval,
         most_speedup=1 / share if share > 0 else None,
+        most_speedup_at_least=1 / interval[1] if interval is not None and ceiling else None,
         constant_s=found.constant,
         parallel_s=found.slope,
         error=found.error,
@@ -232,13 +238,15 @@ def _beyond(sizes: Sequence[int]) -> list[int]:
     return [factor * max(sizes) for factor in EXTRAPOLATED]
 
 
-def _share_interval(found: Fit, share: float, whole: float) -> tuple[float, float] | None:
-    """By error propagation of s = a / (a + b)."""
-    if found.freedom < 1:
+def _share_interval(found: Fit) -> tuple[float, float] | None:
+    """By error propagation of s = a / (a + b) around the free coefficients, cut to what can be."""
+    whole = sum(found.free)
+    if found.freedom < 1 or whole <= 0:
         return None
+    share = found.free[0] / whole
     gradient = ((1 - share) / whole, -share / whole)
     variance = sum(
         gradient[i] * gradient[j] * float(found.covariance[i, j]) for i in (0, 1) for j in (0, 1)
     )
     half = student_95(found.freedom) * math.sqrt(max(variance, 0.0))
-    return max(share - half, 0.0), min(share + half, 1.0)
+    return min(max(share - half, 0.0), 1.0), max(min(share + half, 1.0), 0.0)

@@ -25,15 +25,18 @@ class Fit:
     Attributes:
         constant, slope: the coefficients; times cannot fall below zero at any size.
         basis: g.
-        covariance: of the two; zeros for a coefficient that was held at zero.
+        free: both coefficients where they may be negative. A coefficient that is held at zero is as
+            uncertain as any other, so intervals are around these and cut at zero afterwards.
+        covariance: of `free`.
         error: relative standard deviation of a run around the fit.
-        freedom: points less coefficients.
+        freedom: points less coefficients of the law.
         loo_errors: relative error with which each size is predicted from all others.
     """
 
     constant: float
     slope: float
     basis: Callable[[float], float]
+    free: tuple[float, float]
     covariance: Floats
     error: float
     freedom: int
@@ -54,7 +57,8 @@ class Fit:
         value = self.at(size)
         variance = float(row @ self.covariance @ row) + (self.error * value) ** 2
         half = student_95(self.freedom) * float(np.sqrt(max(variance, 0.0)))
-        return max(value - half, 0.0), value + half
+        middle = float(row @ np.array(self.free))
+        return max(min(middle - half, value), 0.0), max(middle + half, value)
 
 
 def fit(
@@ -82,9 +86,11 @@ def fit(
     left_out = ~kept[1:]
     missed = np.abs((constants[1:, None] + slopes[1:, None] * x) / y - 1) * left_out
     errors = tuple(float(e) for e in missed.sum(axis=1) / left_out.sum(axis=1))
-    used = np.array([coefficients[0] > 0, basis is not None and coefficients[1] > 0])
-    covariance, error, freedom = _uncertainty(x, y, coefficients, used)
-    return Fit(coefficients[0], coefficients[1], basis or _zero, covariance, error, freedom, errors)
+    columns = 1 if basis is None else 2
+    free, covariance, freedom = _uncertainty(x, y, columns)
+    used = max(sum(value > 0 for value in coefficients[:columns]), 1)
+    error = _error(x, y, coefficients, len(y) - used)
+    return Fit(*coefficients, basis or _zero, free, covariance, error, freedom, errors)
 
 
 @cache
@@ -132,16 +138,24 @@ def _solve(
     )
 
 
-def _uncertainty(
-    x: Floats, y: Floats, coefficients: tuple[float, float], used: npt.NDArray[np.bool_]
-) -> tuple[Floats, float, int]:
-    design = np.stack([1.0 / y, x / y], axis=1)[:, used]
+def _uncertainty(x: Floats, y: Floats, columns: int) -> tuple[tuple[float, float], Floats, int]:
+    """Coefficients that may be negative, their covariance and the freedom; one column: constant."""
+    design = np.stack([1.0 / y, x / y], axis=1)[:, :columns]
+    norms = np.sqrt((design**2).sum(axis=0))
+    scaled = design / norms
+    solution = np.linalg.lstsq(scaled, np.ones(len(y)), rcond=None)[0]
+    residuals = 1.0 - scaled @ solution
+    free, covariance = np.zeros(2), np.zeros((2, 2))
+    free[:columns] = solution / norms
+    freedom = len(y) - columns
+    if freedom >= 1:
+        variance = float(residuals @ residuals) / freedom
+        inverse = np.linalg.pinv(scaled.T @ scaled) * variance
+        covariance[:columns, :columns] = inverse / np.outer(norms, norms)
+    return (float(free[0]), float(free[1])), covariance, freedom
+
+
+def _error(x: Floats, y: Floats, coefficients: tuple[float, float], freedom: int) -> float:
+    """Relative standard deviation of a run around the fit."""
     residuals = 1.0 - (coefficients[0] + coefficients[1] * x) / y
-    freedom = len(y) - int(used.sum())
-    covariance = np.zeros((2, 2))
-    if freedom < 1 or not used.any():
-        return covariance, 0.0, freedom
-    variance = float(residuals @ residuals) / freedom
-    inverse = np.linalg.pinv(design.T @ design) * variance
-    covariance[np.ix_(used, used)] = inverse
-    return covariance, float(np.sqrt(variance)), freedom
+    return float(np.sqrt(float(residuals @ residuals) / freedom)) if freedom >= 1 else 0.0

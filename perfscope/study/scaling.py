@@ -11,6 +11,7 @@ from perfscope.metrics.scalability import Variant
 from perfscope.study import models
 from perfscope.study.extra_p import ExtraP, extra_p
 from perfscope.study.growth import Growth, growth
+from perfscope.study.left_out import left_out
 from perfscope.study.pop_table import PopTable, pop_table, totals_of
 from perfscope.study.run import StudyPhase, StudyRun
 from perfscope.study.series import Axis, Point, Spread, choose_axis, fold
@@ -104,7 +105,7 @@ class Scaling:
     """Everything that a scaling study found.
 
     Attributes:
-        runs: in the order given.
+        runs: in the order given, also those that do not count.
         axis, axis_reason: what the sizes are of.
         points: runs by size.
         growth: strong or weak.
@@ -115,6 +116,7 @@ class Scaling:
         variant: of serialization and transfer efficiency.
         superlinear: sizes above ideal.
         composition: where the time of a rank goes.
+        left_out: runs that do not count, with the reason.
     """
 
     runs: tuple[StudyRun, ...]
@@ -129,6 +131,12 @@ class Scaling:
     variant: Variant
     superlinear: tuple[Superlinear, ...]
     composition: Composition
+    left_out: tuple[tuple[StudyRun, str], ...] = ()
+
+    @property
+    def counted(self) -> tuple[StudyRun, ...]:
+        """The runs that count."""
+        return tuple(run for run in self.runs if not left_out(run))
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -150,23 +158,25 @@ def scaling(
     """The study of some runs of one program at different sizes.
 
     Args:
-        runs: at least one.
+        runs: at least one; those that failed or were killed do not count.
         axis: what grows; None to choose.
         weak: True or False where the user knows, None to tell it from the runs.
         variant: of serialization and transfer efficiency.
 
     Raises:
-        UsageError: the axis is not known of a run, or runs of one size are no repeats.
+        UsageError: no run counts, the axis is not known of a run, or runs of one size are no
+            repeats.
     """
-    for run in runs:
+    counted, dropped = _divided(runs)
+    for run in counted:
         if length(run) <= 0:
             raise UsageError(
                 f"{run.label} has no length.",
                 why="Its focus of analysis is empty, so no speed-up can be told.",
                 action="Leave it out, or analyse it alone: perfscope analyze.",
             )
-    chosen, reason = choose_axis(runs, axis)
-    points = fold(runs, chosen)
+    chosen, reason = choose_axis(counted, axis)
+    points = fold(counted, chosen)
     totals = [totals_of(point.representative) for point in points]
     grown = growth(points, totals, wanted=weak)
     table = pop_table(points, weak=grown.is_weak, variant=variant)
@@ -184,7 +194,22 @@ def scaling(
         variant=variant,
         superlinear=_superlinear(points, whole, table),
         composition=_composition(points),
+        left_out=tuple(dropped),
     )
+
+
+def _divided(runs: Sequence[StudyRun]) -> tuple[list[StudyRun], list[tuple[StudyRun, str]]]:
+    """The runs that count, and the others with the reason: who dies early only seems fast."""
+    dropped = [(run, reason) for run in runs if (reason := left_out(run))]
+    counted = [run for run in runs if not left_out(run)]
+    if not counted:
+        run, reason = dropped[0]
+        raise UsageError(
+            "None of the runs counts.",
+            why=f"{run.label}: {reason}.",
+            action="Record runs that come to their end, or analyse one: perfscope analyze.",
+        )
+    return counted, dropped
 
 
 def length(run: StudyRun) -> float:

@@ -112,6 +112,9 @@ def body(study: Scaling, external: Sequence[External] = ()) -> Json:
             }
             for series in external
         ],
+        "left_out": [
+            {"run": study.runs.index(run), "reason": reason} for run, reason in study.left_out
+        ],
         "notes": notes(study),
     }
 
@@ -313,15 +316,13 @@ def superlinear_sentence(study: Scaling, found: Superlinear) -> str:
 
 def notes(study: Scaling) -> list[str]:
     """What may make the runs incomparable."""
-    found = [
-        f"{run.label} did not end by itself: {run.ending}." for run in study.runs if run.ending
-    ]
-    names = sorted({name for run in study.runs for name in run.versions})
+    found = [f"{run.label} does not count: {reason}." for run, reason in study.left_out]
+    names = sorted({name for run in study.counted for name in run.versions})
     for name in names:
-        texts = {run.versions.get(name, "") for run in study.runs} - {""}
+        texts = {run.versions.get(name, "") for run in study.counted} - {""}
         if len(texts) > 1:
             found.append(f"The runs differ in {name}: {'; '.join(sorted(texts))}.")
-    launchers = {run.launcher for run in study.runs} - {""}
+    launchers = {run.launcher for run in study.counted} - {""}
     if len(launchers) > 1:
         found.append(f"The runs differ in the launcher: {', '.join(sorted(launchers))}.")
     if any(len(point.runs) < 2 for point in study.points):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfscope.errors import UsageError
+from perfscope.study.left_out import left_out
 from perfscope.study.places import find_runs
 from perfscope.study.run import StudyRun
 from perfscope.study.runs import labels, load_runs
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Options
 
 Json = dict[str, Any]
-ENDED_WELL = (0, None)
 
 
 @dataclass(frozen=True)
@@ -81,17 +81,15 @@ def read_sides(
 def make_side(label: str, runs: Sequence[StudyRun]) -> Side:
     """A side of runs, of which those that failed and copies of others do not count."""
     kept: list[StudyRun] = []
-    left_out: list[tuple[StudyRun, str]] = []
+    dropped: list[tuple[StudyRun, str]] = []
     for run in runs:
-        if run.exit_code not in ENDED_WELL:
-            left_out.append((run, f"it ended with exit code {run.exit_code}"))
-        elif run.ending:
-            left_out.append((run, f"it did not end by itself: {run.ending}"))
+        if reason := left_out(run):
+            dropped.append((run, reason))
         elif (copied := next((other for other in kept if _is_copy(run, other)), None)) is not None:
-            left_out.append((run, f"it is a copy of {copied.label}"))
+            dropped.append((run, f"it is a copy of {copied.label}"))
         else:
             kept.append(run)
-    return Side(label, tuple(kept), tuple(left_out))
+    return Side(label, tuple(kept), tuple(dropped))
 
 
 def _is_copy(run: StudyRun, other: StudyRun) -> bool:

@@ -101,7 +101,7 @@ def compare_runs(before: Sequence[float | None], after: Sequence[float | None]) 
     shifts = np.sort(np.subtract.outer(b, a).ravel())
     ratio = math.exp(float(np.median(shifts)))
     attainable = 2.0 / math.comb(len(a) + len(b), len(a))
-    if attainable <= LEVEL:
+    if attainable <= LEVEL and min(counts) >= LEAST_RUNS:
         return Difference(
             ratio,
             _rank_interval(shifts, counts),

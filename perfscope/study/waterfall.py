@@ -14,13 +14,15 @@ from perfscope.study.sides import Side
 Json = dict[str, Any]
 LEAST_SHARE = 0.005
 REST = "rest"
+ONCE = ("start_up", "shutdown")  # accounts of what happens once a run, whatever its steps
 
 
 def waterfall(sides: Sequence[Side]) -> Json:
     """The change of every account from each side to the next, in seconds of a mean rank.
 
     Means over ranks and over repeats, because means add up: the parts of a step are exactly the
-    difference of the totals. Where the sides did different numbers of steps all is per step.
+    difference of the totals. Where the sides did different numbers of steps all is per step, and
+    start-up and shutdown, which happen once, are left out.
 
     Returns:
         `per_step`; `totals_s`, one a side; `speedups` of each over the first; `steps`, each with
@@ -40,6 +42,7 @@ def waterfall(sides: Sequence[Side]) -> Json:
         for side in sides
         for run in side.runs
         for name, label in run.ledger_labels.items()
+        if not (per_step and name in ONCE)
     }
     values = [
         {name: [_seconds(run, name, per_step=per_step) for run in side.runs] for name in accounts}
@@ -50,7 +53,7 @@ def waterfall(sides: Sequence[Side]) -> Json:
         "reason": "",
         "per_step": per_step,
         "totals_s": totals,
-        "speedups": [totals[0] / total for total in totals],
+        "speedups": [totals[0] / total if total else None for total in totals],
         "steps": [
             {"from": n, "to": n + 1, "parts": _parts(accounts, values[n], values[n + 1])}
             for n in range(len(sides) - 1)

@@ -71,6 +71,27 @@ def test_gates_that_hold(
     assert compare(before, after, "-o", tmp_path / "out", *words) == code
 
 
+@pytest.mark.parametrize("gate", ["slower", "unclear", "unlike", "new-finding"])
+def test_a_side_of_crashes_passes_no_gate(
+    tmp_path: Path, stored: dict[str, Any], capsys: pytest.CaptureFixture[str], gate: str
+) -> None:
+    before = write_side(tmp_path / "a", stored, 1.0)
+    stored["run"]["exit_code"] = 1
+    after, out = write_side(tmp_path / "b", stored, 1.0), tmp_path / "out"
+    assert compare(before, after, "-o", out, "--fail-on", gate) == 3
+    told = [x for x in capsys.readouterr().err.splitlines() if not x.startswith("Reading run")]
+    assert len(told) == 3
+    assert "No run of b counts" in told[0]
+    assert "exit code 1" in told[1]
+    found = json.loads((out / "study.json").read_text(encoding="utf-8"))["compare"]
+    assert found["finding_changes"] == []
+    assert found["finding_changes_reason"] == "no run of b counts"
+    assert found["unlike"] == []
+    page = " ".join((out / "study.html").read_text(encoding="utf-8").split())
+    assert "Which findings went or came is not known" in page
+    assert compare(before, after, "-o", out) == 0
+
+
 def test_json_and_the_page_are_the_same_each_time(
     tmp_path: Path, stored: dict[str, Any], capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -131,6 +152,14 @@ def test_what_is_wrong_is_three_lines(
     ]
     assert len(told) == 3
     assert what in told[0]
+
+
+@pytest.mark.parametrize("command", ["compare", "history"])
+def test_a_factor_that_is_no_number_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert main([command, str(tmp_path), str(tmp_path), "--factor", "nan"]) == 2
+    assert "'nan' is no finite number" in capsys.readouterr().err
 
 
 def test_a_damaged_repeat_is_named(

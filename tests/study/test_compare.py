@@ -197,6 +197,28 @@ def test_different_numbers_of_steps_are_compared_by_the_step() -> None:
     )
 
 
+def test_what_happens_once_is_no_part_of_a_step() -> None:
+    sides = [
+        make_side(
+            name,
+            [
+                made_run(
+                    name,
+                    focus_s=steps / 10,
+                    work_s=[steps / 10],
+                    ledger_s={"start_up": [20.0], "training": [steps / 10], "shutdown": [5.0]},
+                    steps=steps,
+                )
+            ],
+        )
+        for name, steps in (("A", 100), ("B", 200))
+    ]
+    found = compared(*sides)["compare"]["waterfall"]
+    assert found["totals_s"] == pytest.approx([0.1, 0.1])
+    assert found["speedups"] == pytest.approx([1.0, 1.0])
+    assert {part["id"] for part in found["steps"][0]["parts"]} <= {"training", "rest"}
+
+
 def gain(value: float, *, name: str = "slow_input", basis: str = "replay") -> dict[str, Any]:
     return {
         "id": name,

@@ -109,6 +109,25 @@ def test_what_was_not_measured_has_a_reason_and_another_speed_is_judged() -> Non
     assert found["badge"]["label"] == "wall time"
 
 
+def test_the_speed_of_most_points_is_judged_if_the_newest_has_it() -> None:
+    few = made([run(0, 100.0), run(1, None), run(2, None), run(3, 100.0)])
+    assert few["groups"][0]["judged"] == "wall"
+    gone = made([run(n, 100.0 if n < 3 else None) for n in range(4)])
+    assert gone["groups"][0]["judged"] == "wall"
+    assert made([run(n, 100.0) for n in range(3)])["groups"][0]["judged"] == "throughput"
+
+
+def test_the_trend_of_the_newest_run_is_judged() -> None:
+    old = series(24, change_at=16, factor=1.1)
+    new = [run(100 + n, 1000.0 if n < 8 else 800.0, ranks=4) for n in range(16)]
+    found = made([*old, *new])
+    assert len(found["groups"][0]["points"]) == 24
+    assert found["badge"]["status"] == "fail"
+    status, sentence = verdict(found)
+    assert status == "warn"
+    assert "Judged is the trend of the newest run: python train.py (4 ranks)." in sentence
+
+
 def test_gaps_keep_the_place_of_a_change() -> None:
     runs = series()
     for n in (3, 5, 20):

@@ -95,6 +95,37 @@ def test_the_interval_of_the_serial_share_holds_what_is_true() -> None:
     assert inside >= 180
 
 
+@pytest.mark.parametrize("serial", [0.001, 0.003])
+def test_a_serial_share_near_zero_is_not_falsely_certain(serial: float) -> None:
+    """Half of the fits hold it at zero, where no error was propagated."""
+    random, rounds, inside = np.random.default_rng(7), 400, 0
+    for _ in range(rounds):
+        sizes = [1, 2, 4, 8]
+        values = [10 * (serial + (1 - serial) / p) * random.normal(1, 0.02) for p in sizes]
+        found = amdahl(sizes, values)
+        assert isinstance(found, Amdahl)
+        assert found.serial_interval is not None
+        low, high = found.serial_interval
+        inside += low <= serial <= high
+        if found.serial_share == 0 and high > 0:
+            assert found.most_speedup is None
+            assert found.most_speedup_at_least == pytest.approx(1 / high)
+    assert inside / rounds == pytest.approx(0.95, abs=0.03)
+
+
+def test_a_forecast_with_a_constant_held_at_zero_is_not_falsely_certain() -> None:
+    random, inside = np.random.default_rng(11), 0
+    for _ in range(200):
+        sizes = [1, 2, 4, 8]
+        values = [10 * (0.003 + 0.997 / p) * random.normal(1, 0.02) for p in sizes]
+        found = fit(sizes, values, lambda p: 1 / p)
+        assert found is not None
+        interval = found.interval(64)
+        assert interval is not None
+        inside += interval[0] <= 10 * (0.003 + 0.997 / 64) <= interval[1]
+    assert inside >= 184
+
+
 def test_too_few_sizes_give_the_reason() -> None:
     assert amdahl([1, 2, 2], [4.0, 2.0, 2.1]) == (
         "Amdahl's law needs runs of 3 sizes, and 2 are there"

@@ -297,8 +297,31 @@ def test_differences_between_runs_are_told() -> None:
     runs = trained()
     runs[0].document["run"]["versions"] = {"numpy": "1.26"}
     runs[1].document["run"]["versions"] = {"numpy": "2.0"}
-    runs[2].document["run"]["incomplete_ranks"] = [1]
-    runs[2].document["run"]["endings"] = [{"rank": 1, "text": "was killed"}]
     notes = scaling_document.notes(scaling(runs))
     assert any("numpy: 1.26; 2.0" in note for note in notes)
-    assert any("rank 1 was killed" in note for note in notes)
+
+
+def test_runs_that_failed_are_no_fast_ones() -> None:
+    whole = scaling(trained())
+    killed, failed = trained((2, 8), step=lambda _: 1.0)
+    killed = StudyRun(killed.path, "killed", killed.document)
+    killed.document["run"] |= {
+        "incomplete_ranks": [1],
+        "endings": [{"rank": 1, "text": "was killed"}],
+    }
+    failed.document["run"] |= {"exit_code": 1, "versions": {"numpy": "9"}}
+    study = scaling([killed, *trained(), failed])
+    assert study.points == whole.points
+    assert study.whole == whole.whole
+    found = scaling_document.body(study)
+    assert [row["run"] for row in found["left_out"]] == [0, 4]
+    assert "killed does not count: it did not end by itself: rank 1 was killed." in found["notes"]
+    assert "8-ranks does not count: it ended with exit code 1." in found["notes"]
+    with pytest.raises(UsageError, match="None of the runs counts"):
+        scaling([killed, failed])
+
+
+@pytest.mark.parametrize(("work", "is_less"), [(0.95, False), (0.5, True)])
+def test_less_work_at_the_largest_size_is_said(work: float, is_less: bool) -> None:
+    study = scaling(trained((1, 2), more_work=lambda p: 1.0 if p == 1 else work))
+    assert ("speed-up is overstated" in study.growth.sentence) is is_less

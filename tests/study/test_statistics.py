@@ -178,3 +178,10 @@ def test_a_slow_down_of_a_twentieth_is_found_nine_times_in_ten_with_five_repeats
         assert difference.ratio is not None
         found += difference.is_significant and difference.ratio >= 1.02
     assert found >= 0.9 * pairs
+
+
+def test_one_run_against_many_is_not_judged() -> None:
+    many = [1.0 + 0.001 * n for n in range(39)]
+    found = compare_runs([2.0], many)
+    assert found.p is None
+    assert "single run" in found.reason

@@ -60,6 +60,8 @@ class Plan:
         recording: options passed on to `perfscope run`.
         time_limit_s: most seconds of one run, None for no limit.
         search: configurations that a search may try, None for all of them.
+        search_repeat: the repeats by which a search chooses, those of its beginning: later ones
+            would make it choose otherwise than before. None for `repeat`.
         batch: whether job scripts start the runs, and not this machine.
         metric: a regular expression for a value in the job's output, None for none.
         throughput: the same for its speed, None for the recorded one.
@@ -76,6 +78,7 @@ class Plan:
     recording: tuple[str, ...] = ()
     time_limit_s: float | None = None
     search: int | None = None
+    search_repeat: int | None = None
     batch: bool = False
     metric: str | None = None
     throughput: str | None = None
@@ -140,6 +143,7 @@ class Plan:
             "recording": list(self.recording),
             "time_limit_s": self.time_limit_s,
             "search": self.search,
+            "search_repeat": self.search_repeat or self.repeat,
             "batch": self.batch,
             "metric": self.metric,
             "throughput": self.throughput,
@@ -320,6 +324,7 @@ def _from_json(document: Mapping[str, Any]) -> Plan:
         recording=tuple(map(str, document["recording"])),
         time_limit_s=document["time_limit_s"],
         search=document["search"],
+        search_repeat=int(document.get("search_repeat") or document["repeat"]),
         batch=bool(document["batch"]),
         metric=document["metric"],
         throughput=document.get("throughput"),

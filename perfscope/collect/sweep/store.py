@@ -218,11 +218,14 @@ def _taken(run: Run, why: str) -> UsageError:
 
 
 def _identity(pid: int) -> str:
-    """A process by host, number and start, "" of one that is gone."""
+    """A process by host, number and start, "" of one that is gone or a zombie."""
     try:
         # The second field, the command, may hold spaces and parentheses.
-        ticks = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19]
+        words = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        state, ticks = words[0], words[19]
     except (OSError, IndexError):
+        return ""
+    if state in (b"Z", b"X"):
         return ""
     return f"{socket.gethostname()} {pid} {int(ticks)}"
 

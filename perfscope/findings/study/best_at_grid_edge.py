@@ -88,7 +88,8 @@ def _edge(study: Sweep, best: Result, axis: Axis) -> _Edge | None:
         return None
     number, inside = float(value), float(inner)
     beyond = _beyond(number, inside)
-    limit = "" if beyond is not None else "there is no smaller number"
+    what = "a switch has no third value" if number > inside else "there is no smaller number"
+    limit = "" if beyond is not None else what
     if beyond is not None and beyond > number:
         limit = _machine_limit(study, best, neighbour, beyond / number if number else 2.0)
     gain = ours / theirs - 1 if theirs else None
@@ -96,9 +97,14 @@ def _edge(study: Sweep, best: Result, axis: Axis) -> _Edge | None:
 
 
 def _beyond(number: float, inside: float) -> float | None:
-    """The next value outwards, at the ratio of the last two; None below the smallest count."""
+    """The next value outwards, at the ratio of the last two.
+
+    None below the smallest count, below zero where no value is, and for a switch, 0 or 1.
+    """
     if number <= 0 or inside <= 0:
-        return 2 * number - inside
+        following = 2 * number - inside
+        is_below = following < 0 <= min(number, inside)
+        return None if is_below or {number, inside} == {0.0, 1.0} else following
     found = number * number / inside
     if number.is_integer() and inside.is_integer():
         found = float(round(found))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from perfscope.study import fields
 from perfscope.study.run import PINNING_PREFIXES, StudyRun, parse_cpu_list
 from perfscope.study.sweep.model import Sweep
 
@@ -156,7 +157,16 @@ def _pinned_words(run: StudyRun) -> str:
             if name.startswith("rank ")
         }
     )
+    by_host: dict[str, set[int]] = {}
+    for row in run.threads_by_rank:
+        allowed = parse_cpu_list(fields.text(row, "cpus_allowed"))
+        by_host.setdefault(fields.text(row, "host"), set()).update(allowed)
+    # ranks that share their CPUs are pinned otherwise than ranks with CPUs of their own
+    distinct = sorted({len(cpus) for cpus in by_host.values()})
+    in_all = " to ".join(str(count) for count in dict.fromkeys((distinct[0], distinct[-1])))
     cpus = " to ".join(str(count) for count in dict.fromkeys((counts[0], counts[-1])))
     own = [f"{k}={v}" for k, v in run.pinning.items() if k.startswith(PINNING_PREFIXES)]
     asked = f" ({', '.join(own)})" if own else ""
-    return f"each rank on {cpus} {'CPU' if cpus == '1' else 'CPUs'}{asked}"
+    return (
+        f"each rank on {cpus} {'CPU' if cpus == '1' else 'CPUs'}, {in_all} of a host in all{asked}"
+    )

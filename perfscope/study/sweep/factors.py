@@ -56,24 +56,26 @@ class Factors:
 
 def factors_of(runs: Sequence[tuple[StudyRun, float | None]]) -> Factors:
     """The factors of a configuration, each a median over its runs and their speeds."""
-    rows = [_of_run(run, speed) for run, speed in runs]
+    rows = [_of_run(run) for run, _ in runs]
     medians = {}
     for name in rows[0]:
         known = [value for row in rows if (value := row[name]) is not None]
         medians[name] = median(known) if known else None
+    speeds = [speed for _, speed in runs if speed]
+    divisor = (medians["ranks"] or 0.0) * (medians["parallel_efficiency"] or 0.0)
+    # of medians, so that speed is exactly the product: a median of quotients would not be
+    medians["work_speed"] = median(speeds) / divisor if speeds and divisor else None
     return Factors(**medians)
 
 
-def _of_run(run: StudyRun, speed: float | None) -> dict[str, float | None]:
+def _of_run(run: StudyRun) -> dict[str, float | None]:
     efficiency = run.metric("parallel_efficiency").value
     ranks = float(run.ranks) or None
-    work_speed = speed / (ranks * efficiency) if speed and ranks and efficiency else None
     return {
         "ranks": ranks,
         "parallel_efficiency": efficiency,
         "load_balance": run.metric("load_balance").value,
         "communication_efficiency": run.metric("communication_efficiency").value,
-        "work_speed": work_speed,
         **_of_threads(run),
         **_of_memory(run),
     }

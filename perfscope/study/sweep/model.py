@@ -102,7 +102,7 @@ class Sweep:
 def measure(plan: StoredPlan, runs: Sequence[SweepRun]) -> Sweep:
     """What the runs of a plan measured."""
     usable = [run for run in runs if run.is_measured]
-    objective, reason = choose(usable)
+    objective, reason = choose(plan, usable)
     results = tuple(
         _result(
             configuration,
@@ -113,7 +113,8 @@ def measure(plan: StoredPlan, runs: Sequence[SweepRun]) -> Sweep:
         for configuration in plan.configurations
     )
     noise = contenders({result.number: result.speeds for result in results if result.speeds})
-    return Sweep(plan, tuple(runs), objective, reason, caution(usable, objective), results, noise)
+    careful = caution(plan, usable, objective)
+    return Sweep(plan, tuple(runs), objective, reason, careful, results, noise)
 
 
 def _result(

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from perfscope.study.run import StudyRun
     from perfscope.study.sweep.runs import SweepRun
+    from perfscope.study.sweep.stored import StoredPlan
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ RUNS = Objective(
 )
 OBJECTIVES = (SAMPLES, STEPS, RUNS)
 PRINTED = "printed"
+NO_MATCH = "--throughput matched nothing in the output of any run"
+COMMAND_KINDS = ("variable", "set")  # of axes that may change what a step is
 
 
 def printed(name: str) -> Objective:
@@ -70,19 +74,50 @@ def candidates(runs: Sequence[SweepRun]) -> tuple[Objective, ...]:
     return (*map(printed, names[:1]), *OBJECTIVES)
 
 
-def caution(runs: Sequence[SweepRun], objective: Objective) -> str:
+def caution(plan: StoredPlan, runs: Sequence[SweepRun], objective: Objective) -> str:
     """What may make the speeds of these runs incomparable, "" when nothing does."""
-    ranks = {one.run.ranks for one in runs if one.run is not None}
-    if objective is not STEPS or len(ranks) < 2:
-        return ""
-    return (
-        "steps of different numbers of ranks may hold different numbers of samples, which "
-        "perfscope.step(samples=...) would tell"
-    )
+    known = [one.run for one in runs if one.run is not None]
+    found = [NO_MATCH] if _lacks_printed(plan, runs) else []
+    if objective is STEPS and (what := _steps_of(plan, known)):
+        found.append(
+            f"steps of {what} may hold different numbers of samples, which "
+            "perfscope.step(samples=...) would tell"
+        )
+    ranks, steps = {run.ranks for run in known}, {run.steps for run in known if run.steps}
+    if objective is RUNS and len(steps) > 1:
+        found.append("the runs did different numbers of steps, so a shorter run is no faster one")
+    elif objective is RUNS and plan.recording and len(ranks) > 1:
+        found.append(
+            "runs of different numbers of ranks that are cut to a number of steps may hold "
+            "different numbers of samples"
+        )
+    return "; ".join(found)
 
 
-def choose(runs: Sequence[SweepRun]) -> tuple[Objective, str]:
+def _steps_of(plan: StoredPlan, runs: Sequence[StudyRun]) -> str:
+    """In what runs differ so that their steps may differ too, "" in nothing."""
+    if len({run.ranks for run in runs}) > 1:
+        return "different numbers of ranks"
+    if len({run.batch_size for run in runs}) > 1:
+        return "different batch sizes"
+    varied = [axis for axis in plan.axes if len(axis.values) > 1]
+    names = [axis.name for axis in varied if axis.kind in COMMAND_KINDS]
+    return f"commands that differ in {', '.join(names)}" if names else ""
+
+
+def _lacks_printed(plan: StoredPlan, runs: Sequence[SweepRun]) -> bool:
+    """Whether --throughput was given and found nothing at all."""
+    return bool(runs) and plan.throughput is not None and all(r.printed is None for r in runs)
+
+
+def choose(plan: StoredPlan, runs: Sequence[SweepRun]) -> tuple[Objective, str]:
     """The first speed that every run measured, and why it is not an earlier one ("" if it is)."""
+    objective, reason = _measured_by_all(runs)
+    said = [NO_MATCH] if _lacks_printed(plan, runs) else []
+    return objective, "; ".join([*said, *([reason] if reason else [])])
+
+
+def _measured_by_all(runs: Sequence[SweepRun]) -> tuple[Objective, str]:
     reason = ""
     for objective in candidates(runs):
         lacking = [run for run in runs if speed(run, objective) is None]

@@ -15,6 +15,7 @@ from perfscope.study.sweep.objective import Objective, candidates, speed
 from perfscope.study.sweep.quality import Quality, final_value, printed_throughput
 from perfscope.study.sweep.stored import (
     FINISHED,
+    KILLED,
     OUT_OF_MEMORY,
     RUNS,
     TIME_LIMIT,
@@ -89,8 +90,13 @@ def load(plan: StoredPlan, *, progress: Callable[[str], None] = lambda _: None) 
 def load_one(plan: StoredPlan, stored: StoredRun) -> SweepRun:
     """One run, analysed; one that cannot be read is a failed one, with the reason."""
     analysed, trouble = _analysed(stored)
-    stored = _with_memory(stored, analysed)
-    failure = "" if stored.end == FINISHED else _told(stored, analysed)
+    if analysed is not None and analysed.ending and stored.end == FINISHED:
+        # the launcher said that all went well, the recording that a rank died on the way
+        failure = f"it did not end by itself: {analysed.ending}"
+        stored = _with_memory(replace(stored, end=KILLED, reason=failure), analysed)
+    else:
+        stored = _with_memory(stored, analysed)
+        failure = "" if stored.end == FINISHED else _told(stored, analysed)
     if not failure and analysed is None:
         failure = trouble or "it was not recorded, see its stderr.txt"
     return SweepRun(
@@ -159,7 +165,8 @@ class Measurer:
         plan = read_plan(self._place)
         mine = next(c for c in plan.configurations if c.number == configuration.number)
         speeds = []
-        for repeat in range(1, plan.repeat + 1):
+        # repeats that were added later would make the search choose otherwise than before
+        for repeat in range(1, (plan.search_repeat or plan.repeat) + 1):
             stored = read_run(plan, mine, repeat)
             run = None if stored is None else load_one(plan, stored)
             if run is not None and run.is_measured:

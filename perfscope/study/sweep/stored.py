@@ -19,7 +19,8 @@ RUNS = "runs"
 OUTPUT_FILES = ("stdout.txt", "stderr.txt")
 SCHEMA_VERSION = "1"
 KIND = "sweep-plan"
-FINISHED, OUT_OF_MEMORY, TIME_LIMIT = "finished", "out_of_memory", "time_limit"
+FINISHED, KILLED = "finished", "killed"
+OUT_OF_MEMORY, TIME_LIMIT = "out_of_memory", "time_limit"
 _MOST_BYTES = 256 << 20
 _MOST_REPEATS = 1000
 
@@ -92,6 +93,7 @@ class StoredPlan:
     batch: bool
     metric: str | None
     throughput: str | None
+    search_repeat: int | None = None
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,7 @@ def _plan(place: Path, document: Json) -> StoredPlan:
         batch=document["batch"] is True,
         metric=fields.text(document, "metric") or None,
         throughput=fields.text(document, "throughput") or None,
+        search_repeat=fields.integer(document, "search_repeat"),
     )
 
 

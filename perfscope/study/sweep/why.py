@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from perfscope.study.sweep.factors import Factors
@@ -10,6 +11,7 @@ from perfscope.units import format_bytes, format_ratio
 
 Json = dict[str, Any]
 NOTABLE = 0.03  # of a ratio: less is not worth a word
+MOST_OFF = 0.01  # of a product that is shown without its factors near one
 NOTABLE_QUEUE = 0.02  # seconds waited for a CPU in a second
 NOTABLE_RUNNABLE = 0.1
 NOTABLE_EFFICIENCY = 0.03
@@ -100,6 +102,8 @@ def _sentence(sweep: Sweep, ratio: float, parts: list[Json]) -> str:
     shown = [part for part in parts if abs(part["ratio"] - 1) >= NOTABLE]
     if not shown:
         return f"{speed}; no factor differs by {100 * NOTABLE:.0f} % or more."
+    if abs(math.prod(part["ratio"] for part in shown) / ratio - 1) > MOST_OFF:
+        shown = parts
     product = " x ".join(f"{part['ratio']:.2f} ({part['label']})" for part in shown)
     return f"{speed} = {product}."
 

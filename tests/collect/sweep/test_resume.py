@@ -226,3 +226,16 @@ def test_killed_at_random_moments_each_run_is_made_once(tmp_path: Path) -> None:
     assert kills
     lines = sorted(log.read_text().splitlines())
     assert lines == sorted(f"{word} {value}" for word in ("begin", "end") for value in values)
+
+
+def test_a_zombie_makes_no_run() -> None:
+    """A killed sweep stays in the process table until its parent asks for its end."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        identity = store._identity(child.pid)
+        assert store._is_alive(identity)
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not store._is_alive(identity)
+    finally:
+        child.communicate()

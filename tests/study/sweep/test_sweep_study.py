@@ -17,7 +17,9 @@ from perfscope.findings.study import best_at_grid_edge, noise_over_differences
 from perfscope.study.sweep import fabric, quality, why
 from perfscope.study.sweep.model import measure
 from perfscope.study.sweep.noise import contenders
+from perfscope.study.sweep.runs import load_one
 from perfscope.study.sweep.stored import Axis, StoredRun, read_plan
+from tests.support.environments import REPOSITORY
 from tests.support.study_runs import made_run
 from tests.support.sweeps import (
     failed_run,
@@ -27,6 +29,7 @@ from tests.support.sweeps import (
     made_sweep_run,
 )
 
+STORED = REPOSITORY / "reports" / "sgan_evaluation" / "analysis.json"
 THREADS = Axis("threads", "variable", ("1", "2", "4"))
 RANKS = Axis("ranks", "variable", ("1", "2"))
 
@@ -69,6 +72,25 @@ def test_steps_of_different_ranks_are_compared_with_a_warning() -> None:
     document = judged(measure(plan, runs))
     assert document["verdict"]["status"] == "warn"
     assert "perfscope.step(samples=...)" in document["verdict"]["sentence"]
+
+
+def test_a_killed_rank_wins_nothing_where_the_launcher_says_all_is_well(tmp_path: Path) -> None:
+    document = json.loads(STORED.read_text(encoding="utf-8"))
+    place = tmp_path / "recording"
+    place.mkdir()
+    stored = StoredRun("001-r1", 1, 1, "finished", "finished", 1.0, place)
+    plan = replace(made_plan([RANKS]), place=tmp_path)
+    (place / "analysis.json").write_text(json.dumps(document), encoding="utf-8")
+    assert load_one(plan, stored).is_measured
+    document["run"] |= {
+        "incomplete_ranks": [1],
+        "endings": [{"rank": 1, "text": "was killed by signal 9", "is_first": True}],
+    }
+    (place / "analysis.json").write_text(json.dumps(document), encoding="utf-8")
+    found = load_one(plan, stored)
+    assert found.failure == "it did not end by itself: rank 1 was killed by signal 9"
+    assert found.as_json()["end"] == "killed"
+    assert measure(plan, [found]).results[0].status == "failed"
 
 
 def test_printed_throughput_counts_before_recorded() -> None:
@@ -133,6 +155,40 @@ def test_the_ratio_of_speeds_is_the_product_of_its_factors() -> None:
     assert "1.50 times the samples/s = 2.00 (ranks)" in against["sentence"]
 
 
+def test_the_sentence_is_a_true_equation_over_repeats() -> None:
+    plan = made_plan([RANKS], repeat=3)
+    runs = [
+        made_sweep_run(plan, ("1",), speed, repeat=n, work_s=[work])
+        for n, (speed, work) in enumerate(((100.0, 0.5), (110.0, 0.9), (90.0, 0.7)), start=1)
+    ]
+    runs += [
+        made_sweep_run(plan, ("2",), speed, repeat=n, work_s=[work] * 2)
+        for n, (speed, work) in enumerate(((210.0, 0.72), (190.0, 0.5), (250.0, 0.9)), start=1)
+    ]
+    (against,) = why.explanations(measure(plan, runs))
+    ratios = [part["ratio"] for part in against["factors"]]
+    assert math.prod(ratios) == pytest.approx(against["ratio"]) == pytest.approx(2.1)
+    # 2.1 is not 2 x nothing else: both factors near one are shown too
+    assert against["sentence"].count(" x ") == 2
+    assert "2.10 times the samples/s = 2.00 (ranks)" in against["sentence"]
+
+
+def test_ranks_that_share_their_cpus_are_pinned_otherwise() -> None:
+    plan = made_plan([Axis("bind", "environment", ("a", "b"))])
+    runs = []
+    for value, cpus in (("a", ("0", "1")), ("b", ("0", "0"))):
+        rows = [
+            {"rank": rank, "host": "node00", "cpus_allowed": allowed}
+            for rank, allowed in enumerate(cpus)
+        ]
+        more = {"threads": {"ranks": rows}}
+        runs.append(made_sweep_run(plan, (value,), 1.0, work_s=[1.0, 1.0], more=more))
+    told = fabric.comparison(measure(plan, runs))["pinning"]
+    assert "Pinning differs" in told
+    assert "1 CPU, 2 of a host in all" in told
+    assert "1 CPU, 1 of a host in all" in told
+
+
 def edge(speeds: dict[tuple[str, ...], list[float]], **plan: Any) -> Any:
     return best_at_grid_edge.judge(made_sweep([THREADS], speeds, **plan))
 
@@ -156,6 +212,25 @@ def test_best_inside_or_where_nothing_is_beyond_is_no_finding() -> None:
     assert "4 CPUs" in full.summary
     room = edge({("1",): [10], ("2",): [20], ("4",): [30]}, asks=asks, cpus=16)
     assert room.status is Status.WARN
+
+
+@pytest.mark.parametrize(
+    ("values", "best", "word"),
+    [
+        (("0", "200"), "0", "no smaller number"),
+        (("0", "1"), "1", "no third value"),
+        (("0", "1"), "0", "no smaller number"),
+    ],
+)
+def test_zero_has_nothing_below_and_a_switch_nothing_beyond(
+    values: tuple[str, ...], best: str, word: str
+) -> None:
+    speeds: dict[tuple[str, ...], list[float]] = {
+        (value,): [30.0 if value == best else 10.0] for value in values
+    }
+    found = best_at_grid_edge.judge(made_sweep([Axis("blocktime", "environment", values)], speeds))
+    assert found.status is Status.PASS
+    assert word in found.summary
 
 
 def test_an_edge_within_the_noise_is_only_noted() -> None:

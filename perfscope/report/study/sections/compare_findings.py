@@ -24,6 +24,7 @@ def _context(document: Document) -> Context:
     return {
         "sides": side_labels(document),
         "rows": [_view(row) for row in rows(document, "compare", "finding_changes")],
+        "reason": text(document, "compare", "finding_changes_reason"),
         "promises": [
             _promise(row)
             for row in rows(document, "compare", "comparisons")

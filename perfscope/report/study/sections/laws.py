@@ -22,12 +22,13 @@ def _context(document: Document) -> Context:
     whole = parts[0] if parts else {}
     law = mapping(whole, "amdahl")
     interval = numbers(law, "serial_interval")
-    most = number(law.get("most_speedup"))
+    most, at_least = number(law.get("most_speedup")), number(law.get("most_speedup_at_least"))
     return {
         "amdahl_reason": text(law, "reason"),
         "serial": percent(number(law.get("value"))),
         "serial_interval": " to ".join(percent(v) for v in interval) if len(interval) == 2 else "",
         "most": decimal(most) if most is not None else "",
+        "at_least": decimal(at_least) if at_least is not None else "",
         "reference": size_label(found, _first_size(found)),
         "forecasts": [_forecast(found, row) for row in rows(law, "forecasts")],
         "chart": _chart(found, whole),

@@ -73,6 +73,8 @@ def _print_law(found: Json, console: Console) -> None:
         return
     most = law["most_speedup"]
     bound = f"at most {most:.3g} times as fast" if most is not None else "no bound can be seen"
+    if law.get("most_speedup_at_least") is not None:
+        bound = f"a bound, if any, of at least {law['most_speedup_at_least']:.3g} times as fast"
     text = f"Amdahl's law: serial share {format_share(law['value'])}, {bound}"
     for forecast in law["forecasts"][:1]:
         interval = forecast["interval"]
