@@ -295,6 +295,8 @@ def superlinear_sentence(study: Scaling, found: Superlinear) -> str:
     text = (
         f"{study.axis.count(found.size)} are faster than ideal (efficiency {found.efficiency:.3f})"
     )
+    if study.axis.value != "ranks":
+        return f"{text}; computation scalability, which would explain it, counts ranks."
     if found.computation is None or found.parallel_ratio is None:
         return f"{text}; computation scalability, which would explain it, is not known."
     text += (

@@ -299,11 +299,9 @@ def test_a_message_of_impossible_size(tmp_path: Path, size: int) -> None:
         writer.event(rank, f"Mpi{name}", 2 * MS, 1 - rank, world, 7, size)
         writer.event(rank, "Leave", 3 * MS, region)
     trace = open_trace(writer.close())
-    for rank in trace.ranks:
-        assert (rank.operations["sent"].tolist(), rank.operations["received"].tolist()) == (
-            [0],
-            [0],
-        )
+    for one in trace.ranks:
+        assert one.operations["sent"].tolist() == [0]
+        assert one.operations["received"].tolist() == [0]
     assert "2 calls carry bytes that cannot be: 0 is taken." in trace.notes
     compute(trace, Options())
 

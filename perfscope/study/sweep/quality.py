@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from perfscope.study import fields
 from perfscope.study.runs import StudyRun
@@ -62,8 +64,7 @@ def _from_output(plan: StoredPlan, stored: StoredRun, pattern: str) -> Quality |
     name = next(iter(expression.groupindex), "metric")
     for file in OUTPUT_FILES:
         try:
-            with (plan.place / RUNS / stored.name / file).open("rb") as stream:
-                content = stream.read(MOST_BYTES).decode("utf-8", "replace")
+            content = _end_of(plan.place / RUNS / stored.name / file)
         except OSError:
             continue
         last = None
@@ -73,6 +74,16 @@ def _from_output(plan: StoredPlan, stored: StoredRun, pattern: str) -> Quality |
         if last is not None:
             return Quality(name, last)
     return None
+
+
+def _end_of(path: Path) -> str:
+    """The last part of a file, from the beginning of a line."""
+    with path.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - MOST_BYTES))
+        if size > MOST_BYTES:
+            stream.readline(MOST_BYTES)
+        return stream.read(MOST_BYTES).decode("utf-8", "replace")
 
 
 def _number(text: str | None) -> float | None:

@@ -327,6 +327,16 @@ def test_the_last_value_in_the_output_is_the_final_one(tmp_path: Path) -> None:
     assert quality.printed_throughput(plan, stored) is None
 
 
+def test_of_a_long_output_the_end_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quality, "MOST_BYTES", 64)
+    place = tmp_path / "runs" / "001-r1"
+    place.mkdir(parents=True)
+    (place / "stdout.txt").write_bytes(b"".join(b"acc %d\n" % n for n in range(1000)))
+    plan = replace(made_plan([RANKS]), place=tmp_path, metric=r"acc (\S+)")
+    stored = StoredRun("001-r1", 1, 1, "finished", "", 1.0, None)
+    assert quality.final_value(plan, stored, None) == quality.Quality("metric", 999.0)
+
+
 def test_without_a_pattern_the_recorded_accuracy_counts() -> None:
     series = {"loss": [[0, 2.0], [1, 1.0]], "train/accuracy": [[0, 0.1], [1, 0.9]], "lr": [[0, 1]]}
     run = made_run("a", focus_s=1.0, work_s=[1.0], more={"steps": {"series": series}})
