@@ -59,7 +59,7 @@ def judge(results: Results, replay: Replay) -> Finding:
     length_s = results.focus.length_ns * 1e-9
     gain_s = facts.prediction.gain_s if facts.prediction else facts.constant_s
     crowded = waits_for_cpus(results) and _waits_explain(results, facts)
-    status = _status(facts, gain_s / length_s, crowded=crowded)
+    status = _status(facts, gain_s, gain_s / length_s, crowded=crowded)
     if status is Status.PASS:
         return _uneven_input(results, replay) or _passed(facts, gain_s, length_s)
     top = facts.excess[0] if facts.excess else None
@@ -84,8 +84,10 @@ def judge(results: Results, replay: Replay) -> Finding:
     )
 
 
-def _status(facts: ImbalanceFacts, share: float, *, crowded: bool) -> Status:
+def _status(facts: ImbalanceFacts, gain_s: float, share: float, *, crowded: bool) -> Status:
     status = thresholds.judge(facts.prediction, share)
+    if facts.is_single and status is Status.WARN and gain_s < thresholds.SINGLE_LEAST_S:
+        return Status.INFO
     if facts.pattern is not Pattern.ALTERNATING:
         return Status.WARN if crowded and status is Status.FAIL else status
     spread = thresholds.JITTER_SHARE if crowded else thresholds.SPREAD_SHARE

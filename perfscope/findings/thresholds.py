@@ -21,6 +21,7 @@ HEAVY_SHARE = 0.02  # above the median rank's work: a rank that works more than 
 HEAVY_PART = 0.2  # of what the heaviest rank works beyond the median: less does not count beside it
 CONSTANT_SHARE = 0.5  # of the gain, explained by always the same ranks: constant imbalance
 EQUAL_SAMPLES_SHARE = 0.02  # ranks whose sample counts differ by less have the same load
+SINGLE_LEAST_S = 1.0  # given back: what happened once and cost less is told, not warned of
 SINGLE_SHARE = 0.5  # of the waiting for a rank, in one single wait: it happened once
 NARROW_INTERVAL = 1.0  # width of the interval of a gain over the gain, up to which it is certain
 JITTER_SHARE = 0.03  # of the focus: ordinary jitter, when another rank is late each time

@@ -109,6 +109,26 @@ def test_one_late_start_is_said_to_be_one() -> None:
     assert finding.confidence is Confidence.MEDIUM
 
 
+def test_a_short_wait_that_happened_once_is_told_and_not_warned_of() -> None:
+    """300 ms at the start of a run of 3 s."""
+    builder = TraceBuilder(2, end_s=60.0)
+    at = 1.0
+    for number, work_s in enumerate((0.9, 0.3)):
+        builder.rank(number).phase(PhaseKind.TRAIN, at, at + work_s)
+        builder.rank(number).op("MPI_Barrier", at + work_s, at + 0.91)
+    at += 0.91
+    for _ in range(20):
+        for number in (0, 1):
+            builder.rank(number).phase(PhaseKind.TRAIN, at, at + 0.1)
+            builder.rank(number).op("MPI_Allreduce", at + 0.1, at + 0.105)
+        at += 0.105
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(at)
+    finding = analyse_trace(builder.build()).findings["load_imbalance"]
+    assert "works once longer" in finding.title
+    assert finding.status is Status.INFO
+
+
 def test_ordinary_jitter_passes() -> None:
     finding = judged(Plan(jitter=0.03))
     assert finding.status is Status.PASS
