@@ -98,20 +98,6 @@ def _timed(work: Callable[[], object], repeats: int) -> tuple[float, float]:
     return min(found)
 
 
-def _engine(window: Window, threads: int) -> _core.Replay:
-    needs = window.needs
-    return _core.Replay(
-        ranks=window.cut_rows.shape[1],
-        cut_rows=window.cut_rows.ravel(),
-        hub_starts=needs.hub_starts,
-        hub_rows=needs.hub_rows,
-        hub_parent=needs.hub_parent,
-        need_starts=needs.need_starts,
-        needs=needs.needs,
-        threads=threads,
-    )
-
-
 def _causes(engine: _core.Replay, window: Window) -> None:
     rows = len(window.gap_ns)
     engine.critical_path(window.gap_ns, window.transfer_ns)
@@ -155,9 +141,9 @@ def _run(task: Task) -> dict[str, float]:
         agree = np.isclose(window.lengths().sum(), oracle.replay(program).length, rtol=1e-12)
         assert agree, "the compiled replay and the plain one differ"
     elif task.what == "build":
-        wall, cpu = _timed(lambda: _engine(window, task.threads), REPEATS)
+        wall, cpu = _timed(lambda: window.engine(task.threads), REPEATS)
     else:
-        engine = _engine(window, task.threads)
+        engine = window.engine(task.threads)
         if task.what == "causes":
             wall, cpu = _timed(lambda: _causes(engine, window), REPEATS)
         else:

@@ -50,6 +50,30 @@ class Needs:
         empty = np.empty(0, np.int64)
         return cls(np.zeros(1, np.int64), empty, empty, np.zeros(rows + 1, np.int64), empty)
 
+    def engine(self, cut_rows: Ints, threads: int = 0) -> _core.Replay:
+        """The compiled replay of rows that need this.
+
+        Args:
+            cut_rows: as of a program, shape (segments + 1, ranks).
+            threads: that replay at most, 0 one a core; the result does not depend on it.
+
+        Raises:
+            ImportError: the trace engine is not built.
+            ValueError: the ranks wait for each other in a circle.
+        """
+        from perfscope import _core  # noqa: PLC0415 - the package works without the engine
+
+        return _core.Replay(
+            ranks=cut_rows.shape[1],
+            cut_rows=np.ascontiguousarray(cut_rows, np.int64).ravel(),
+            hub_starts=self.hub_starts,
+            hub_rows=self.hub_rows,
+            hub_parent=self.hub_parent,
+            need_starts=self.need_starts,
+            needs=self.needs,
+            threads=threads,
+        )
+
 
 @dataclass(frozen=True)
 class Program:
@@ -105,18 +129,7 @@ class Program:
             ImportError: the trace engine is not built.
             ValueError: the ranks wait for each other in a circle.
         """
-        from perfscope import _core  # noqa: PLC0415 - the package works without the engine
-
-        needs = self.needs
-        return _core.Replay(
-            ranks=len(self.ranks),
-            cut_rows=np.ascontiguousarray(self.cut_rows, np.int64).ravel(),
-            hub_starts=needs.hub_starts,
-            hub_rows=needs.hub_rows,
-            hub_parent=needs.hub_parent,
-            need_starts=needs.need_starts,
-            needs=needs.needs,
-        )
+        return self.needs.engine(self.cut_rows)
 
     def gaps_ns(self, work: Work) -> Floats:
         """Nanoseconds before each row, shape (rows,)."""

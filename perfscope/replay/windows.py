@@ -17,6 +17,7 @@ from perfscope.replay.program import Needs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from perfscope import _core
     from perfscope.replay.program import Floats, Ints, Program
 
 
@@ -39,20 +40,11 @@ class Window:
             ImportError: the trace engine is not built.
             ValueError: the ranks wait for each other in a circle.
         """
-        from perfscope import _core  # noqa: PLC0415 - the package works without the engine
+        return self.engine(threads).lengths(self.gap_ns, self.transfer_ns)
 
-        needs = self.needs
-        engine = _core.Replay(
-            ranks=self.cut_rows.shape[1],
-            cut_rows=np.ascontiguousarray(self.cut_rows, np.int64).ravel(),
-            hub_starts=needs.hub_starts,
-            hub_rows=needs.hub_rows,
-            hub_parent=needs.hub_parent,
-            need_starts=needs.need_starts,
-            needs=needs.needs,
-            threads=threads,
-        )
-        return engine.lengths(self.gap_ns, self.transfer_ns)
+    def engine(self, threads: int = 0) -> _core.Replay:
+        """The compiled replay of these rows; as `lengths`, which asks it."""
+        return self.needs.engine(self.cut_rows, threads)
 
 
 def windowed_lengths(windows: Iterable[Window], threads: int = 0) -> Floats:

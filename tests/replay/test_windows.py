@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.replay.programs import exchanging, program_of
-from perfscope import _core
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.extract import extract
@@ -33,24 +32,10 @@ def test_windows_replay_as_the_whole(spec: Spec, rows: int) -> None:
     assert windowed_lengths(windows).tolist() == whole.tolist()
 
 
-def engine_of(window: Window, threads: int) -> _core.Replay:
-    needs = window.needs
-    return _core.Replay(
-        ranks=window.cut_rows.shape[1],
-        cut_rows=window.cut_rows.ravel(),
-        hub_starts=needs.hub_starts,
-        hub_rows=needs.hub_rows,
-        hub_parent=needs.hub_parent,
-        need_starts=needs.need_starts,
-        needs=needs.needs,
-        threads=threads,
-    )
-
-
 def test_any_number_of_threads_gives_the_same_to_the_last_bit() -> None:
     """Long enough for several threads to have something to do."""
     window = exchanging(8, 8000, cut_every=5)
-    one, three = engine_of(window, 1), engine_of(window, 3)
+    one, three = window.engine(1), window.engine(3)
     columns = (window.gap_ns, window.transfer_ns)
     assert one.lengths(*columns).tolist() == three.lengths(*columns).tolist()
     for a, b in zip(one.times(*columns), three.times(*columns), strict=True):
@@ -74,7 +59,7 @@ def test_any_number_of_threads_gives_the_same_to_the_last_bit() -> None:
 
 def test_the_critical_path_of_a_long_run_adds_up_to_it() -> None:
     window = exchanging(4, 420, cut_every=7)
-    engine = engine_of(window, 2)
+    engine = window.engine(2)
     lengths = engine.lengths(window.gap_ns, window.transfer_ns)
     work, transfer = engine.critical_path(window.gap_ns, window.transfer_ns)
     first = window.transfer_ns[window.cut_rows[0]]
@@ -118,7 +103,7 @@ def test_scans_far_down_a_chain_are_replayed() -> None:
         gap_ns=gap,
         transfer_ns=np.zeros(ranks * per_rank),
     )
-    _, need, cause = engine_of(window, 1).times(window.gap_ns, window.transfer_ns)
+    _, need, cause = window.engine(1).times(window.gap_ns, window.transfer_ns)
     assert set(need[base + 1].tolist()) == {ranks - 1}
     assert cause[base + 1].tolist() == [-1] + [1] * (ranks - 1)
 
