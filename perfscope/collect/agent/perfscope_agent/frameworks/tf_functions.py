@@ -49,7 +49,7 @@ def _let_go(function: Any) -> None:
     """Keeps the count of a function that ends with the part of the program that made it."""
     try:
         _count(function, _gone)
-    except BaseException:
+    except Exception:
         return
 
 
