@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from perfscope.cli.answer import answer
 from perfscope.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def analyze(  # noqa: PLR0913 - one argument an option
     document = analysis(opened, Options(focus=foa, phase_rules=rules))
     beside = paths[0] if paths[0].is_dir() else paths[0].parent
     report = _write(document, output or beside, with_report=not no_report)
-    _show(document, as_json=as_json, written=report)
+    what = "Analysis" if no_report else "Report"
+    answer(document, as_json=as_json, last=f"{what}: {report}")
     return _exit_code(document, opened, fail_under=fail_under, fail_on=fail_on, strict=strict)
 
 
@@ -136,22 +138,6 @@ def _write(document: dict[str, Any], directory: Path, *, with_report: bool) -> P
     except OSError as error:
         raise unwritable(report, error) from error
     return report
-
-
-def _show(document: dict[str, Any], *, as_json: bool, written: Path) -> None:
-    from perfscope.result.document import dumps
-
-    if as_json:
-        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
-        return
-    from rich.console import Console
-
-    from perfscope.report.terminal import line, print_summary
-
-    console = Console()
-    print_summary(document, console)
-    console.print()
-    line(console, f"{'Report' if written.name == REPORT_FILE else 'Analysis'}: {written}")
 
 
 def _exit_code(

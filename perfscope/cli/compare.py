@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from perfscope.cli.answer import answer
 from perfscope.cli.finite import FiniteRange
+from perfscope.cli.options import foa_option, phase_option
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
 
 if TYPE_CHECKING:
@@ -92,10 +94,8 @@ def spread(arguments: Sequence[str]) -> list[str]:
     help="Exit with 1: slower beyond noise and factor; unclear: nothing is shown, or too few runs; "
     "unlike: not like with like; new-finding.",
 )
-@click.option("--foa", metavar="WINDOW", help="Focus of analysis, as in `perfscope analyze`.")
-@click.option(
-    "--phase", "phase_rules", multiple=True, metavar="ID=GLOB", help="As in `perfscope analyze`."
-)
+@foa_option
+@phase_option
 @click.option("--json", "as_json", is_flag=True, help="Print study.json instead of a summary.")
 @click.option("--markdown", metavar="FILE", help="Write Markdown for a pull request; - is stdout.")
 @click.option(
@@ -150,7 +150,7 @@ def compare(  # noqa: PLR0913 - one argument an option
     page = _write(document, directory)
     to_stdout = _write_markdown(document, markdown)
     if not to_stdout:
-        _show(document, as_json=as_json, page=page)
+        answer(document, as_json=as_json, last=f"Report: {page}")
     return _exit_code(document, fail_on)
 
 
@@ -239,23 +239,6 @@ def _write_markdown(document: Json, file: str | None) -> bool:
     except OSError as error:
         raise unwritable(Path(file), error) from error
     return False
-
-
-def _show(document: Json, *, as_json: bool, page: Path) -> None:
-    from perfscope.result.document import dumps
-
-    if as_json:
-        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
-        return
-    from rich.console import Console
-
-    from perfscope.report.study.terminal import print_study
-    from perfscope.report.terminal import line
-
-    console = Console()
-    print_study(document, console)
-    console.print()
-    line(console, f"Report: {page}")
 
 
 def _exit_code(document: Json, fail_on: Sequence[str]) -> int:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import click
 
+from perfscope.cli.answer import answer
 from perfscope.cli.finite import FiniteRange
 from perfscope.errors import ExitCode, PerfscopeError
 
@@ -62,6 +63,8 @@ def history(  # noqa: PLR0913 - one argument an option
     Runs are ordered by date and put together by commit, which `perfscope run` notes. A run that
     cannot be read is named and left out.
     """
+    from perfscope.report.study.badge import BADGE_FILE
+
     runs, unreadable = _read(paths)
     directory = output or (paths[0] if paths[0].is_dir() else paths[0].parent)
     if reports:
@@ -74,7 +77,8 @@ def history(  # noqa: PLR0913 - one argument an option
         ignore_command=ignore_command,
     )
     page = _write(document, directory)
-    _show(document, as_json=as_json, page=page)
+    badge = page.with_name(BADGE_FILE)
+    answer(document, as_json=as_json, last=f"Report: {page}; badge: {badge}")
     if fail_on and document["history"]["badge"]["status"] == "fail":
         click.echo(f"Gate failed: {document['verdict']['sentence']}", err=True)
         return ExitCode.GATE_FAILED
@@ -189,20 +193,3 @@ def _write(document: Json, directory: Path) -> Path:
         return write_page(document, directory)
     except OSError as error:
         raise unwritable(directory, error) from error
-
-
-def _show(document: Json, *, as_json: bool, page: Path) -> None:
-    from rich.console import Console
-
-    from perfscope.report.study.badge import BADGE_FILE
-    from perfscope.report.study.terminal import print_study
-    from perfscope.report.terminal import line
-    from perfscope.result.document import dumps
-
-    if as_json:
-        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
-        return
-    console = Console()
-    print_study(document, console)
-    console.print()
-    line(console, f"Report: {page}; badge: {page.with_name(BADGE_FILE)}")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from perfscope.cli.answer import answer
+from perfscope.cli.options import foa_option, phase_option
 from perfscope.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -54,14 +56,8 @@ CSV_FILE = "scaling.csv"
     metavar="DIR",
     help="Where study.json, study.html and scaling.csv go.",
 )
-@click.option("--foa", metavar="WINDOW", help="Focus of analysis, as in `perfscope analyze`.")
-@click.option(
-    "--phase",
-    "phase_rules",
-    multiple=True,
-    metavar="ID=GLOB",
-    help="Functions that are a phase, as in `perfscope analyze`.",
-)
+@foa_option
+@phase_option
 @click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
 def scaling(  # noqa: PLR0913 - one argument an option
     runs: tuple[Path, ...],
@@ -101,7 +97,7 @@ def scaling(  # noqa: PLR0913 - one argument an option
     )
     document = _document(found, series)
     page = _write(document, output)
-    _show(document, as_json=as_json, page=page)
+    answer(document, as_json=as_json, last=f"Page: {page}")
     return ExitCode.OK
 
 
@@ -133,20 +129,3 @@ def _write(document: Json, output: Path) -> Path:
         return write_page(document, output)
     except OSError as error:
         raise unwritable(output / PAGE_FILE, error) from error
-
-
-def _show(document: Json, *, as_json: bool, page: Path) -> None:
-    from perfscope.result.document import dumps
-
-    if as_json:
-        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
-        return
-    from rich.console import Console
-
-    from perfscope.report.study.terminal import print_study
-    from perfscope.report.terminal import line
-
-    console = Console()
-    print_study(document, console)
-    console.print()
-    line(console, f"Page: {page}")

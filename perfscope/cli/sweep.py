@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from perfscope.cli.answer import answer
 from perfscope.cli.run import Steps
 from perfscope.errors import ExitCode, UsageError
 
@@ -278,8 +279,7 @@ def _study(place: Path, *, as_json: bool) -> int:
     """Makes study.json and study.html of what is finished, and prints it."""
     from perfscope.findings.study.catalogue import judge_study
     from perfscope.report.study.build import PAGE_FILE, write_page
-    from perfscope.report.study.terminal import print_study
-    from perfscope.result.document import dumps, unwritable
+    from perfscope.result.document import unwritable
     from perfscope.study.document import write_study
     from perfscope.study.sweep.build import as_document, read
 
@@ -292,17 +292,7 @@ def _study(place: Path, *, as_json: bool) -> int:
         page = write_page(document, place)
     except OSError as error:
         raise unwritable(place / PAGE_FILE, error) from error
-    if as_json:
-        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
-        return ExitCode.OK
-    from rich.console import Console
-
-    from perfscope.report.terminal import line
-
-    console = Console()
-    print_study(document, console)
-    console.print()
-    line(console, f"Report: {page}")
+    answer(document, as_json=as_json, last=f"Report: {page}")
     return ExitCode.OK
 
 

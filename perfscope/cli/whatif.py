@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from perfscope.cli.options import foa_option, phase_option
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
 
 if TYPE_CHECKING:
@@ -58,14 +59,8 @@ phase of the run; RANKS is like 0,2,4-7.
     metavar="N",
     help="Steps of the run that you plan: the gain is also told for these.",
 )
-@click.option("--foa", metavar="WINDOW", help="Focus of analysis, as in `perfscope analyze`.")
-@click.option(
-    "--phase",
-    "phase_rules",
-    multiple=True,
-    metavar="ID=GLOB",
-    help="Functions that are a phase, as in `perfscope analyze`.",
-)
+@foa_option
+@phase_option
 @click.option("--json", "as_json", is_flag=True, help="Print the predictions as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
 def whatif(

@@ -1,0 +1,37 @@
+"""What a command that makes a document says on stdout: JSON, or a summary for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+
+def answer(document: dict[str, Any], *, as_json: bool, last: str) -> None:
+    """Prints a document of a run or of a study.
+
+    Args:
+        document: as written to analysis.json or study.json; that of a study tells its kind.
+        as_json: print it as it is.
+        last: the line below the summary, which says where to look.
+    """
+    from perfscope.result.document import dumps
+
+    if as_json:
+        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
+        return
+    from rich.console import Console
+
+    from perfscope.report.terminal import line
+
+    console = Console()
+    if "kind" in document:
+        from perfscope.report.study.terminal import print_study
+
+        print_study(document, console)
+    else:
+        from perfscope.report.terminal import print_summary
+
+        print_summary(document, console)
+    console.print()
+    line(console, last)

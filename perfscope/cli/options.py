@@ -1,0 +1,16 @@
+"""Options that several commands have, as decorators."""
+
+from __future__ import annotations
+
+import click
+
+foa_option = click.option(
+    "--foa", metavar="WINDOW", help="Focus of analysis, as in `perfscope analyze`."
+)
+phase_option = click.option(
+    "--phase",
+    "phase_rules",
+    multiple=True,
+    metavar="ID=GLOB",
+    help="Functions that are a phase, as in `perfscope analyze`.",
+)
