@@ -9,9 +9,9 @@ from perfscope.result.check import Check
 from perfscope.result.endings import account_of_ends, ending_text, incomplete_ranks
 from perfscope.result.measures import UNLABELLED_TARGET
 from perfscope.result.quality_devices import device_checks
-from perfscope.result.run_facts import library_text, separate_worlds
 from perfscope.result.unmeasured import unmeasured
 from perfscope.trace.model import Format
+from perfscope.trace.worlds import mpi_library, separate_worlds
 from perfscope.units import format_count, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -146,8 +146,8 @@ def _separate_worlds(trace: Trace) -> list[Check]:
     launched = separate_worlds(trace)
     if not launched:
         return []
-    library = next((rank.mpi_library for rank in trace.ranks if rank.mpi_library), "")
-    loaded = f" The program loaded {library_text(library)}." if library else ""
+    library = mpi_library(trace)
+    loaded = f" The program loaded {library}." if library else ""
     return [
         Check(
             "separate_worlds",

@@ -55,6 +55,10 @@ def test_fails_with_the_exact_setting() -> None:
         "Set OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 for 2 ranks on 2 CPUs."
     )
     assert "compare step times" in finding.actions[-1]
+    assert finding.actions[-1].endswith(
+        "perfscope sweep --env OPENBLAS_NUM_THREADS=1,2,4,8 --env OMP_NUM_THREADS=1 "
+        "--oversubscribe -- python train.py"
+    )
     evidence = {item.label: item.value for item in finding.evidence}
     assert "8 threads" in str(evidence["Largest pool"])
     assert evidence["OPENBLAS_NUM_THREADS in this run"] == "8"
@@ -107,3 +111,66 @@ def test_no_samples_name_the_flag() -> None:
 def test_the_bound_is_per_cpu(runnable: int, status: Status) -> None:
     delay = 0.02 if status is Status.PASS else 0.2
     assert judged(runnable=runnable, delay_share=delay).status is status
+
+
+def libraries(**threads: int) -> dict[str, Any]:
+    rows = [{"library": f"lib{name}.so", "threads": count} for name, count in threads.items()]
+    return {"blas_libraries": rows}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "pool", "first"),
+    [
+        (libraries(gomp=8), "OpenMP (libgomp.so)", "Set OMP_NUM_THREADS=1 for"),
+        (libraries(mkl_rt=8), "Intel MKL (libmkl_rt.so)", "Set OMP_NUM_THREADS=1 for"),
+        (
+            {"frameworks": {"tensorflow": {"intra_op_threads": 8, "inter_op_threads": 1}}},
+            "TensorFlow's threads inside an operation (Eigen)",
+            "In the program: tf.config.threading.set_intra_op_parallelism_threads(1), before",
+        ),
+        (
+            {"frameworks": {"tensorflow": {"intra_op_threads": 0, "inter_op_threads": 0}}},
+            "TensorFlow's threads inside an operation (Eigen)",
+            "Set TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 for",
+        ),
+        (
+            {"frameworks": {"torch": {"threads": 8}}, "environment": {"OMP_NUM_THREADS": "1"}},
+            "PyTorch's threads inside an operation",
+            "In the program: torch.set_num_threads(1), before",
+        ),
+        (
+            {"frameworks": {"daal4py": {"threads": 8}}},
+            "oneTBB of daal4py",
+            "In the program: daal4py.daalinit(nthreads=1), before",
+        ),
+    ],
+)
+def test_the_pool_and_its_own_setting_are_named(
+    metadata: dict[str, Any], pool: str, first: str
+) -> None:
+    finding = judged(runnable=8, metadata=metadata)
+    evidence = {item.label: str(item.value) for item in finding.evidence}
+    assert evidence["Largest pool"].startswith(pool)
+    assert finding.actions[0].startswith(first)
+
+
+def test_a_pool_set_in_the_program_has_no_sweep_of_a_variable() -> None:
+    finding = judged(runnable=8, metadata={"frameworks": {"daal4py": {"threads": 8}}})
+    assert not any("sweep" in action for action in finding.actions)
+    assert "perfscope compare" in finding.actions[-1]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"blas_libraries": "many", "blas_threads": True},
+        {"blas_libraries": [None, {"library": 3}, {"library": "libgomp.so", "threads": -4}]},
+        {"frameworks": {"torch": {"threads": "8"}, "tensorflow": {"intra_op_threads": 1e9}}},
+        {"environment": {"OMP_NUM_THREADS": "4,2"}},
+    ],
+)
+def test_what_makes_no_sense_names_no_pool(metadata: dict[str, Any]) -> None:
+    finding = judged(runnable=8, metadata=metadata)
+    assert finding.status is Status.FAIL
+    assert not any(item.label == "Largest pool" for item in finding.evidence)
+    assert finding.actions[0].startswith("Set OMP_NUM_THREADS=1 for")
