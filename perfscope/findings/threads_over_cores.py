@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.helper_threads import BINDING, horovod_cpus, progress_variable
 from perfscope.findings.sweep_command import doubled, sweep_command
 from perfscope.findings.thread_pools import named_group, pools
 from perfscope.metrics.resource_use import cpus_available
@@ -46,6 +47,8 @@ class _Node:
     ranks: tuple[RankThreads, ...]
     environment: Mapping[str, Any]  # of its first rank
     pools: tuple[Pool, ...]  # of its first rank, the largest first
+    horovod_cpus: float = 0.0  # that Horovod's thread keeps busy in its first rank
+    progress: str = ""  # the variable that has MPI start a polling thread
 
     @property
     def crowding(self) -> float:
@@ -110,6 +113,8 @@ def _node(results: Results, node: NodeThreads) -> _Node:
         ranks=results.resources.threads_of(node),
         environment=environment if isinstance(environment, dict) else {},
         pools=pools(ranks[0], int(cpus_available(ranks[0]))) if ranks else (),
+        horovod_cpus=horovod_cpus(ranks[0]) if ranks else 0.0,
+        progress=progress_variable(ranks[0]) if ranks else "",
     )
 
 
@@ -173,6 +178,11 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
     if group is not None and group.runnable_mean >= thresholds.CROWDED_WARN:
         text = f"{group.stem[:40]}, {group.count} in one rank, {group.runnable_mean:.1f} runnable"
         found.append(Evidence("Threads of one name", text))
+    if node.horovod_cpus >= thresholds.HELPERS_LEAST_CPUS:
+        label = "CPUs that Horovod's thread keeps busy in one rank"
+        found.append(Evidence(label, node.horovod_cpus, "CPUs"))
+    if node.progress:
+        found.append(Evidence("A polling thread of MPI in each rank", f"{node.progress} is set"))
     settings = [
         Evidence(f"{name} in this run", str(node.environment[name]))
         for name in VARIABLES
@@ -201,6 +211,10 @@ def _settings(results: Results, node: _Node, who: str) -> list[str]:
     """What makes the pools smaller, and the sweep that measures what it gives."""
     limit = node.threads_per_rank
     large = [pool for pool in node.pools if pool.threads > limit]
+    if helping := _helping_threads(node, who):
+        again = "To measure the gain, record the run once more that way: perfscope compare."
+        if not large:
+            return [*helping, again]
     names = _to_set(node, large, limit)
     calls = [pool.call.format(limit) for pool in large if pool.call]
     actions = []
@@ -214,7 +228,18 @@ def _settings(results: Results, node: _Node, who: str) -> list[str]:
         actions.append(f"To measure the gain and compare step times: {command}")
     else:
         actions.append("To measure the gain, record the run once more: perfscope compare.")
-    return actions
+    return [*actions, *helping]
+
+
+def _helping_threads(node: _Node, who: str) -> list[str]:
+    """What to do about threads that communicate beside the training."""
+    binding = BINDING.format(cpus=node.threads_per_rank + 1)
+    if node.progress:
+        does = f"Unset {node.progress} {who}, or give each rank a CPU more for the thread that it"
+        return [f"{does} starts, which polls all the time: {binding}."]
+    if node.horovod_cpus >= thresholds.HELPERS_LEAST_CPUS:
+        return [f"Give each rank a CPU more, for Horovod's thread: {binding}."]
+    return []
 
 
 def _axes(node: _Node, names: Sequence[str], limit: int) -> dict[str, tuple[int, ...]]:

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.helper_threads import BINDING, horovod_cpus, progress_variable
 from perfscope.metrics.resources import queue_share
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from perfscope.metrics.resources import NodeThreads, RankThreads
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
@@ -36,17 +34,7 @@ REFERENCES = (
     ),
     "ChainerMN, tips: https://docs.chainer.org/en/stable/chainermn/tutorial/tips_faqs.html",
 )
-PROGRESS_VARIABLES = (
-    "MPICH_ASYNC_PROGRESS",
-    "MPIR_CVAR_ASYNC_PROGRESS",
-    "I_MPI_ASYNC_PROGRESS",
-)
 MOST_CPUS = 1 << 16
-_ON = {"1", "yes", "on", "true", "enable"}
-BINDING = (
-    "mpirun --bind-to none, or --map-by slot:PE={cpus} --bind-to core (Open MPI); -bind-to none "
-    "(MPICH); I_MPI_PIN_DOMAIN={cpus} (Intel MPI); srun --cpus-per-task={cpus}"
-)
 
 
 @dataclass(frozen=True)
@@ -103,14 +91,13 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
 
 def _helpers(rank: Rank, threads: RankThreads) -> _Helpers:
     life_s = max(1e-9, (rank.end_ns - rank.start_ns) * 1e-9)
-    horovod = set(rank.background["tid"].tolist())
     return _Helpers(
         rank=rank,
         threads=threads,
         processes=len(rank.workers),
         processes_cpus=_processes_cpus(rank.metadata.get("children_cpu_s"), life_s),
-        horovod_cpus=sum(t.cpu_ns for t in rank.threads if t.tid in horovod) * 1e-9 / life_s,
-        progress=_progress(rank.metadata.get("environment")),
+        horovod_cpus=horovod_cpus(rank),
+        progress=progress_variable(rank),
     )
 
 
@@ -121,14 +108,6 @@ def _processes_cpus(spent_s: object, life_s: float) -> float | None:
     return spent_s / life_s if 0 <= spent_s <= MOST_CPUS * life_s else None
 
 
-def _progress(environment: Mapping[str, Any] | None) -> str:
-    """The variable that has MPI start a thread which polls beside each rank."""
-    if not isinstance(environment, dict):
-        return ""
-    on = (name for name in PROGRESS_VARIABLES if str(environment.get(name, "")).lower() in _ON)
-    return next(on, "")
-
-
 def _waits(one: _Helpers) -> bool:
     return queue_share([one.threads]) >= thresholds.QUEUE_DELAY_SHARE
 
@@ -136,13 +115,16 @@ def _waits(one: _Helpers) -> bool:
 def _in_the_way(node: NodeThreads, helpers: list[_Helpers]) -> list[_Helpers]:
     """Ranks of a node with helpers for which the CPUs that all may use do not suffice."""
     here = [one for one in helpers if one.rank.number in node.ranks]
+    # threads of the ranks that crowd a node are another diagnosis, which names these as well
+    is_crowded = node.runnable_mean >= thresholds.CROWDED_WARN * node.cpus
     whole = sum(one.own_cpus + one.cpus for one in here)
     is_full = whole >= thresholds.BUSY_CPUS_SHARE * node.cpus
     found = []
     for one in here:
         alone = one.own_cpus + one.cpus
         bound = 0 < one.threads.cpus_available <= alone / thresholds.BUSY_CPUS_SHARE
-        matters = one.cpus >= thresholds.HELPERS_LEAST_CPUS
+        helping = (one.processes_cpus or 0.0) if is_crowded else one.cpus
+        matters = helping >= thresholds.HELPERS_LEAST_CPUS
         if matters and _waits(one) and (is_full or bound):
             found.append(one)
     return found

@@ -50,6 +50,7 @@ def quality(results: Results, replay: Replay) -> list[Json]:
         _endings(trace),
         _clocks(results),
         _unlabelled_time(results),
+        *_sampled_only(results),
         _replay_error(replay),
         *device_checks(results),
         *_unmeasured(trace),
@@ -252,6 +253,20 @@ def _unlabelled_time(results: Results) -> Check:
         '`with perfscope.phase("..."):` names phases.'
     )
     return Check("unlabelled_time", Status.WARN, "Much time has no name", detail + advice)
+
+
+def _sampled_only(results: Results) -> list[Check]:
+    """That nothing marked a phase: seconds of phases, and gains by them, are then estimates."""
+    phases, trace = results.phases, results.trace
+    if not phases or any(phase.source != "sampled" for phase in phases):
+        return []
+    count = sum(len(rank.stacks) for rank in trace.ranks)
+    detail = (
+        f"Functions tell the phases, from {format_count(count)} stack samples: ends are known to "
+        "about 0.1 s, and phases shorter than that are seen by chance. A marker gives exact ones: "
+        '`with perfscope.phase("..."):`, `perfscope.step()`.'
+    )
+    return [Check("sampled_only", Status.INFO, "Phases are known from samples alone", detail)]
 
 
 def _replay_error(replay: Replay) -> Check:

@@ -174,3 +174,17 @@ def test_what_makes_no_sense_names_no_pool(metadata: dict[str, Any]) -> None:
     assert finding.status is Status.FAIL
     assert not any(item.label == "Largest pool" for item in finding.evidence)
     assert finding.actions[0].startswith("Set OMP_NUM_THREADS=1 for")
+
+
+def test_a_polling_thread_of_mpi_is_named_instead_of_a_pool() -> None:
+    finding = judged(runnable=2, metadata={"environment": {"MPICH_ASYNC_PROGRESS": "1"}})
+    assert finding.status is Status.FAIL
+    assert finding.actions[0].startswith("Unset MPICH_ASYNC_PROGRESS for 2 ranks on 2 CPUs, or")
+    assert not any("OMP_NUM_THREADS" in action for action in finding.actions)
+
+
+def test_a_pool_that_is_too_large_comes_before_helping_threads() -> None:
+    metadata = {**libraries(gomp=8), "environment": {"I_MPI_ASYNC_PROGRESS": "on"}}
+    finding = judged(runnable=9, metadata=metadata)
+    assert finding.actions[0].startswith("Set OMP_NUM_THREADS=1 for")
+    assert finding.actions[-1].startswith("Unset I_MPI_ASYNC_PROGRESS for")
