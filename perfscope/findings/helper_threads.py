@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from perfscope.findings import thresholds
 
 if TYPE_CHECKING:
     from perfscope.trace.model import Rank
@@ -28,8 +31,43 @@ def progress_variable(rank: Rank) -> str:
     return next(on, "")
 
 
-def horovod_cpus(rank: Rank) -> float:
-    """CPUs that Horovod's thread keeps busy, mean over the life of the rank."""
-    threads = set(rank.background["tid"].tolist())
-    spent_ns = sum(thread.cpu_ns for thread in rank.threads if thread.tid in threads)
-    return spent_ns / max(1, rank.end_ns - rank.start_ns)
+@dataclass(frozen=True)
+class HelperThreads:
+    """What the threads of a rank beside its main one do, mean over the time that each was there.
+
+    Attributes:
+        horovod_cpus: CPUs that Horovod's thread keeps busy.
+        horovod_runnable: how much of the time it wants to run.
+        others_runnable: how many of the other threads, those of pools, want to run at a time; None
+            where threads were not told apart.
+        progress: the variable that has MPI start a polling thread, which is one of the others.
+    """
+
+    horovod_cpus: float
+    horovod_runnable: float
+    others_runnable: float | None
+    progress: str
+
+    @property
+    def has_idle_pools(self) -> bool:
+        """Whether threads were told apart, and those of pools hardly want to run."""
+        if self.others_runnable is None:
+            return False
+        return self.others_runnable - bool(self.progress) < thresholds.HELPERS_LEAST_RUNNABLE
+
+
+def helper_threads(rank: Rank) -> HelperThreads:
+    """The threads of a rank, Horovod's told from those of pools."""
+    own = set(rank.background["tid"].tolist())
+    horovod = [thread for thread in rank.threads if thread.tid in own]
+    others = [t for t in rank.threads if t.tid not in own and t.tid != rank.main_tid]
+    longest = max((thread.samples for thread in rank.threads), default=0)
+    life_ns = max(1, rank.end_ns - rank.start_ns)
+    seen = [thread for thread in horovod if thread.samples > 0]
+    return HelperThreads(
+        # a thread lives as much of the rank's life as the samples in which it was there
+        horovod_cpus=sum(t.cpu_ns * longest / (life_ns * t.samples) for t in seen),
+        horovod_runnable=sum(t.runnable_samples / t.samples for t in seen),
+        others_runnable=sum(t.runnable_samples for t in others) / longest if longest else None,
+        progress=progress_variable(rank),
+    )

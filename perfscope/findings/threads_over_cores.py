@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.helper_threads import BINDING, horovod_cpus, progress_variable
+from perfscope.findings.helper_threads import BINDING, HelperThreads, helper_threads
 from perfscope.findings.sweep_command import doubled, sweep_command
 from perfscope.findings.thread_pools import named_group, pools
 from perfscope.metrics.resource_use import cpus_available
 from perfscope.metrics.resources import queue_share
-from perfscope.units import format_seconds
+from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,8 +47,7 @@ class _Node:
     ranks: tuple[RankThreads, ...]
     environment: Mapping[str, Any]  # of its first rank
     pools: tuple[Pool, ...]  # of its first rank, the largest first
-    horovod_cpus: float = 0.0  # that Horovod's thread keeps busy in its first rank
-    progress: str = ""  # the variable that has MPI start a polling thread
+    beside: HelperThreads  # of its first rank
 
     @property
     def crowding(self) -> float:
@@ -107,14 +106,13 @@ def waits_for_cpus(results: Results) -> bool:
 
 def _node(results: Results, node: NodeThreads) -> _Node:
     ranks = [rank for rank in results.trace.ranks if rank.number in node.ranks]
-    environment = ranks[0].metadata.get("environment") if ranks else None
+    environment = ranks[0].metadata.get("environment")
     return _Node(
         node=node,
         ranks=results.resources.threads_of(node),
         environment=environment if isinstance(environment, dict) else {},
-        pools=pools(ranks[0], int(cpus_available(ranks[0]))) if ranks else (),
-        horovod_cpus=horovod_cpus(ranks[0]) if ranks else 0.0,
-        progress=progress_variable(ranks[0]) if ranks else "",
+        pools=pools(ranks[0], int(cpus_available(ranks[0]))),
+        beside=helper_threads(ranks[0]),
     )
 
 
@@ -178,11 +176,12 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
     if group is not None and group.runnable_mean >= thresholds.CROWDED_WARN:
         text = f"{group.stem[:40]}, {group.count} in one rank, {group.runnable_mean:.1f} runnable"
         found.append(Evidence("Threads of one name", text))
-    if node.horovod_cpus >= thresholds.HELPERS_LEAST_CPUS:
-        label = "CPUs that Horovod's thread keeps busy in one rank"
-        found.append(Evidence(label, node.horovod_cpus, "CPUs"))
-    if node.progress:
-        found.append(Evidence("A polling thread of MPI in each rank", f"{node.progress} is set"))
+    beside = node.beside
+    if beside.horovod_runnable >= thresholds.HELPERS_LEAST_RUNNABLE:
+        share = format_share(beside.horovod_runnable)
+        found.append(Evidence("Horovod's thread of one rank wants to run", f"{share} of the time"))
+    if beside.progress:
+        found.append(Evidence("A polling thread of MPI in each rank", f"{beside.progress} is set"))
     settings = [
         Evidence(f"{name} in this run", str(node.environment[name]))
         for name in VARIABLES
@@ -213,7 +212,7 @@ def _settings(results: Results, node: _Node, who: str) -> list[str]:
     large = [pool for pool in node.pools if pool.threads > limit]
     if helping := _helping_threads(node, who):
         again = "To measure the gain, record the run once more that way: perfscope compare."
-        if not large:
+        if not large or node.beside.has_idle_pools:
             return [*helping, again]
     names = _to_set(node, large, limit)
     calls = [pool.call.format(limit) for pool in large if pool.call]
@@ -234,10 +233,10 @@ def _settings(results: Results, node: _Node, who: str) -> list[str]:
 def _helping_threads(node: _Node, who: str) -> list[str]:
     """What to do about threads that communicate beside the training."""
     binding = BINDING.format(cpus=node.threads_per_rank + 1)
-    if node.progress:
-        does = f"Unset {node.progress} {who}, or give each rank a CPU more for the thread that it"
-        return [f"{does} starts, which polls all the time: {binding}."]
-    if node.horovod_cpus >= thresholds.HELPERS_LEAST_CPUS:
+    if node.beside.progress:
+        does = f"Unset {node.beside.progress} {who}, or give each rank a CPU more for the thread"
+        return [f"{does} that it starts, which polls all the time: {binding}."]
+    if node.beside.horovod_runnable >= thresholds.HELPERS_LEAST_RUNNABLE:
         return [f"Give each rank a CPU more, for Horovod's thread: {binding}."]
     return []
 

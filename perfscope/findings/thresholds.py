@@ -65,6 +65,7 @@ START_UP_LEAST_S = 30.0  # a shorter start is that of a test run, whatever its s
 # Of nodes, set-up and trust:
 BUSY_CPUS_SHARE = 0.9  # of the CPUs allowed, busy with training and helpers: they take turns
 HELPERS_LEAST_CPUS = 0.1  # that loaders and communication threads keep busy: less hardly counts
+HELPERS_LEAST_RUNNABLE = 0.3  # threads that want to run at a time: less crowds nobody
 FULL_SHARE = 0.95  # of all CPUs of a node, busy with ranks: nothing is left for the system
 NOISE_SHARE = 0.01  # run-queue delay per CPU second from which on the system is felt
 EVEN_NOISE = 2.0  # most over least of the ranks' run-queue delay: noise meets all alike

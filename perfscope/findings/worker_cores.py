@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.helper_threads import BINDING, horovod_cpus, progress_variable
+from perfscope.findings.helper_threads import BINDING, helper_threads
 from perfscope.metrics.resources import queue_share
 from perfscope.units import format_seconds, format_share
 
@@ -91,13 +91,14 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
 
 def _helpers(rank: Rank, threads: RankThreads) -> _Helpers:
     life_s = max(1e-9, (rank.end_ns - rank.start_ns) * 1e-9)
+    beside = helper_threads(rank)
     return _Helpers(
         rank=rank,
         threads=threads,
         processes=len(rank.workers),
         processes_cpus=_processes_cpus(rank.metadata.get("children_cpu_s"), life_s),
-        horovod_cpus=horovod_cpus(rank),
-        progress=progress_variable(rank),
+        horovod_cpus=beside.horovod_cpus,
+        progress=beside.progress,
     )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from perfscope.findings.finding import Finding, Status
 from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import OPERATION_DTYPE
 from tests.findings.analysed import analyse_trace
 
 
@@ -188,3 +190,37 @@ def test_a_pool_that_is_too_large_comes_before_helping_threads() -> None:
     finding = judged(runnable=9, metadata=metadata)
     assert finding.actions[0].startswith("Set OMP_NUM_THREADS=1 for")
     assert finding.actions[-1].startswith("Unset I_MPI_ASYNC_PROGRESS for")
+
+
+def crowded_by_horovod(*, pool_runs: bool) -> Finding:
+    """One core a rank: its main thread, Horovod's, and a pool of four threads that runs or not."""
+    builder = TraceBuilder(2, end_s=12.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).finalize(11.0)
+        row = np.zeros(1, OPERATION_DTYPE)
+        row["tid"], row["comm"] = 77, -1
+        rank.thread("python", tid=1000 + number, cpu_s=5.0, samples=110, runnable=105)
+        rank.thread("python", tid=77, cpu_s=1.0, samples=40, runnable=36)
+        for tid in (81, 82, 83):
+            rank.thread("python", tid=tid, samples=110, runnable=90 if pool_runs else 1)
+        rank.set(background=row, cpus_allowed=str(number), cpu_count_allowed=1)
+        rank.set(metadata=libraries(gomp=4))
+        for tick in range(10, 110):
+            at = tick * 0.1
+            rank.process_sample(at, cpu_s=at / 2, queue_delay_s=at / 2, threads=5, runnable=2)
+    return analyse_trace(builder.build()).findings["threads_over_cores"]
+
+
+def test_the_thread_of_horovod_is_named_where_the_pools_are_idle() -> None:
+    finding = crowded_by_horovod(pool_runs=False)
+    assert finding.status is Status.FAIL
+    assert finding.actions[0].startswith("Give each rank a CPU more, for Horovod's thread: mpirun")
+    assert not any("OMP_NUM_THREADS" in action for action in finding.actions)
+    evidence = {item.label: item.value for item in finding.evidence}
+    assert evidence["Horovod's thread of one rank wants to run"] == "90.0 % of the time"
+
+
+def test_a_pool_that_runs_is_made_smaller_first() -> None:
+    actions = crowded_by_horovod(pool_runs=True).actions
+    assert actions[0].startswith("Set OMP_NUM_THREADS=1 for 2 ranks on 2 CPUs")
+    assert actions[-1].startswith("Give each rank a CPU more, for Horovod's thread")
