@@ -48,6 +48,7 @@ class _Node:
     environment: Mapping[str, Any]  # of its first rank
     pools: tuple[Pool, ...]  # of its first rank, the largest first
     beside: HelperThreads  # of its first rank
+    has_workers: bool  # whether ranks started processes of their own
 
     @property
     def crowding(self) -> float:
@@ -113,6 +114,7 @@ def _node(results: Results, node: NodeThreads) -> _Node:
         environment=environment if isinstance(environment, dict) else {},
         pools=pools(ranks[0], int(cpus_available(ranks[0]))),
         beside=helper_threads(ranks[0]),
+        has_workers=any(len(rank.workers) for rank in ranks),
     )
 
 
@@ -128,7 +130,8 @@ def _status(node: _Node) -> Status:
 def _title(node: _Node, status: Status) -> str:
     where = f"{node.node.runnable_mean:.1f} threads want to run on {_cpus(node)}"
     if status is Status.INFO:
-        return f"The ranks wait for CPUs of {node.node.host} that other processes use"
+        among = ", perhaps their own worker processes," if node.has_workers else ""
+        return f"The ranks wait for CPUs of {node.node.host} that other processes{among} use"
     if status is Status.PASS:
         return f"The threads fit the CPUs: {where}"
     return f"{where} of {node.node.host}"

@@ -95,11 +95,14 @@ def _rank_threads(rank: RankThreads) -> Json:
 
 
 def io(results: Results) -> Json:
-    """Bytes that each rank read and wrote over its life, pipes and sockets included."""
+    """Bytes that each rank read and wrote over its life, and how long it stood still for files."""
     if reason := results.trace.not_recorded.get("io"):
-        return {"read_bytes_by_rank": [], "written_bytes_by_rank": [], "reason": reason}
+        lists: Json = {"read_bytes_by_rank": [], "written_bytes_by_rank": []}
+        return {**lists, "stalled_s_by_rank": [], "reason": reason}
+    stalled_s = {one.rank: one.stalled_s for one in results.resources.files}
     return {
         "reason": None,
+        "stalled_s_by_rank": [stalled_s.get(rank.number) for rank in results.trace.ranks],
         "read_bytes_by_rank": list(results.resources.read_bytes_by_rank),
         "written_bytes_by_rank": list(results.resources.written_bytes_by_rank),
     }

@@ -72,6 +72,7 @@ def document(shape: Shape) -> Json:
         "io": {
             "reason": None,
             "read_bytes_by_rank": [31_000_000 + r for r in range(shape.ranks)],
+            "stalled_s_by_rank": [0.1 * r for r in range(shape.ranks)],
             "written_bytes_by_rank": [12_000 * (r + 1) for r in range(shape.ranks)],
         },
         "devices": {"value": None, "reason": "no accelerator was visible to the job"},
@@ -284,7 +285,12 @@ def everything_null() -> Json:
     doc["collectives"] |= {"gradient_exchange": None, "cost": None}
     doc["memory"] = {"reason": None, "ranks": [], "nodes": []}
     doc["threads"] = {"reason": None, "ranks": [], "nodes": []}
-    doc["io"] = {"reason": None, "read_bytes_by_rank": [], "written_bytes_by_rank": []}
+    doc["io"] = {
+        "reason": None,
+        "read_bytes_by_rank": [],
+        "written_bytes_by_rank": [],
+        "stalled_s_by_rank": [],
+    }
     doc["replay"] = {
         "available": False,
         "reason": REASON,

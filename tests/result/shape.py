@@ -242,7 +242,12 @@ DOCUMENT = {
             }
         ],
     },
-    "io": {"reason": Maybe(str), "read_bytes_by_rank": [int], "written_bytes_by_rank": [int]},
+    "io": {
+        "reason": Maybe(str),
+        "read_bytes_by_rank": [int],
+        "written_bytes_by_rank": [int],
+        "stalled_s_by_rank": [Maybe(float)],
+    },
     "devices": DEVICES,
     "hardware": HARDWARE,
     "replay": REPLAY,

@@ -133,7 +133,10 @@ def _file_systems() -> None:
 
 
 def _places() -> list[str]:
-    """Paths that the program works with: where it is, what it was given, what it has open."""
+    """Paths that the program works with: where it is, what it was given, what it has open.
+
+    None of them is looked up: on a file server that is gone, that would hold up the program's end.
+    """
     paths = [os.getcwd()]
     paths += [word.partition("=")[2] or word for word in sys.argv[1:] if "/" in word]
     paths += [_open_file(number) for number in os.listdir(_PROC + "/fd")[: 4 * _MOST_PLACES]]
@@ -143,7 +146,7 @@ def _places() -> list[str]:
         for path in paths
         if path.startswith("/") and not path.startswith((records, "/dev/", "/proc/", "/memfd:"))
     ]
-    return [path for path in dict.fromkeys(kept) if os.path.exists(path)][:_MOST_PLACES]
+    return list(dict.fromkeys(kept))[:_MOST_PLACES]
 
 
 def _open_file(number: str) -> str:
@@ -168,9 +171,8 @@ def _mounts() -> list[tuple[str, str]]:
 
 
 def _mount_of(path: str, mounts: list[tuple[str, str]]) -> tuple[str, str]:
-    real = os.path.realpath(path)
     for mount, kind in mounts:
-        if real == mount or real.startswith(mount.rstrip("/") + "/"):
+        if path == mount or path.startswith(mount.rstrip("/") + "/"):
             return mount, kind
     return "", ""
 
