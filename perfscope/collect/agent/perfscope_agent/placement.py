@@ -90,12 +90,19 @@ def _resident_bytes() -> int:
 
 
 def bytes_by_node() -> dict[str, int]:
-    """Resident memory by NUMA node, from /proc/self/numa_maps."""
+    """The process's own memory by NUMA node, from /proc/self/numa_maps.
+
+    Files and shared segments lie where anybody first touched them, and what the program has asked
+    to be interleaved lies where it is meant to.
+    """
     found: dict[str, int] = {}
     with open(_PROC + "/numa_maps") as stream:
         for line in stream:
+            _, policy, *words = line.split()
+            if policy.startswith("interleave") or any(word.startswith("file=") for word in words):
+                continue
             pages, size = {}, 4
-            for word in line.split()[2:]:
+            for word in words:
                 name, _, value = word.partition("=")
                 if name == "kernelpagesize_kB":
                     size = int(value)
