@@ -158,8 +158,10 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
 
 def _named(one: _Helpers) -> str:
     """The helper that takes most CPU time."""
+    count = one.processes
+    processes = f"{count} worker processes each" if count else "processes started beside it"
     parts = {
-        f"{one.processes} worker processes each": one.processes_cpus or 0.0,
+        processes: one.processes_cpus or 0.0,
         "Horovod's communication thread": one.horovod_cpus,
         f"MPI's progress thread ({one.progress})": 1.0 if one.progress else 0.0,
     }
