@@ -63,7 +63,7 @@ PREDICTS_OFTEN = 20  # calls in the steady half of the run: predict is called in
 START_UP_LEAST_S = 30.0  # a shorter start is that of a test run, whatever its share
 
 # Of nodes, set-up and trust:
-BUSY_CPUS_SHARE = 0.9  # of the CPUs allowed, busy with training and helpers: they take turns
+BUSY_CPUS_SHARE = 0.8  # of the CPUs allowed, busy with training and helpers: they take turns
 HELPERS_LEAST_CPUS = 0.1  # that loaders and communication threads keep busy: less hardly counts
 HELPERS_LEAST_RUNNABLE = 0.3  # threads that want to run at a time: less crowds nobody
 FULL_SHARE = 0.95  # of all CPUs of a node, busy with ranks: nothing is left for the system

@@ -69,7 +69,12 @@ class _Helpers:
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """Whether helpers of ranks and their training wait for the same CPUs."""
     threads = {rank.rank: rank for rank in results.resources.threads}
-    helpers = [_helpers(r, threads[r.number]) for r in results.trace.ranks if r.number in threads]
+    length_s = results.focus.length_ns * 1e-9
+    helpers = [
+        _helpers(rank, threads[rank.number], length_s)
+        for rank in results.trace.ranks
+        if rank.number in threads
+    ]
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not helpers or not nodes:
         text = results.trace.not_recorded.get("threads") or (
@@ -89,24 +94,26 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
 
 
-def _helpers(rank: Rank, threads: RankThreads) -> _Helpers:
-    life_s = max(1e-9, (rank.end_ns - rank.start_ns) * 1e-9)
+def _helpers(rank: Rank, threads: RankThreads, length_s: float) -> _Helpers:
     beside = helper_threads(rank)
     return _Helpers(
         rank=rank,
         threads=threads,
         processes=len(rank.workers),
-        processes_cpus=_processes_cpus(rank.metadata.get("children_cpu_s"), life_s),
+        processes_cpus=_processes_cpus(rank.metadata.get("children_cpu_s"), length_s),
         horovod_cpus=beside.horovod_cpus,
         progress=beside.progress,
     )
 
 
-def _processes_cpus(spent_s: object, life_s: float) -> float | None:
-    """CPUs that processes kept busy on average; None where that is not known or cannot be."""
-    if isinstance(spent_s, bool) or not isinstance(spent_s, int | float):
+def _processes_cpus(spent_s: object, length_s: float) -> float | None:
+    """CPUs that processes kept busy in the focus of analysis; None if not known or impossible.
+
+    When in their lives they worked is not known; input workers do so while the ranks train.
+    """
+    if isinstance(spent_s, bool) or not isinstance(spent_s, int | float) or length_s <= 0:
         return None
-    return spent_s / life_s if 0 <= spent_s <= MOST_CPUS * life_s else None
+    return spent_s / length_s if 0 <= spent_s <= MOST_CPUS * length_s else None
 
 
 def _waits(one: _Helpers) -> bool:

@@ -54,7 +54,7 @@ def test_workers_on_the_one_core_of_their_rank() -> None:
     assert finding.ranks == (0, 1)
     assert finding.title == ("Ranks 0 and 1 share their CPUs with 2 worker processes each")
     rows = {row.label: row.value for row in finding.evidence}
-    assert rows["Busy with its 2 worker processes"] == pytest.approx(0.5)
+    assert rows["Busy with its 2 worker processes"] == pytest.approx(10 / 19)
     assert rows["Busy with training"] == pytest.approx(0.5)
     assert "--bind-to none" in finding.actions[0]
     assert "num_workers of the DataLoader from 2 to 1" in finding.actions[1]

@@ -1,0 +1,44 @@
+"""Loader processes on the CPU of their rank: named there, and silent with CPUs of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.examples.trainer_run import finding
+from tests.support.environments import REPOSITORY, Environment
+from tests.support.recording import Recorded, Recorder, analyze
+from tests.support.requirements import require_tool
+
+pytestmark = pytest.mark.long
+PROGRAM = REPOSITORY / "tests" / "programs" / "loader_trainer.py"
+
+
+def judged(recorded: Recorded) -> dict[str, Any]:
+    assert recorded.exit_code == 0, recorded.stderr
+    done = analyze(recorded.directory)
+    assert done.returncode == 0, done.stderr
+    analysis = json.loads((recorded.directory / "analysis.json").read_text(encoding="utf-8"))
+    return finding(analysis, "worker_cores")
+
+
+def test_workers_and_training_on_one_cpu(
+    record: Recorder, environment: Callable[[str], Environment]
+) -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    one, two = str(allowed[0]), ",".join(str(cpu) for cpu in allowed[:2])
+    python = environment("torch").python
+    shared = record([require_tool("taskset"), "-c", one, python, PROGRAM, "2", "150"])
+    found = judged(shared)
+    assert found["status"] in {"fail", "warn"}
+    assert found["title"] == "Rank 0 shares its CPUs with 2 worker processes"
+    assert "num_workers of the DataLoader from 2 to 1" in found["actions"][1]
+    apart = record(
+        [require_tool("taskset"), "-c", two, python, PROGRAM, "1", "150"],
+        output=shared.directory.with_name("apart"),
+    )
+    assert judged(apart)["status"] == "pass"
