@@ -16,6 +16,7 @@ PROGRESS_VARIABLES = (
     "I_MPI_ASYNC_PROGRESS",
 )
 _ON = {"1", "yes", "on", "true", "enable"}
+MOST_WORKERS = 1 << 12
 BINDING = (
     "mpirun --bind-to none, or --map-by slot:PE={cpus} --bind-to core (Open MPI); -bind-to none "
     "(MPICH); I_MPI_PIN_DOMAIN={cpus} (Intel MPI); srun --cpus-per-task={cpus}"
@@ -29,6 +30,15 @@ def progress_variable(rank: Rank) -> str:
         return ""
     on = (name for name in PROGRESS_VARIABLES if str(environment.get(name, "")).lower() in _ON)
     return next(on, "")
+
+
+def input_workers(rank: Rank) -> int:
+    """Processes that the loaders of a rank start at a time, 0 where none is known to."""
+    rows = rank.framework("torch").get("loaders")
+    tables = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    counts = [table.get("workers") for table in tables]
+    possible = [n for n in counts if isinstance(n, int) and not isinstance(n, bool)]
+    return max((count for count in possible if 0 < count <= MOST_WORKERS), default=0)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.helper_threads import BINDING, HelperThreads, helper_threads
+from perfscope.findings.helper_threads import BINDING, HelperThreads, helper_threads, input_workers
 from perfscope.findings.sweep_command import doubled, sweep_command
 from perfscope.findings.thread_pools import named_group, pools
 from perfscope.metrics.resource_use import cpus_available
@@ -114,7 +114,7 @@ def _node(results: Results, node: NodeThreads) -> _Node:
         environment=environment if isinstance(environment, dict) else {},
         pools=pools(ranks[0], int(cpus_available(ranks[0]))),
         beside=helper_threads(ranks[0]),
-        has_workers=any(len(rank.workers) for rank in ranks),
+        has_workers=any(input_workers(rank) for rank in ranks),
     )
 
 
@@ -130,7 +130,7 @@ def _status(node: _Node) -> Status:
 def _title(node: _Node, status: Status) -> str:
     where = f"{node.node.runnable_mean:.1f} threads want to run on {_cpus(node)}"
     if status is Status.INFO:
-        among = ", perhaps their own worker processes," if node.has_workers else ""
+        among = ", perhaps their own input processes," if node.has_workers else ""
         return f"The ranks wait for CPUs of {node.node.host} that other processes{among} use"
     if status is Status.PASS:
         return f"The threads fit the CPUs: {where}"
@@ -225,6 +225,11 @@ def _settings(results: Results, node: _Node, who: str) -> list[str]:
         actions.append(f"Set {setting} {who}.")
     if calls:
         actions.append(f"In the program: {', '.join(calls)}, before anything is computed.")
+    if not names and not calls:
+        actions.append(
+            f"No known pool has more than {limit} threads: start fewer in the program itself "
+            "(threading, concurrent.futures, num_parallel_calls of tf.data)."
+        )
     if names:
         command = sweep_command(results.trace, _axes(node, names, limit), oversubscribe=True)
         actions.append(f"To measure the gain and compare step times: {command}")
@@ -263,7 +268,8 @@ def _to_set(node: _Node, large: Sequence[Pool], limit: int) -> tuple[str, ...]:
     own = [name for name in VARIABLES[1:] if (_set_to(node, name) or 0) > limit]
     named = [pool.variable for pool in large if pool.variable.startswith("TF_")]
     others = [pool for pool in large if not pool.variable.startswith("TF_") and pool.variable]
-    omp = ["OMP_NUM_THREADS"] if others or own or not large else []
+    is_unset = not large and (_set_to(node, "OMP_NUM_THREADS") or limit + 1) > limit
+    omp = ["OMP_NUM_THREADS"] if others or own or is_unset else []
     return tuple(dict.fromkeys([*omp, *own, *named]))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.helper_threads import BINDING, helper_threads
+from perfscope.findings.helper_threads import BINDING, helper_threads, input_workers
 from perfscope.metrics.resources import queue_share
 from perfscope.units import format_seconds, format_share
 
@@ -43,7 +43,7 @@ class _Helpers:
 
     rank: Rank
     threads: RankThreads
-    processes: int  # that the rank started
+    processes: int  # of its loaders at a time, 0 unknown
     processes_cpus: float | None  # None: not known
     horovod_cpus: float
     progress: str  # the variable that starts a progress thread, "" none
@@ -99,7 +99,7 @@ def _helpers(rank: Rank, threads: RankThreads, length_s: float) -> _Helpers:
     return _Helpers(
         rank=rank,
         threads=threads,
-        processes=len(rank.workers),
+        processes=input_workers(rank),
         processes_cpus=_processes_cpus(rank.metadata.get("children_cpu_s"), length_s),
         horovod_cpus=beside.horovod_cpus,
         progress=beside.progress,
@@ -143,11 +143,11 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
     ranks = tuple(one.rank.number for one in found)
     share = queue_share([worst.threads])
     who = wording.capitalised(wording.ranks(ranks))
-    verb = "shares its" if len(ranks) == 1 else "share their"
+    shares = "shares its CPUs" if len(ranks) == 1 else "share their CPUs"
     return Finding(
         id=ID,
         status=Status.FAIL if share >= thresholds.SHARED_CPU_SHARE else Status.WARN,
-        title=f"{who} {verb} CPUs with {_named(worst)}",
+        title=f"{who} {shares} with {_named(worst, is_alone=len(ranks) == 1)}",
         summary=(
             f"Rank {worst.rank.number} may use {worst.threads.cpus_available:g} CPUs; its training "
             f"keeps {worst.own_cpus:.1f} busy and what works beside it {worst.cpus:.1f}. Its "
@@ -163,10 +163,11 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
     )
 
 
-def _named(one: _Helpers) -> str:
-    """The helper that takes most CPU time."""
-    count = one.processes
-    processes = f"{count} worker processes each" if count else "processes started beside it"
+def _named(one: _Helpers, *, is_alone: bool) -> str:
+    """The helper that takes most CPU time, of one rank or of each of several."""
+    processes = f"processes that {'it' if is_alone else 'they'} started"
+    if one.processes:
+        processes = f"{one.processes} input processes{'' if is_alone else ' each'}"
     parts = {
         processes: one.processes_cpus or 0.0,
         "Horovod's communication thread": one.horovod_cpus,
@@ -181,9 +182,9 @@ def _evidence(one: _Helpers) -> tuple[Evidence, ...]:
         Evidence(f"CPUs of rank {one.rank.number}", one.threads.cpus_allowed or "?"),
         Evidence("Busy with training", one.own_cpus, "CPUs"),
     ]
-    if one.processes_cpus is not None and one.processes:
-        label = f"Busy with its {one.processes} worker processes"
-        rows.append(Evidence(label, one.processes_cpus, "CPUs"))
+    if one.processes_cpus is not None:
+        its = f"its {one.processes} input processes" if one.processes else "processes it started"
+        rows.append(Evidence(f"Busy with {its}", one.processes_cpus, "CPUs"))
     if one.horovod_cpus:
         rows.append(Evidence("Busy with Horovod's thread", one.horovod_cpus, "CPUs"))
     if one.progress:
@@ -202,16 +203,14 @@ def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
             f"Or unset {one.progress}: its thread polls all the time and needs a CPU of its own "
             "(Intel MPI: I_MPI_ASYNC_PROGRESS_PIN names which)."
         )
-    loaders = one.rank.framework("torch").get("loaders")
-    first = loaders[0] if isinstance(loaders, list) and loaders else {}
-    workers = first.get("workers") if isinstance(first, dict) else None
-    if isinstance(workers, int) and workers > 1:
+    workers = one.processes
+    if workers > 1:
         fewer = max(1, workers // 2)
         actions.append(
             f"Or lower num_workers of the DataLoader from {workers} to {fewer}, if the ranks do "
             "not wait for input then (data_stall)."
         )
-    elif one.processes > 1 and (one.processes_cpus or 0.0) > 0:
+    elif (one.processes_cpus or 0.0) > 0:
         actions.append("Or start fewer input processes in each rank.")
     if one.horovod_cpus >= thresholds.HELPERS_LEAST_CPUS:
         actions.append(

@@ -35,7 +35,7 @@ def test_workers_and_training_on_one_cpu(
     shared = record([require_tool("taskset"), "-c", one, python, PROGRAM, "2", "150"])
     found = judged(shared)
     assert found["status"] in {"fail", "warn"}
-    assert found["title"] == "Rank 0 shares its CPUs with 2 worker processes"
+    assert found["title"] == "Rank 0 shares its CPUs with 2 input processes"
     assert "num_workers of the DataLoader from 2 to 1" in found["actions"][1]
     apart = record(
         [require_tool("taskset"), "-c", two, python, PROGRAM, "1", "150"],

@@ -224,3 +224,11 @@ def test_a_pool_that_runs_is_made_smaller_first() -> None:
     actions = crowded_by_horovod(pool_runs=True).actions
     assert actions[0].startswith("Set OMP_NUM_THREADS=1 for 2 ranks on 2 CPUs")
     assert actions[-1].startswith("Give each rank a CPU more, for Horovod's thread")
+
+
+def test_a_variable_that_is_set_already_is_not_advised_again() -> None:
+    metadata = {**libraries(gomp=1), "environment": {"OMP_NUM_THREADS": "1"}}
+    finding = judged(runnable=8, metadata=metadata)
+    assert finding.status is Status.FAIL
+    assert finding.actions[0].startswith("No known pool has more than 1 threads")
+    assert not any("OMP_NUM_THREADS" in action for action in finding.actions)

@@ -12,7 +12,6 @@ from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import OPERATION_DTYPE, ThreadInfo
 from tests.findings.analysed import analyse_trace
 
-WORKERS = ({"pid": 7, "argv": ["python"]}, {"pid": 8, "argv": ["python"]})
 LOADER = {"frameworks": {"torch": {"loaders": [{"workers": 2}]}}}
 
 
@@ -24,17 +23,17 @@ def judged(
     children_s: float | None = 10.0,
     horovod_s: float = 0.0,
     environment: dict[str, str] | None = None,
+    metadata: dict[str, Any] | None = None,
 ) -> Finding:
     """Ranks of 20 s whose threads keep `own` CPUs busy beside processes that used so much."""
     builder = TraceBuilder(len(masks), end_s=20.0)
     for number, mask in enumerate(masks):
         count = 8 if mask == "0-7" else 1
-        metadata: dict[str, Any] = {**LOADER, "environment": environment or {}}
+        noted = {**(LOADER if metadata is None else metadata), "environment": environment or {}}
         if children_s is not None:
-            metadata["children_cpu_s"] = children_s
+            noted["children_cpu_s"] = children_s
         rank = builder.rank(number).init(0.5).finalize(19.5)
-        rank.set(cpus_allowed=mask, cpu_count_allowed=count, metadata=metadata)
-        rank.set(workers=WORKERS if children_s != 0.0 else ())
+        rank.set(cpus_allowed=mask, cpu_count_allowed=count, metadata=noted)
         if horovod_s:
             row = np.zeros(1, OPERATION_DTYPE)
             row["tid"], row["comm"] = 77, -1
@@ -52,9 +51,9 @@ def test_workers_on_the_one_core_of_their_rank() -> None:
     finding = judged()
     assert finding.status is Status.FAIL
     assert finding.ranks == (0, 1)
-    assert finding.title == ("Ranks 0 and 1 share their CPUs with 2 worker processes each")
+    assert finding.title == ("Ranks 0 and 1 share their CPUs with 2 input processes each")
     rows = {row.label: row.value for row in finding.evidence}
-    assert rows["Busy with its 2 worker processes"] == pytest.approx(10 / 19)
+    assert rows["Busy with its 2 input processes"] == pytest.approx(10 / 19)
     assert rows["Busy with training"] == pytest.approx(0.5)
     assert "--bind-to none" in finding.actions[0]
     assert "num_workers of the DataLoader from 2 to 1" in finding.actions[1]
@@ -88,6 +87,13 @@ def test_unknown_processor_time_is_not_called_well() -> None:
     assert "Record a run that ends" in finding.summary
 
 
+def test_processes_of_no_known_loader_are_told_as_such() -> None:
+    """ChainerMN's MultiprocessIterator, or any other program that starts its own."""
+    finding = judged(metadata={})
+    assert finding.title == "Ranks 0 and 1 share their CPUs with processes that they started"
+    assert finding.actions[1] == "Or start fewer input processes in each rank."
+
+
 def test_the_progress_thread_of_mpi_is_named() -> None:
     finding = judged(children_s=0.0, own=1.0, environment={"MPICH_ASYNC_PROGRESS": "1"})
     assert "MPI's progress thread (MPICH_ASYNC_PROGRESS)" in finding.title
@@ -114,7 +120,7 @@ def test_samples_are_needed() -> None:
 def test_processor_time_that_makes_no_sense(told: Any) -> None:
     builder = TraceBuilder(1, end_s=20.0)
     rank = builder.rank(0).init(0.5).finalize(19.5)
-    rank.set(cpus_allowed="0", metadata={"children_cpu_s": told}, workers=WORKERS)
+    rank.set(cpus_allowed="0", metadata={**LOADER, "children_cpu_s": told})
     for tick in range(5, 195):
         rank.process_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=tick / 20)
     finding = analyse_trace(builder.build()).findings["worker_cores"]
