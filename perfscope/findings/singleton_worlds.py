@@ -76,7 +76,7 @@ def _actions(trace: Trace) -> tuple[str, ...]:
             "Or build mpi4py for the launcher's library: MPICC=$(which mpicc) pip install "
             "--no-binary=mpi4py --force-reinstall mpi4py"
         ),
-        "perfscope doctor -- mpirun -n 2 python tells which library a launcher and Python find.",
+        "perfscope doctor starts two ranks with each mpirun and tells whether they meet.",
     )
 
 

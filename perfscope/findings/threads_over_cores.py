@@ -245,7 +245,8 @@ def _helping_threads(node: _Node, who: str) -> list[str]:
         does = f"Unset {node.beside.progress} {who}, or give each rank a CPU more for the thread"
         return [f"{does} that it starts, which polls all the time: {binding}."]
     if node.beside.horovod_runnable >= thresholds.HELPERS_LEAST_RUNNABLE:
-        return [f"Give each rank a CPU more, for Horovod's thread: {binding}."]
+        more = "Give each rank a CPU more, for Horovod's thread, or start fewer ranks on a node"
+        return [f"{more}: {binding}."]
     return []
 
 

@@ -48,13 +48,12 @@ def verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> Js
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:
     """The faults to be shown first; those without seconds leave a place to one that has them."""
     ordered = sorted(faults, key=_weight)
-    top, rest = ordered[:MOST], ordered[MOST:]
-    if all(finding.gain_s is None for finding in top):
-        last = top[-1] if top else None
-        priced = [one for one in rest if one.gain_s is not None and last is not None]
-        same = [one for one in priced if last is not None and one.status is last.status]
-        top = [*top[:-1], same[0]] if same else top
-    return top
+    top = ordered[:MOST]
+    if len(top) < MOST or any(finding.gain_s is not None for finding in top):
+        return top
+    priced = [one for one in ordered[MOST:] if one.gain_s is not None]
+    same = [one for one in priced if one.status is top[-1].status]
+    return [*top[:-1], same[0]] if same else top
 
 
 def _weight(finding: Finding) -> tuple[bool, bool, float]:
