@@ -104,7 +104,7 @@ CASES = (
     _trainer(
         "another rank loses 20 ms each step",
         ("--random-slow-ms", "20"),
-        "load_imbalance",
+        "transient_imbalance",
         words="another rank",
     ),
     _trainer(

@@ -27,9 +27,15 @@ NARROW_INTERVAL = 1.0  # width of the interval of a gain over the gain, up to wh
 JITTER_SHARE = 0.03  # of the focus: ordinary jitter, when another rank is late each time
 SPREAD_SHARE = 0.05  # the same where nobody is late by more than step times vary anyway
 RECURRING_SHARE = 0.25  # of the time: what makes ranks late more rarely is a disturbance
+LAST_SHARE = 0.5  # of the collectives at which ranks waited, for the same ranks: these are late
 SAME_RATIO_SPREAD = 0.3  # phases slowed alike, relative to the mean excess: slow in everything
 PHASE_LEAST_SHARE = 0.03  # of a rank's work, below which a phase says nothing about its speed
 QUEUED_SHARE = 0.5  # of what a rank works longer, spent waiting for CPUs: that is the cause
+
+SPREAD_WARN_SHARE = 0.25  # the same, from when on it is warned of although nobody can take it away
+SKEW_LEAST_S = 1.0  # once, at the start: imports on a busy machine differ by as much
+SKEW_WARN_S = 3.0
+SKEW_FAIL_S = 10.0
 
 INPUT_LEAST_SHARE = 0.03  # of the focus: what getting a batch that is ready may take
 
