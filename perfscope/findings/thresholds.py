@@ -51,6 +51,14 @@ TRANSFER_FAIL_SHARE = 0.10  # which no real one is
 SMALL_BYTES = 64 << 10  # collectives below it are made of latency and not of bandwidth
 SMALL_PER_STEP = 4  # small collectives in each step, of which several can be one
 SMALL_SHARE = 0.5  # of the time of collectives, in small ones: they are to be fused
+MAIN_CAUSE_SHARE = 0.5  # of the transfer: what makes up so much of it is its cause
+LARGE_BYTES = 1 << 20  # collectives from here on are made of bandwidth
+FAIR_BYTES_PER_S = 1e9  # on the bus of large collectives: what an ordinary network carries
+FABRIC_LEAST_SHARE = 0.1  # of its rate; sockets over a fabric reach about as much
+FEWEST_LARGE_CALLS = 16
+MANY_TENSORS = 4  # allreduces of Horovod in a step, of which it fuses most by itself
+PAIR_MOST_SHARE = 0.25  # of the pairs of hosts: where more are slow, the network is like that
+PAIR_RATIO = 2.0  # times the usual pair's time: hops and switches differ by less
 
 GROWTH_LEAST_BYTES = 2 << 20  # in the second half of the run: less is noise of the allocator
 GROWTH_LEAST_SHARE = 0.005  # the same, of the peak of the rank

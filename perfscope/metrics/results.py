@@ -10,6 +10,7 @@ from perfscope.metrics.devices import DevicesResult
 from perfscope.metrics.focus import Focus
 from perfscope.metrics.gradient_exchange import GradientExchange
 from perfscope.metrics.horovod import HorovodResult
+from perfscope.metrics.host_pairs import HostPairs
 from perfscope.metrics.ledger import Ledger
 from perfscope.metrics.memory_growth import MemoryGrowth
 from perfscope.metrics.opening import Opening
@@ -62,6 +63,8 @@ class Results:
     labels: StackLabels | None = None
     """What `Timeline.stacks` say of the user's own functions."""
     collective_cost: CollectiveCost | None = None
+    host_pairs: HostPairs = field(default_factory=HostPairs)
+    """Connections between hosts, as far as messages tell them."""
     opening: Opening = field(default_factory=Opening)
     """How the ranks came to work together."""
     memory_growth: tuple[MemoryGrowth, ...] = ()
