@@ -272,6 +272,7 @@ class Rank:
     end_ns: int  # process end, or last sign of life
     main_tid: int
     ending: Ending
+    init_enter_ns: int | None = None  # when it began to, where no operation tells it
     init_exit_ns: int | None = None  # when communication was initialised
     finalize_enter_ns: int | None = None
     cpus_allowed: str = ""  # CPU list text

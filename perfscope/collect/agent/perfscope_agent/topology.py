@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from .network import network
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -50,4 +52,5 @@ def topology() -> dict[str, Any]:
         "numa_nodes": len(cpu_list(_text(_NODE + "/online"))) or None,
         "cpus": len(online) or os.cpu_count(),
         "cpus_allowed": allowed,
+        **network(),
     }
