@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from perfscope.replay.model import Replay
 
 ORDER = (
+    "singleton_worlds",
     "rank_zero_evaluation",
     "frequent_evaluation",
     "load_imbalance",
@@ -32,9 +33,17 @@ ORDER = (
     "slow_host_pair",
     "threads_over_cores",
     "shared_cores",
+    "worker_cores",
+    "idle_cores",
+    "no_free_core",
+    "numa_placement",
+    "io_bound",
     "memory_growth",
     "memory_headroom",
     "start_up",
+    "vector_instructions",
+    "memory_bound",
+    "data_parallel_setup",
 )
 
 

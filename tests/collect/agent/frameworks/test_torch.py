@@ -153,11 +153,12 @@ def test_metadata_names_versions_and_loaders(process: Process) -> None:
     assert metadata["batch_size"] == 16
     assert metadata["frameworks"]["torch"]["threads"] == 1
     loaders = metadata["frameworks"]["torch"]["loaders"]
-    assert [(loader["batch_size"], loader["workers"]) for loader in loaders] == [
-        (16, 0),
-        (8, 0),
-        (8, 2),
-    ]
+    told = [(row["batch_size"], row["workers"], row["samples"], row["training"]) for row in loaders]
+    assert told == [(16, 0, 40, True), (8, 0, 16, False), (8, 2, 32, True), (8, 0, 16, True)]
+    assert {(row["sampler"], row["dataset"]) for row in loaders} == {
+        ("SequentialSampler", "TensorDataset")
+    }
+    assert metadata["frameworks"]["torch"]["cpu_capability"]
 
 
 def test_gan_has_one_step_an_iteration(

@@ -201,6 +201,7 @@ def _note_loader(loader: Any) -> None:
         "prefetch_factor": loader.prefetch_factor,
         "pin_memory": bool(loader.pin_memory),
         "persistent_workers": bool(loader.persistent_workers),
+        **_data(loader),
     }
     if settings in _loaders or len(_loaders) >= _MOST_LOADERS:
         return
@@ -208,6 +209,19 @@ def _note_loader(loader: Any) -> None:
     if metadata.facts.get("batch_size") is None:
         metadata.facts["batch_size"] = loader.batch_size
     metadata.framework(_SOURCE, loaders=_loaders)
+
+
+def _data(loader: Any) -> dict[str, Any]:
+    """Which samples a loader deals out: its sampler, how many there are, whether for training."""
+    sampler = type(loader.sampler).__name__
+    # these two have counted the data set already: no code of the program runs that would not anyway
+    is_counted = sampler in ("RandomSampler", "SequentialSampler")
+    return {
+        "sampler": sampler,
+        "dataset": type(loader.dataset).__name__,
+        "samples": len(loader.dataset) if is_counted else None,
+        "training": bool(torch_compile.module().is_grad_enabled()),
+    }
 
 
 def install_backward(module: ModuleType) -> None:
@@ -309,3 +323,7 @@ def finish() -> None:
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "get_num_threads"):
         metadata.framework(_SOURCE, threads=torch.get_num_threads())
+        metadata.framework(_SOURCE, interop_threads=torch.get_num_interop_threads())
+        capability = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", None)
+        if capability is not None:
+            metadata.framework(_SOURCE, cpu_capability=str(capability()))
