@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,7 +142,7 @@ def test_instances_of_a_divided_gpu_are_devices(library: Path, mock: Path, tmp_p
     ],
 )
 def test_a_driver_that_fails_is_told(
-    values: dict[str, object], reason: str, library: Path, mock: Path, tmp_path: Path
+    values: dict[str, Any], reason: str, library: Path, mock: Path, tmp_path: Path
 ) -> None:
     [recording] = sampled(library, tmp_path, mock, seconds=0.8, **values)
     [told] = devices(recording)
@@ -168,7 +168,7 @@ def test_a_driver_that_hangs_holds_up_neither_samples_nor_the_end(
 
 
 @pytest.mark.skipif(
-    os.path.exists("/proc/driver/nvidia/version"), reason="there is an NVIDIA driver"
+    Path("/proc/driver/nvidia/version").exists(), reason="there is an NVIDIA driver"
 )
 def test_without_a_driver_nothing_is_loaded(library: Path, tmp_path: Path) -> None:
     [recording] = sampled(library, tmp_path, "", seconds=0.8)
