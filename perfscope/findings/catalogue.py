@@ -18,6 +18,8 @@ ORDER = (
     "frequent_evaluation",
     "load_imbalance",
     "idle_devices",
+    "exposed_device_communication",
+    "device_copies",
     "data_stall",
     "checkpoint_stall",
     "network_bound",
@@ -25,6 +27,11 @@ ORDER = (
     "shared_cores",
     "memory_growth",
     "memory_headroom",
+    "gpu_utilisation",
+    "shared_gpus",
+    "gpu_memory",
+    "throttled_gpus",
+    "tensor_cores",
     "start_up",
 )
 
