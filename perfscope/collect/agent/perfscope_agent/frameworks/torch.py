@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, recorder, steps
-from . import torch_compile, torch_profiler, wrap
+from . import torch_compile, torch_devices, torch_profiler, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -296,8 +296,9 @@ def loaded(module: ModuleType) -> None:
 
 
 def finish() -> None:
-    """At exit: the last step, epoch and evaluation, and the threads in effect."""
+    """At exit: the last step, epoch and evaluation, the threads in effect, the devices used."""
     _loop.finish()
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "get_num_threads"):
         metadata.framework(_SOURCE, threads=torch.get_num_threads())
+        torch_devices.collect(torch)
