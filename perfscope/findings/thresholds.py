@@ -97,7 +97,17 @@ MANY_MISSES = 10.0  # misses of the last cache per 1,000 instructions: bound by 
 COUNTED_LEAST_SHARE = 0.05  # of the cycles, below which a phase is not looked at
 BROADCAST_LEAST_BYTES = 64 << 10  # a larger broadcast is of parameters and not of control
 
+# accelerators
 IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason
+WAITING_PART = 0.5  # of communication kernels, waiting: the late rank is the cause, not the network
+GPU_BUSY_WARN = 0.5  # of the time with a kernel: at least half of the accelerator is not used
+GPU_BUSY_FAIL = 0.3  # well-fed training is above 0.8; this is a fault and no matter of taste
+GPU_WATCHED_LEAST_S = 10.0  # the driver's own intervals last up to 1 s: less is a few numbers
+GPU_WATCHED_LEAST_SAMPLES = 10
+GPU_MEMORY_SCARCE = 0.05  # left at the peak: the next larger batch, or a longer sample, fails
+THROTTLED_WARN = 0.1  # of the busy samples, slowed for heat or for power that is not there
+THROTTLED_FAIL = 0.5
+SINGLE_PRECISION_SHARE = 0.1  # of computing, multiplied without tensor cores: worth knowing
 
 
 def judge(

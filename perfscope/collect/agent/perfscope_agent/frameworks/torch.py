@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, recorder, steps
-from . import torch_compile, torch_profiler, wrap
+from . import torch_compile, torch_devices, torch_profiler, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -318,7 +318,7 @@ def loaded(module: ModuleType) -> None:
 
 
 def finish() -> None:
-    """At exit: the last step, epoch and evaluation, and the threads in effect."""
+    """At exit: the last step, epoch and evaluation, the threads in effect, the devices used."""
     _loop.finish()
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "get_num_threads"):
@@ -327,3 +327,4 @@ def finish() -> None:
         capability = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", None)
         if capability is not None:
             metadata.framework(_SOURCE, cpu_capability=str(capability()))
+        torch_devices.collect(torch)
