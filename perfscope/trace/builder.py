@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from perfscope.trace import model
+from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE
 from perfscope.trace.model import (
     Communicator,
     Ending,
@@ -222,6 +223,27 @@ class RankBuilder:
         self._add("node_samples", row)
         return self
 
+    def gpu_sample(
+        self,
+        at_s: float,
+        gpu: int,
+        *,
+        busy: float = float("nan"),
+        memory_bytes: int = 0,
+        **more: float,
+    ) -> RankBuilder:
+        """What the driver said of a GPU (number in Trace.gpus); `more`: further columns."""
+        names = ("memory_busy", "sm_mhz", "memory_mhz", "power_w", "celsius")
+        first, *rest = (more.get(name, float("nan")) for name in names)
+        row = (to_ns(at_s), gpu, busy, first, memory_bytes, *rest, int(more.get("throttling", 0)))
+        self._add("gpu_samples", row)
+        return self
+
+    def gpu_process(self, at_s: float, gpu: int, pid: int, *, memory_bytes: int = 0) -> RankBuilder:
+        """A process that the driver shows on a GPU."""
+        self._add("gpu_processes", (to_ns(at_s), gpu, pid, memory_bytes))
+        return self
+
     def thread(
         self, name: str, *, tid: int, cpu_s: float = 0.0, samples: int = 0, runnable: int = 0
     ) -> RankBuilder:
@@ -271,6 +293,8 @@ _DTYPES: dict[str, Any] = {
     "process_samples": model.PROCESS_SAMPLE_DTYPE,
     "system_samples": model.SYSTEM_SAMPLE_DTYPE,
     "node_samples": model.NODE_SAMPLE_DTYPE,
+    "gpu_samples": GPU_SAMPLE_DTYPE,
+    "gpu_processes": GPU_PROCESS_DTYPE,
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.trace.devices import DeviceActivity
+from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, DeviceActivity, Gpu
 from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.tensors import TensorTimeline
 
@@ -281,6 +281,7 @@ class Rank:
     end_ns: int  # process end, or last sign of life
     main_tid: int
     ending: Ending
+    init_enter_ns: int | None = None  # when it began to, where no operation tells it
     init_exit_ns: int | None = None  # when communication was initialised
     finalize_enter_ns: int | None = None
     cpus_allowed: str = ""  # CPU list text
@@ -310,6 +311,12 @@ class Rank:
     process_samples: Table = field(default_factory=lambda: empty(PROCESS_SAMPLE_DTYPE))
     system_samples: Table = field(default_factory=lambda: empty(SYSTEM_SAMPLE_DTYPE))
     node_samples: Table = field(default_factory=lambda: empty(NODE_SAMPLE_DTYPE))
+    gpu_samples: Table = field(default_factory=lambda: empty(GPU_SAMPLE_DTYPE))
+    """Of the GPUs that this process sampled, which need not be those that it used."""
+    gpu_processes: Table = field(default_factory=lambda: empty(GPU_PROCESS_DTYPE))
+    """Processes, of any rank, that the driver showed on these GPUs."""
+    gpu_reason: str = ""
+    """Why the process sampled no GPU, where it says so."""
     counters: Table = field(default_factory=lambda: empty(COUNTER_DTYPE))
     profile: Table = field(default_factory=lambda: empty(PROFILE_DTYPE))
     """Calls and time by region, where the trace holds more regions than phases."""
@@ -352,6 +359,8 @@ class Trace:
         default_factory=list
     )  # indices in frames, outermost first
     communicators: list[Communicator] = field(default_factory=list)  # [0] is the world
+    gpus: list[Gpu] = field(default_factory=list)
+    """GPUs that were sampled, each once, by host."""
     environment: Mapping[str, Any] = field(default_factory=dict)
     """Of the run: hosts, versions, launcher, redacted variables, topology per host."""
     notes: list[str] = field(default_factory=list)

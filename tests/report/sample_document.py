@@ -75,7 +75,11 @@ def document(shape: Shape) -> Json:
             "stalled_s_by_rank": [0.1 * r for r in range(shape.ranks)],
             "written_bytes_by_rank": [12_000 * (r + 1) for r in range(shape.ranks)],
         },
-        "devices": {"value": None, "reason": "no accelerator was visible to the job"},
+        "devices": {
+            "value": None,
+            "reason": "no accelerator was visible to the job",
+            "sampled": {"value": None, "reason": "no NVIDIA driver is loaded", "gpus": []},
+        },
         "hardware": None,
         "replay": {
             "available": True,

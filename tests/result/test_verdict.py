@@ -95,12 +95,12 @@ def test_crowded_cpus_come_before_the_jitter_they_cause() -> None:
                 at = tick * 0.1
                 rank.process_sample(at, cpu_s=at, queue_delay_s=at, threads=4, runnable=3)
 
-    analysed = analyse_trace(training_run(Plan(unlucky_s=0.015), change=crowd))
+    analysed = analyse_trace(training_run(Plan(unlucky_s=0.1), change=crowd))
     found = verdict(analysed)
-    assert found["top"] == ["threads_over_cores", "load_imbalance"]
+    assert found["top"] == ["threads_over_cores", "transient_imbalance"]
     assert found["sentence"].startswith("12.0 threads want to run on 4 CPUs of node0.")
     assert found["sentence"].endswith("There is one more finding.")
-    imbalance = analysed.findings["load_imbalance"]
+    imbalance = analysed.findings["transient_imbalance"]
     assert imbalance.status is Status.WARN
     assert imbalance.title == ("In each step another rank is late, because the ranks wait for CPUs")
     assert "CPUs of their own" in imbalance.actions[0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from .network import network
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -62,6 +64,7 @@ def topology() -> dict[str, Any]:
         "cpu_features": cpu_features(),
         "cpus": len(online) or os.cpu_count(),
         "cpus_allowed": allowed,
+        **network(),
     }
 
 
