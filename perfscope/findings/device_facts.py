@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Finding, Status
+from perfscope.trace.model import noted_frameworks
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ def torch_devices(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """What the agent noted of the frameworks of a rank."""
-    found = metadata.get("frameworks")
-    return found if isinstance(found, Mapping) else {}
+    return noted_frameworks(metadata)
 
 
 def variable(results: Results, name: str) -> str | None:

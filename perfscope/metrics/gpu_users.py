@@ -71,10 +71,9 @@ def _bare(uuid: str) -> str:
 
 
 def _framework_uuids(rank: Rank) -> set[str]:
-    frameworks = rank.metadata.get("frameworks")
-    torch = frameworks.get("torch") if isinstance(frameworks, Mapping) else None
-    devices = torch.get("devices") if isinstance(torch, Mapping) else None
-    told = [device for device in devices or () if isinstance(device, Mapping)]
+    devices = rank.framework("torch").get("devices")
+    rows = devices if isinstance(devices, list) else []
+    told = [device for device in rows if isinstance(device, Mapping)]
     return {str(device.get("uuid", "")).lower() for device in told if device.get("reserved_bytes")}
 
 
