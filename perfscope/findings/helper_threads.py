@@ -16,6 +16,9 @@ PROGRESS_VARIABLES = (
     "I_MPI_ASYNC_PROGRESS",
 )
 _ON = {"1", "yes", "on", "true", "enable"}
+UNEVEN = ("load_imbalance", "straggler", "transient_imbalance")
+"""Findings in which time shows that ranks lose by waiting for CPUs."""
+
 MOST_WORKERS = 1 << 12
 BINDING = (
     "mpirun --bind-to none, or --map-by slot:PE={cpus} --bind-to core (Open MPI); -bind-to none "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.helper_threads import UNEVEN
 from perfscope.metrics.resources import busy_cpus, node_cpus, queue_share
 from perfscope.units import format_seconds, format_share
 
@@ -70,7 +71,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
             ),
         ),
         references=REFERENCES,
-        overlaps=("load_imbalance",),
+        overlaps=UNEVEN,
     )
 
 

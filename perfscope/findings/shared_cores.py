@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.helper_threads import UNEVEN
 from perfscope.metrics.resources import node_cpus, queue_share
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _shared(results: Results, node: NodeThreads) -> Finding:
             ),
         ),
         references=REFERENCES,
-        overlaps=("threads_over_cores", "load_imbalance"),
+        overlaps=("threads_over_cores", *UNEVEN),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.helper_threads import BINDING, helper_threads, input_workers
+from perfscope.findings.helper_threads import BINDING, UNEVEN, helper_threads, input_workers
 from perfscope.metrics.resources import queue_share
 from perfscope.units import format_seconds, format_share
 
@@ -159,7 +159,7 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
         evidence=_evidence(worst),
         actions=_actions(results, worst),
         references=REFERENCES,
-        overlaps=("threads_over_cores", "shared_cores", "load_imbalance", "data_stall"),
+        overlaps=("threads_over_cores", "shared_cores", *UNEVEN, "data_stall"),
     )
 
 
