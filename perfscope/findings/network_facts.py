@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Evidence, Finding, Status
 from perfscope.findings.price import NS, Price, bound_s, gain_of, price
@@ -76,6 +78,7 @@ class NetworkFacts:
     settings: tuple[Setting, ...]
     slow_fabric: float | None  # share of the fabric's rate that large collectives reach, if little
     is_crowded: bool
+    usual_share: float  # of the focus, if each exchange took the median time of its kind
     cause: Cause
     least_s: float  # seconds below which a gain is not told
 
@@ -89,9 +92,12 @@ class NetworkFacts:
         found = [self.gain_s(edit) for edit in edits if self.gain_s(edit)]
         return f": that gives back up to {format_seconds(found[0])}" if found else ""
 
-    def status(self, share: float | None = None) -> Status:
-        """Status of transfer of this share; one degree milder where ranks wait for CPUs."""
-        share = self.whole.share if share is None else share
+    def status(self) -> Status:
+        """Status of the transfer; milder where ranks wait for CPUs, as collectives wait with them.
+
+        There what usual calls take decides: in those that take far longer a rank has lost its CPU.
+        """
+        share = min(self.whole.share, self.usual_share) if self.is_crowded else self.whole.share
         if share >= thresholds.TRANSFER_FAIL_SHARE:
             return Status.WARN if self.is_crowded else Status.FAIL
         if share >= thresholds.TRANSFER_WARN_SHARE:
@@ -118,6 +124,7 @@ def network_facts(results: Results, replay: Replay) -> NetworkFacts:
         settings=settings,
         slow_fabric=slow,
         is_crowded=waits_for_cpus(results),
+        usual_share=_usual_s(results) / max(results.focus.length_ns * NS, NS),
         cause=Cause.BANDWIDTH,
         least_s=least_s,
     )
@@ -194,6 +201,18 @@ def _cause(results: Results, facts: NetworkFacts) -> Cause:
     if has_fair_bandwidth(results) and told_steps(results) and samples_are_known(results):
         return Cause.PER_STEP
     return Cause.BANDWIDTH
+
+
+def _usual_s(results: Results) -> float:
+    """Seconds of all exchanges if each took the median time of those like it."""
+    found = sum(c.seconds * c.calls for c in classes(results))
+    if (exchange := results.gradient_exchange) is not None and exchange.transfer_s_by_rank:
+        found += max(exchange.transfer_s_by_rank) * exchange.exchanges
+    if results.horovod is not None and results.horovod.exposed.step_transfer_s is not None:
+        by_step = results.horovod.exposed.step_transfer_s
+        known = by_step[~np.isnan(by_step).any(axis=1)]
+        found += float(np.median(known.max(axis=1))) * results.steps.count if len(known) else 0.0
+    return float(found)
 
 
 def _is_exchange(results: Results) -> bool:
