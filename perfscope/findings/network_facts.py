@@ -14,6 +14,7 @@ from perfscope.findings.finding import Confidence, Evidence, Finding, Status
 from perfscope.findings.price import NS, Price, bound_s, gain_of, price
 from perfscope.findings.threads_over_cores import waits_for_cpus
 from perfscope.findings.transport_settings import Setting, fabric_bytes_per_s, slow_settings
+from perfscope.findings.waiting_for_cpus import explained_by_waiting
 from perfscope.replay.model import Edit
 from perfscope.units import format_seconds
 
@@ -78,6 +79,7 @@ class NetworkFacts:
     settings: tuple[Setting, ...]
     slow_fabric: float | None  # share of the fabric's rate that large collectives reach, if little
     is_crowded: bool
+    is_explained: bool  # ranks wait for CPUs for as long
     usual_share: float  # of the focus, if each exchange took the median time of its kind
     cause: Cause
     least_s: float  # seconds below which a gain is not told
@@ -98,6 +100,8 @@ class NetworkFacts:
         There what usual calls take decides: in those that take far longer a rank has lost its CPU.
         """
         share = min(self.whole.share, self.usual_share) if self.is_crowded else self.whole.share
+        if self.is_explained and share >= thresholds.TRANSFER_WARN_SHARE:
+            return Status.INFO
         if share >= thresholds.TRANSFER_FAIL_SHARE:
             return Status.WARN if self.is_crowded else Status.FAIL
         if share >= thresholds.TRANSFER_WARN_SHARE:
@@ -124,6 +128,7 @@ def network_facts(results: Results, replay: Replay) -> NetworkFacts:
         settings=settings,
         slow_fabric=slow,
         is_crowded=waits_for_cpus(results),
+        is_explained=explained_by_waiting(results, whole.gain_s),
         usual_share=_usual_s(results) / max(results.focus.length_ns * NS, NS),
         cause=Cause.BANDWIDTH,
         least_s=least_s,

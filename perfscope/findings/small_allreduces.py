@@ -19,6 +19,7 @@ from perfscope.findings.network_facts import (
     unknown,
 )
 from perfscope.findings.price import NS
+from perfscope.findings.waiting_for_cpus import told_only
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def judge(results: Results, replay: Replay) -> Finding:
     gain_s = fused_s or bound_s
     found = facts.small
     interval = facts.whole.interval_s if not fused_s else _interval(replay)
-    return Finding(
+    result = Finding(
         id=ID,
         status=status,
         title=f"{found.calls:,} small collectives take {format_share(found.share)} of the time of "
@@ -72,6 +73,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         overlaps=(Cause.BANDWIDTH.value,),
         edits=(FUSED,) if fused_s else (IDEAL,),
     )
+    return told_only(result)
 
 
 def _interval(replay: Replay) -> tuple[float, float] | None:
