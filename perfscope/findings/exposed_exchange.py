@@ -66,7 +66,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         gain_interval_s=facts.whole.interval_s,
         gain_share=facts.whole.share,
         gain_basis="upper_bound",  # no network needs no time
-        confidence=confidence(facts),
+        confidence=Confidence.LOW if facts.is_crowded else Confidence.MEDIUM,
         evidence=_evidence(results),
         actions=_actions(results),
         references=REFERENCES,

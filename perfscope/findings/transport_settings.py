@@ -20,40 +20,40 @@ class Setting:
     name: str
     value: str
     lost: str  # "shared memory" or "the fabric"
-    wanted: str
+    wanted: str  # "" where it is best not set
 
 
 SHARED_MEMORY, FABRIC = "shared memory", "the fabric"
 _ON = re.compile(r"^\s*(1|yes|true|on|y|t)\s*$", re.IGNORECASE)
 
 RULES: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
-    ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp|net)\b"), FABRIC, "the fabric's, or none"),
-    ("I_MPI_OFI_PROVIDER", re.compile(r"^(tcp|sockets)\b"), FABRIC, "the fabric's, or none"),
-    ("UCX_TLS", re.compile(r"^(?!\^)(?!.*\b(rc|dc|ud|ib|all)).*\btcp\b"), FABRIC, "all, or none"),
-    ("OMPI_MCA_btl", re.compile(r"^(?!\^)(?!.*(openib|ofi|uct|usnic)).*tcp"), FABRIC, "none"),
-    ("OMPI_MCA_pml", re.compile(r"^\s*ob1\s*$"), FABRIC, "ucx or cm, or none"),
-    ("NCCL_IB_DISABLE", _ON, FABRIC, "0, or none"),
-    ("NCCL_NET", re.compile(r"^socket$", re.IGNORECASE), FABRIC, "none"),
+    ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp|net)\b"), FABRIC, "the provider of the fabric"),
+    ("I_MPI_OFI_PROVIDER", re.compile(r"^(tcp|sockets)\b"), FABRIC, "the provider of the fabric"),
+    ("UCX_TLS", re.compile(r"^(?!\^)(?!.*\b(rc|dc|ud|ib|all)).*\btcp\b"), FABRIC, "all"),
+    ("OMPI_MCA_btl", re.compile(r"^(?!\^)(?!.*(openib|ofi|uct|usnic)).*tcp"), FABRIC, ""),
+    ("OMPI_MCA_pml", re.compile(r"^\s*ob1\s*$"), FABRIC, "ucx or cm"),
+    ("NCCL_IB_DISABLE", _ON, FABRIC, "0"),
+    ("NCCL_NET", re.compile(r"^socket$", re.IGNORECASE), FABRIC, ""),
     ("I_MPI_FABRICS", re.compile(r"^(?!.*shm)"), SHARED_MEMORY, "shm:ofi"),
     ("I_MPI_SHM", re.compile(r"^(off|no|0|disable)$", re.IGNORECASE), SHARED_MEMORY, "auto"),
     (
         "UCX_TLS",
         re.compile(r"^(?!\^)(?!.*\b(sm|shm|shared|posix|sysv|mm|cma|knem|xpmem|all)).+"),
         SHARED_MEMORY,
-        "all, or none",
+        "all",
     ),
     (
         "OMPI_MCA_btl",
         re.compile(r"^(?!\^)(?!.*\b(vader|sm|smcuda|ofi|uct)\b).*tcp|^\^.*\b(vader|sm)\b"),
         SHARED_MEMORY,
-        "none",
+        "",
     ),
-    ("MPIR_CVAR_NOLOCAL", _ON, SHARED_MEMORY, "none"),
-    ("MPIR_CVAR_ODD_EVEN_CLIQUES", _ON, SHARED_MEMORY, "none"),
-    ("NCCL_SHM_DISABLE", _ON, SHARED_MEMORY, "0, or none"),
-    ("NCCL_P2P_DISABLE", _ON, SHARED_MEMORY, "0, or none"),
+    ("MPIR_CVAR_NOLOCAL", _ON, SHARED_MEMORY, ""),
+    ("MPIR_CVAR_ODD_EVEN_CLIQUES", _ON, SHARED_MEMORY, ""),
+    ("NCCL_SHM_DISABLE", _ON, SHARED_MEMORY, "0"),
+    ("NCCL_P2P_DISABLE", _ON, SHARED_MEMORY, "0"),
 )
-"""Variables, values that force the slow way, what is lost by it, and what to set."""
+"""Variables, values that force the slow way, what is lost by it, and what to set if anything."""
 
 
 def slow_settings(results: Results) -> tuple[Setting, ...]:
