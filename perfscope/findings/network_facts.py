@@ -223,8 +223,9 @@ def _usual_s(results: Results) -> float:
 def _is_exchange(results: Results) -> bool:
     """Whether most of the transfer is what a framework could not hide."""
     spent = {row.name: row.transfer_s or 0.0 for row in results.communication.operations}
-    hidden = sum(spent.get(name, 0.0) for name in EXCHANGES)
-    return hidden > 0 and hidden >= thresholds.MAIN_CAUSE_SHARE * sum(spent.values())
+    exposed_s = sum(spent.get(name, 0.0) for name in EXCHANGES)
+    whole_s = sum(results.communication.transfer_s_by_rank)  # initialisation is no part of it
+    return exposed_s > 0 and exposed_s >= thresholds.MAIN_CAUSE_SHARE * whole_s
 
 
 def _is_control(results: Results) -> bool:

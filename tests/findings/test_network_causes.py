@@ -85,6 +85,20 @@ def test_horovod_that_cannot_hide_its_reductions() -> None:
     assert findings["horovod_control"].status is Status.PASS
 
 
+def test_an_exchange_that_ddp_cannot_hide() -> None:
+    """100 ms of work and 20 ms of exchange that is left when the last gradient is ready."""
+    exchange = "torch.distributed.gradient_exchange"
+    findings = judged(exchanges(size=0, count=1, each_s=0.02, operation=exchange))
+    assert fired(findings) == ["exposed_exchange"]
+    finding = findings["exposed_exchange"]
+    assert finding.gain_s == pytest.approx(50 * 0.02, rel=1e-6)
+    assert "DistributedDataParallel cannot hide" in finding.title
+    assert "bucket_cap_mb" in finding.actions[0]
+    told = {row.label: row.value for row in finding.evidence}
+    assert told["Exposed in each exchange, mean"] == pytest.approx(0.02)
+    assert "horovod_control" not in findings
+
+
 def test_without_readiness_neither_is_known() -> None:
     findings = judged(job(has_bits=False))
     for name in ("horovod_control", "exposed_exchange"):
