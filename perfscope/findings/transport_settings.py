@@ -105,9 +105,18 @@ def _tables(results: Results) -> list[Mapping[str, Any]]:
 
 
 def has_fabric(results: Results) -> bool | None:
-    """Whether a machine of the run has a fast fabric; None where the recording does not tell."""
-    told = [table["fabrics"] for table in _tables(results) if "fabrics" in table]
-    return any(told) if told else None
+    """Whether a machine of the run has a fast fabric; None where the recording does not tell.
+
+    A card that can do RDMA over Ethernet does not tell whether the network can.
+    """
+    if not any("fabrics" in table for table in _tables(results)):
+        return None
+    names = fabrics(results)
+    return None if names and all(map(_is_ethernet, names)) else bool(names)
+
+
+def _is_ethernet(name: str) -> bool:
+    return name.endswith(" Ethernet")
 
 
 def fabrics(results: Results) -> tuple[str, ...]:
@@ -121,5 +130,6 @@ def fabrics(results: Results) -> tuple[str, ...]:
 
 def fabric_bytes_per_s(results: Results) -> float | None:
     """What the fastest fabric of the run carries, None where no rate is known."""
-    rates = [re.search(r"\b([0-9]{1,5}(?:\.[0-9]+)?) ?Gb/sec", name) for name in fabrics(results)]
+    names = [name for name in fabrics(results) if not _is_ethernet(name)]
+    rates = [re.search(r"\b([0-9]{1,5}(?:\.[0-9]+)?) ?Gb/sec", name) for name in names]
     return max((float(rate[1]) * 1e9 / 8 for rate in rates if rate), default=None)
