@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from perfscope.replay.model import Replay
 
 ORDER = (
+    "singleton_worlds",
     "rank_zero_evaluation",
     "frequent_evaluation",
     "load_imbalance",
@@ -21,6 +22,8 @@ ORDER = (
     "transient_imbalance",
     "initialisation_skew",
     "idle_devices",
+    "exposed_device_communication",
+    "device_copies",
     "data_stall",
     "checkpoint_stall",
     "wrong_transport",
@@ -32,9 +35,22 @@ ORDER = (
     "slow_host_pair",
     "threads_over_cores",
     "shared_cores",
+    "worker_cores",
+    "idle_cores",
+    "no_free_core",
+    "numa_placement",
+    "io_bound",
     "memory_growth",
     "memory_headroom",
+    "gpu_utilisation",
+    "shared_gpus",
+    "gpu_memory",
+    "throttled_gpus",
+    "tensor_cores",
     "start_up",
+    "vector_instructions",
+    "memory_bound",
+    "data_parallel_setup",
 )
 
 

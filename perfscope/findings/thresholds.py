@@ -76,7 +76,38 @@ MADE_OFTEN = 20  # functions of one name: more than a program has models and lay
 PREDICTS_OFTEN = 20  # calls in the steady half of the run: predict is called in a loop
 START_UP_LEAST_S = 30.0  # a shorter start is that of a test run, whatever its share
 
+# Of nodes, set-up and trust:
+BUSY_CPUS_SHARE = 0.9  # of the CPUs allowed, busy with training and helpers: they take turns
+HELPERS_LEAST_CPUS = 0.1  # that loaders and communication threads keep busy: less hardly counts
+HELPERS_LEAST_RUNNABLE = 0.3  # threads that want to run at a time: less crowds nobody
+FULL_SHARE = 0.95  # of all CPUs of a node, busy with ranks: nothing is left for the system
+NOISE_SHARE = 0.01  # run-queue delay per CPU second from which on the system is felt
+EVEN_NOISE = 2.0  # most over least of the ranks' run-queue delay: noise meets all alike
+INTERRUPTED_PER_S = 5.0  # involuntary switches a second of each rank: the system's own timers
+NOISE_LEAST_S = 10.0  # a shorter focus does not tell noise from start-up
+REMOTE_WARN = 0.2  # of a rank's memory on NUMA nodes without a CPU of the rank
+REMOTE_FAIL = 0.5
+REMOTE_LEAST_BYTES = 256 << 20  # libraries and small data lie anywhere and do not matter
+MOVES_LEAST = 5  # changes of NUMA node that were seen: once or twice is the start
+IO_WARN_SHARE = 0.05  # of the focus, standing still for files; as of other upper bounds
+IO_FAIL_SHARE = 0.15  # what no cache and no faster disk takes away completely
+IO_LEAST_S = 1.0  # a few samples of a short run are chance
+LOW_IPC = 0.7  # instructions per cycle: current CPUs do 2 to 4 in work that fits the cache
+MANY_MISSES = 10.0  # misses of the last cache per 1,000 instructions: bound by memory
+COUNTED_LEAST_SHARE = 0.05  # of the cycles, below which a phase is not looked at
+BROADCAST_LEAST_BYTES = 64 << 10  # a larger broadcast is of parameters and not of control
+
+# accelerators
 IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason
+WAITING_PART = 0.5  # of communication kernels, waiting: the late rank is the cause, not the network
+GPU_BUSY_WARN = 0.5  # of the time with a kernel: at least half of the accelerator is not used
+GPU_BUSY_FAIL = 0.3  # well-fed training is above 0.8; this is a fault and no matter of taste
+GPU_WATCHED_LEAST_S = 10.0  # the driver's own intervals last up to 1 s: less is a few numbers
+GPU_WATCHED_LEAST_SAMPLES = 10
+GPU_MEMORY_SCARCE = 0.05  # left at the peak: the next larger batch, or a longer sample, fails
+THROTTLED_WARN = 0.1  # of the busy samples, slowed for heat or for power that is not there
+THROTTLED_FAIL = 0.5
+SINGLE_PRECISION_SHARE = 0.1  # of computing, multiplied without tensor cores: worth knowing
 
 
 def judge(

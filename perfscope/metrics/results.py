@@ -8,6 +8,7 @@ from perfscope.metrics.collective_cost import CollectiveCost
 from perfscope.metrics.communication import Communication
 from perfscope.metrics.devices import DevicesResult
 from perfscope.metrics.focus import Focus
+from perfscope.metrics.gpus import GpusResult
 from perfscope.metrics.gradient_exchange import GradientExchange
 from perfscope.metrics.horovod import HorovodResult
 from perfscope.metrics.host_pairs import HostPairs
@@ -50,6 +51,7 @@ class Results:
     resources: Resources
     gradient_exchange: GradientExchange | None
     waits: Waits  # of every operation; the replay starts from the same matching
+    gpus: GpusResult  # what the driver said of the GPUs of the nodes
     devices: DevicesResult | None = None
     """None where no accelerator was measured."""
     horovod: HorovodResult | None = None

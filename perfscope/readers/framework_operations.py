@@ -91,7 +91,7 @@ def _parsed(name: str) -> _Call | None:
 
 def _same_number(rank: Rank, world_size: int) -> bool:
     """Whether the framework's number of a rank is the trace's; also where it has none."""
-    told = agent_metadata.mapping(agent_metadata.mapping(rank.metadata, "frameworks"), PACKAGE)
+    told = rank.framework(PACKAGE)
     number, size = agent_metadata.integer(told, "rank"), agent_metadata.integer(told, "size")
     return number in (None, rank.number) and size in (None, world_size)
 
