@@ -18,6 +18,7 @@ from perfscope.findings.network_facts import (
     unknown,
 )
 from perfscope.findings.price import NS
+from perfscope.findings.waiting_for_cpus import told_only
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def judge(results: Results, replay: Replay) -> Finding:
     found = replay.predict([TWICE]) if facts.gain_s(TWICE) else None
     steps = told_steps(results)
     batch = _batch(results)
-    return Finding(
+    result = Finding(
         id=ID,
         status=status,
         title=f"Each step moves data for {format_seconds(_transfer_s(results) / steps)} and "
@@ -69,6 +70,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         overlaps=(Cause.BANDWIDTH.value,),
         edits=(TWICE,),
     )
+    return told_only(result)
 
 
 def _passed(results: Results, facts: NetworkFacts) -> Finding:

@@ -15,6 +15,7 @@ from perfscope.findings.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.findings.waiting_for_cpus import told_only
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         text = f"Moving data takes {format_share(facts.whole.share)} of the run"
         text += "." if facts.status() is Status.PASS else ", for another reason."
         return Finding(ID, status, PASSED, text, confidence=confidence(facts))
-    return Finding(
+    result = Finding(
         id=ID,
         status=status,
         title=f"{format_share(facts.whole.share)} of the run is exchange of gradients that "
@@ -65,13 +66,14 @@ def judge(results: Results, replay: Replay) -> Finding:
         gain_interval_s=facts.whole.interval_s,
         gain_share=facts.whole.share,
         gain_basis="upper_bound",  # no network needs no time
-        confidence=confidence(facts),
+        confidence=Confidence.LOW if facts.is_crowded else Confidence.MEDIUM,
         evidence=_evidence(results),
         actions=_actions(results),
         references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value,),
         edits=(IDEAL,),
     )
+    return told_only(result)
 
 
 def exchanges_on_hosts(results: Results) -> bool:

@@ -15,6 +15,7 @@ from perfscope.findings.network_facts import (
     unknown,
 )
 from perfscope.findings.price import NS
+from perfscope.findings.waiting_for_cpus import told_only
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def judge(results: Results, replay: Replay) -> Finding:
     if status is Status.PASS:
         evidence = _evidence(results, found)
         return Finding(ID, status, PASSED, text, confidence=confidence(facts), evidence=evidence)
-    return Finding(
+    result = Finding(
         id=ID,
         status=status,
         title=f"Horovod spends {format_seconds(rest_s)} on agreeing what to reduce and on sleep "
@@ -79,6 +80,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         overlaps=(Cause.BANDWIDTH.value, Cause.EXCHANGE.value),
         edits=(IDEAL,),
     )
+    return told_only(result)
 
 
 def _not_told(results: Results, found: HorovodResult | None) -> Finding:

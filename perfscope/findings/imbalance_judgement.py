@@ -11,6 +11,7 @@ from perfscope.findings.finding import Confidence, Evidence, Finding, Status
 from perfscope.findings.imbalance_facts import Excess, ImbalanceFacts, Pattern, imbalance_facts
 from perfscope.findings.price import NS
 from perfscope.findings.threads_over_cores import waits_for_cpus
+from perfscope.findings.waiting_for_cpus import explained_by_waiting
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class Judgement:
         facts = self.facts
         interval = facts.prediction.interval_s if facts.prediction and self.is_replayed else None
         # what no change can take away is told, and claims nothing
-        is_claim = not (facts.is_bound and self.status is Status.INFO)
+        by_chance = facts.is_bound or (self.is_crowded and facts.pattern is Pattern.ALTERNATING)
+        is_claim = not (by_chance and self.status is Status.INFO)
         basis = "replay" if self.is_replayed else "upper_bound"
         return Finding(
             id=id,
@@ -120,6 +122,9 @@ def judged(results: Results, replay: Replay) -> Judgement:
     status = _status(facts, gain_s, share, crowded=crowded)
     if is_contended and status is Status.WARN and share < thresholds.FAIL_SHARE:
         status = Status.INFO  # so little is chance where threads wait for CPUs
+    by_turns = facts.pattern is Pattern.ALTERNATING and status in {Status.FAIL, Status.WARN}
+    if by_turns and explained_by_waiting(results, gain_s):
+        status = Status.INFO
     return Judgement(facts, gain_s, share, crowded, status)
 
 

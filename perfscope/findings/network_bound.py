@@ -22,6 +22,7 @@ from perfscope.findings.network_facts import (
     unknown,
 )
 from perfscope.findings.price import NS
+from perfscope.findings.waiting_for_cpus import told_only
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def judge(results: Results, replay: Replay) -> Finding:
     is_fault = status is not Status.PASS
     if is_fault and facts.cause is not Cause.BANDWIDTH:
         return _named_elsewhere(results, facts)
-    return Finding(
+    result = Finding(
         id=ID,
         status=status,
         title=_title(facts) if is_fault else PASSED,
@@ -80,6 +81,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         references=REFERENCES,
         edits=(IDEAL,),
     )
+    return told_only(result)
 
 
 def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Evidence, Finding, Status
 from perfscope.findings.price import NS, Price, bound_s, gain_of, price
 from perfscope.findings.threads_over_cores import waits_for_cpus
 from perfscope.findings.transport_settings import Setting, fabric_bytes_per_s, slow_settings
+from perfscope.findings.waiting_for_cpus import explained_by_waiting
 from perfscope.replay.model import Edit
 from perfscope.units import format_seconds
 
@@ -76,6 +79,8 @@ class NetworkFacts:
     settings: tuple[Setting, ...]
     slow_fabric: float | None  # share of the fabric's rate that large collectives reach, if little
     is_crowded: bool
+    is_explained: bool  # ranks wait for CPUs for as long
+    usual_share: float  # of the focus, if each exchange took the median time of its kind
     cause: Cause
     least_s: float  # seconds below which a gain is not told
 
@@ -89,9 +94,14 @@ class NetworkFacts:
         found = [self.gain_s(edit) for edit in edits if self.gain_s(edit)]
         return f": that gives back up to {format_seconds(found[0])}" if found else ""
 
-    def status(self, share: float | None = None) -> Status:
-        """Status of transfer of this share; one degree milder where ranks wait for CPUs."""
-        share = self.whole.share if share is None else share
+    def status(self) -> Status:
+        """Status of the transfer; milder where ranks wait for CPUs, as collectives wait with them.
+
+        There what usual calls take decides: in those that take far longer a rank has lost its CPU.
+        """
+        share = min(self.whole.share, self.usual_share) if self.is_crowded else self.whole.share
+        if self.is_explained and share >= thresholds.TRANSFER_WARN_SHARE:
+            return Status.INFO
         if share >= thresholds.TRANSFER_FAIL_SHARE:
             return Status.WARN if self.is_crowded else Status.FAIL
         if share >= thresholds.TRANSFER_WARN_SHARE:
@@ -118,6 +128,8 @@ def network_facts(results: Results, replay: Replay) -> NetworkFacts:
         settings=settings,
         slow_fabric=slow,
         is_crowded=waits_for_cpus(results),
+        is_explained=explained_by_waiting(results, whole.gain_s),
+        usual_share=_usual_s(results) / max(results.focus.length_ns * NS, NS),
         cause=Cause.BANDWIDTH,
         least_s=least_s,
     )
@@ -196,11 +208,24 @@ def _cause(results: Results, facts: NetworkFacts) -> Cause:
     return Cause.BANDWIDTH
 
 
+def _usual_s(results: Results) -> float:
+    """Seconds of all exchanges if each took the median time of those like it."""
+    found = sum(c.seconds * c.calls for c in classes(results))
+    if (exchange := results.gradient_exchange) is not None and exchange.transfer_s_by_rank:
+        found += max(exchange.transfer_s_by_rank) * exchange.exchanges
+    if results.horovod is not None and results.horovod.exposed.step_transfer_s is not None:
+        by_step = results.horovod.exposed.step_transfer_s
+        known = by_step[~np.isnan(by_step).any(axis=1)]
+        found += float(np.median(known.max(axis=1))) * results.steps.count if len(known) else 0.0
+    return float(found)
+
+
 def _is_exchange(results: Results) -> bool:
     """Whether most of the transfer is what a framework could not hide."""
     spent = {row.name: row.transfer_s or 0.0 for row in results.communication.operations}
-    hidden = sum(spent.get(name, 0.0) for name in EXCHANGES)
-    return hidden > 0 and hidden >= thresholds.MAIN_CAUSE_SHARE * sum(spent.values())
+    exposed_s = sum(spent.get(name, 0.0) for name in EXCHANGES)
+    whole_s = sum(results.communication.transfer_s_by_rank)  # initialisation is no part of it
+    return exposed_s > 0 and exposed_s >= thresholds.MAIN_CAUSE_SHARE * whole_s
 
 
 def _is_control(results: Results) -> bool:

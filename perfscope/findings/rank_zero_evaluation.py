@@ -74,6 +74,8 @@ def judge(results: Results, replay: Replay) -> Finding:
     milder = _milder(main, replay, len(results.trace.ranks), bound_s)
     is_planned = main.account is not Account.COMPUTATION
     status = thresholds.judge(prediction, share, is_planned=is_planned)
+    if status is Status.WARN and main.count == 1 and gain_s < thresholds.SINGLE_LEAST_S:
+        status = Status.INFO
     return Finding(
         id=ID,
         status=status,

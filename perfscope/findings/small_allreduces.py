@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.finding import Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.network_facts import (
     CROWDED,
     FUSED,
@@ -19,6 +19,7 @@ from perfscope.findings.network_facts import (
     unknown,
 )
 from perfscope.findings.price import NS
+from perfscope.findings.waiting_for_cpus import told_only
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def judge(results: Results, replay: Replay) -> Finding:
     gain_s = fused_s or bound_s
     found = facts.small
     interval = facts.whole.interval_s if not fused_s else _interval(replay)
-    return Finding(
+    result = Finding(
         id=ID,
         status=status,
         title=f"{found.calls:,} small collectives take {format_share(found.share)} of the time of "
@@ -65,13 +66,14 @@ def judge(results: Results, replay: Replay) -> Finding:
         gain_interval_s=interval,
         gain_share=gain_s / (results.focus.length_ns * NS),
         gain_basis="replay" if fused_s else "upper_bound",
-        confidence=confidence(facts),
+        confidence=confidence(facts) if fused_s else Confidence.MEDIUM,
         evidence=_evidence(results, facts),
         actions=_actions(facts),
         references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value,),
         edits=(FUSED,) if fused_s else (IDEAL,),
     )
+    return told_only(result)
 
 
 def _interval(replay: Replay) -> tuple[float, float] | None:
@@ -132,9 +134,9 @@ def _actions(facts: NetworkFacts) -> tuple[str, ...]:
         (
             f"Put many small collectives into one: {found.calls:,} calls of about "
             f"{format_bytes(found.size_bytes)} take {format_share(found.share)} of the "
-            "collectives' time. One buffer for all gradients, HOROVOD_FUSION_THRESHOLD and "
-            "HOROVOD_CYCLE_TIME, or bucket_cap_mb of DistributedDataParallel"
-            f"{facts.back(FUSED)}."
+            "collectives' time. One buffer for all gradients"
+            f"{facts.back(FUSED)}. Horovod does it by HOROVOD_FUSION_THRESHOLD and "
+            "HOROVOD_CYCLE_TIME, DistributedDataParallel by bucket_cap_mb."
         ),
         "Add up values that are only printed, and exchange them once in many steps.",
     )

@@ -20,40 +20,40 @@ class Setting:
     name: str
     value: str
     lost: str  # "shared memory" or "the fabric"
-    wanted: str
+    wanted: str  # "" where it is best not set
 
 
 SHARED_MEMORY, FABRIC = "shared memory", "the fabric"
 _ON = re.compile(r"^\s*(1|yes|true|on|y|t)\s*$", re.IGNORECASE)
 
 RULES: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
-    ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp|net)\b"), FABRIC, "the fabric's, or none"),
-    ("I_MPI_OFI_PROVIDER", re.compile(r"^(tcp|sockets)\b"), FABRIC, "the fabric's, or none"),
-    ("UCX_TLS", re.compile(r"^(?!\^)(?!.*\b(rc|dc|ud|ib|all)).*\btcp\b"), FABRIC, "all, or none"),
-    ("OMPI_MCA_btl", re.compile(r"^(?!\^)(?!.*(openib|ofi|uct|usnic)).*tcp"), FABRIC, "none"),
-    ("OMPI_MCA_pml", re.compile(r"^\s*ob1\s*$"), FABRIC, "ucx or cm, or none"),
-    ("NCCL_IB_DISABLE", _ON, FABRIC, "0, or none"),
-    ("NCCL_NET", re.compile(r"^socket$", re.IGNORECASE), FABRIC, "none"),
+    ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp|net)\b"), FABRIC, "the provider of the fabric"),
+    ("I_MPI_OFI_PROVIDER", re.compile(r"^(tcp|sockets)\b"), FABRIC, "the provider of the fabric"),
+    ("UCX_TLS", re.compile(r"^(?!\^)(?!.*\b(rc|dc|ud|ib|all)).*\btcp\b"), FABRIC, "all"),
+    ("OMPI_MCA_btl", re.compile(r"^(?!\^)(?!.*(openib|ofi|uct|usnic)).*tcp"), FABRIC, ""),
+    ("OMPI_MCA_pml", re.compile(r"^\s*ob1\s*$"), FABRIC, "ucx or cm"),
+    ("NCCL_IB_DISABLE", _ON, FABRIC, "0"),
+    ("NCCL_NET", re.compile(r"^socket$", re.IGNORECASE), FABRIC, ""),
     ("I_MPI_FABRICS", re.compile(r"^(?!.*shm)"), SHARED_MEMORY, "shm:ofi"),
     ("I_MPI_SHM", re.compile(r"^(off|no|0|disable)$", re.IGNORECASE), SHARED_MEMORY, "auto"),
     (
         "UCX_TLS",
         re.compile(r"^(?!\^)(?!.*\b(sm|shm|shared|posix|sysv|mm|cma|knem|xpmem|all)).+"),
         SHARED_MEMORY,
-        "all, or none",
+        "all",
     ),
     (
         "OMPI_MCA_btl",
         re.compile(r"^(?!\^)(?!.*\b(vader|sm|smcuda|ofi|uct)\b).*tcp|^\^.*\b(vader|sm)\b"),
         SHARED_MEMORY,
-        "none",
+        "",
     ),
-    ("MPIR_CVAR_NOLOCAL", _ON, SHARED_MEMORY, "none"),
-    ("MPIR_CVAR_ODD_EVEN_CLIQUES", _ON, SHARED_MEMORY, "none"),
-    ("NCCL_SHM_DISABLE", _ON, SHARED_MEMORY, "0, or none"),
-    ("NCCL_P2P_DISABLE", _ON, SHARED_MEMORY, "0, or none"),
+    ("MPIR_CVAR_NOLOCAL", _ON, SHARED_MEMORY, ""),
+    ("MPIR_CVAR_ODD_EVEN_CLIQUES", _ON, SHARED_MEMORY, ""),
+    ("NCCL_SHM_DISABLE", _ON, SHARED_MEMORY, "0"),
+    ("NCCL_P2P_DISABLE", _ON, SHARED_MEMORY, "0"),
 )
-"""Variables, values that force the slow way, what is lost by it, and what to set."""
+"""Variables, values that force the slow way, what is lost by it, and what to set if anything."""
 
 
 def slow_settings(results: Results) -> tuple[Setting, ...]:
@@ -105,9 +105,18 @@ def _tables(results: Results) -> list[Mapping[str, Any]]:
 
 
 def has_fabric(results: Results) -> bool | None:
-    """Whether a machine of the run has a fast fabric; None where the recording does not tell."""
-    told = [table["fabrics"] for table in _tables(results) if "fabrics" in table]
-    return any(told) if told else None
+    """Whether a machine of the run has a fast fabric; None where the recording does not tell.
+
+    A card that can do RDMA over Ethernet does not tell whether the network can.
+    """
+    if not any("fabrics" in table for table in _tables(results)):
+        return None
+    names = fabrics(results)
+    return None if names and all(map(_is_ethernet, names)) else bool(names)
+
+
+def _is_ethernet(name: str) -> bool:
+    return name.endswith(" Ethernet")
 
 
 def fabrics(results: Results) -> tuple[str, ...]:
@@ -121,5 +130,6 @@ def fabrics(results: Results) -> tuple[str, ...]:
 
 def fabric_bytes_per_s(results: Results) -> float | None:
     """What the fastest fabric of the run carries, None where no rate is known."""
-    rates = [re.search(r"\b([0-9]{1,5}(?:\.[0-9]+)?) ?Gb/sec", name) for name in fabrics(results)]
+    names = [name for name in fabrics(results) if not _is_ethernet(name)]
+    rates = [re.search(r"\b([0-9]{1,5}(?:\.[0-9]+)?) ?Gb/sec", name) for name in names]
     return max((float(rate[1]) * 1e9 / 8 for rate in rates if rate), default=None)

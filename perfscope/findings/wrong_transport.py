@@ -10,7 +10,6 @@ from perfscope.findings.network_facts import (
     Cause,
     NetworkFacts,
     classes,
-    confidence,
     network_facts,
     transfer_rows,
     unknown,
@@ -57,7 +56,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         gain_interval_s=facts.whole.interval_s if is_fault else None,
         gain_share=facts.whole.share if is_fault else None,
         gain_basis="upper_bound" if is_fault else None,
-        confidence=confidence(facts) if facts.settings else Confidence.LOW,
+        confidence=_confidence(facts),
         evidence=_evidence(results, facts),
         actions=_actions(results, facts),
         references=REFERENCES,
@@ -72,6 +71,11 @@ def _status(facts: NetworkFacts) -> Status:
     if status is Status.PASS:
         return Status.INFO
     return Status.WARN if status is Status.FAIL and not facts.settings else status
+
+
+def _confidence(facts: NetworkFacts) -> Confidence:
+    """A setting shows what is lost, and not how much of the time it costs."""
+    return Confidence.MEDIUM if facts.settings and not facts.is_crowded else Confidence.LOW
 
 
 def _title(facts: NetworkFacts) -> str:
@@ -98,7 +102,9 @@ def _summary(facts: NetworkFacts) -> str:
 
 def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
     rows = [
-        Evidence(f"{setting.name} in this run", setting.value, "", setting.wanted)
+        Evidence(
+            f"{setting.name} in this run", setting.value, "", setting.wanted or "not to be set"
+        )
         for setting in facts.settings
     ]
     rows += [Evidence("Fabric of the hosts", name) for name in fabrics(results)[:4]]
@@ -115,8 +121,9 @@ def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
 
 def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
     rows = [
-        f"Take {setting.name}={setting.value} out of the environment (better: {setting.wanted}): "
-        f"it keeps the ranks from {setting.lost}."
+        f"Take {setting.name}={setting.value} out of the environment"
+        f"{f' or set it to {setting.wanted}' if setting.wanted else ''}: it keeps the ranks from "
+        f"{setting.lost}."
         for setting in facts.settings
     ]
     if not facts.settings:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from perfscope.trace.model import Frame, Rank
 
 Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 WHOLE_LIFE = ("communication_lifetime", "whole_trace")
 FEWEST_MEETINGS = 5
@@ -75,16 +74,11 @@ def opening(prepared: Prepared) -> Opening:
     if focus.kind not in WHOLE_LIFE or trace.judged_from_ns is not None:
         return Opening(reason=NOT_THE_BEGINNING)
     until = _until(prepared)
-    masks = [
-        (timeline.boundaries[:-1] >= focus.start_ns) & (timeline.boundaries[:-1] < end)
-        for timeline, end in zip(prepared.timelines, until, strict=True)
-    ]
-    masks = [
-        _work(timeline) & mask for timeline, mask in zip(prepared.timelines, masks, strict=True)
-    ]
+    lines = prepared.timelines
+    begins = [focus.start_ns] * len(lines)
+    set_up = [_work(*of_rank) for of_rank in zip(lines, begins, until, strict=True)]
     early = [
-        timeline.boundaries[:-1] < init[0]
-        for timeline, init in zip(prepared.timelines, inits, strict=True)
+        _between(line, line.boundaries[0], init[0]) for line, init in zip(lines, inits, strict=True)
     ]
     return Opening(
         ranks=tuple(rank.number for rank in trace.ranks),
@@ -95,11 +89,14 @@ def opening(prepared: Prepared) -> Opening:
         ),
         waiting_s=tuple((init[1] - init[0]) / 1e9 for init in inits),
         until_ns=until,
-        setup_s=tuple(_seconds(t, mask) for t, mask in zip(prepared.timelines, masks, strict=True)),
-        phases=_by_phase(prepared, masks),
-        functions=_by_function(prepared, masks),
+        setup_s=tuple(
+            float(_lengths(line, places).sum()) / 1e9
+            for line, places in zip(lines, set_up, strict=True)
+        ),
+        phases=_by_phase(prepared, set_up),
+        functions=_by_function(prepared, set_up),
         before=_frames(prepared, early),
-        after=_frames(prepared, masks),
+        after=_frames(prepared, set_up),
         reason="",
     )
 
@@ -116,9 +113,22 @@ def _init(rank: Rank) -> tuple[int, int] | None:
     return None if rank.init_enter_ns is None else (rank.init_enter_ns, rank.init_exit_ns)
 
 
-def _work(timeline: Timeline) -> Bools:
-    """Which pieces are work: neither communication nor waiting for something else than a rank."""
-    result: Bools = ~IS_COMMUNICATION[timeline.accounts] & ~np.isin(timeline.accounts, WAITING)
+def _between(timeline: Timeline, start_ns: int, end_ns: int) -> Ints:
+    """The pieces that begin in [start_ns, end_ns)."""
+    first, behind = np.searchsorted(timeline.boundaries[:-1], [start_ns, end_ns])
+    return np.arange(first, max(first, behind))
+
+
+def _work(timeline: Timeline, start_ns: int, end_ns: int) -> Ints:
+    """Those of them that are work: no communication, no waiting for something else than a rank."""
+    places = _between(timeline, start_ns, end_ns)
+    account = timeline.accounts[places]
+    return places[~IS_COMMUNICATION[account] & ~np.isin(account, WAITING)]
+
+
+def _lengths(timeline: Timeline, places: Ints) -> Ints:
+    """Nanoseconds of pieces."""
+    result: Ints = timeline.boundaries[places + 1] - timeline.boundaries[places]
     return result
 
 
@@ -162,43 +172,43 @@ def _meetings(prepared: Prepared) -> Ints:
     return found
 
 
-def _seconds(timeline: Timeline, mask: Bools) -> float:
-    return float(timeline.lengths[mask].sum()) / 1e9
-
-
-def _by_phase(prepared: Prepared, masks: list[Bools]) -> dict[str, tuple[float, ...]]:
+def _by_phase(prepared: Prepared, chosen: list[Ints]) -> dict[str, tuple[float, ...]]:
     ids = prepared.catalog.ids
-    spent = np.zeros((len(masks), len(ids) + 1))
-    for place, (timeline, mask) in enumerate(zip(prepared.timelines, masks, strict=True)):
-        np.add.at(spent[place], timeline.phases[mask], timeline.lengths[mask])
+    spent = np.zeros((len(chosen), len(ids) + 1))
+    for rank, (timeline, places) in enumerate(zip(prepared.timelines, chosen, strict=True)):
+        np.add.at(spent[rank], timeline.phases[places], _lengths(timeline, places))
     found = np.flatnonzero(spent[:, : len(ids)].any(axis=0))
     return {ids[index]: tuple((spent[:, index] / 1e9).tolist()) for index in found.tolist()}
 
 
 def _by_function(
-    prepared: Prepared, masks: list[Bools]
+    prepared: Prepared, chosen: list[Ints]
 ) -> dict[tuple[str, str], tuple[float, ...]]:
     """Seconds of computation in no phase, by the user's function."""
-    frames, labels = prepared.trace.frames, prepared.labels
+    frames = prepared.trace.frames
     found: dict[tuple[str, str], list[float]] = {}
-    for place, (timeline, mask) in enumerate(zip(prepared.timelines, masks, strict=True)):
-        here = mask & (timeline.stacks >= 0)
-        here &= timeline.accounts == INDEX[Account.COMPUTATION]
-        levels = labels.user_frame[timeline.stacks[here]]
-        spent = np.bincount(levels, timeline.lengths[here], minlength=len(frames))
+    for rank, (timeline, places) in enumerate(zip(prepared.timelines, chosen, strict=True)):
+        computes = timeline.accounts[places] == INDEX[Account.COMPUTATION]
+        spent = _by_frame(prepared, timeline, places[computes])
         for level in np.flatnonzero(spent).tolist():
             key = frames[level].function, frames[level].file
-            found.setdefault(key, [0.0] * len(masks))[place] += float(spent[level]) / 1e9
+            found.setdefault(key, [0.0] * len(chosen))[rank] += float(spent[level]) / 1e9
     return {key: tuple(seconds) for key, seconds in found.items()}
 
 
-def _frames(prepared: Prepared, masks: list[Bools]) -> tuple[Frame | None, ...]:
+def _by_frame(prepared: Prepared, timeline: Timeline, places: Ints) -> npt.NDArray[np.float64]:
+    """Nanoseconds by the user's innermost frame, as far as samples tell it."""
+    places = places[timeline.stacks[places] >= 0]
+    levels = prepared.labels.user_frame[timeline.stacks[places]]
+    lengths = _lengths(timeline, places)
+    spent = np.bincount(levels, lengths, minlength=len(prepared.trace.frames))
+    return spent.astype(np.float64)
+
+
+def _frames(prepared: Prepared, chosen: list[Ints]) -> tuple[Frame | None, ...]:
     """The user's function in which each rank was seen longest."""
-    frames, labels = prepared.trace.frames, prepared.labels
     found: list[Frame | None] = []
-    for timeline, mask in zip(prepared.timelines, masks, strict=True):
-        here = mask & (timeline.stacks >= 0)
-        levels = labels.user_frame[timeline.stacks[here]]
-        spent = np.bincount(levels, timeline.lengths[here], minlength=len(frames))
-        found.append(frames[int(np.argmax(spent))] if spent.any() else None)
+    for timeline, places in zip(prepared.timelines, chosen, strict=True):
+        spent = _by_frame(prepared, timeline, places)
+        found.append(prepared.trace.frames[int(np.argmax(spent))] if spent.any() else None)
     return tuple(found)

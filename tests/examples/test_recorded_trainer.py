@@ -75,8 +75,11 @@ def test_another_rank_slow_in_each_step(tmp_path: Path) -> None:
     metrics = analysis["metrics"]
     assert metrics["load_balance"]["value"] > 0.9
     assert metrics["serialization_efficiency"]["value"] < 0.85
-    # a warning where the machine's CPUs were crowded, which makes ranks late in turn as well
-    assert finding(analysis, "transient_imbalance")["status"] in {"fail", "warn"}
+    # milder where the machine's CPUs were crowded, which makes ranks late in turn as well
+    verdict = finding(analysis, "transient_imbalance")
+    is_crowded = "because the ranks wait for CPUs" in verdict["title"]
+    assert verdict["status"] in ({"warn", "info"} if is_crowded else {"fail", "warn"})
+    assert "another rank is late" in verdict["title"]
 
 
 def test_healthy_run(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def exchanges(
     topology: Mapping[str, Any] | None = None,
     library: str = "",
     steps: int = 50,
+    operation: str = "MPI_Allreduce",
 ) -> Trace:
     """Two ranks train for 100 ms a step and then do some allreduces, all of one size."""
     builder = TraceBuilder(2, end_s=1e6, hosts=hosts)
@@ -42,9 +43,7 @@ def exchanges(
             builder.rank(number).step(step, clock, end + count * each_s, samples=samples)
         for _ in range(count):
             for number in (0, 1):
-                builder.rank(number).op(
-                    "MPI_Allreduce", end, end + each_s, sent=size, received=size
-                )
+                builder.rank(number).op(operation, end, end + each_s, sent=size, received=size)
             end += each_s
         clock = end
     metadata = {"environment": dict(environment or {})}

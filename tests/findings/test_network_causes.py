@@ -85,6 +85,20 @@ def test_horovod_that_cannot_hide_its_reductions() -> None:
     assert findings["horovod_control"].status is Status.PASS
 
 
+def test_an_exchange_that_ddp_cannot_hide() -> None:
+    """100 ms of work and 20 ms of exchange that is left when the last gradient is ready."""
+    exchange = "torch.distributed.gradient_exchange"
+    findings = judged(exchanges(size=0, count=1, each_s=0.02, operation=exchange))
+    assert fired(findings) == ["exposed_exchange"]
+    finding = findings["exposed_exchange"]
+    assert finding.gain_s == pytest.approx(50 * 0.02, rel=1e-6)
+    assert "DistributedDataParallel cannot hide" in finding.title
+    assert "bucket_cap_mb" in finding.actions[0]
+    told = {row.label: row.value for row in finding.evidence}
+    assert told["Exposed in each exchange, mean"] == pytest.approx(0.02)
+    assert "horovod_control" not in findings
+
+
 def test_without_readiness_neither_is_known() -> None:
     findings = judged(job(has_bits=False))
     for name in ("horovod_control", "exposed_exchange"):
@@ -134,3 +148,53 @@ def test_one_rank() -> None:
 def test_never_two_for_the_same_time(size: int, count: int, each_s: float, samples: int) -> None:
     findings = judged(exchanges(size=size, count=count, each_s=each_s, samples=samples, steps=20))
     assert len(fired(findings)) <= 1
+
+
+def crowded(trace: Trace, *, outliers: int, queued: float = 0.2) -> Trace:
+    """The run on CPUs that others use, too; some allreduces take 20 times as long for it.
+
+    Each rank waits for CPUs for the given share of 8 s.
+    """
+    ranks = []
+    for rank in trace.ranks:
+        rows = rank.operations.copy()
+        places = np.flatnonzero(rows["op"] == ALLREDUCE)[:outliers]
+        for place in places.tolist():
+            more = 19 * (int(rows["t1"][place]) - int(rows["t0"][place]))
+            rows["t1"][place] += more
+            rows["t0"][place + 1 :] += more
+            rows["t1"][place + 1 :] += more
+        samples = np.zeros(40, rank.process_samples.dtype)
+        samples["t"] = np.arange(40) * to_ns(0.2) + to_ns(1.0)
+        samples["cpu_ns"] = samples["t"]
+        samples["queue_delay_ns"] = samples["t"] * queued
+        samples["threads"], samples["runnable"] = 4, 4
+        ranks.append(
+            replace(
+                rank,
+                operations=rows,
+                process_samples=samples,
+                cpus_allowed="0-1",
+                cpu_count_allowed=2,
+                finalize_enter_ns=int(rows["t0"][-1]),
+                end_ns=int(rows["t1"][-1]),
+            )
+        )
+    return replace(trace, ranks=ranks)
+
+
+def test_a_call_in_which_a_rank_loses_its_cpu_is_no_matter_of_the_network() -> None:
+    """20 allreduces of 50 take 40 ms in place of 2: 14 % of the run; the usual ones take 2 %."""
+    few = exchanges(size=MIB, count=1, each_s=0.002)
+    assert judged(few)["network_bound"].status is Status.PASS
+    assert judged(crowded(few, outliers=20))["network_bound"].status is Status.PASS
+
+
+def test_what_usual_calls_take_is_the_network_also_on_crowded_cpus() -> None:
+    """2.5 s of 7.5 s are transfer; the ranks wait for CPUs for 1.6 s, or for 8 s."""
+    trace = exchanges(size=MIB, count=1, each_s=0.05)
+    finding = judged(crowded(trace, outliers=0))["network_bound"]
+    assert finding.status is Status.WARN
+    assert "wait for CPUs" in finding.summary
+    finding = judged(crowded(trace, outliers=0, queued=1.0))["network_bound"]
+    assert (finding.status, finding.gain_s, finding.edits) == (Status.INFO, None, ())

@@ -108,6 +108,12 @@ def test_a_fabric_that_is_hardly_used(
         assert "1.3 % of the rate" in finding.summary
 
 
+def test_a_card_for_ethernet_tells_no_rate_of_a_fabric() -> None:
+    card = {"fabrics": ["mlx5_0 40 Gb/sec (4X QDR) Ethernet"]}
+    trace = exchanges(size=16 * MIB, count=1, each_s=0.1, hosts=TWO, topology=card)
+    assert fired(analyse_trace(trace).findings) == ["network_bound"]
+
+
 def test_a_few_large_collectives_tell_no_rate() -> None:
     trace = exchanges(size=16 * MIB, count=1, each_s=0.1, hosts=TWO, topology=EDR, steps=10)
     assert fired(analyse_trace(trace).findings) == ["network_bound"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
@@ -130,3 +131,23 @@ def test_edits_apply_one_after_the_other() -> None:
     made = program([[8, 2], [4, 4]])
     edited = apply_edits(made, [Edit(ranks=(0,), factor=0.5), Edit(level=Level.SHARED)])
     assert by_segment(made, edited) == [[3, 3], [3, 3]]
+
+
+def test_an_edit_until_a_moment_leaves_later_work_alone() -> None:
+    """Segments begin at 0 and 100 ns; rank 0 is edited until then, rank 1 not at all."""
+    made = program([[10, 20], [30, 40]])
+    made = replace(made, begin_ns=np.array([0, 0, 100, 100]))
+    work = apply_edits(made, [Edit(until_ns=(100, 0))])
+    assert by_segment(made, work) == [[0.0, 20.0], [30.0, 40.0]]
+
+
+def test_until_a_moment_ranks_are_levelled_before_it_only() -> None:
+    made = replace(program([[10, 20], [30, 40]]), begin_ns=np.array([0, 0, 100, 100]))
+    work = apply_edits(made, [Edit(level=Level.MEDIAN, until_ns=(100, 100))])
+    assert by_segment(made, work) == [[10.0, 10.0], [30.0, 40.0]]
+
+
+def test_without_beginnings_nothing_is_before_a_moment() -> None:
+    made = program([[10, 20]])
+    work = apply_edits(made, [Edit(until_ns=(100, 100))])
+    assert by_segment(made, work) == [[10.0, 20.0]]

@@ -112,3 +112,18 @@ def test_kinds_are_collectives_and_places_in_the_step() -> None:
     without = segment_kinds(collectives, enter, np.array([], np.int64)).tolist()
     assert without[1] == without[4]
     assert without[2] == without[5]
+
+
+@pytest.mark.parametrize(
+    ("work", "after"),
+    [
+        ([[4.0, 1.0]], [[1.0, 1.0]]),  # of two the faster
+        ([[4.0, 1.0, 2.0]], [[2.0, 1.0, 2.0]]),
+        ([[9.0, 1.0, 2.0, 3.0], [1.0, 1.0, 1.0, 1.0]], [[2.5, 1.0, 2.0, 2.5], [1.0] * 4]),
+    ],
+)
+def test_nobody_works_longer_than_the_usual_rank(work: list[list[float]], after: Floats) -> None:
+    table = np.array(work)
+    every = np.ones(table.shape[1], np.bool_)
+    kinds = np.zeros(len(table), np.int64)
+    assert levelled(table, level=Level.MEDIAN, columns=every, kinds=kinds).tolist() == after

@@ -13,9 +13,10 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.ledger import Account
 from perfscope.metrics.pool import Pool
 from perfscope.metrics.results import Options
-from perfscope.replay.model import Edit, Level
+from perfscope.replay.model import Edit, Level, RefusedEditError
 from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.model import Trace
+from tests.findings.training_runs import Plan, training_run
 from tests.replay.random_programs import (
     ROOTED,
     Event,
@@ -162,3 +163,13 @@ def test_gains_of_combined_edits_count_what_the_first_left(spec: Spec, account: 
     assert alone is not None
     assert beyond is not None
     assert both.gain_s == pytest.approx(alone.gain_s + beyond.gain_s, abs=1e-9)
+
+
+def test_an_answer_is_kept_and_so_is_a_refusal() -> None:
+    replay = SegmentReplay(compute(training_run(Plan(steps=10)), Options()))
+    edits = [Edit(level=Level.SHARED)]
+    assert replay.predict(edits) is replay.predict(tuple(edits))
+    assert replay.predict(edits, after=[Edit(Account.EVALUATION)]) is not replay.predict(edits)
+    for _ in range(2):
+        with pytest.raises(RefusedEditError, match="nothing is known about the input queues"):
+            replay.predict([Edit(producers=2, ranks=(0,))])

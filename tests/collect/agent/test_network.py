@@ -23,9 +23,10 @@ def write(path: Path, text: str) -> None:
 
 def test_fabrics_have_their_rate(tree: Path) -> None:
     write(tree / "infiniband" / "mlx5_0" / "ports" / "1" / "rate", "100 Gb/sec (4X EDR)\n")
+    write(tree / "infiniband" / "mlx5_0" / "ports" / "1" / "link_layer", "InfiniBand\n")
     write(tree / "infiniband" / "hfi1_0" / "ports" / "1" / "rate", "")
     write(tree / "cxi" / "cxi0" / "device", "")
-    assert network.fabrics() == ["hfi1_0", "mlx5_0 100 Gb/sec (4X EDR)", "cxi0"]
+    assert network.fabrics() == ["hfi1_0", "mlx5_0 100 Gb/sec (4X EDR) InfiniBand", "cxi0"]
 
 
 def test_the_fastest_link_counts(tree: Path) -> None:

@@ -32,21 +32,27 @@ def _line(path: str) -> str:
 
 
 def fabrics() -> list[str]:
-    """Devices of a fast fabric with their rate, such as `mlx5_0 100 Gb/sec (4X EDR)`."""
+    """Devices of a fast fabric with rate and link layer: `mlx5_0 100 Gb/sec (4X EDR) InfiniBand`.
+
+    Those of the layer Ethernet are cards that can do RDMA where the network is set up for it.
+    """
     found = []
     for kind in _FABRICS:
         for device in _entries("%s/%s" % (_CLASS, kind)):
             ports = "%s/%s/%s/ports" % (_CLASS, kind, device)
-            rates = [_line("%s/%s/rate" % (ports, port)) for port in _entries(ports)]
-            told = [rate for rate in rates if rate]
-            found.append("%s %s" % (device, told[0]) if told else device)
+            words = [device]
+            for port in _entries(ports)[:1]:
+                words += [
+                    _line("%s/%s/%s" % (ports, port, name)) for name in ("rate", "link_layer")
+                ]
+            found.append(" ".join(word for word in words if word))
     return found
 
 
 def link_mbit_s() -> Optional[int]:
     """Speed of the fastest network interface in Mbit/s, None where none tells it."""
     speeds = [_line("%s/net/%s/speed" % (_CLASS, name)) for name in _entries(_CLASS + "/net")]
-    return max([int(speed) for speed in speeds if speed.isdigit()], default=None)
+    return max([int(speed) for speed in speeds if speed.isdecimal()], default=None)
 
 
 def network() -> dict[str, Any]:
