@@ -54,7 +54,8 @@ def copies(rows: Table, names: Sequence[str], window: tuple[int, int]) -> tuple[
     start, end = window
     rows = rows[(rows["t1"] > start) & (rows["t0"] < end)]
     moves = rows[rows["kind"] == DeviceKind.MEMCPY]
-    kinds = {place: _kind(names[place]) for place in np.unique(moves["name"]).tolist()}
+    used = [place for place in np.unique(moves["name"]).tolist() if 0 <= place < len(names)]
+    kinds = {place: _kind(names[place]) for place in used}
     kernels = np.isin(rows["kind"], (DeviceKind.COMPUTE, DeviceKind.COMMUNICATION))
     hidden = _cumulative(rows[kernels], window)
     found = []

@@ -267,7 +267,9 @@ def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> lis
                     if device == number
                 ),
                 idle_s=idle_by_account(prepared.timelines[place], busy, window),
-                causes_s=idle_by_cause(rank, prepared.timelines[place], rows, window),
+                causes_s=idle_by_cause(
+                    rank, prepared.timelines[place], rows, window, prepared.trace.names
+                ),
                 copies=copies(rows, prepared.trace.names, window),
                 capability=known[number].capability if number in known else None,
                 step_numbers=numbers,
