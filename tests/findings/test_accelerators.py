@@ -173,6 +173,16 @@ def test_copies_between_devices_and_hidden_ones_do_not_count(tmp_path: Path) -> 
     assert findings(tmp_path, step)["device_copies"].status is Status.PASS
 
 
+def test_copies_of_unknown_direction_are_not_passed(tmp_path: Path) -> None:
+    def step(writer: KinetoWriter, start: int) -> None:
+        writer.kernel("memcpy", start, start + 20 * MS, launch=start, category="gpu_memcpy")
+        writer.kernel("gemm", start + 20 * MS, start + 100 * MS, launch=start)
+
+    found = findings(tmp_path, step)["device_copies"]
+    assert found.status is Status.NOT_MEASURED
+    assert "--torch-profiler" in found.summary
+
+
 def test_single_precision_is_told_where_tensor_cores_are(tmp_path: Path) -> None:
     def step(writer: KinetoWriter, start: int) -> None:
         writer.kernel("ampere_sgemm_128x64_nn", start, start + 60 * MS, launch=start)

@@ -65,8 +65,9 @@ def test_the_section_shows_each_gpu(document: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("key", ["busy", "series", "ranks", "throttled", "memory_peak_bytes"])
 def test_a_missing_part_breaks_nothing(document: dict[str, Any], key: str) -> None:
-    gpus = [{**gpu, key: None} for gpu in document["devices"]["sampled"]["gpus"]]
-    sampled = document["devices"]["sampled"] | {"gpus": gpus}
+    found: list[dict[str, Any]] = document["devices"]["sampled"]["gpus"]
+    gpus = [{**gpu, key: None} for gpu in found]
+    sampled: dict[str, Any] = document["devices"]["sampled"] | {"gpus": gpus}
     devices = document["devices"] | {"sampled": sampled}
     assert "node0 GPU 0" in section(build_html(document | {"devices": devices}))
 
