@@ -73,7 +73,11 @@ def test_a_missing_part_breaks_nothing(document: dict[str, Any], key: str) -> No
 
 
 def test_without_samples_the_reason_is_said(document: dict[str, Any]) -> None:
-    sampled = {"value": None, "reason": "no NVIDIA driver is loaded on this node", "gpus": []}
+    sampled: dict[str, Any] = {
+        "value": None,
+        "reason": "no NVIDIA driver is loaded on this node",
+        "gpus": [],
+    }
     devices = document["devices"] | {"sampled": sampled}
     shown = section(build_html(document | {"devices": devices}))
     assert "no NVIDIA driver is loaded on this node" in shown
