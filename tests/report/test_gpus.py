@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from perfscope.report.build import build_html
+from perfscope.report.terminal import print_summary
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.devices import Gpu
 from perfscope.trace.model import PhaseKind
@@ -70,6 +73,14 @@ def test_a_missing_part_breaks_nothing(document: dict[str, Any], key: str) -> No
     sampled: dict[str, Any] = document["devices"]["sampled"] | {"gpus": gpus}
     devices = document["devices"] | {"sampled": sampled}
     assert "node0 GPU 0" in section(build_html(document | {"devices": devices}))
+
+
+def test_the_terminal_tells_how_busy_and_how_full(document: dict[str, Any]) -> None:
+    console = Console(file=io.StringIO(), width=100)
+    print_summary(document, console)
+    assert isinstance(console.file, io.StringIO)
+    text = " ".join(console.file.getvalue().replace("\xa0", " ").split())
+    assert "2 GPUs: a kernel ran 37.5 % of the time, at most 75.0 % of the memory in use" in text
 
 
 def test_without_samples_the_reason_is_said(document: dict[str, Any]) -> None:
