@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from perfscope.readers.registry import open_traces
 from perfscope.trace.model import PhaseKind
 from tests.findings.analysed import analyse_trace
 from tests.findings.training_runs import Plan, training_run
+from tests.result.shape import problems
 from tests.support.write_kineto import PID, KinetoWriter
 from tests.support.write_recording import REAL_START_NS, ProcessWriter, write_run
 
@@ -244,8 +246,13 @@ def test_a_profiler_window_beside_a_recording_feeds_the_findings(tmp_path: Path)
     found = analysed.findings["idle_devices"]
     assert found.status is Status.FAIL
     assert "while the host waits for input" in found.title
-    assert "In the 1.00 s that a profiler watched" in found.summary.replace("\xa0", " ")
+    # Ten steps, without the first, which waits for the profiler to start.
+    assert "In the 900 ms that a profiler watched" in found.summary.replace("\xa0", " ")
     assert (found.gain_s, found.gain_share, found.gain_basis) == (None, None, None)
+    document: Any = analysed.document()
+    assert list(problems(document)) == []
+    (row,) = [row for row in document["quality"] if row["id"] == "device_window"]
+    assert "watched the devices for 900 ms" in row["detail"].replace("\xa0", " ")
     whole = analyse_trace(open_traces([place]), Options(focus="0:3"))
     assert whole.results.devices is not None
     assert whole.results.devices.window_ns[1] <= 3 * 10**9
