@@ -47,7 +47,8 @@ enum ps_phase {
 
 enum ps_sample {
     PS_SAMPLE_PROCESS = 1, /* sent = resident bytes, received = CPU ns of the process, request = run-queue delay ns
-                              summed over threads, peer = threads, tag = runnable threads (the sampler excluded) */
+                              summed over threads, peer = threads, tag = runnable threads, seq = threads that wait
+                              for a device (the sampler excluded), UINT32_MAX unknown */
     PS_SAMPLE_SYSTEM = 2,  /* sent = bytes read, received = bytes written (rchar, wchar), request = voluntary switches,
                               seq = involuntary switches (summed over threads), comm = major faults, tag = oom kills */
     PS_SAMPLE_NODE = 3,    /* sent = bytes available, received = bytes in total on the node, request = bytes charged to

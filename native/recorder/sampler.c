@@ -88,6 +88,7 @@ static void sample_process(const sampler_state *state, uint64_t now_ns)
     record->received = all_ns > own_ns ? all_ns - own_ns : 0;
     record->request = state->threads.queue_ns;
     record->peer = (int32_t)state->threads.threads;
+    record->seq = state->threads.blocked;
     record->tag = (int32_t)state->threads.runnable;
     ps_publish(record, PS_KIND_SAMPLE);
 }

@@ -14,17 +14,32 @@ if TYPE_CHECKING:
     from perfscope.replay.model import Replay
 
 ORDER = (
+    "singleton_worlds",
     "rank_zero_evaluation",
     "frequent_evaluation",
     "load_imbalance",
+    "straggler",
+    "transient_imbalance",
+    "initialisation_skew",
     "idle_devices",
     "exposed_device_communication",
     "device_copies",
     "data_stall",
     "checkpoint_stall",
+    "wrong_transport",
+    "small_allreduces",
+    "exposed_exchange",
+    "communication_per_step",
+    "horovod_control",
     "network_bound",
+    "slow_host_pair",
     "threads_over_cores",
     "shared_cores",
+    "worker_cores",
+    "idle_cores",
+    "no_free_core",
+    "numa_placement",
+    "io_bound",
     "memory_growth",
     "memory_headroom",
     "gpu_utilisation",
@@ -33,6 +48,9 @@ ORDER = (
     "throttled_gpus",
     "tensor_cores",
     "start_up",
+    "vector_instructions",
+    "memory_bound",
+    "data_parallel_setup",
 )
 
 

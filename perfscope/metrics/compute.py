@@ -9,7 +9,9 @@ from perfscope.metrics.devices import devices
 from perfscope.metrics.gpus import gpus
 from perfscope.metrics.gradient_exchange import gradient_exchange
 from perfscope.metrics.horovod import horovod
+from perfscope.metrics.host_pairs import host_pairs
 from perfscope.metrics.memory_growth import memory_growth
+from perfscope.metrics.opening import opening
 from perfscope.metrics.phases import phases
 from perfscope.metrics.pop import efficiency
 from perfscope.metrics.preparation import prepare
@@ -43,6 +45,8 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         communication=communication(prepared),
         gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
+        host_pairs=host_pairs(prepared),
+        opening=opening(prepared),
         memory_growth=memory_growth(prepared),
         devices=devices(prepared),
         gpus=gpus(prepared),

@@ -158,7 +158,7 @@ def move(rank: Rank, to: _Moves) -> None:
         return int(to(np.array([moment_ns], np.int64))[0])
 
     rank.start_ns, rank.end_ns = moved(rank.start_ns), moved(rank.end_ns)
-    for name in ("init_exit_ns", "finalize_enter_ns", "detail_end_ns"):
+    for name in ("init_enter_ns", "init_exit_ns", "finalize_enter_ns", "detail_end_ns"):
         if (moment := getattr(rank, name)) is not None:
             setattr(rank, name, moved(moment))
     for name in _INTERVAL_TABLES:

@@ -186,10 +186,11 @@ class RankBuilder:
         queue_delay_s: float = 0.0,
         threads: int = 1,
         runnable: int = 1,
+        blocked: int = -1,
     ) -> RankBuilder:
         """Memory, CPU and threads of the process at one moment."""
         row = (to_ns(at_s), rss_bytes, to_ns(cpu_s), to_ns(queue_delay_s), threads, runnable)
-        self._add("process_samples", row)
+        self._add("process_samples", (*row, blocked))
         return self
 
     def system_sample(

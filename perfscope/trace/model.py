@@ -134,6 +134,7 @@ PROCESS_SAMPLE_DTYPE = np.dtype(
         ("queue_delay_ns", "i8"),
         ("threads", "i4"),
         ("runnable", "i4"),
+        ("blocked", "i4"),  # threads that wait for a device, -1 unknown
     ]
 )
 SYSTEM_SAMPLE_DTYPE = np.dtype(
@@ -189,6 +190,14 @@ NODE_SAMPLE_DTYPE = np.dtype(
         ("runnable", "i4"),
     ]
 )
+
+
+def noted_frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """The frameworks of a rank's metadata; what is no table of facts is left out."""
+    found = metadata.get("frameworks")
+    if not isinstance(found, Mapping):
+        return {}
+    return {str(name): facts for name, facts in found.items() if isinstance(facts, Mapping)}
 
 
 def empty(dtype: np.dtype[Any]) -> Table:
@@ -272,6 +281,7 @@ class Rank:
     end_ns: int  # process end, or last sign of life
     main_tid: int
     ending: Ending
+    init_enter_ns: int | None = None  # when it began to, where no operation tells it
     init_exit_ns: int | None = None  # when communication was initialised
     finalize_enter_ns: int | None = None
     cpus_allowed: str = ""  # CPU list text
@@ -321,6 +331,15 @@ class Rank:
     """What the agent noted: argv, environment, versions, topology, frameworks, exception, ..."""
     workers: Sequence[Mapping[str, Any]] = ()
     """Processes that belong to this rank (loader workers, subprocesses): pid, argv."""
+
+    @property
+    def frameworks(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the agent noted of each framework that the rank uses, by its name."""
+        return noted_frameworks(self.metadata)
+
+    def framework(self, name: str) -> Mapping[str, Any]:
+        """What the agent noted of one framework; empty where the rank does not use it."""
+        return self.frameworks.get(name, {})
 
 
 @dataclass
