@@ -82,7 +82,9 @@ def _gpus(trace: Trace, rank: Rank, names: Interner) -> Iterator[Block]:
     for gpu in np.unique(rank.gpu_samples["gpu"]).tolist():
         samples = rank.gpu_samples[rank.gpu_samples["gpu"] == gpu]
         for column in columns:
-            known = samples[~np.isnan(samples[column].astype(np.float64))]
+            values = samples[column].astype(np.float64)
+            is_unknown = values == 0 if column == "memory_bytes" else np.isnan(values)
+            known = samples[~is_unknown]
             name = f"{column} {trace.gpus[gpu].uuid}"
             for rows in pieces(len(known)):
                 table = known[rows]
