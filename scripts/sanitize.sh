@@ -37,6 +37,9 @@ done
 "$python" -m tests.native.recorder.random_programs.text 7 >"$place/program.c"
 .envs/mpich/bin/mpicc -pthread -w -o "$place/program" "$place/program.c"
 record random "$place/program"
+"$compiler" -shared -fPIC -o "$place/libnvidia-ml.so.1" tests/support/nvml_mock.c
+export PERFSCOPE_NVML=$place/libnvidia-ml.so.1 NVML_MOCK_DEVICES=3 NVML_MOCK_MIG=2
+record gpu "$python" tests/native/recorder/jobs/gpu.py 0 1.2 3
 
 # The engine's decoders, with sound and with damaged files.
 PATH=$PWD/.envs/mpich/bin:$PATH cmake --build "$build" --target perfscope_engine_probe -- --quiet

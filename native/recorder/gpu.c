@@ -178,7 +178,7 @@ static void sample_devices(bool with_processes)
     }
 }
 
-/* Runs before the library's own clean-up, as it was registered later: the library is let go of first. */
+/* Registered after the library's own handlers, it runs before them: nobody is inside when they clean up. */
 static void leave(int code, void *unused)
 {
     (void)code;
@@ -198,8 +198,9 @@ static bool find_devices(void)
 {
     static ps_nvml_device found[MAX_DEVICES];
     const char *path = getenv("PERFSCOPE_NVML");
+    on_exit(leave, NULL); /* for an end while the library is being loaded */
     const char *why = ps_nvml_open(path && *path ? path : LIBRARY);
-    on_exit(leave, NULL);
+    on_exit(leave, NULL); /* and for one behind its own handlers */
     device_count = why ? 0 : ps_nvml_devices(found, MAX_DEVICES);
     for (uint32_t i = 0; i < device_count; i++)
         devices[i].device = found[i];

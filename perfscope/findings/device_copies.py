@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.device_facts import frameworks, has_accelerators, not_watched, price
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.metrics.device_copies import TO_DEVICE, TO_HOST
+from perfscope.metrics.device_copies import TO_DEVICE, TO_HOST, UNKNOWN
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -31,8 +31,15 @@ def judge(results: Results, _: Replay) -> Finding:
     found = results.devices
     if found is None:
         return not_watched(ID, TITLE)
-    exposed = [sum(copy.exposed_s for copy in device.copies) for device in found.devices]
+    exposed = [_exposed_s(device, is_known=True) for device in found.devices]
     worth = price(results, found, exposed)
+    unknown = [_exposed_s(device, is_known=False) for device in found.devices]
+    if worth.status is Status.PASS and price(results, found, unknown).status is not Status.PASS:
+        text = (
+            "The trace does not tell from where to where its copies went. Record some steps with "
+        )
+        text += "--torch-profiler 20:30, whose traces do."
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     worst = found.devices[exposed.index(max(exposed))]
     share = max(exposed) / (worst.use.window_ns * NS) if worst.use.window_ns else 0.0
     if worth.status is Status.PASS:
@@ -45,7 +52,7 @@ def judge(results: Results, _: Replay) -> Finding:
         summary=(
             f"{worth.during}the device of rank {worst.rank} copied for "
             f"{format_seconds(max(exposed))} while it ran no kernel, mostly from "
-            f"{_words(worst.copies[0])}.{worth.bound}"
+            f"{_words(_known(worst)[0])}.{worth.bound}"
         ),
         gain_s=worth.gain_s,
         gain_share=worth.share,
@@ -59,6 +66,15 @@ def judge(results: Results, _: Replay) -> Finding:
     )
 
 
+def _known(device: DeviceUse) -> list[CopyUse]:
+    return [copy for copy in device.copies if copy.direction != UNKNOWN]
+
+
+def _exposed_s(device: DeviceUse, *, is_known: bool) -> float:
+    """Seconds of copies that no kernel hides, of a direction that is known or is not."""
+    return sum(c.exposed_s for c in device.copies if (c.direction != UNKNOWN) is is_known)
+
+
 def _words(copy: CopyUse) -> str:
     memory = {True: " (pageable memory)", False: " (pinned memory)", None: ""}[copy.pageable]
     if copy.direction == TO_DEVICE:
@@ -68,7 +84,7 @@ def _words(copy: CopyUse) -> str:
 
 def _evidence(results: Results, device: DeviceUse) -> tuple[Evidence, ...]:
     rows = []
-    for copy in device.copies[:4]:
+    for copy in _known(device)[:4]:
         words = _words(copy)
         rows.append(Evidence(f"Copies from {words}, exposed", copy.exposed_s, "s", "near 0"))
         rows.append(Evidence(f"Copies from {words}", f"{copy.count:,}, {format_bytes(copy.bytes)}"))
@@ -84,7 +100,7 @@ def _evidence(results: Results, device: DeviceUse) -> tuple[Evidence, ...]:
 def _actions(device: DeviceUse) -> tuple[str, ...]:
     """What to do, beginning with the direction that costs most."""
     actions = []
-    for copy in device.copies:
+    for copy in _known(device):
         if copy.exposed_s <= 0:
             continue
         if copy.direction == TO_DEVICE and copy.pageable is not False:

@@ -64,7 +64,7 @@ def judge(results: Results, _: Replay) -> Finding:
         evidence=_evidence(found, share, waiting),
         actions=_actions(results, found.communication, waiting),
         references=REFERENCES,
-        overlaps=("network_bound", "load_imbalance", "gpu_utilisation"),
+        overlaps=("network_bound", "load_imbalance", "straggler", "gpu_utilisation"),
     )
 
 

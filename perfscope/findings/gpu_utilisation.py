@@ -77,7 +77,10 @@ def judge(results: Results, _: Replay) -> Finding:
             "Larger batches and mixed precision use a GPU better, where its memory allows.",
         ),
         references=REFERENCES,
-        overlaps=("idle_devices", "data_stall", "load_imbalance", "rank_zero_evaluation"),
+        overlaps=(
+            *("idle_devices", "data_stall", "load_imbalance", "straggler"),
+            "rank_zero_evaluation",
+        ),
     )
 
 

@@ -31,12 +31,12 @@ WORDS: dict[IdleCause, Words] = {
     IdleCause.RANKS: Words(
         "while the host waits for other ranks",
         ("Look at the rank that arrives late, under Communication.",),
-        ("load_imbalance", "rank_zero_evaluation"),
+        ("load_imbalance", "straggler", "transient_imbalance", "rank_zero_evaluation"),
     ),
     IdleCause.COMMUNICATION: Words(
         "while the host communicates",
         ("Let the devices communicate (backend nccl) while they compute.",),
-        ("network_bound",),
+        ("network_bound", "exposed_exchange"),
     ),
     IdleCause.EVALUATION: Words(
         "while the host evaluates",

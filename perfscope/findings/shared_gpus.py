@@ -53,7 +53,7 @@ def _crowded(crowded: list[GpuUse], unused: list[GpuUse]) -> Finding:
         status=Status.FAIL,
         title=f"{wording.capitalised(ranks)} share {named(worst)} while {named(unused[0])} is idle",
         summary=(
-            f"{len(crowded)} GPUs are used by several ranks, and {len(unused)} have no work. "
+            f"GPUs that several ranks use: {len(crowded)}; without work: {len(unused)}. "
             "How much it costs is not replayed."
         ),
         confidence=Confidence.HIGH,

@@ -40,6 +40,9 @@ def judge(results: Results, _: Replay) -> Finding:
         text = "The devices have no tensor cores."
         return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
     matrices = found.matrices
+    if not matrices.single_s + matrices.tensor_s:
+        text = "No name of a kernel tells how it multiplies matrices."
+        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
     share = matrices.single_s / matrices.compute_s if matrices.compute_s else 0.0
     if share < thresholds.SINGLE_PRECISION_SHARE:
         text = (

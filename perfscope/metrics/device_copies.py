@@ -12,11 +12,12 @@ from perfscope.metrics.intervals import Cumulative, union
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Table
 
-TO_DEVICE, TO_HOST = "host to device", "device to host"
+TO_DEVICE, TO_HOST, UNKNOWN = "host to device", "device to host", "unknown"
 _DIRECTIONS = (
     (TO_DEVICE, re.compile(r"HtoD|HostToDevice|h2d", re.IGNORECASE)),
     (TO_HOST, re.compile(r"DtoH|DeviceToHost|d2h", re.IGNORECASE)),
 )
+_BETWEEN_DEVICES = re.compile(r"DtoD|PtoP|DeviceToDevice|PeerToPeer|d2d|p2p|HtoH", re.IGNORECASE)
 _PAGEABLE, _PINNED = re.compile("pageable", re.IGNORECASE), re.compile("pinned", re.IGNORECASE)
 NS_PER_S = 1e9
 
@@ -26,7 +27,7 @@ class CopyUse:
     """Copies of one device in one direction, from or to one kind of host memory.
 
     Attributes:
-        direction: `host to device` or `device to host`.
+        direction: `host to device`, `device to host`, or `unknown` where its name does not tell.
         pageable: whether the host's memory could be paged out, so that the driver copies twice and
             the host waits; None where the trace does not tell.
         count: copies that begin in the window.
@@ -44,7 +45,7 @@ class CopyUse:
 
 
 def copies(rows: Table, names: Sequence[str], window: tuple[int, int]) -> tuple[CopyUse, ...]:
-    """Copies between host and device, most exposed first.
+    """Copies between host and device, and those that may be such, most exposed first.
 
     Args:
         rows: what one device did, sorted by t0.
@@ -54,7 +55,8 @@ def copies(rows: Table, names: Sequence[str], window: tuple[int, int]) -> tuple[
     start, end = window
     rows = rows[(rows["t1"] > start) & (rows["t0"] < end)]
     moves = rows[rows["kind"] == DeviceKind.MEMCPY]
-    kinds = {place: _kind(names[place]) for place in np.unique(moves["name"]).tolist()}
+    used = [place for place in np.unique(moves["name"]).tolist() if 0 <= place < len(names)]
+    kinds = {place: _kind(names[place]) for place in used}
     kernels = np.isin(rows["kind"], (DeviceKind.COMPUTE, DeviceKind.COMMUNICATION))
     hidden = _cumulative(rows[kernels], window)
     found = []
@@ -76,7 +78,7 @@ def _kind(name: str) -> tuple[str, bool | None] | None:
         if pattern.search(name):
             is_pageable = True if _PAGEABLE.search(name) else None
             return direction, False if _PINNED.search(name) else is_pageable
-    return None
+    return None if _BETWEEN_DEVICES.search(name) else (UNKNOWN, None)
 
 
 def _cumulative(rows: Table, window: tuple[int, int]) -> Cumulative:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from enum import Enum
 
 import numpy as np
@@ -43,6 +44,8 @@ class IdleCause(Enum):
     UNKNOWN = "unknown"  # the launch is not in the trace
 
 
+_WAITING = re.compile(r"Synchronize|^(cuda|hip)Memcpy(WithStream)?$")
+"""Calls of the runtime that return when the device has done its work."""
 _OF_ACCOUNT = {
     Account.INPUT_WAIT: IdleCause.INPUT,
     Account.COMMUNICATION_WAIT: IdleCause.RANKS,
@@ -55,7 +58,7 @@ _OF_ACCOUNT = {
 
 
 def idle_by_cause(
-    rank: Rank, timeline: Timeline, rows: Table, window: tuple[int, int]
+    rank: Rank, timeline: Timeline, rows: Table, window: tuple[int, int], names: Sequence[str]
 ) -> Mapping[IdleCause, float]:
     """Seconds in which a device ran nothing, by cause; they add up to its idle time exactly.
 
@@ -64,6 +67,7 @@ def idle_by_cause(
         timeline: of its main location.
         rows: what the device did, sorted by t0.
         window: only what lies in it counts.
+        names: of the calls of the device's runtime, by number.
     """
     gap = _gaps(rows, window)
     length = gap["end"] - gap["start"]
@@ -80,7 +84,7 @@ def idle_by_cause(
         ).between(late["start"], late["end"])
         totals[cause] += int(inside.sum())
         free = free - inside
-    for cause, chosen in _own_doing(rank, late).items():
+    for cause, chosen in _own_doing(_ends_of_waits(rank, names), late).items():
         totals[cause] += int(free[chosen].sum())
     return {cause: ns / NS_PER_S for cause, ns in totals.items() if ns}
 
@@ -104,12 +108,23 @@ def _gaps(rows: Table, window: tuple[int, int]) -> Table:
     return found
 
 
-def _own_doing(rank: Rank, late: Table) -> dict[IdleCause, npt.NDArray[np.bool_]]:
+def _ends_of_waits(rank: Rank, names: Sequence[str]) -> Times:
+    """When the host had waited for its device, in order: marked phases, and calls that wait.
+
+    A profile beside a recording brings the calls, and its phases only where the recording has none.
+    """
+    main = rank.phases["tid"] == rank.main_tid
+    ends = [rank.phases["t1"][main & (rank.phases["kind"] == PhaseKind.DEVICE_WAIT)]]
+    if rank.devices is not None:
+        calls = rank.devices.runtime
+        used = [n for n in np.unique(calls["name"]).tolist() if 0 <= n < len(names)]
+        waiting = [n for n in used if _WAITING.search(names[n])]
+        ends.append(calls["t1"][np.isin(calls["name"], waiting)])
+    return np.sort(np.concatenate(ends))
+
+
+def _own_doing(ends: Times, late: Table) -> dict[IdleCause, npt.NDArray[np.bool_]]:
     """Which gaps are the host's own doing in which way, where no account names something else."""
-    waits = rank.phases[
-        (rank.phases["kind"] == PhaseKind.DEVICE_WAIT) & (rank.phases["tid"] == rank.main_tid)
-    ]
-    ends: Times = np.sort(waits["t1"])
     ended = np.searchsorted(ends, late["end"], "right") - np.searchsorted(ends, late["start"])
     unknown = late["launch"] == LAUNCH_UNKNOWN
     dry = ~unknown & (ended > 0)

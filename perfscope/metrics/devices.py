@@ -22,6 +22,7 @@ from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import Rank
 
 MOST_KERNELS = 100
+ENOUGH_STEPS = 3
 BSC, TALP = "bsc", "talp"
 NS_PER_S = 1e9
 
@@ -187,7 +188,7 @@ def devices(prepared: Prepared) -> DevicesResult | None:
         for place, rank in enumerate(prepared.trace.ranks)
         if rank.devices is not None and rank.devices.numbers
     ]
-    watched = _watched(prepared.focus, [activity for _, activity in places])
+    watched = _watched(prepared.focus, [prepared.trace.ranks[place] for place, _ in places])
     if watched is None:
         return None
     whole, prepared = prepared.focus, replace(prepared, focus=watched)
@@ -215,15 +216,25 @@ def devices(prepared: Prepared) -> DevicesResult | None:
     )
 
 
-def _watched(focus: Focus, activities: Sequence[DeviceActivity]) -> Focus | None:
-    """The part of the focus in which all devices were watched, None where there is none."""
-    if not activities:
-        return None
-    if all(activity.covers(focus.start_ns, focus.end_ns) for activity in activities):
-        return focus
-    windows = [activity.watched for activity in activities if activity.watched is not None]
-    start = max(focus.start_ns, *(window[0] for window in windows))
-    end = min(focus.end_ns, *(window[1] for window in windows))
+def _watched(focus: Focus, ranks: Sequence[Rank]) -> Focus | None:
+    """The part of the focus in which all devices were watched, None where there is none.
+
+    Of a part only whole steps count, and of three or more not the first: a profiler that has just
+    been started makes it slow.
+    """
+    start, end, is_part = focus.start_ns, focus.end_ns, False
+    for rank in ranks:
+        activity = rank.devices
+        if activity is None or activity.covers(focus.start_ns, focus.end_ns):
+            continue
+        assert activity.watched is not None
+        first, last = activity.watched
+        _, steps = _steps(rank, max(first, focus.start_ns), min(last, focus.end_ns))
+        if steps:
+            first, last = steps[1 if len(steps) >= ENOUGH_STEPS else 0][0], steps[-1][1]
+        start, end, is_part = max(start, first), min(end, last), True
+    if not is_part:
+        return focus if ranks else None
     if end <= start:
         return None
     return Focus(start, end, "profiler_window", "the steps that a profiler watched")
@@ -267,7 +278,9 @@ def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> lis
                     if device == number
                 ),
                 idle_s=idle_by_account(prepared.timelines[place], busy, window),
-                causes_s=idle_by_cause(rank, prepared.timelines[place], rows, window),
+                causes_s=idle_by_cause(
+                    rank, prepared.timelines[place], rows, window, prepared.trace.names
+                ),
                 copies=copies(rows, prepared.trace.names, window),
                 capability=known[number].capability if number in known else None,
                 step_numbers=numbers,

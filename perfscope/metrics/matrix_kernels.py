@@ -7,14 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _TENSOR_CORES = re.compile(
-    r"tensorop|[shi](884|1688|16816|1684|8816)|hmma|imma|dmma|gmma|tf32|bf16|e4m3|e5m2|fp8"
-    r"|_f16|f16f16|flash_fwd|flash_bwd|fmha|nvjet|tcgen05|s64x\d+x(8|16|32)",
+    r"tensorop|[shi](884|1688|16816|8816)|hmma|imma|dmma|gmma|nvjet|tcgen05|flash_fwd|flash_bwd"
+    r"|fmha|(gemm|fprop|dgrad|wgrad)\w*(tf32|bf16|f16f16|e4m3|e5m2)",
     re.IGNORECASE,
 )
 """Shapes of instructions of tensor cores (884, 1688, 16816), and types that only they multiply."""
-_PLAIN_SINGLE = re.compile(
-    r"sgemm|scudnn|f32f32_f32f32_f32|implicit_convolve_sgemm|convolve_sgemm", re.IGNORECASE
-)
+_PLAIN_SINGLE = re.compile(r"sgemm|scudnn|f32f32_f32f32_f32", re.IGNORECASE)
 """Single precision on the ordinary units: cuBLAS, CUTLASS (simt) and cuDNN call them so."""
 
 

@@ -73,7 +73,8 @@ def _count(number: int, noun: str) -> str:
 
 
 def _print_devices(devices: Json, console: Console) -> None:
-    """The device tree, which leads where devices were measured."""
+    """The device tree, which leads where devices were measured, and the driver's samples."""
+    _print_gpus(devices.get("sampled") or {}, console)
     if devices["value"] is None:
         return
     tree = devices["efficiency"][devices["formula"]]
@@ -86,8 +87,24 @@ def _print_devices(devices: Json, console: Console) -> None:
         )
     ]
     whole = format_ratio(devices["value"])
-    line(console, f"Device efficiency {whole} = {' x '.join(factors)} ({devices['formula']})")
+    part = ", in the steps that a profiler watched" if devices.get("is_part") else ""
+    line(console, f"Device efficiency {whole} = {' x '.join(factors)} ({devices['formula']}{part})")
     line(console, "Of the hosts, which stands beside it and is not multiplied with it:")
+
+
+def _print_gpus(sampled: Json, console: Console) -> None:
+    """How busy and how full the GPUs of the ranks were, where the driver told it."""
+    used = [gpu for gpu in sampled.get("gpus", ()) if gpu["ranks"]]
+    if sampled.get("value") is None:
+        return
+    shares = [
+        gpu["memory_peak_bytes"] / gpu["memory_total_bytes"]
+        for gpu in used
+        if gpu["memory_peak_bytes"] and gpu["memory_total_bytes"]
+    ]
+    full = f", at most {format_share(max(shares))} of the memory in use" if shares else ""
+    busy = format_share(sampled["value"])
+    line(console, f"{_count(len(used), 'GPU')}: a kernel ran {busy} of the time{full}")
 
 
 def _print_efficiency(metrics: Json, console: Console) -> None:

@@ -20,7 +20,20 @@ def device_checks(results: Results) -> list[Check]:
     found = results.devices
     if found is None:
         return []
-    return [*_communication(results, found), _launches(found)]
+    return [*_window(found), *_communication(results, found), _launches(found)]
+
+
+def _window(found: DevicesResult) -> list[Check]:
+    """That a profiler watched a part of the run only."""
+    if not found.is_part:
+        return []
+    start_s, end_s = (moment / 1e9 for moment in found.window_ns)
+    detail = (
+        f"A profiler watched the devices for {format_seconds(end_s - start_s)}, from "
+        f"{format_seconds(start_s)} on: figures of the devices are about that time, and findings "
+        "from them have no seconds for the run."
+    )
+    return [Check("device_window", Status.INFO, "Devices were watched for a part", detail)]
 
 
 def _communication(results: Results, found: DevicesResult) -> list[Check]:

@@ -118,9 +118,10 @@ class StudyRun:
 
     @cached_property
     def devices(self) -> int | None:
-        """Accelerators that were measured; None when none was."""
+        """Accelerators that were measured, else those sampled that ranks use; None without any."""
         found = fields.rows(self.document, "devices", "devices")
-        return len(found) or None
+        sampled = fields.rows(self.document, "devices", "sampled", "gpus")
+        return len(found) or sum(1 for gpu in sampled if gpu.get("ranks")) or None
 
     @property
     def command(self) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ GPU = {
 }
 SAMPLED = {"value": Maybe(float), "reason": Maybe(str), "gpus": [GPU]}
 COPY = {
-    "direction": OneOf(("host to device", "device to host")),
+    "direction": OneOf(("host to device", "device to host", "unknown")),
     "pageable": Maybe(bool),
     "count": int,
     "bytes": int,

@@ -21,12 +21,14 @@ def us(ns: int) -> float:
 
 @dataclass
 class KinetoWriter:
-    """Collects the events of one rank; times in ns from `BASE_NS`."""
+    """Collects the events of one rank; times in ns from `base_ns`."""
 
     rank: int = 0
     world_size: int = 1
     host: str = "node0"
     device: int = 0
+    capability: tuple[int, int] = (9, 0)
+    base_ns: int = BASE_NS
     events: list[dict[str, Any]] = field(default_factory=list)
     _correlation: int = 0
 
@@ -102,9 +104,11 @@ class KinetoWriter:
     def document(self) -> dict[str, Any]:
         """The file as an object."""
         group = {"pg_name": "0", "pg_desc": "default_pg", "ranks": list(range(self.world_size))}
+        properties = {"id": self.device, "name": "A GPU", "totalGlobalMem": 1 << 34}
+        properties |= dict(zip(("computeMajor", "computeMinor"), self.capability, strict=True))
         return {
             "schemaVersion": 1,
-            "deviceProperties": [{"id": self.device, "name": "A GPU", "totalGlobalMem": 1 << 34}],
+            "deviceProperties": [properties],
             "distributedInfo": {
                 "backend": "nccl",
                 "rank": self.rank,
@@ -112,7 +116,7 @@ class KinetoWriter:
                 "pg_config": [group],
             },
             "host_name": self.host,
-            "baseTimeNanoseconds": BASE_NS,
+            "baseTimeNanoseconds": self.base_ns,
             "traceEvents": self.events,
         }
 

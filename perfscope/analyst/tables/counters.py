@@ -23,9 +23,10 @@ from perfscope.analyst.columns import (
 )
 from perfscope.analyst.source import Source
 from perfscope.trace import model
-from perfscope.trace.model import Rank, Table
+from perfscope.trace.devices import GPU_SAMPLE_DTYPE
+from perfscope.trace.model import Rank, Table, Trace
 
-_SOURCES = ("process", "system", "node", "framework", "trace")
+_SOURCES = ("process", "system", "node", "framework", "trace", "gpu")
 _WIDE = (
     ("process", "process_samples", model.PROCESS_SAMPLE_DTYPE),
     ("system", "system_samples", model.SYSTEM_SAMPLE_DTYPE),
@@ -38,6 +39,7 @@ def _blocks(source: Source) -> Iterator[Block]:
     texts = names.codes(source.trace.names)
     for rank in source.trace.ranks:
         yield from _wide(rank, names)
+        yield from _gpus(source.trace, rank, names)
         for rows in pieces(len(rank.metrics)):
             table = rank.metrics[rows]
             yield {
@@ -74,6 +76,27 @@ def _wide(rank: Rank, names: Interner) -> Iterator[Block]:
                 }
 
 
+def _gpus(trace: Trace, rank: Rank, names: Interner) -> Iterator[Block]:
+    """What this process sampled of GPUs, named by column and uuid; unknown values are left out."""
+    columns = (GPU_SAMPLE_DTYPE.names or ())[2:]
+    for gpu in np.unique(rank.gpu_samples["gpu"]).tolist():
+        samples = rank.gpu_samples[rank.gpu_samples["gpu"] == gpu]
+        for column in columns:
+            values = samples[column].astype(np.float64)
+            is_unknown = values == 0 if column == "memory_bytes" else np.isnan(values)
+            known = samples[~is_unknown]
+            name = f"{column} {trace.gpus[gpu].uuid}"
+            for rows in pieces(len(known)):
+                table = known[rows]
+                yield {
+                    **_frame(rank, "gpu", names.same(name, len(table)), table),
+                    "tid": never(len(table)),
+                    "value": table[column].astype(np.float64),
+                    "step": never(len(table)),
+                    "epoch": never(len(table)),
+                }
+
+
 def _frame(rank: Rank, origin: str, name: Texts, table: Table) -> Block:
     return {
         "rank": constant(rank.number, len(table)),
@@ -90,7 +113,9 @@ TABLE = TableSpec(
         RANK,
         optional("tid", "thread, where the counter is that of a thread"),
         instant("t_ns", "when"),
-        text("source", "process, system (its I/O), node, framework (loss, ...), trace (others)"),
+        text(
+            "source", "process, system (its I/O), node, gpu, framework (loss, ...), trace (others)"
+        ),
         text("name", "of the counter; names of perfscope's own end in their unit"),
         number("value", "as it was recorded; cpu_ns and the like grow from the process's start"),
         optional("step", "of the step, where the framework told it"),

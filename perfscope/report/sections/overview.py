@@ -154,6 +154,8 @@ def _device_tile(document: Document) -> list[Context]:
     own = figure(document, *tree, "parallel_efficiency")
     if own.value is None:
         return []
+    is_part = mapping(document, "devices").get("is_part") is True
+    part = ", in the steps that a profiler watched" if is_part else ""
     factors = [
         f"{label} {ratio(figure(document, *tree, key).value)}"
         for key, label in (
@@ -171,7 +173,7 @@ def _device_tile(document: Document) -> list[Context]:
             "reason": "",
             "formula": " × ".join(factors),
             "variant": own.formula,
-            "note": "Share of the devices’ time in kernels that compute.",
+            "note": f"Share of the devices’ time in kernels that compute{part}.",
         }
     ]
 

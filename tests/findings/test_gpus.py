@@ -1,0 +1,211 @@
+"""Findings about GPUs that the driver sampled: faults, healthy jobs, too little to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from perfscope.findings.finding import Finding, Status
+from perfscope.trace.builder import RankBuilder, TraceBuilder
+from perfscope.trace.devices import Gpu
+from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised
+from tests.findings.analysed import analyse_trace
+from tests.support.trace_invariants import check_trace
+
+GIB = 1 << 30
+SAMPLED = ("gpu_utilisation", "shared_gpus", "gpu_memory", "throttled_gpus")
+NO_GPU = "no NVIDIA driver is loaded on this node"
+Values = Callable[[int, int], Mapping[str, float]]
+"""Of the GPU and the second: what the driver says then."""
+
+
+def healthy(_gpu: int, _second: int) -> Mapping[str, float]:
+    return {"busy": 0.95, "memory_bytes": 30 * GIB, "sm_mhz": 1900.0, "power_w": 600.0}
+
+
+def judged(
+    values: Values = healthy,
+    *,
+    length_s: int = 30,
+    gpus: int = 2,
+    on: tuple[int, ...] = (0, 1),
+    prepare: Callable[[RankBuilder], None] = lambda _: None,
+    metadata: Mapping[str, Any] | None = None,
+) -> dict[str, Finding]:
+    """Two ranks; `on`: the GPU that the driver's lists show each of them on."""
+    devices = [
+        Gpu("node0", f"GPU-{n}", n, "A GPU", memory_bytes=80 * GIB, sm_mhz=1980.0, power_w=700.0)
+        for n in range(gpus)
+    ]
+    builder = TraceBuilder(2, end_s=length_s + 2.0).set(gpus=devices)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).finalize(length_s + 1.0)
+        for step in range(length_s):
+            rank.step(step, 1.0 + step, 2.0 + step)
+        rank.set(metadata=dict(metadata or {}))
+        prepare(rank)
+    first = builder.rank(0)
+    for second in range(2, length_s + 1):
+        for gpu in range(gpus):
+            first.gpu_sample(second, gpu, **values(gpu, second))  # type: ignore[arg-type]
+        for number, gpu in enumerate(on):
+            first.gpu_process(second, gpu, 1000 + number, memory_bytes=GIB)
+    trace = builder.build()
+    check_trace(trace)
+    return analyse_trace(trace).findings
+
+
+def test_a_healthy_job_passes_all_of_them() -> None:
+    found = judged()
+    assert {name: found[name].status for name in SAMPLED} == dict.fromkeys(SAMPLED, Status.PASS)
+    assert found["idle_devices"].status is Status.NOT_MEASURED
+    assert "--torch-profiler" in found["idle_devices"].summary
+
+
+@pytest.mark.parametrize(("busy", "status"), [(0.4, Status.WARN), (0.1, Status.FAIL)])
+def test_idle_gpus_are_told_with_what_their_hosts_do(busy: float, status: Status) -> None:
+    def input_half(rank: RankBuilder) -> None:
+        for step in range(30):
+            rank.phase(PhaseKind.INPUT, 1.0 + step, 1.5 + step)
+
+    found = judged(lambda gpu, _: {"busy": busy * (gpu + 1) / 1.5}, prepare=input_half)
+    finding = found["gpu_utilisation"]
+    assert finding.status is status
+    assert finding.gain_s is None
+    assert "their ranks wait for input for 50.0 %" in finding.summary.replace("\xa0", " ")
+    assert "GPU 0 of node0" in finding.summary
+    assert "--torch-profiler" in finding.actions[0]
+    assert "data_stall" in finding.overlaps
+
+
+def test_a_short_run_is_not_judged() -> None:
+    found = judged(lambda _gpu, _second: {"busy": 0.0}, length_s=8)["gpu_utilisation"]
+    assert found.status is Status.NOT_MEASURED
+    assert "10" in found.summary
+
+
+def test_a_driver_that_does_not_tell_names_the_profiler() -> None:
+    found = judged(lambda _gpu, _second: {})
+    assert found["gpu_utilisation"].status is Status.NOT_MEASURED
+    assert "--torch-profiler" in found["gpu_utilisation"].summary
+    assert found["gpu_memory"].status is Status.NOT_MEASURED
+
+
+def test_ranks_that_crowd_on_one_gpu_are_named() -> None:
+    found = judged(lambda gpu, _: {"busy": 0.0 if gpu else 0.99}, on=(0, 0))["shared_gpus"]
+    assert found.status is Status.FAIL
+    assert found.ranks == (0, 1)
+    assert "Ranks 0 and 1 share GPU 0 of node0 while GPU 1 of node0 is idle" in found.title
+    assert "LOCAL_RANK" in found.actions[0]
+
+
+def test_what_may_be_meant_is_told_and_not_judged() -> None:
+    """One GPU for two ranks on a node with one; a third GPU beside a job of two."""
+    assert judged(gpus=1, on=(0, 0))["shared_gpus"].status is Status.INFO
+    spare = judged(lambda gpu, _: {"busy": 0.0 if gpu == 2 else 0.9}, gpus=3)["shared_gpus"]
+    assert spare.status is Status.INFO
+    assert "1 of the GPUs had no work" in spare.title
+    others = judged(lambda _gpu, _second: {"busy": 0.9}, gpus=2, on=(0, 0))["shared_gpus"]
+    assert others.status is Status.INFO  # somebody else works on the other one
+
+
+def test_scarce_memory_names_gpu_and_phase() -> None:
+    def evaluating(rank: RankBuilder) -> None:
+        rank.phase(PhaseKind.EVALUATE, 9.5, 11.5)
+
+    found = judged(
+        lambda gpu, second: {
+            "busy": 0.9,
+            "memory_bytes": 78 * GIB if (gpu, second) == (1, 10) else 40 * GIB,
+        },
+        prepare=evaluating,
+    )["gpu_memory"]
+    assert (found.status, found.ranks) == (Status.WARN, (1,))
+    assert "GPU 1 of node0" in found.title
+    assert "in the phase evaluate" in found.summary
+
+
+def test_frameworks_that_take_all_memory_are_not_judged() -> None:
+    metadata = {"versions": {"tensorflow": "2.21.0"}}
+    full = judged(lambda _gpu, _second: {"busy": 0.9, "memory_bytes": 79 * GIB}, metadata=metadata)[
+        "gpu_memory"
+    ]
+    assert full.status is Status.NOT_MEASURED
+    assert "TF_FORCE_GPU_ALLOW_GROWTH=true" in full.summary
+    metadata["environment"] = {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+    grown = judged(
+        lambda _gpu, _second: {"busy": 0.9, "memory_bytes": 79 * GIB}, metadata=metadata
+    )["gpu_memory"]
+    assert grown.status is Status.WARN
+
+
+def test_a_rank_that_ended_out_of_gpu_memory_fails_with_its_line() -> None:
+    raised = Raised(
+        "torch.OutOfMemoryError", "CUDA out of memory. Tried to allocate 2 GiB.", "train.py", 40
+    )
+
+    def ending(rank: RankBuilder) -> None:
+        if rank.number == 1:
+            rank.set(ending=Ending(EndKind.EXITED, 1, "", raised))
+
+    found = judged(prepare=ending)["gpu_memory"]
+    assert (found.status, found.ranks) == (Status.FAIL, (1,))
+    assert (found.where[0].file, found.where[0].line) == ("train.py", 40)
+    other = Raised("MemoryError", "Unable to allocate 2 GiB", "train.py", 40)
+
+    def host_memory(rank: RankBuilder) -> None:
+        rank.set(ending=Ending(EndKind.EXITED, 1, "", other))
+
+    assert judged(prepare=host_memory)["gpu_memory"].status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("bits", "share", "status"),
+    [
+        (0x40, 0.2, Status.WARN),
+        (0x60, 0.8, Status.FAIL),
+        (0x80, 0.8, Status.FAIL),
+        (0x04, 1.0, Status.PASS),  # at its power limit, as it is built to
+        (0x40, 0.05, Status.PASS),
+    ],
+)
+def test_slowing_down_counts_while_busy(bits: int, share: float, status: Status) -> None:
+    def values(gpu: int, second: int) -> Mapping[str, float]:
+        is_slow = gpu == 1 and second % 20 < 20 * share
+        return {"busy": 0.9, "sm_mhz": 1000.0, "throttling": bits if is_slow else 0}
+
+    found = judged(values, length_s=41)["throttled_gpus"]
+    assert found.status is status
+    if status is not Status.PASS:
+        assert found.ranks == (1,)
+        assert ("power" if bits == 0x80 else "heat") in found.title
+
+
+def test_an_idle_gpu_is_slow_without_fault() -> None:
+    found = judged(lambda _gpu, _second: {"busy": 0.0, "throttling": 0x41})
+    assert found["throttled_gpus"].status is Status.PASS
+
+
+def test_gpus_that_no_rank_uses() -> None:
+    """A CPU job on a node with GPUs is left alone; one of a framework is told."""
+    assert judged(on=())["gpu_utilisation"].status is Status.NOT_APPLICABLE
+    idle = lambda _gpu, _second: {"busy": 0.0}  # noqa: E731 - shorter than a function
+    assert judged(idle, on=())["gpu_utilisation"].status is Status.NOT_APPLICABLE
+    told = judged(idle, on=(), metadata={"versions": {"torch": "2.13.0"}})["gpu_utilisation"]
+    assert told.status is Status.INFO
+    assert "The 2 GPUs of the node did nothing" in told.title
+
+
+def test_a_driver_that_failed_is_not_measured_and_no_driver_lists_nothing() -> None:
+    def one(reason: str) -> dict[str, Finding]:
+        builder = TraceBuilder(1, end_s=20.0)
+        builder.rank(0).init(1.0).finalize(19.0).set(gpu_reason=reason)
+        return analyse_trace(builder.build()).findings
+
+    failed = one("the driver does not answer (NVML error 18)")
+    for name in SAMPLED:
+        assert failed[name].status is Status.NOT_MEASURED
+        assert "NVML error 18" in failed[name].summary
+    assert not set(SAMPLED) & set(one(NO_GPU))
