@@ -52,7 +52,16 @@ enum ps_sample {
                               seq = involuntary switches (summed over threads), comm = major faults, tag = oom kills */
     PS_SAMPLE_NODE = 3,    /* sent = bytes available, received = bytes in total on the node, request = bytes charged to
                               the cgroup, peer = runnable tasks on the node */
+    PS_SAMPLE_TREE = 4,    /* sent = proportional bytes (PSS) of the process, received = of its descendants together,
+                              request = how many descendants */
+    PS_SAMPLE_CALLS = 5,   /* a function of a framework so far: comm = name id, seq = calls, tag = calls whose memory
+                              was measured, sent = PS_KEPT_NOTHING + bytes by which memory of the process's own was
+                              larger after these than before them, received = that memory now, request = ns before
+                              their first compiled function began, peer = compiled functions called */
+    PS_SAMPLE_PYTHON = 6,  /* sent = blocks that Python's own allocator has given out */
 };
+
+#define PS_KEPT_NOTHING (1ull << 40) /* so that what calls let go needs no sign */
 
 /* peer: */
 #define PS_PEER_NONE (-1)

@@ -23,6 +23,7 @@ ORDER = (
     "network_bound",
     "threads_over_cores",
     "shared_cores",
+    "predict_in_loop",
     "memory_growth",
     "memory_headroom",
     "start_up",

@@ -6,6 +6,7 @@ from perfscope.metrics.bookkeeping import ledger
 from perfscope.metrics.collective_cost import collective_cost
 from perfscope.metrics.communication import communication
 from perfscope.metrics.devices import devices
+from perfscope.metrics.framework_calls import framework_calls
 from perfscope.metrics.gradient_exchange import gradient_exchange
 from perfscope.metrics.horovod import horovod
 from perfscope.metrics.memory_growth import memory_growth
@@ -43,6 +44,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
         memory_growth=memory_growth(prepared),
+        framework_calls=framework_calls(prepared),
         devices=devices(prepared),
         horovod=horovod(prepared),
         tensors=tensor_times(prepared.trace),

@@ -13,6 +13,9 @@ HEADER_BYTES = 65536
 RECORD_BYTES = 64
 MAX_OPERATIONS = 256
 MAX_THREADS = 256
+KEPT_NOTHING = 1 << 40
+"""What a sample of calls adds to the bytes that they kept, which may be fewer than none."""
+
 NO_ID = 0xFFFFFFFF
 """Stands for "none" in the unsigned fields of a record."""
 
@@ -37,6 +40,9 @@ class SampleKind(IntEnum):
     PROCESS = 1
     SYSTEM = 2
     NODE = 3
+    TREE = 4
+    CALLS = 5
+    PYTHON = 6
 
 
 class HeaderFlag(IntFlag):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from perfscope.trace import model
+from perfscope.trace import memory_samples, model
 from perfscope.trace.model import (
     Communicator,
     Ending,
@@ -221,6 +221,34 @@ class RankBuilder:
         self._add("node_samples", row)
         return self
 
+    def tree_sample(
+        self, at_s: float, *, own_bytes: int, descendants_bytes: int = 0, descendants: int = 0
+    ) -> RankBuilder:
+        """Proportional memory of the process and its descendants at one moment."""
+        self._add("tree_samples", (to_ns(at_s), own_bytes, descendants_bytes, descendants))
+        return self
+
+    def call_sample(
+        self,
+        name: str,
+        at_s: float,
+        calls: int,
+        *,
+        kept_bytes: int = 0,
+        private_bytes: int = 0,
+        set_up_s: float = 0.0,
+    ) -> RankBuilder:
+        """What calls of a framework's function kept so far; each calls one compiled function."""
+        label = self.owner.name(name)
+        row = (to_ns(at_s), label, calls, calls, calls, kept_bytes, private_bytes, to_ns(set_up_s))
+        self._add("call_samples", row)
+        return self
+
+    def python_sample(self, at_s: float, blocks: int) -> RankBuilder:
+        """Blocks of Python's allocator at one moment."""
+        self._add("python_samples", (to_ns(at_s), blocks))
+        return self
+
     def thread(
         self, name: str, *, tid: int, cpu_s: float = 0.0, samples: int = 0, runnable: int = 0
     ) -> RankBuilder:
@@ -270,6 +298,9 @@ _DTYPES: dict[str, Any] = {
     "process_samples": model.PROCESS_SAMPLE_DTYPE,
     "system_samples": model.SYSTEM_SAMPLE_DTYPE,
     "node_samples": model.NODE_SAMPLE_DTYPE,
+    "tree_samples": memory_samples.TREE_SAMPLE_DTYPE,
+    "call_samples": memory_samples.CALL_SAMPLE_DTYPE,
+    "python_samples": memory_samples.PYTHON_SAMPLE_DTYPE,
 }
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from . import files, notes, recorder
+from . import files, notes, python_objects, recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Sampler:
                     rec.ignore_thread(thread_id)
                     told = True
                 self._sample(rec)
+                python_objects.sample(rec)
             statistics["samples"] = count
             statistics["cpu_ns"] = time.thread_time_ns() if hasattr(time, "thread_time_ns") else 0
 
