@@ -110,6 +110,15 @@ def per_call(cause: Cause) -> Status:
     return Status.PASS
 
 
+def is_slight(cause: Cause) -> bool:
+    """Whether so little is kept per call, of a function that builds no pipeline, as is usual.
+
+    Only a program that does nothing else fills a node by it.
+    """
+    calls = cause.calls
+    return calls is not None and calls.name not in PIPELINES and per_call(cause) is Status.INFO
+
+
 def _instead(calls: FrameworkCalls) -> str:
     return (
         f"Use {INSTEAD[calls.name]} for single batches in a loop: Model.{calls.name} builds an "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.growth_causes import cause_of, is_too_short, per_call
+from perfscope.findings.growth_causes import cause_of, is_slight, is_too_short, per_call
 from perfscope.findings.memory_limits import Room, ranks_that_fit, rooms
 from perfscope.trace.model import PhaseKind
 from perfscope.units import format_bytes, format_seconds
@@ -58,7 +58,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     worst = max(growing, key=lambda one: one.pace_bytes_per_s)
     full_s, room = _first_full(results, pace)
     status = min((one.status for one in growing), key=SEVERITY.index)
-    if full_s is not None and full_s < thresholds.GROWTH_LONG_S:
+    if full_s is not None and full_s < thresholds.GROWTH_LONG_S and not is_slight(worst.cause):
         status = Status.FAIL
     everywhere = len(growing) == len(found)
     return Finding(
@@ -114,8 +114,7 @@ def _of_rank(results: Results, rank: int) -> _Grown:
     if is_too_short(cause):
         return _Grown(rank, Status.PASS, cause, None, is_short=True)
     known = cause.calls is not None and cause.calls.growth_bytes is not None
-    status = by_call if known and by_call is not Status.PASS else Status.WARN
-    return _Grown(rank, status, cause, growth)
+    return _Grown(rank, by_call if known else Status.WARN, cause, growth)
 
 
 def _least(peak_bytes: int) -> float:

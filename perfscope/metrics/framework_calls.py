@@ -64,7 +64,9 @@ def _calls(rank: Rank, rows: Table, name: str) -> FrameworkCalls | None:
     if len(last) < FEWEST_SAMPLES or last["calls"][-1] == last["calls"][0]:
         return None
     counted = int(last["calls"][-1] - last["calls"][0])
-    set_up = int(last["set_up_ns"][-1] - last["set_up_ns"][0])
+    seconds = _seconds(rank, last)
+    median_s = float(np.median(seconds)) if len(seconds) else None
+    set_up_s = int(last["set_up_ns"][-1] - last["set_up_ns"][0]) / 1e9
     return FrameworkCalls(
         rank=rank.number,
         name=name,
@@ -72,8 +74,11 @@ def _calls(rank: Rank, rows: Table, name: str) -> FrameworkCalls | None:
         compiled=int(last["compiled"][-1] - last["compiled"][0]) / counted,
         steady_calls=counted,
         steady_s=float(last["t"][-1] - last["t"][0]) / 1e9,
-        seconds=_median_s(rank, int(last["name"][0]), int(last["t"][0])),
-        set_up_s=set_up / counted / 1e9 if set_up else None,
+        seconds=median_s,
+        # single calls are far longer, so that a mean beside the median would be another thing
+        set_up_s=min(1.0, set_up_s / float(seconds.sum())) * median_s
+        if set_up_s and median_s
+        else None,
         kept_bytes=_slope(last["measured"], last["kept_bytes"]),
         growth_bytes=_slope(last["calls"], last["private_bytes"]),
     )
@@ -85,7 +90,9 @@ def _slope(calls: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> float
     return median_slope(places, np.interp(places, calls, values)) if calls[-1] > calls[0] else None
 
 
-def _median_s(rank: Rank, name: int, from_ns: int) -> float | None:
-    """Median length of the calls that are phases and began after a moment."""
-    rows = rank.phases[(rank.phases["name"] == name) & (rank.phases["t0"] >= from_ns)]
-    return float(np.median(rows["t1"] - rows["t0"])) / 1e9 if len(rows) else None
+def _seconds(rank: Rank, last: Table) -> npt.NDArray[np.float64]:
+    """Lengths of the last half of the calls; none where they are no phases."""
+    rows = rank.phases[rank.phases["name"] == last["name"][0]]
+    # the first of the sums is written when its own call has ended
+    rows = rows[(rows["t1"] > last["t"][0]) & (rows["t1"] <= last["t"][-1])]
+    return np.asarray((rows["t1"] - rows["t0"]) / 1e9, np.float64)
