@@ -42,6 +42,7 @@ REFERENCES = (
 
 SEVERITY = (Status.FAIL, Status.WARN, Status.INFO)
 MANY = thresholds.KEPT_INFO_BYTES
+FEWEST_STEPS = 10  # fewer say nothing about one
 PHASE_SHARE = 0.2  # of the growth, in one phase: worth a word
 
 
@@ -246,7 +247,7 @@ def _over_time(growth: MemoryGrowth | None) -> list[Evidence]:
         Evidence(f"The same per {name}", format_bytes(growth.steady_bytes / count))
         for name, count in growth.calls.items()
     ]
-    if growth.steps:
+    if growth.steps >= FEWEST_STEPS:
         each = format_bytes(growth.steady_bytes / growth.steps)
         rows.append(Evidence("The same per step", each))
     rows += [
