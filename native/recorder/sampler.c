@@ -11,6 +11,7 @@
 #include "buffer.h"
 #include "cgroup.h"
 #include "drain.h"
+#include "gpu.h"
 #include "memory.h"
 #include "text.h"
 #include "threads.h"
@@ -24,6 +25,7 @@
 #define SYSTEM_HZ 2u /* counters that only grow: nothing is lost by reading them less often */
 #define NODE_HZ 1u
 #define TREE_EVERY_S 2u
+#define GPU_DELAY_HZ 2u /* processes that end within half a second never load the driver's library */
 
 typedef struct {
     uint64_t period_ns;
@@ -71,7 +73,7 @@ static ps_record *claim_sample(uint16_t sample, uint64_t now_ns)
 
 static void sample_process(const sampler_state *state, uint64_t now_ns)
 {
-    uint64_t own_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t own_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) + ps_gpu_cpu_ns();
     ps_recorder.header->sampler_cpu_ns = own_ns;
     ps_record *record = claim_sample(PS_SAMPLE_PROCESS, now_ns);
     if (!record)
@@ -82,6 +84,7 @@ static void sample_process(const sampler_state *state, uint64_t now_ns)
     record->received = all_ns > own_ns ? all_ns - own_ns : 0;
     record->request = state->threads.queue_ns;
     record->peer = (int32_t)state->threads.threads;
+    record->seq = state->threads.blocked;
     record->tag = (int32_t)state->threads.runnable;
     ps_publish(record, PS_KIND_SAMPLE);
 }
@@ -178,6 +181,8 @@ static void take_samples(sampler_state *state)
     sample_tree(state, now_ns);
     ps_buffer_maintain();
     ps_drain_maintain(now_ns);
+    if (state->tick == ticks_between(state, GPU_DELAY_HZ))
+        ps_gpu_launch();
     state->tick++;
 }
 

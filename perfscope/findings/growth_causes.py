@@ -131,10 +131,8 @@ def _pipelines_of_old(results: Results, rank: int, growth: MemoryGrowth | None) 
     counted = any(one.rank == rank for one in results.framework_calls)
     if counted or growth is None or growth.calls.get("predict", 0) < thresholds.PREDICTS_OFTEN:
         return None
-    frameworks = next(
-        (r.metadata.get("frameworks") for r in results.trace.ranks if r.number == rank), None
-    )
-    if not isinstance(frameworks, dict) or "keras" not in frameworks:
+    rank_of = {one.number: one for one in results.trace.ranks}
+    if "keras" not in rank_of[rank].frameworks:
         return None
     action = (
         f"Use {INSTEAD['predict']} for single batches in a loop: Model.predict builds an input "

@@ -7,9 +7,12 @@ from perfscope.metrics.collective_cost import collective_cost
 from perfscope.metrics.communication import communication
 from perfscope.metrics.devices import devices
 from perfscope.metrics.framework_calls import framework_calls
+from perfscope.metrics.gpus import gpus
 from perfscope.metrics.gradient_exchange import gradient_exchange
 from perfscope.metrics.horovod import horovod
+from perfscope.metrics.host_pairs import host_pairs
 from perfscope.metrics.memory_growth import memory_growth
+from perfscope.metrics.opening import opening
 from perfscope.metrics.phases import phases
 from perfscope.metrics.pop import efficiency
 from perfscope.metrics.preparation import prepare
@@ -43,9 +46,12 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         communication=communication(prepared),
         gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
+        host_pairs=host_pairs(prepared),
+        opening=opening(prepared),
         memory_growth=memory_growth(prepared),
         framework_calls=framework_calls(prepared),
         devices=devices(prepared),
+        gpus=gpus(prepared),
         horovod=horovod(prepared),
         tensors=tensor_times(prepared.trace),
         timelines=prepared.timelines,

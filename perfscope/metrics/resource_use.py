@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.metrics.file_waits import files
 from perfscope.metrics.focus import Focus
 from perfscope.metrics.ledger import IS_COMMUNICATION
 from perfscope.metrics.preparation import Prepared
@@ -49,6 +50,7 @@ def resources(prepared: Prepared) -> Resources:
         ),
         read_bytes_by_rank=tuple(_last(rank.system_samples, "read_bytes") for rank in ranks),
         written_bytes_by_rank=tuple(_last(rank.system_samples, "written_bytes") for rank in ranks),
+        files=files(prepared),
     )
 
 

@@ -40,9 +40,11 @@ class SampleKind(IntEnum):
     PROCESS = 1
     SYSTEM = 2
     NODE = 3
-    TREE = 4
-    CALLS = 5
-    PYTHON = 6
+    DEVICE = 4
+    DEVICE_PROCESS = 5
+    TREE = 6
+    CALLS = 7
+    PYTHON = 8
 
 
 class HeaderFlag(IntFlag):
@@ -68,6 +70,7 @@ class DefinitionType(IntEnum):
     LIBRARY = 4
     AFFINITY = 5
     NOTE = 6
+    DEVICE = 7
 
 
 RECORD_DTYPE = np.dtype(

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from perfscope.trace import memory_samples, model
+from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE
+from perfscope.trace.memory_rows import MemoryRows, to_ns
 from perfscope.trace.model import (
     Communicator,
     Ending,
@@ -22,16 +24,13 @@ from perfscope.trace.model import (
 )
 from perfscope.trace.operations import IS_COLLECTIVE, code_of
 
+__all__ = ["FrameLike", "RankBuilder", "TraceBuilder", "to_ns"]
+
 FrameLike = Frame | tuple[str, str, int]
 
 
-def to_ns(seconds: float) -> int:
-    """Seconds as integer nanoseconds, rounded."""
-    return round(seconds * 1e9)
-
-
 @dataclass
-class RankBuilder:
+class RankBuilder(MemoryRows):
     """Collects what one rank did, in seconds of the trace's clock; methods can be chained."""
 
     owner: TraceBuilder
@@ -185,10 +184,11 @@ class RankBuilder:
         queue_delay_s: float = 0.0,
         threads: int = 1,
         runnable: int = 1,
+        blocked: int = -1,
     ) -> RankBuilder:
         """Memory, CPU and threads of the process at one moment."""
         row = (to_ns(at_s), rss_bytes, to_ns(cpu_s), to_ns(queue_delay_s), threads, runnable)
-        self._add("process_samples", row)
+        self._add("process_samples", (*row, blocked))
         return self
 
     def system_sample(
@@ -221,32 +221,25 @@ class RankBuilder:
         self._add("node_samples", row)
         return self
 
-    def tree_sample(
-        self, at_s: float, *, own_bytes: int, descendants_bytes: int = 0, descendants: int = 0
-    ) -> RankBuilder:
-        """Proportional memory of the process and its descendants at one moment."""
-        self._add("tree_samples", (to_ns(at_s), own_bytes, descendants_bytes, descendants))
-        return self
-
-    def call_sample(
+    def gpu_sample(
         self,
-        name: str,
         at_s: float,
-        calls: int,
+        gpu: int,
         *,
-        kept_bytes: int = 0,
-        private_bytes: int = 0,
-        set_up_s: float = 0.0,
+        busy: float = float("nan"),
+        memory_bytes: int = 0,
+        **more: float,
     ) -> RankBuilder:
-        """What calls of a framework's function kept so far; each calls one compiled function."""
-        label = self.owner.name(name)
-        row = (to_ns(at_s), label, calls, calls, calls, kept_bytes, private_bytes, to_ns(set_up_s))
-        self._add("call_samples", row)
+        """What the driver said of a GPU (number in Trace.gpus); `more`: further columns."""
+        names = ("memory_busy", "sm_mhz", "memory_mhz", "power_w", "celsius")
+        first, *rest = (more.get(name, float("nan")) for name in names)
+        row = (to_ns(at_s), gpu, busy, first, memory_bytes, *rest, int(more.get("throttling", 0)))
+        self._add("gpu_samples", row)
         return self
 
-    def python_sample(self, at_s: float, blocks: int) -> RankBuilder:
-        """Blocks of Python's allocator at one moment."""
-        self._add("python_samples", (to_ns(at_s), blocks))
+    def gpu_process(self, at_s: float, gpu: int, pid: int, *, memory_bytes: int = 0) -> RankBuilder:
+        """A process that the driver shows on a GPU."""
+        self._add("gpu_processes", (to_ns(at_s), gpu, pid, memory_bytes))
         return self
 
     def thread(
@@ -263,6 +256,10 @@ class RankBuilder:
         )
         self._changes["threads"] = (*self._changes.get("threads", ()), info)
         return self
+
+    @property
+    def _names(self) -> TraceBuilder:
+        return self.owner
 
     def _add(self, table: str, row: tuple[Any, ...]) -> None:
         self._rows.setdefault(table, []).append(row)
@@ -301,6 +298,8 @@ _DTYPES: dict[str, Any] = {
     "tree_samples": memory_samples.TREE_SAMPLE_DTYPE,
     "call_samples": memory_samples.CALL_SAMPLE_DTYPE,
     "python_samples": memory_samples.PYTHON_SAMPLE_DTYPE,
+    "gpu_samples": GPU_SAMPLE_DTYPE,
+    "gpu_processes": GPU_PROCESS_DTYPE,
 }
 
 

@@ -27,7 +27,7 @@ from tests.support.requirements import missing
 AGENT = agent_directory()
 RANK_ZERO = {"PMI_RANK": "0", "PMI_SIZE": "1"}
 NONE = 0xFFFFFFFF
-CALLS = 5
+CALLS = 7
 
 
 @dataclass(frozen=True)

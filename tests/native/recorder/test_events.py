@@ -10,7 +10,7 @@ from tests.native.recorder import running
 from tests.native.recorder.decode import METRIC, NONE, PHASE, SAMPLE, STACK, STEP, Recording
 
 AGENT, EXITED = 128, 16
-CALLS, PYTHON = 5, 6
+CALLS, PYTHON = 7, 8
 KEPT_NOTHING = 1 << 40
 
 

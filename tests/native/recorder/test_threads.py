@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -11,9 +12,10 @@ from tests.native.recorder import running
 from tests.native.recorder.conftest import Start
 from tests.native.recorder.decode import SAMPLE, Record, Recording
 from tests.support.environments import Mpi
+from tests.support.requirements import require_tool
 
 PROVIDED_MULTIPLE = 256
-PROCESS, SYSTEM, NODE, TREE = 1, 2, 3, 4
+PROCESS, SYSTEM, NODE, TREE = 1, 2, 3, 6
 MIB = 1 << 20
 CALLS = 300
 
@@ -82,6 +84,20 @@ def test_the_memory_of_descendants_is_added_up(library: Path, tmp_path: Path) ->
     assert 50 * MIB < first.received < 90 * MIB
     resident = samples(recording, PROCESS)[0].sent
     assert first.sent <= resident
+
+
+def test_threads_that_wait_for_a_device_are_counted(library: Path, tmp_path: Path) -> None:
+    """The parent of a vfork sleeps as a thread does that waits for a disk."""
+    held = tmp_path / "hold.so"
+    source = running.JOBS / "hold.c"
+    subprocess.run([require_tool("cc"), "-w", "-shared", "-fPIC", "-o", held, source], check=True)
+    command = [*running.python_command("blocked.py"), held]
+    variables = {"PERFSCOPE_SAMPLE_HZ": "50"}
+    job = running.run(command, library, tmp_path / "run", variables=variables).succeeded()
+    [recording] = job.recordings
+    blocked = [record.seq for record in samples(recording, PROCESS)]
+    assert set(blocked) <= {0, 1}
+    assert blocked.count(1) >= 5  # of about 40
 
 
 def test_samples_of_system_and_node(library: Path, tmp_path: Path) -> None:
