@@ -8,7 +8,7 @@ from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.memory_limits import rooms
 from perfscope.metrics.resource_use import memory_ran_out
-from perfscope.trace.model import EndKind
+from perfscope.trace.model import EndKind, Frame
 from perfscope.units import format_bytes, format_share
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     killed = [room for room in found if _killed(results, room)]
     worst = min(killed or found, key=lambda room: room.share_left)
     status = Status.FAIL if killed else _status(worst.share_left)
+    where, errors = _errors(results, worst)
     return Finding(
         id=ID,
         status=status,
@@ -55,7 +56,8 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         summary=_summary(results, worst),
         confidence=Confidence.HIGH,
         ranks=worst.ranks if status is not Status.PASS else (),
-        evidence=_evidence(results, worst),
+        where=where,
+        evidence=(*errors, *_evidence(results, worst)),
         actions=_actions(results, worst) if status is not Status.PASS else (),
         references=REFERENCES,
         overlaps=("memory_growth",),
@@ -90,6 +92,22 @@ def _is_refused(rank: Rank) -> bool:
     return kind in REFUSED or (kind in {"RuntimeError", "OSError"} and told)
 
 
+def _refused(results: Results, room: Room) -> list[Rank]:
+    """Ranks of a room that ended by such an exception."""
+    return [r for r in results.trace.ranks if r.number in room.ranks and _is_refused(r)]
+
+
+def _errors(results: Results, room: Room) -> tuple[tuple[Frame, ...], list[Evidence]]:
+    """Where such exceptions were raised, and what they say."""
+    where, rows = [], []
+    for rank in _refused(results, room):
+        if (raised := rank.ending.raised) is not None:
+            where.append(Frame("", raised.file, raised.line))
+            told = f"{raised.type.rpartition('.')[2]}: {raised.message}"
+            rows.append(Evidence(f"Error of rank {rank.number}", told))
+    return tuple(dict.fromkeys(where)), rows[:4]
+
+
 def _status(share: float) -> Status:
     if share < thresholds.SCARCE_FAIL:
         return Status.FAIL
@@ -99,6 +117,8 @@ def _status(share: float) -> Status:
 def _title(results: Results, room: Room, status: Status, *, killed: bool) -> str:
     if killed:
         ranks = wording.capitalised(wording.ranks(_killed(results, room)))
+        if _refused(results, room):
+            return f"{ranks} ended out of memory: {room.host} gave no more"
         return f"{ranks} ended when {room.host} was out of memory"
     if status is Status.PASS:
         return PASSED
