@@ -92,20 +92,29 @@ def is_too_short(cause: Cause) -> bool:
         and not cause.is_compiling
         and calls.name in PIPELINES
         and calls.calls < thresholds.CALLS_UNTIL_STEADY
+        and (calls.growth_bytes or 0.0) < thresholds.WARM_UP_BYTES
     )
+
+
+def is_known_per_call(cause: Cause) -> bool:
+    """Whether growth per call says more than growth over time: calls enough, or a known cause."""
+    calls = cause.calls
+    if calls is None or calls.growth_bytes is None:
+        return False
+    return cause.is_compiling or calls.calls >= thresholds.CALLS_UNTIL_STEADY
 
 
 def per_call(cause: Cause) -> Status:
     """What growth per call deserves; PASS where it is not known per call."""
-    calls = cause.calls
-    if calls is None or calls.growth_bytes is None or is_too_short(cause):
+    if not is_known_per_call(cause):
         return Status.PASS
+    grown = (cause.calls.growth_bytes or 0.0) if cause.calls else 0.0
     for least, status in (
         (thresholds.KEPT_FAIL_BYTES, Status.FAIL),
         (thresholds.KEPT_WARN_BYTES, Status.WARN),
         (thresholds.KEPT_INFO_BYTES, Status.INFO),
     ):
-        if calls.growth_bytes >= least:
+        if grown >= least:
             return status
     return Status.PASS
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.growth_causes import cause_of, is_slight, is_too_short, per_call
+from perfscope.findings.growth_causes import (
+    cause_of,
+    is_known_per_call,
+    is_slight,
+    is_too_short,
+    per_call,
+)
 from perfscope.findings.memory_limits import Room, ranks_that_fit, rooms
 from perfscope.trace.model import PhaseKind
 from perfscope.units import format_bytes, format_seconds
@@ -114,8 +120,7 @@ def _of_rank(results: Results, rank: int) -> _Grown:
         return _Grown(rank, by_call, cause, None, is_short=grew and is_too_short(cause))
     if is_too_short(cause):
         return _Grown(rank, Status.PASS, cause, None, is_short=True)
-    known = cause.calls is not None and cause.calls.growth_bytes is not None
-    return _Grown(rank, by_call if known else Status.WARN, cause, growth)
+    return _Grown(rank, by_call if is_known_per_call(cause) else Status.WARN, cause, growth)
 
 
 def _least(peak_bytes: int) -> float:

@@ -98,6 +98,18 @@ def test_too_few_calls_to_tell() -> None:
     assert "1,500" in finding.summary
 
 
+def test_a_short_training_is_no_growth() -> None:
+    """200 steps that still fill buffers: too short for any verdict, and not blamed on the step."""
+    finding = growth_of(calling("train_on_batch", calls=200, each_s=0.02, kept=80 * KIB))
+    assert finding.status is Status.NOT_MEASURED
+
+
+def test_few_calls_that_keep_much_are_no_warm_up() -> None:
+    finding = growth_of(calling("fit", calls=120, each_s=0.5, kept=10 * MIB))
+    assert finding.status is Status.FAIL or finding.status is Status.WARN
+    assert "Model.fit keeps memory in every call" in finding.title
+
+
 def test_the_cure_of_predict_is_silent() -> None:
     assert growth_of(calling("predict_on_batch", calls=6000, kept=3.0)).status is Status.PASS
 
