@@ -103,8 +103,9 @@ def evaluate(job: Job) -> float:
 
 
 def save_checkpoint(job: Job) -> None:
-    """Writes the parameters to a file."""
-    job.network.save(job.options.checkpoint_file)
+    """Writes the parameters to a file, of each rank that does so to another one."""
+    name = job.options.checkpoint_file
+    job.network.save(name if job.ranks.rank == 0 else f"{name}.{job.ranks.rank}.npz")
     job.faults.spend(job.options.checkpoint_ms)
 
 

@@ -9,19 +9,18 @@ docs/compare.md and docs/history.md. Seeds are fixed: the tables are the same ea
 from __future__ import annotations
 
 import argparse
-import re
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.compare.noise import LOUD, QUIET, USUAL, Noise, run_values
+from benchmarks.jobs import ROOT
+from benchmarks.machine import replace_between
 from perfscope.study.change_points import change_points
 from perfscope.study.compare import FACTOR, Answer, judge_all
 from perfscope.study.measures import Measure
 from perfscope.study.run import Figure
 from perfscope.study.sides import Side
 
-ROOT = Path(__file__).resolve().parents[2]
 NOISES = {"quiet": QUIET, "usual": USUAL, "loud": LOUD}
 REPEATS = (2, 3, 4, 5, 8, 10, 15)
 SLOWER = (1.05, 1.10)
@@ -46,15 +45,7 @@ def main() -> None:
     for name, table in tables.items():
         print(f"{table}\n")
         if arguments.document:
-            _write(ROOT / "docs" / f"{name}.md", table)
-
-
-def _write(path: Path, table: str) -> None:
-    marked = re.compile(
-        "(<!-- bench-compare: begin -->\n).*(<!-- bench-compare: end -->)", re.DOTALL
-    )
-    text = path.read_text(encoding="utf-8")
-    path.write_text(marked.sub(lambda m: f"{m[1]}{table}\n{m[2]}", text), encoding="utf-8")
+            replace_between(ROOT / "docs" / f"{name}.md", "bench-compare", table)
 
 
 def _answer(random: np.random.Generator, repeats: int, noise: Noise, slower: float) -> Answer:

@@ -8,18 +8,17 @@ below 0.95 or recall below 0.9.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.gallery.cases import CASES, HEALTHY, TRAINER, Case
-from benchmarks.gallery.runs import ROOT, Json, RunError, Told, prefix, record, run_case
+from benchmarks.gallery.cases import CASES, HEALTHY, Case
+from benchmarks.gallery.runs import Json, Told, record, run_case
+from benchmarks.jobs import ROOT, RunError, prefix
+from benchmarks.machine import describe, replace_between
 
 DOCUMENT = ROOT / "docs" / "findings.md"
-BEGIN, END = "<!-- bench-gallery: begin -->\n", "<!-- bench-gallery: end -->"
-MARKED = re.compile(f"({BEGIN}).*({END})", re.DOTALL)
 LEAST_PRECISION, LEAST_RECALL = 0.95, 0.9
 
 
@@ -54,7 +53,7 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.only and asked.document:
         parser.error("--document writes the whole table: leave --only away")
-    score = Score()
+    score, where = Score(), describe()
     with tempfile.TemporaryDirectory(prefix="gallery-") as place:
         for number, case in enumerate(CASES):
             if asked.only not in case.fault:
@@ -65,12 +64,10 @@ def main() -> int:
                 score.rows.append(f"| {case.fault} | not run: no {case.environment} | | | |")
         if not asked.only:
             judge_healthy(score, Path(place), repeats=asked.repeats)
-    text = table(score)
+    text = f"{where}\n\n{table(score)}"
     print(text)
     if asked.document:
-        shown = DOCUMENT.read_text(encoding="utf-8")
-        whole = MARKED.sub(lambda mark: f"{mark[1]}\n{text}\n{mark[2]}", shown)
-        DOCUMENT.write_text(whole, encoding="utf-8")
+        replace_between(DOCUMENT, "bench-gallery", f"\n{text}\n")
     return 0 if score.precision >= LEAST_PRECISION and score.recall >= LEAST_RECALL else 1
 
 
@@ -85,14 +82,14 @@ def judge(case: Case, score: Score, place: Path) -> None:
         score.rows.append(f"| {case.fault} | failed | | | |")
         print(error, file=sys.stderr)
         return
-    is_hit = is_named(case, sick)
+    finding = named(case, sick)
+    is_hit = finding is not None
     score.hits += is_hit
     score.misses += not is_hit
-    others = set(sick.faults) - {case.expected, *case.companions}
+    others = set(sick.faults) - {*case.expected, *case.companions}
     alarms = [*(f"with the fault: {name}" for name in sorted(others))]
     alarms += [f"cured: {name}" for name in sorted(cured.faults)]
     score.false_alarms += len(alarms)
-    finding = sick.faults.get(case.expected)
     shorter_s = sick.focus_s - cured.focus_s
     score.rows.append(
         f"| {case.fault} | {finding['title'] if finding else 'not named'} | {_gain(finding)} | "
@@ -101,14 +98,17 @@ def judge(case: Case, score: Score, place: Path) -> None:
     print(score.rows[-1], file=sys.stderr)
 
 
-def is_named(case: Case, told: Told) -> bool:
-    """Whether the report names the fault, its ranks, and says what to do."""
-    finding = told.faults.get(case.expected)
-    if finding is None:
-        return False
-    text = " ".join([finding["title"], *finding["actions"]])
-    named = not case.ranks or set(case.ranks) == set(finding["ranks"])
-    return named and case.words in text
+def named(case: Case, told: Told) -> Json | None:
+    """The finding that names the fault, its ranks, and says what to do; None without one."""
+    for identity in case.expected:
+        finding = told.faults.get(identity)
+        if finding is None:
+            continue
+        text = " ".join([finding["title"], *finding["actions"]])
+        whom = not case.ranks or set(case.ranks) == set(finding["ranks"])
+        if whom and case.words in text:
+            return finding
+    return None
 
 
 def _gain(finding: Json | None) -> str:
@@ -121,14 +121,15 @@ def _gain(finding: Json | None) -> str:
 
 def judge_healthy(score: Score, place: Path, *, repeats: int) -> None:
     """Counts what is said of programs without a fault."""
-    for environment, options in HEALTHY:
+    for environment, script, options in HEALTHY:
+        name = f"healthy: {script}, {environment}"
         if not (prefix(environment) / "bin").exists():
-            score.rows.append(f"| healthy, {environment}: not run | | | | |")
+            score.rows.append(f"| {name}: not run | | | | |")
             continue
-        command = [str(ROOT / "examples" / TRAINER), *options]
+        command = [str(ROOT / "examples" / script), *options]
         alarms: list[str] = []
         for number in range(repeats):
-            trace = place / f"{environment}-{number}"
+            trace = place / f"{environment}-{Path(script).stem}-{number}"
             try:
                 alarms += sorted(record(environment, command, ranks=2, place=trace).faults)
             except RunError as error:
@@ -136,7 +137,7 @@ def judge_healthy(score: Score, place: Path, *, repeats: int) -> None:
                 alarms.append("failed")
         score.false_alarms += len(alarms)
         runs = "1 run" if repeats == 1 else f"{repeats} runs"
-        score.rows.append(f"| healthy, {environment}, {runs} | | | | {', '.join(alarms)} |")
+        score.rows.append(f"| {name}, {runs} | | | | {', '.join(alarms)} |")
 
 
 def table(score: Score) -> str:

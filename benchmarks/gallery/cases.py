@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 TRAINER = "train_numpy.py"
 KERAS = "faults/keras_loop.py"
+PROGRESS = "faults/progress_output.py"
+KMEANS = "kmeans_daal4py.py"
 
 
 @dataclass(frozen=True)
@@ -18,12 +20,14 @@ class Case:
         script: below examples/.
         before: options with the fault.
         after: options with the cure.
-        expected: the diagnosis that must fire.
+        expected: the diagnoses of which one must fire; the others may.
         ranks: those that it must name; empty: any.
         words: that its title or first actions must hold.
         companions: diagnoses that may fire as well, as the same time shows in them.
         ranks_started: by mpirun; 0: without mpirun.
         wrapper: between mpirun and Python, with the fault only.
+        launcher: the environment whose mpirun starts it; "": its own.
+        may_fail: the job with the fault may end with an error.
     """
 
     fault: str
@@ -31,16 +35,23 @@ class Case:
     script: str
     before: tuple[str, ...]
     after: tuple[str, ...]
-    expected: str
+    expected: tuple[str, ...]
     ranks: tuple[int, ...] = ()
     words: str = ""
     companions: tuple[str, ...] = ()
     ranks_started: int = 2
     wrapper: tuple[str, ...] = ()
+    launcher: str = ""
+    may_fail: bool = False
 
 
 STEP = ("--quiet", "--batch", "64", "--hidden", "128", "--work", "sleep", "--forward-ms", "8")
-NEVER = (*STEP, "--evaluate-every", "none", "--steps", "200")
+NEVER = (*STEP, "--evaluate-every", "none", "--steps", "500")
+IMBALANCE = ("load_imbalance", "straggler")
+TRANSIENT = ("transient_imbalance", "load_imbalance")
+SMALL = ("small_allreduces", "network_bound")
+LARGE = ("network_bound", "communication_per_step")
+NOT_EVEN = ("load_imbalance", "straggler", "transient_imbalance")
 CHECKPOINTS = (
     *("--checkpoint-every", "20", "--checkpoint-ms", "150"),
     *("--checkpoint-file", "{place}/parameters.npz"),
@@ -50,7 +61,7 @@ CHECKPOINTS = (
 def _trainer(
     fault: str,
     options: tuple[str, ...],
-    expected: str,
+    expected: tuple[str, ...],
     *,
     ranks: tuple[int, ...] = (),
     words: str = "",
@@ -76,70 +87,78 @@ CASES = (
     _trainer(
         "rank 0 evaluates alone every 20 steps",
         ("--evaluate-every", "20", "--evaluate-ms", "150"),
-        "rank_zero_evaluation",
+        ("rank_zero_evaluation",),
         ranks=(0,),
         words="evaluate",
     ),
     _trainer(
         "all ranks evaluate every 10 steps",
         ("--evaluate-every", "10", "--evaluate-ms", "200", "--evaluate-on", "all"),
-        "frequent_evaluation",
+        ("frequent_evaluation",),
         ranks=(0, 1),
         words="evaluate",
     ),
     _trainer(
         "rank 1 loses 15 ms in each step",
         ("--slow-rank", "1", "--slow-ms", "15"),
-        "load_imbalance",
+        IMBALANCE,
         ranks=(1,),
         words="rank 1",
     ),
     _trainer(
         "rank 0 has twice the work",
         ("--imbalance", "2", "--imbalance-rank", "0"),
-        "load_imbalance",
+        IMBALANCE,
         ranks=(0,),
         words="rank 0",
     ),
     _trainer(
         "another rank loses 20 ms each step",
         ("--random-slow-ms", "20"),
-        "transient_imbalance",
+        TRANSIENT,
         words="another rank",
     ),
     _trainer(
         "a producer that is too slow",
         ("--slow-input-ms", "30"),
-        "data_stall",
+        ("data_stall",),
         words="input",
-        companions=("load_imbalance", "transient_imbalance"),
+        companions=NOT_EVEN,
     ),
     _trainer(
         "rank 0 writes a checkpoint every 20 steps",
         CHECKPOINTS,
-        "rank_zero_evaluation",
+        ("rank_zero_evaluation",),
         ranks=(0,),
         words="checkpoint",
     ),
     _trainer(
         "the only rank writes a checkpoint every 20 steps",
         CHECKPOINTS,
-        "checkpoint_stall",
+        ("checkpoint_stall",),
         words="background",
         ranks_started=1,
     ),
     _trainer(
+        "every rank writes a checkpoint every 20 steps",
+        (*CHECKPOINTS, "--checkpoint-on", "all"),
+        ("checkpoint_stall",),
+        ranks=(0, 1),
+        words="Every rank",
+        companions=NOT_EVEN,
+    ),
+    _trainer(
         "an allreduce of 32 MiB more",
         ("--network-extra-kib", "32768"),
-        "network_bound",
+        LARGE,
         words="half as many bytes",
     ),
     _trainer(
         "400 allreduces instead of one",
         ("--tensors", "400"),
-        "small_allreduces",
+        SMALL,
         words="small collectives",
-        companions=("transient_imbalance",),
+        companions=NOT_EVEN,
     ),
     Case(
         "each step keeps 512 KiB",
@@ -147,8 +166,76 @@ CASES = (
         TRAINER,
         (*STEP, "--evaluate-every", "none", "--steps", "2500", "--leak-kib", "512"),
         (*STEP, "--evaluate-every", "none", "--steps", "2500"),
-        "memory_growth",
+        ("memory_growth",),
         ranks=(0, 1),
+        words="Python keeps objects",
+    ),
+    Case(
+        "a share of the data that does not fit the memory",
+        "mpich",
+        PROGRESS,
+        ("--quiet", "--samples", "600000"),
+        ("--quiet", "--samples", "8000", "--epochs", "40", "--print-every", "40"),
+        ("memory_headroom",),
+        ranks=(0,),
+        words="out of memory",
+        ranks_started=1,
+        wrapper=("bash", "-c", 'ulimit -v 3145728; exec "$@"', "-"),
+        may_fail=True,
+    ),
+    Case(
+        "all ranks compute and print an error after every epoch",
+        "mpich",
+        PROGRESS,
+        ("--quiet", "--epochs", "120"),
+        ("--quiet", "--epochs", "120", "--print-every", "30"),
+        ("frequent_evaluation",),
+        ranks=(0, 1),
+        words="print_progress",
+    ),
+    Case(
+        "rank 1 starts 6 s after rank 0",
+        "mpich",
+        TRAINER,
+        NEVER,
+        NEVER,
+        ("initialisation_skew",),
+        ranks=(1,),
+        words="ank 1",
+        companions=("start_up",),
+        wrapper=("bash", "-c", '[ "$PMI_RANK" = 1 ] && sleep 6; exec "$@"', "-"),
+    ),
+    Case(
+        "a variable keeps OpenBLAS from AVX2",
+        "mpich",
+        TRAINER,
+        ("--quiet", "--evaluate-every", "none", "--steps", "60", "--hidden", "1024"),
+        ("--quiet", "--evaluate-every", "none", "--steps", "60", "--hidden", "1024"),
+        ("vector_instructions",),
+        words="OPENBLAS_CORETYPE",
+        companions=(*NOT_EVEN, *LARGE),
+        wrapper=("env", "OPENBLAS_CORETYPE=Nehalem"),
+    ),
+    Case(
+        "a variable keeps ranks of one node from shared memory",
+        "mpich",
+        TRAINER,
+        (*NEVER, "--network-extra-kib", "1024"),
+        (*NEVER, "--network-extra-kib", "1024"),
+        ("wrong_transport",),
+        words="MPIR_CVAR_NOLOCAL",
+        companions=(*NOT_EVEN, *LARGE),
+        wrapper=("env", "MPIR_CVAR_NOLOCAL=1"),
+    ),
+    Case(
+        "mpirun of another MPI library: two worlds of one rank",
+        "openmpi",
+        TRAINER,
+        NEVER,
+        NEVER,
+        ("singleton_worlds",),
+        companions=("load_imbalance",),
+        launcher="mpich",
     ),
     Case(
         "8 BLAS threads on each of 2 ranks",
@@ -159,9 +246,9 @@ CASES = (
             *("--blas-threads", "8"),
         ),
         ("--quiet", "--evaluate-every", "none", "--steps", "60", "--hidden", "1024"),
-        "threads_over_cores",
+        ("threads_over_cores",),
         words="OMP_NUM_THREADS",
-        companions=("load_imbalance", "transient_imbalance", "network_bound"),
+        companions=(*NOT_EVEN, *LARGE),
     ),
     Case(
         "both ranks bound to one core",
@@ -169,24 +256,19 @@ CASES = (
         TRAINER,
         ("--quiet", "--evaluate-every", "none", "--steps", "120", "--hidden", "512"),
         ("--quiet", "--evaluate-every", "none", "--steps", "120", "--hidden", "512"),
-        "shared_cores",
+        ("shared_cores",),
         ranks=(0, 1),
         words="Bind each rank",
-        companions=(
-            "threads_over_cores",
-            "load_imbalance",
-            "transient_imbalance",
-            "network_bound",
-        ),
+        companions=("threads_over_cores", *NOT_EVEN, *LARGE),
         wrapper=("taskset", "-c", "0"),
     ),
     Case(
         "Keras: predict in a loop builds a pipeline in every call",
         "tensorflow",
         KERAS,
-        ("--call", "predict", "--calls", "200"),
-        ("--call", "predict_on_batch", "--calls", "200"),
-        "start_up",
+        ("--call", "predict", "--calls", "300"),
+        ("--call", "predict_on_batch", "--calls", "3000"),
+        ("predict_in_loop",),
         words="predict_on_batch",
         companions=("memory_growth",),
         ranks_started=0,
@@ -195,9 +277,9 @@ CASES = (
         "Keras: a model built and compiled in every iteration",
         "tensorflow",
         KERAS,
-        ("--call", "rebuild", "--calls", "60"),
-        ("--call", "train", "--calls", "60"),
-        "start_up",
+        ("--call", "rebuild", "--calls", "100"),
+        ("--call", "train", "--calls", "3000"),
+        ("start_up",),
         words="once, before the loop",
         companions=("memory_growth",),
         ranks_started=0,
@@ -206,18 +288,21 @@ CASES = (
         "TensorFlow: a function traced in every call",
         "tensorflow",
         KERAS,
-        ("--call", "retrace", "--calls", "200"),
-        ("--call", "traced", "--calls", "200"),
-        "start_up",
+        ("--call", "retrace", "--calls", "400"),
+        ("--call", "traced", "--calls", "10000"),
+        ("start_up",),
         words="input_signature",
         companions=("memory_growth",),
         ranks_started=0,
     ),
 )
 
-HEALTHY: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("mpich", NEVER),
-    ("openmpi", NEVER),
-    ("intelmpi", NEVER),
+HEALTHY: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    *((name, TRAINER, NEVER) for name in ("mpich", "openmpi", "intelmpi")),
+    *(
+        (name, PROGRESS, ("--quiet", "--epochs", "60", "--print-every", "30"))
+        for name in ("mpich", "openmpi", "intelmpi")
+    ),
+    ("daal4py", KMEANS, ("--threads", "1", "--points", "400000", "--rounds", "12")),
 )
-"""Environments and options of runs of which no diagnosis may say a fault."""
+"""Environments, scripts and options of runs of which no diagnosis may say a fault."""

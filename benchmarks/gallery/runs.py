@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.gallery.cases import Case
+from benchmarks.jobs import ROOT, RunError, perfscope, prefix
 
-ROOT = Path(__file__).resolve().parents[2]
 LONGEST_RUN_S = 240.0
 FAULTS = {"fail", "warn"}
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 Json = dict[str, Any]
-
-
-class RunError(Exception):
-    """A run or its analysis failed; the message shows its last words."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +38,8 @@ def record(
     ranks: int,
     place: Path,
     wrapper: tuple[str, ...] = (),
+    launcher: str = "",
+    may_fail: bool = False,
 ) -> Told:
     """Records a program of examples/ and analyses the recording.
 
@@ -54,26 +49,28 @@ def record(
         ranks: started by mpirun; 0: without it.
         place: where the recording goes; must not exist.
         wrapper: words before Python.
+        launcher: the environment whose mpirun starts it; "": the same.
+        may_fail: the program may end with an error.
 
     Raises:
         RunError: one of both failed.
     """
     binaries = prefix(environment) / "bin"
-    start = [str(binaries / "mpirun"), "-n", str(ranks)] if ranks else []
+    mpirun = prefix(launcher or environment) / "bin" / "mpirun"
+    start = [str(mpirun), "-n", str(ranks)] if ranks else []
     job = [*start, *wrapper, str(binaries / "python"), *words]
     search = f"{binaries}:{os.environ['PATH']}"
-    _perfscope("run", "--quiet", "--output", str(place), "--", *job, search=search)
-    document = json.loads(_perfscope("analyze", str(place), "--json"))
+    command = ("run", "--quiet", "--output", place, "--", *job)
+    try:
+        perfscope(*command, longest_s=LONGEST_RUN_S, search=search)
+    except RunError:
+        if not may_fail:
+            raise
+    document = json.loads(perfscope("analyze", place, "--json", longest_s=LONGEST_RUN_S))
     found = {f["id"]: f for f in document["findings"] if f["status"] in FAULTS}
     begin, end = document["run"]["focus_of_analysis_s"]
     top = document["verdict"]["top"]
     return Told(found, end - begin, top[0] if top else "")
-
-
-def prefix(environment: str) -> Path:
-    """Where an environment is."""
-    place = os.environ.get(f"PERFSCOPE_ENV_{environment.upper()}")
-    return Path(place) if place else ROOT / ".envs" / environment
 
 
 def run_case(case: Case, *, cured: bool, place: Path) -> Told:
@@ -92,23 +89,6 @@ def run_case(case: Case, *, cured: bool, place: Path) -> Told:
         ranks=case.ranks_started,
         place=place / ("cured" if cured else "sick"),
         wrapper=() if cured else case.wrapper,
+        launcher="" if cured else case.launcher,
+        may_fail=case.may_fail and not cured,
     )
-
-
-def _perfscope(*words: str, search: str = "") -> str:
-    script = Path(sys.executable).with_name("perfscope")
-    try:
-        done = subprocess.run(
-            [str(script), *words],
-            check=False,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=LONGEST_RUN_S,
-            env={**os.environ, **AS_ROOT, "PATH": search or os.environ["PATH"]},
-        )
-    except subprocess.TimeoutExpired:
-        raise RunError(f"perfscope {words[0]} did not end in {LONGEST_RUN_S:.0f} s") from None
-    if done.returncode:
-        raise RunError(f"perfscope {words[0]} ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    return done.stdout

@@ -16,9 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.jobs import ROOT
 from benchmarks.machine import machine, replace_between
 from benchmarks.recorder.bounded import MeasurementError
-from benchmarks.recorder.jobs import ROOT, compare
+from benchmarks.recorder.jobs import compare
 from benchmarks.recorder.measures import MEASURES, Cost, Setting
 from benchmarks.recorder.tables import costs_table, jobs_table
 from perfscope.collect.places import recorder_library

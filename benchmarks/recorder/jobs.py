@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import sys
 import tempfile
@@ -11,10 +10,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.jobs import ROOT, prefix
 from benchmarks.recorder.bounded import MeasurementError, run
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 RANKS = 2
 MOST_PAIRS = 12
 LONGEST_RUN_S = 60.0
@@ -46,8 +45,7 @@ class Workload:
     @property
     def prefix(self) -> Path:
         """Where its environment is."""
-        place = os.environ.get(f"PERFSCOPE_ENV_{self.environment.upper()}")
-        return Path(place) if place else ROOT / ".envs" / self.environment
+        return prefix(self.environment)
 
     def command(self, clocks: Path, *, shorter: int) -> list[str]:
         """The command line; its processes leave their times in `clocks`."""

@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import re
 import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.jobs import ROOT, RunError
+from benchmarks.machine import describe, replace_between
 from benchmarks.whatif.cases import ROWS, Row
 from benchmarks.whatif.gains import gain_of, table
-from benchmarks.whatif.runs import ROOT, Limits, Measured, RunError, is_runnable, measure
+from benchmarks.whatif.runs import Limits, Measured, is_runnable, measure
 
 RESULTS = ROOT / "bench-results" / "whatif.json"
 DOCUMENT = ROOT / "docs" / "accuracy.md"
-BEGIN, END = "<!-- bench-whatif: begin -->\n", "<!-- bench-whatif: end -->"
-MARKED = re.compile(f"({BEGIN}).*({END})", re.DOTALL)
 REPEATS = 5
 QUICK_SCALE = 0.4
 
@@ -56,20 +53,11 @@ def chosen_rows(text: str | None) -> list[Row]:
     return runnable
 
 
-def machine() -> str:
-    """The processor, its cores that may be used, and what else ran when this began."""
-    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    model = re.search(r"model name\s*: (.*)", text)
-    name = model[1] if model else platform.machine()
-    cores = len(os.sched_getaffinity(0))
-    return f"{name}, {cores} cores, load {os.getloadavg()[0]:.1f} at the start"
-
-
 def main() -> int:
     """Measures, prints, writes; 1 when a row that can be judged missed the goal."""
     asked = parse()
     repeats, scale = (1, QUICK_SCALE) if asked.quick else (asked.repeats, asked.scale)
-    rows, where = chosen_rows(asked.only), machine()
+    rows, where = chosen_rows(asked.only), describe()
     with tempfile.TemporaryDirectory(prefix="whatif-") as place:
         try:
             limits = Limits(repeats, scale, 60.0 * asked.budget)
@@ -78,14 +66,12 @@ def main() -> int:
             print(error, file=sys.stderr)
             return 2
     done = len(found[0].before_s) if found else 0
-    text = f"{where}; {done} repeats.\n\n{table(found)}\n"
+    text = f"{where} {done} repeats.\n\n{table(found)}\n"
     print(text)
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(as_json(found, where), indent=1) + "\n", encoding="utf-8")
     if asked.document:
-        shown = DOCUMENT.read_text(encoding="utf-8")
-        whole = MARKED.sub(lambda mark: f"{mark[1]}\n{text}\n{mark[2]}", shown)
-        DOCUMENT.write_text(whole, encoding="utf-8")
+        replace_between(DOCUMENT, "bench-whatif", f"\n{text}")
     return 1 if any(gain_of(item).judgement == "missed" for item in found) else 0
 
 

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.jobs import ROOT, RunError, perfscope, prefix
 from benchmarks.whatif.cases import Row, Variant
 
-ROOT = Path(__file__).resolve().parents[2]
 RANKS = 2
 LONGEST_RUN_S = 120.0
 SECONDS = re.compile(r"^result: .*\bseconds (\d+\.\d+)", re.MULTILINE)
-
-
-class RunError(Exception):
-    """A run or a prediction failed; the message says which and shows its last words."""
 
 
 @dataclass
@@ -35,12 +29,6 @@ class Measured:
     predicted_s: list[float] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     """Why nothing was predicted."""
-
-
-def prefix(environment: str) -> Path:
-    """Where the environment of a program is."""
-    place = os.environ.get(f"PERFSCOPE_ENV_{environment.upper()}")
-    return Path(place) if place else ROOT / ".envs" / environment
 
 
 def is_runnable(variant: Variant) -> bool:
@@ -106,7 +94,7 @@ def record(variant: Variant, scale: float, trace: Path) -> float:
     words = [word.format(steps=steps) for word in (*program.options, *variant.options)]
     place = prefix(program.environment) / "bin"
     job = [place / "mpirun", "-n", RANKS, place / "python", ROOT / "examples" / program.script]
-    done = _perfscope("run", "--output", trace, "--", *job, *words)
+    done = perfscope("run", "--output", trace, "--", *job, *words, longest_s=LONGEST_RUN_S)
     if (match := SECONDS.search(done)) is None:
         raise RunError(f"{variant.id} printed no result:\n{done[-2000:]}")
     return float(match[1])
@@ -115,22 +103,7 @@ def record(variant: Variant, scale: float, trace: Path) -> float:
 def predict(trace: Path, edits: Sequence[str]) -> list[tuple[float | None, str]]:
     """The gain of each edit, or why there is none."""
     asked = [word for edit in edits for word in ("--edit", edit)]
-    told = json.loads(_perfscope("whatif", trace, "--json", *asked, may_fail=True))
+    words = ("whatif", trace, "--json", *asked)
+    told = json.loads(perfscope(*words, longest_s=LONGEST_RUN_S, may_fail=True))
     rows = told["predictions"][: len(edits)]
     return [(row["gain_s"], row["reason"] or "") for row in rows]
-
-
-def _perfscope(*words: object, may_fail: bool = False) -> str:
-    script = Path(sys.executable).with_name("perfscope")
-    done = subprocess.run(
-        [str(word) for word in (script, *words)],
-        check=False,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=LONGEST_RUN_S,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-    )
-    if done.returncode and not (may_fail and done.stdout):
-        raise RunError(f"perfscope {words[0]} ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    return done.stdout

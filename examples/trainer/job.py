@@ -48,6 +48,7 @@ def set_up(options: Options) -> Job:
     if 0 <= options.imbalance_rank < ranks.size:
         batches[options.imbalance_rank] = max(1, round(options.batch * options.imbalance))
     blocks = max(ranks.size, math.ceil(options.samples / BLOCK))
+    saves = ranks.rank == 0 or options.checkpoint_on is EvaluateOn.ALL
     return Job(
         options=options,
         ranks=ranks,
@@ -71,7 +72,7 @@ def set_up(options: Options) -> Job:
         steps=steps,
         steps_per_epoch=steps_per_epoch,
         evaluate_every=_evaluation_period(options, ranks, steps_per_epoch=steps_per_epoch),
-        checkpoint_every=options.checkpoint_every if ranks.rank == 0 else 0,
+        checkpoint_every=options.checkpoint_every if saves else 0,
         rank_samples=batches[ranks.rank],
         step_samples=sum(batches),
     )

@@ -42,6 +42,7 @@ class Options:
     evaluate_samples: int
     evaluate_on: EvaluateOn
     checkpoint_every: int
+    checkpoint_on: EvaluateOn
     checkpoint_file: str
     markers: bool
     quiet: bool
@@ -106,6 +107,9 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--checkpoint-every", type=int, default=0, metavar="N", help="steps; 0: never"
+    )
+    group.add_argument(
+        "--checkpoint-on", type=EvaluateOn, default=EvaluateOn.RANK_ZERO, metavar="rank0|all"
     )
     group.add_argument("--checkpoint-file", default="checkpoint.npz")
     group.add_argument("--markers", action="store_true", help="mark phases and steps for perfscope")

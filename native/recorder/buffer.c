@@ -34,6 +34,7 @@ static struct {
     atomic_bool is_detail_stopped;
     atomic_bool is_detail_paused; /* the user wants other steps than this one */
     atomic_bool is_disk_full;
+    bool is_populated; /* pages are in memory before they are written */
     ps_lock growing;
 } buffer = {.growing = ATOMIC_FLAG_INIT};
 
@@ -115,7 +116,8 @@ ps_header *ps_buffer_create(const char *path, uint64_t max_bytes)
     ps_recorder.header = header;
     ps_recorder.slots = (ps_record *)((char *)mapping + PS_HEADER_BYTES);
     set_limits(CHUNK_SLOTS);
-    madvise(mapping, PS_HEADER_BYTES + CHUNK_SLOTS * PS_RECORD_BYTES, MADV_POPULATE_WRITE);
+    buffer.is_populated =
+        madvise(mapping, PS_HEADER_BYTES + CHUNK_SLOTS * PS_RECORD_BYTES, MADV_POPULATE_WRITE) == 0;
     return header;
 }
 
@@ -247,6 +249,12 @@ void ps_buffer_close(void)
         int ignored = truncate(buffer.path, (off_t)(PS_HEADER_BYTES + used * PS_RECORD_BYTES));
         (void)ignored; /* a file longer than needed is harmless */
     }
+}
+
+uint64_t ps_buffer_resident(void)
+{
+    uint64_t end = buffer.is_populated ? atomic_load(&buffer.allocated) : ps_buffer_used();
+    return ps_recorder.header ? PS_HEADER_BYTES + (end - buffer.released) * PS_RECORD_BYTES : 0;
 }
 
 uint64_t ps_buffer_used(void)

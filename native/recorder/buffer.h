@@ -22,6 +22,8 @@ uint64_t ps_buffer_used(void);
 void ps_buffer_pause_detail(bool is_paused);
 /* For the sampler thread: obtains space before it is needed, lets go of pages that are full. */
 void ps_buffer_maintain(void);
+/* Bytes of the mapping that this process holds in memory, as far as it made them so. */
+uint64_t ps_buffer_resident(void);
 /* Ends recording of details and shortens the file to what was used. The header stays writable. */
 void ps_buffer_close(void);
 /* In a forked child: lets go of the parent's buffer. */

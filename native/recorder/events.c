@@ -5,6 +5,7 @@
 
 #include "buffer.h"
 #include "intern.h"
+#include "memory.h"
 #include "process.h"
 #include "sampler.h"
 
@@ -51,7 +52,7 @@ static ps_record *write_event(uint16_t kind, const ps_record *content)
         return NULL;
     *record = *content;
     record->tid = content->tid ? content->tid : ps_tid();
-    record->peer = PS_PEER_NONE;
+    record->peer = kind == PS_KIND_SAMPLE ? content->peer : PS_PEER_NONE;
     ps_publish(record, kind);
     return record;
 }
@@ -99,6 +100,29 @@ PS_EXPORT void ps_stack_sample(uint32_t tid, uint32_t stack)
     uint64_t now = ps_monotonic();
     ps_record content = {.t0_ns = now, .t1_ns = now, .tid = tid, .comm = stack, .seq = PS_NO_INDEX, .tag = -1};
     write_event(PS_KIND_STACK, &content);
+}
+
+PS_EXPORT void ps_calls(uint32_t name, uint32_t calls, uint32_t measured, uint32_t compiled, int64_t kept,
+                        uint64_t private_now, uint64_t set_up_ns)
+{
+    uint64_t now = ps_monotonic();
+    ps_record content = {.t0_ns = now, .t1_ns = now, .op = PS_SAMPLE_CALLS, .comm = name, .seq = calls,
+                         .peer = (int32_t)compiled, .tag = (int32_t)measured, .sent = PS_KEPT_NOTHING + (uint64_t)kept,
+                         .received = private_now, .request = set_up_ns};
+    write_event(PS_KIND_SAMPLE, &content);
+}
+
+PS_EXPORT void ps_python_blocks(uint64_t blocks)
+{
+    uint64_t now = ps_monotonic();
+    ps_record content = {.t0_ns = now, .t1_ns = now, .op = PS_SAMPLE_PYTHON, .comm = PS_NO_INDEX, .seq = PS_NO_INDEX,
+                         .peer = PS_PEER_NONE, .tag = -1, .sent = blocks};
+    write_event(PS_KIND_SAMPLE, &content);
+}
+
+PS_EXPORT uint64_t ps_private_bytes(void)
+{
+    return ps_memory_private();
 }
 
 PS_EXPORT void ps_set_rank(int32_t rank, int32_t size)

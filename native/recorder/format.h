@@ -58,7 +58,16 @@ enum ps_sample {
                              bit 32, of its memory (0 unknown), seq = milliwatts (UINT32_MAX unknown), peer = percent of
                              time with a kernel and, from bit 8, with memory traffic (255 unknown), tag = degrees Celsius */
     PS_SAMPLE_DEVICE_PROCESS = 5, /* comm = device, seq = process id, sent = bytes of the device's memory (0 unknown) */
+    PS_SAMPLE_TREE = 6,    /* sent = proportional bytes (PSS) of the process, received = of its descendants together,
+                              request = how many descendants */
+    PS_SAMPLE_CALLS = 7,   /* a function of a framework so far: comm = name id, seq = calls, tag = calls whose memory
+                              was measured, sent = PS_KEPT_NOTHING + bytes by which memory of the process's own was
+                              larger after these than before them, received = that memory now, request = ns before
+                              their first compiled function began, peer = compiled functions called */
+    PS_SAMPLE_PYTHON = 8,  /* sent = blocks that Python's own allocator has given out */
 };
+
+#define PS_KEPT_NOTHING (1ull << 40) /* so that what calls let go needs no sign */
 
 /* peer: */
 #define PS_PEER_NONE (-1)

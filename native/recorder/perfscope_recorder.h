@@ -24,6 +24,12 @@ void ps_phase(uint32_t phase, uint32_t name, uint32_t step, int32_t epoch, uint6
 void ps_step(uint32_t step, int32_t epoch, uint64_t samples, uint64_t global_batch, uint64_t t0_ns, uint64_t t1_ns);
 void ps_metric(uint32_t name, uint32_t step, int32_t epoch, double value);
 void ps_stack_sample(uint32_t tid, uint32_t stack);
+/* What the calls of one function of a framework kept and spent so far: PS_SAMPLE_CALLS. */
+void ps_calls(uint32_t name, uint32_t calls, uint32_t measured, uint32_t compiled, int64_t kept, uint64_t private_now,
+              uint64_t set_up_ns);
+void ps_python_blocks(uint64_t blocks);
+/* Resident memory of the process's own: without libraries, shared memory and this recording. */
+uint64_t ps_private_bytes(void);
 /* For processes that do not use MPI; MPI's own answer wins. */
 void ps_set_rank(int32_t rank, int32_t size);
 void ps_set_flag(uint32_t flag);

@@ -12,6 +12,7 @@
 #include "cgroup.h"
 #include "drain.h"
 #include "gpu.h"
+#include "memory.h"
 #include "text.h"
 #include "threads.h"
 
@@ -23,6 +24,7 @@
 #define SCAN_BUDGET_DIVISOR 2000u
 #define SYSTEM_HZ 2u /* counters that only grow: nothing is lost by reading them less often */
 #define NODE_HZ 1u
+#define TREE_EVERY_S 2u
 #define GPU_DELAY_HZ 2u /* processes that end within half a second never load the driver's library */
 
 typedef struct {
@@ -31,6 +33,7 @@ typedef struct {
     uint64_t next_scan_tick;
     uint64_t next_system_tick;
     uint64_t next_node_tick;
+    uint64_t next_tree_tick;
     uint64_t oom_kills;
     ps_thread_counts threads; /* of the last scan */
 } sampler_state;
@@ -68,13 +71,6 @@ static ps_record *claim_sample(uint16_t sample, uint64_t now_ns)
     return record;
 }
 
-static uint64_t resident_bytes(void)
-{
-    char text[256];
-    ps_read_file("/proc/self/statm", text, sizeof text);
-    return ps_parse_u64(ps_field(text, 1), NULL) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static void sample_process(const sampler_state *state, uint64_t now_ns)
 {
     uint64_t own_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) + ps_gpu_cpu_ns();
@@ -84,7 +80,7 @@ static void sample_process(const sampler_state *state, uint64_t now_ns)
         return;
     uint64_t all_ns = ps_clock(CLOCK_PROCESS_CPUTIME_ID);
     record->comm = PS_NO_INDEX;
-    record->sent = resident_bytes();
+    record->sent = ps_memory_resident();
     record->received = all_ns > own_ns ? all_ns - own_ns : 0;
     record->request = state->threads.queue_ns;
     record->peer = (int32_t)state->threads.threads;
@@ -130,6 +126,32 @@ static void sample_node(uint64_t now_ns)
     ps_publish(record, PS_KIND_SAMPLE);
 }
 
+static uint64_t ticks_between(const sampler_state *state, uint32_t hz)
+{
+    uint64_t ticks = NS_PER_SECOND / hz / state->period_ns;
+    return ticks ? ticks : 1;
+}
+
+/* Proportional memory is summed over all pages by the kernel: the more there is, the less often it is read. */
+static void sample_tree(sampler_state *state, uint64_t now_ns)
+{
+    if (state->tick < state->next_tree_tick)
+        return;
+    uint64_t before = ps_clock(CLOCK_THREAD_CPUTIME_ID);
+    ps_tree_memory memory = ps_memory_tree();
+    uint64_t cost_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) - before;
+    state->next_tree_tick = state->tick + ticks_between(state, 1) * TREE_EVERY_S +
+                            cost_ns * SCAN_BUDGET_DIVISOR / state->period_ns;
+    ps_record *record = memory.own_bytes ? claim_sample(PS_SAMPLE_TREE, now_ns) : NULL;
+    if (!record)
+        return;
+    record->comm = PS_NO_INDEX;
+    record->sent = memory.own_bytes;
+    record->received = memory.descendants_bytes;
+    record->request = memory.descendants;
+    ps_publish(record, PS_KIND_SAMPLE);
+}
+
 /* Scans the threads when it is due, and the less often the dearer it was. */
 static void scan(sampler_state *state)
 {
@@ -139,12 +161,6 @@ static void scan(sampler_state *state)
     state->threads = ps_scan_threads();
     uint64_t cost_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) - before;
     state->next_scan_tick = state->tick + 1 + cost_ns * SCAN_BUDGET_DIVISOR / state->period_ns;
-}
-
-static uint64_t ticks_between(const sampler_state *state, uint32_t hz)
-{
-    uint64_t ticks = NS_PER_SECOND / hz / state->period_ns;
-    return ticks ? ticks : 1;
 }
 
 static void take_samples(sampler_state *state)
@@ -162,6 +178,7 @@ static void take_samples(sampler_state *state)
         sample_system(state, now_ns);
         state->next_system_tick = state->tick + ticks_between(state, SYSTEM_HZ);
     }
+    sample_tree(state, now_ns);
     ps_buffer_maintain();
     ps_drain_maintain(now_ns);
     if (state->tick == ticks_between(state, GPU_DELAY_HZ))

@@ -40,6 +40,7 @@ ORDER = (
     "no_free_core",
     "numa_placement",
     "io_bound",
+    "predict_in_loop",
     "memory_growth",
     "memory_headroom",
     "gpu_utilisation",

@@ -62,10 +62,11 @@ def judge(results: Results, replay: Replay) -> Finding:
     edit = Edit(phase=main.phase.id, keep_every=every)
     work = own_seconds(main.phase)
     found = price(results, replay, [edit], bound_s=bound_s(results, work), is_planned=True)
-    is_fault = found.status in FAULTS
+    status = Status.PASS if _is_affordable(results, main, every=1) else found.status
+    is_fault = status in FAULTS
     return Finding(
         id=ID,
-        status=found.status,
+        status=status,
         title=_title(main) if is_fault else PASSED,
         summary=_summary(results, main, every, found),
         gain_s=found.gain_s,
@@ -123,13 +124,17 @@ def _nothing(results: Results) -> Finding:
 
 def _rarer(results: Results, habit: _Habit) -> int:
     """The smallest factor that leaves an affordable share, at most as often as it is done now."""
-    length_s = results.focus.length_ns * NS
     for every in RARER:
-        left_s = habit.seconds / every
-        rest_s = length_s - habit.seconds + left_s
-        if every >= habit.times or left_s <= thresholds.AFFORDABLE_SHARE * rest_s:
+        if every >= habit.times or _is_affordable(results, habit, every=every):
             return min(every, habit.times)
     return min(RARER[-1], habit.times)
+
+
+def _is_affordable(results: Results, habit: _Habit, *, every: int) -> bool:
+    """Whether it takes no more than it may if only every so many-th time is kept."""
+    left_s = habit.seconds / every
+    rest_s = results.focus.length_ns * NS - habit.seconds + left_s
+    return left_s <= thresholds.AFFORDABLE_SHARE * rest_s
 
 
 def _title(habit: _Habit) -> str:

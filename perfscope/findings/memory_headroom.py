@@ -8,7 +8,7 @@ from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.memory_limits import rooms
 from perfscope.metrics.resource_use import memory_ran_out
-from perfscope.trace.model import EndKind
+from perfscope.trace.model import EndKind, Frame
 from perfscope.units import format_bytes, format_share
 
 if TYPE_CHECKING:
@@ -16,17 +16,25 @@ if TYPE_CHECKING:
     from perfscope.metrics.resources import RankMemory
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
+    from perfscope.trace.model import Rank
 
 ID = "memory_headroom"
 TITLE = "Memory of the nodes"
 PASSED = "The nodes have memory left"
 DESCRIPTION = (
     "Compares the least memory that was available on each node, and each rank's peak with the "
-    "limit of its control group; counts processes that the kernel killed for memory."
+    "limit of its control group; counts processes that the kernel killed for memory, and ranks "
+    "that ended by an error for want of it. How many ranks fit is told by the proportional memory "
+    "of a rank and its descendants."
 )
 REFERENCES = ("Linux, /proc/meminfo, MemAvailable: https://docs.kernel.org/filesystems/proc.html",)
 KILLED = {(EndKind.KILLED, 9), (EndKind.UNKNOWN, None)}
 """How a rank ends that the kernel kills: by SIGKILL, as far as anybody saw it."""
+
+REFUSED = {"MemoryError", "_ArrayMemoryError", "ResourceExhaustedError"}
+REFUSED_WORDS = ("can't allocate memory", "cannot allocate memory", "bad_alloc", "enough memory")
+DEVICE_WORDS = ("cuda", "gpu", "hip", "device:")
+"""Of memory that is an accelerator's."""
 
 
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
@@ -40,6 +48,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     killed = [room for room in found if _killed(results, room)]
     worst = min(killed or found, key=lambda room: room.share_left)
     status = Status.FAIL if killed else _status(worst.share_left)
+    where, errors = _errors(results, worst)
     return Finding(
         id=ID,
         status=status,
@@ -47,7 +56,8 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         summary=_summary(results, worst),
         confidence=Confidence.HIGH,
         ranks=worst.ranks if status is not Status.PASS else (),
-        evidence=_evidence(results, worst),
+        where=where,
+        evidence=(*errors, *_evidence(results, worst)),
         actions=_actions(results, worst) if status is not Status.PASS else (),
         references=REFERENCES,
         overlaps=("memory_growth",),
@@ -59,14 +69,43 @@ def _ranks(results: Results, room: Room) -> list[RankMemory]:
 
 
 def _killed(results: Results, room: Room) -> list[int]:
-    """Ranks that were killed while the kernel killed processes for memory."""
+    """Ranks that ended for want of memory: killed by the kernel, or by an error that says so."""
     return [
         rank.number
         for rank in results.trace.ranks
-        if rank.number in room.ranks
-        and (rank.ending.kind, rank.ending.code) in KILLED
-        and memory_ran_out(rank)
+        if rank.number in room.ranks and (_is_killed(rank) or _is_refused(rank))
     ]
+
+
+def _is_killed(rank: Rank) -> bool:
+    """Whether it was killed while the kernel killed processes for memory."""
+    return (rank.ending.kind, rank.ending.code) in KILLED and memory_ran_out(rank)
+
+
+def _is_refused(rank: Rank) -> bool:
+    """Whether it ended by an exception that host memory was not to be had."""
+    raised = rank.ending.raised
+    if raised is None or any(word in raised.message.lower() for word in DEVICE_WORDS):
+        return False
+    kind = raised.type.rpartition(".")[2]
+    told = any(word in raised.message.lower() for word in REFUSED_WORDS)
+    return kind in REFUSED or (kind in {"RuntimeError", "OSError"} and told)
+
+
+def _refused(results: Results, room: Room) -> list[Rank]:
+    """Ranks of a room that ended by such an exception."""
+    return [r for r in results.trace.ranks if r.number in room.ranks and _is_refused(r)]
+
+
+def _errors(results: Results, room: Room) -> tuple[tuple[Frame, ...], list[Evidence]]:
+    """Where such exceptions were raised, and what they say."""
+    where, rows = [], []
+    for rank in _refused(results, room):
+        if (raised := rank.ending.raised) is not None:
+            where.append(Frame("", raised.file, raised.line))
+            told = f"{raised.type.rpartition('.')[2]}: {raised.message}"
+            rows.append(Evidence(f"Error of rank {rank.number}", told))
+    return tuple(dict.fromkeys(where)), rows[:4]
 
 
 def _status(share: float) -> Status:
@@ -78,6 +117,8 @@ def _status(share: float) -> Status:
 def _title(results: Results, room: Room, status: Status, *, killed: bool) -> str:
     if killed:
         ranks = wording.capitalised(wording.ranks(_killed(results, room)))
+        if _refused(results, room):
+            return f"{ranks} ended out of memory: {room.host} gave no more"
         return f"{ranks} ended when {room.host} was out of memory"
     if status is Status.PASS:
         return PASSED
@@ -86,25 +127,29 @@ def _title(results: Results, room: Room, status: Status, *, killed: bool) -> str
 
 def _summary(results: Results, room: Room) -> str:
     text = f"At the least moment {format_bytes(room.left_bytes)} of {room.name} were left."
-    largest = max(_ranks(results, room), key=lambda memory: memory.peak_bytes, default=None)
-    if largest is None or largest.peak_bytes <= 0:
+    largest = _largest(results, room)
+    if largest is None or largest.needed_bytes <= 0:
         return text
-    phase = _peak_phase(results, largest.rank)
+    phase = _peak_phase(results, largest)
     during = f", in {phase}" if phase else ""
     here = len(room.ranks)
-    fits = here + room.left_bytes // largest.peak_bytes
+    fits = here + room.left_bytes // largest.needed_bytes
+    with_them = " with its processes" if largest.descendants else ""
     return (
-        f"{text} Rank {largest.rank} needs most, {format_bytes(largest.peak_bytes)}{during}. "
-        f"{fits} {'rank' if fits == 1 else 'ranks'} like it would fit; {here} ran there."
+        f"{text} Rank {largest.rank} needs most, {format_bytes(largest.needed_bytes)}{with_them}"
+        f"{during}. {fits} {'rank' if fits == 1 else 'ranks'} like it would fit; {here} ran there."
     )
 
 
-def _peak_phase(results: Results, rank: int) -> str:
+def _largest(results: Results, room: Room) -> RankMemory | None:
+    return max(_ranks(results, room), key=lambda memory: memory.needed_bytes, default=None)
+
+
+def _peak_phase(results: Results, memory: RankMemory) -> str:
     labels = {phase.id: phase.label for phase in results.phases}
-    for growth in results.memory_growth:
-        if growth.rank == rank and growth.peak_phase:
-            return f"the phase {labels.get(growth.peak_phase, growth.peak_phase)}"
-    return ""
+    if not memory.peak_phase:
+        return ""
+    return f"the phase {labels.get(memory.peak_phase, memory.peak_phase)}"
 
 
 def _evidence(results: Results, room: Room) -> tuple[Evidence, ...]:
@@ -114,11 +159,13 @@ def _evidence(results: Results, room: Room) -> tuple[Evidence, ...]:
     ]
     kills = [n.oom_kills for n in results.resources.node_memory if n.host == room.host]
     rows.append(Evidence("Processes killed for memory meanwhile", max(kills, default=0), "", "0"))
-    largest = sorted(_ranks(results, room), key=lambda memory: -memory.peak_bytes)
-    rows += [
-        Evidence(f"Peak of rank {memory.rank}", format_bytes(memory.peak_bytes))
-        for memory in largest[:4]
-    ]
+    largest = sorted(_ranks(results, room), key=lambda memory: -memory.needed_bytes)
+    for memory in largest[:4]:
+        rows.append(Evidence(f"Peak of rank {memory.rank}", format_bytes(memory.peak_bytes)))
+        if memory.tree_bytes is not None:
+            whose = f"{memory.descendants} descendants" if memory.descendants else "no descendants"
+            label = f"Proportional memory of rank {memory.rank} then, with {whose}"
+            rows.append(Evidence(label, format_bytes(memory.tree_bytes)))
     return tuple(rows)
 
 
@@ -130,8 +177,8 @@ def _actions(results: Results, room: Room) -> tuple[str, ...]:
             f"Start {fewer} {'rank' if fewer == 1 else 'ranks'} instead of {len(room.ranks)} on "
             f"{room.host}, or ask for more memory."
         )
-    largest = max(_ranks(results, room), key=lambda memory: memory.peak_bytes, default=None)
-    phase = _peak_phase(results, largest.rank) if largest else ""
+    largest = _largest(results, room)
+    phase = _peak_phase(results, largest) if largest else ""
     actions.append(f"Use smaller batches where memory is largest{f': {phase}' if phase else ''}.")
     return tuple(actions)
 

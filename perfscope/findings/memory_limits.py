@@ -10,6 +10,7 @@ from perfscope.units import format_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from perfscope.metrics.memory_growth import MemoryGrowth
     from perfscope.metrics.resources import NodeMemory, RankMemory
     from perfscope.metrics.results import Results
 
@@ -53,6 +54,27 @@ def rooms(results: Results) -> list[Room]:
             found.append(Room(node.host, False, node.ranks, node.total_bytes, left, left))
         found += _groups(node, here)
     return found
+
+
+@dataclass(frozen=True)
+class Fits:
+    """How many ranks like one fit a room at the peak of that rank, and without its growth."""
+
+    room: Room
+    now: int
+    without_growth: int
+
+
+def ranks_that_fit(results: Results, rank: int, growth: MemoryGrowth | None) -> Fits | None:
+    """How many ranks like a growing one fit the smallest room that it is in; None unknown."""
+    needed = {memory.rank: memory.needed_bytes for memory in results.resources.memory}
+    here = [room for room in rooms(results) if rank in room.ranks]
+    if growth is None or not here or needed.get(rank, 0) <= 0:
+        return None
+    room = min(here, key=lambda one: one.total_bytes)
+    usable = room.left_bytes + sum(needed.get(number, 0) for number in room.ranks)
+    without = max(needed[rank] - growth.grown_bytes, 1)
+    return Fits(room, usable // needed[rank], usable // without)
 
 
 def _groups(node: NodeMemory, here: Sequence[RankMemory]) -> list[Room]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from perfscope.findings import thresholds
+from perfscope.findings import predict_in_loop, thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS
 from perfscope.findings.tracing import Traced, traced_often
@@ -38,7 +38,7 @@ WARM_UP_FACTOR = 2.0  # a first step that takes longer than so many ordinary one
 
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """Whether the run spends much of its time before it trains, and on what."""
-    again = traced_often(results)
+    again = _again(results)
     known = results.steps.count or any(r.init_exit_ns is not None for r in results.trace.ranks)
     if not known and not again:
         text = "Neither steps nor the start of communication were recorded."
@@ -67,6 +67,12 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         references=REFERENCES,
         overlaps=("memory_growth",),
     )
+
+
+def _again(results: Results) -> list[Traced]:
+    """What was traced too often; pipelines that calls of a model build are judged apart."""
+    apart = predict_in_loop.is_measured(results)
+    return [one for one in traced_often(results) if not (apart and one.is_pipeline)]
 
 
 def _before_s(results: Results) -> float:

@@ -64,6 +64,16 @@ GROWTH_LEAST_BYTES = 2 << 20  # in the second half of the run: less is noise of 
 GROWTH_LEAST_SHARE = 0.005  # the same, of the peak of the rank
 GROWTH_LONG_S = 24 * 3600.0  # a node that lasts longer at this pace is no failure yet
 
+KEPT_FAIL_BYTES = 50 << 10  # per call, steady: retracing, compiling anew and new models keep more
+KEPT_WARN_BYTES = 5 << 10
+KEPT_INFO_BYTES = 300  # less is what allocators lose anyway; Keras's predict keeps 0.7-3 KiB
+KEPT_SHARE = 0.5  # of the growth of the process from call to call, inside the calls: they keep it
+CALLS_UNTIL_STEADY = 1500  # of predict and its like, until what they keep is no warm-up any more
+WARM_UP_BYTES = 128 << 10  # per call: predict fills its caches by less, more is no warm-up
+BYTES_PER_BLOCK = 64 << 20  # of growth per block of Python's: more cannot hang on Python's objects
+
+ONE_BATCH = 1.5  # compiled functions in a call: a call of more works on several batches
+
 SCARCE_FAIL = 0.05  # of the memory of a node or control group left at the least moment
 SCARCE_WARN = 0.10
 

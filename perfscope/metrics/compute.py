@@ -6,6 +6,7 @@ from perfscope.metrics.bookkeeping import ledger
 from perfscope.metrics.collective_cost import collective_cost
 from perfscope.metrics.communication import communication
 from perfscope.metrics.devices import devices
+from perfscope.metrics.framework_calls import framework_calls
 from perfscope.metrics.gpus import gpus
 from perfscope.metrics.gradient_exchange import gradient_exchange
 from perfscope.metrics.horovod import horovod
@@ -48,6 +49,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         host_pairs=host_pairs(prepared),
         opening=opening(prepared),
         memory_growth=memory_growth(prepared),
+        framework_calls=framework_calls(prepared),
         devices=devices(prepared),
         gpus=gpus(prepared),
         horovod=horovod(prepared),

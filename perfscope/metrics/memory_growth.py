@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from perfscope.metrics.preparation import Prepared
 from perfscope.metrics.resource_use import theil_sen
-from perfscope.metrics.timeline import Timeline
-from perfscope.trace.model import PhaseKind
+from perfscope.trace.model import PhaseKind, Rank
 
 Ints = npt.NDArray[np.int64]
 
@@ -32,11 +31,12 @@ CALLED = (PhaseKind.PREDICT, PhaseKind.EVALUATE, PhaseKind.CHECKPOINT, PhaseKind
 class MemoryGrowth:
     """How the resident memory of one rank grew over its focus of analysis.
 
-    What comes before the first step or phase, and the first half of what comes after it, is
+    What comes before the first step or phase, and the first half of what comes after it, may be
     warm-up: libraries load, compile and fill their caches. What still grows in the second half, in
     every quarter of it, is steady. `calls` counts the marked phases that began there, by name, and
-    `steps` the steps that ended there. `peak_phase` is the phase in which the rank's memory was
-    largest, "" outside any.
+    `steps` the steps that ended there. Warm-up ends when memory has come to the line on which it
+    then stays. `phases` tells how much of the growth of the second half came while the rank was in
+    one phase throughout, between two samples of its memory; "" is outside any phase.
     """
 
     rank: int
@@ -47,7 +47,10 @@ class MemoryGrowth:
     slope_bytes_per_s: float  # 0 where growth is not steady
     calls: dict[str, int]
     steps: int
-    peak_phase: str
+    warm_up_end_s: float  # from the start of the focus
+    grown_bytes: int  # at the steady pace, from the end of the warm-up to the end of the focus
+    phases: tuple[tuple[str, int], ...]  # id and bytes, most first
+    python_blocks_per_s: float | None  # that Python's allocator gives out and does not get back
 
 
 def memory_growth(prepared: Prepared) -> tuple[MemoryGrowth, ...]:
@@ -70,18 +73,21 @@ def _growth(prepared: Prepared, position: int) -> MemoryGrowth | None:
     if seconds < LEAST_STEADY_S:
         return None
     steady = _steady_slope(times[half:], rss[half:])
+    first = _warm_up_end(times, rss, half, steady)
+    warm_end = int(times[first])
     return MemoryGrowth(
         rank=rank.number,
         host=rank.host,
-        warm_up_bytes=int(np.median(rss[half : half + 3]) - rss[0]),
+        warm_up_bytes=int(np.median(rss[first : first + 3]) - rss[0]),
         steady_bytes=round(steady * seconds),
         steady_s=seconds,
         slope_bytes_per_s=steady,
         calls=_calls(prepared, position, int(times[half])),
         steps=int(np.count_nonzero(rank.steps["t1"] >= times[half])),
-        peak_phase=_phase_at(
-            prepared, prepared.timelines[position], int(times[int(np.argmax(rss))])
-        ),
+        warm_up_end_s=(warm_end - focus.start_ns) / 1e9,
+        grown_bytes=round(steady * float(times[-1] - warm_end) / 1e9),
+        phases=_by_phase(prepared, position, times[half:], rss[half:]),
+        python_blocks_per_s=_python_blocks(rank, int(times[half]), int(times[-1])),
     )
 
 
@@ -122,9 +128,39 @@ def _calls(prepared: Prepared, position: int, from_ns: int) -> dict[str, int]:
     }
 
 
-def _phase_at(prepared: Prepared, timeline: Timeline, moment_ns: int) -> str:
-    place = int(np.searchsorted(timeline.boundaries, moment_ns, side="right")) - 1
-    if not 0 <= place < len(timeline.phases):
-        return ""
-    phase = int(timeline.phases[place])
-    return prepared.catalog.ids[phase] if phase >= 0 else ""
+def _warm_up_end(times: Ints, rss: Ints, half: int, slope: float) -> int:
+    """Index of the sample from which on memory is on the line that it follows in the second half.
+
+    Memory counts as on the line within three times what it is off it in the second half at most
+    places, or a hundredth of what it rose before, whichever is more.
+    """
+    off = rss - slope * (times - times[half]) / 1e9
+    level = float(np.median(off[half:]))
+    spread = float(np.median(np.abs(off[half:] - level)))
+    allowed = max(3 * spread, 0.01 * abs(float(off[0]) - level))
+    away = np.flatnonzero(np.abs(off[:half] - level) > allowed)
+    return int(away[-1]) + 1 if len(away) else 0
+
+
+def _by_phase(
+    prepared: Prepared, position: int, times: Ints, rss: Ints
+) -> tuple[tuple[str, int], ...]:
+    """Growth between samples that lie in the same occurrence of a phase, by phase."""
+    timeline = prepared.timelines[position]
+    starts = np.flatnonzero(np.diff(timeline.phases, prepend=-2))
+    place = np.searchsorted(timeline.boundaries[starts], times, side="right") - 1
+    within = place[1:] == place[:-1]
+    phases = timeline.phases[starts[np.maximum(place, 0)]][1:][within]
+    rises = np.diff(rss)[within]
+    found = {
+        prepared.catalog.ids[phase] if phase >= 0 else "": int(rises[phases == phase].sum())
+        for phase in np.unique(phases).tolist()
+    }
+    return tuple(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _python_blocks(rank: Rank, from_ns: int, to_ns: int) -> float | None:
+    """Slope of the number of blocks of Python's allocator, per second; None unknown."""
+    rows = rank.python_samples
+    rows = rows[(rows["t"] >= from_ns) & (rows["t"] <= to_ns)]
+    return theil_sen(rows["t"], rows["blocks"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +38,11 @@ def resources(prepared: Prepared) -> Resources:
     hosts = list(dict.fromkeys(rank.host for rank in ranks))
     by_host = {host: [rank for rank in ranks if rank.host == host] for host in hosts}
     return Resources(
-        memory=tuple(_memory(rank, focus) for rank in ranks if len(rank.process_samples)),
+        memory=tuple(
+            _memory(prepared, position)
+            for position, rank in enumerate(ranks)
+            if len(rank.process_samples)
+        ),
         node_memory=tuple(_node_memory(host, by_host[host]) for host in hosts),
         threads=tuple(_threads(rank, focus) for rank in ranks if len(rank.process_samples)),
         node_threads=tuple(
@@ -65,8 +70,9 @@ def _series(times: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> Se
     return Series(tuple((times[starts] / 1e9).tolist()), tuple(highest.tolist()))
 
 
-def _memory(rank: Rank, focus: Focus) -> RankMemory:
-    rows = _inside(rank.process_samples, focus)
+def _memory(prepared: Prepared, position: int) -> RankMemory:
+    rank = prepared.trace.ranks[position]
+    rows = _inside(rank.process_samples, prepared.focus)
     rss = rows["rss_bytes"]
     tenth = max(1, len(rows) // 10)
     return RankMemory(
@@ -80,8 +86,37 @@ def _memory(rank: Rank, focus: Focus) -> RankMemory:
             rank.process_samples["t"], rank.process_samples["rss_bytes"].astype(np.float64)
         ),
         limit_bytes=rank.cgroup_memory_bytes,
+        peak_phase=_phase_of_peak(prepared, position),
+        tree_bytes=_tree_bytes(rank),
+        descendants=int(rank.tree_samples["descendants"].max(initial=0)),
         **_group_use(rank),
     )
+
+
+def _phase_of_peak(prepared: Prepared, position: int) -> str:
+    """The phase in which the memory of a rank was largest, "" outside any."""
+    samples = prepared.trace.ranks[position].process_samples
+    moment = int(samples["t"][int(np.argmax(samples["rss_bytes"]))])
+    timeline = prepared.timelines[position]
+    place = int(np.searchsorted(timeline.boundaries, moment, side="right")) - 1
+    if not 0 <= place < len(timeline.phases) or timeline.phases[place] < 0:
+        return ""
+    return prepared.catalog.ids[int(timeline.phases[place])]
+
+
+def _tree_bytes(rank: Rank) -> int | None:
+    """Proportional memory of a rank and its descendants at its peak; None where it was not read.
+
+    It is read more rarely than resident memory: what that was larger by at its peak is added.
+    """
+    tree = rank.tree_samples
+    if not len(tree):
+        return None
+    rss = rank.process_samples["rss_bytes"].astype(np.float64)
+    then = np.interp(tree["t"], rank.process_samples["t"], rss)
+    needed = tree["own_bytes"] + tree["descendants_bytes"] + (float(rss.max()) - then)
+    latest = len(tree) // 2  # the first are of a process that still loads its libraries
+    return int(np.max(needed[latest:]))
 
 
 def _group_use(rank: Rank) -> dict[str, int | None]:
@@ -96,12 +131,17 @@ def _group_use(rank: Rank) -> dict[str, int | None]:
 
 def theil_sen(times_ns: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> float | None:
     """Median slope over all pairs of points, per second; None with too few points to say."""
-    if len(times_ns) < MIN_SLOPE_POINTS:
+    return median_slope(times_ns / 1e9, values)
+
+
+def median_slope(places: npt.NDArray[np.float64], values: npt.NDArray[Any]) -> float | None:
+    """Median slope over all pairs of points; None with too few points to say."""
+    if len(places) < MIN_SLOPE_POINTS:
         return None
-    keep = np.linspace(0, len(times_ns) - 1, min(len(times_ns), SLOPE_POINTS)).astype(np.int64)
-    seconds, heights = times_ns[keep] / 1e9, values[keep].astype(np.float64)
+    keep = np.linspace(0, len(places) - 1, min(len(places), SLOPE_POINTS)).astype(np.int64)
+    kept, heights = places[keep], values[keep].astype(np.float64)
     first, second = np.triu_indices(len(keep), 1)
-    run = seconds[second] - seconds[first]
+    run = kept[second] - kept[first]
     rise = heights[second] - heights[first]
     return float(np.median(rise[run > 0] / run[run > 0])) if np.any(run > 0) else None
 

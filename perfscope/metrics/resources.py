@@ -19,7 +19,12 @@ class Series:
 
 @dataclass(frozen=True)
 class RankMemory:
-    """Resident memory of one rank, in bytes."""
+    """Resident memory of one rank, in bytes.
+
+    `peak_phase` is the phase in which it was largest, "" outside any; `tree_bytes` the proportional
+    memory (PSS: a page that n processes share counts 1/n) of the rank and its `descendants` at the
+    peak, None where it was not read.
+    """
 
     rank: int
     host: str
@@ -31,6 +36,14 @@ class RankMemory:
     limit_bytes: int | None  # cgroup limit, which ranks of a node mostly share
     group_peak_bytes: int | None = None  # used in that control group at most, None unknown
     group_end_bytes: int | None = None  # used in it at the end
+    peak_phase: str = ""
+    tree_bytes: int | None = None
+    descendants: int = 0
+
+    @property
+    def needed_bytes(self) -> int:
+        """What one more rank like this would need: proportional where known, else resident."""
+        return self.peak_bytes if self.tree_bytes is None else self.tree_bytes
 
 
 @dataclass(frozen=True)

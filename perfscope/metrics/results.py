@@ -8,6 +8,7 @@ from perfscope.metrics.collective_cost import CollectiveCost
 from perfscope.metrics.communication import Communication
 from perfscope.metrics.devices import DevicesResult
 from perfscope.metrics.focus import Focus
+from perfscope.metrics.framework_calls import FrameworkCalls
 from perfscope.metrics.gpus import GpusResult
 from perfscope.metrics.gradient_exchange import GradientExchange
 from perfscope.metrics.horovod import HorovodResult
@@ -71,3 +72,5 @@ class Results:
     """How the ranks came to work together."""
     memory_growth: tuple[MemoryGrowth, ...] = ()
     """Of the ranks with enough samples."""
+    framework_calls: tuple[FrameworkCalls, ...] = ()
+    """Of functions that the agent counts: predict, train_on_batch, a tf.function."""

@@ -19,6 +19,11 @@ from perfscope.readers.recording_layout import MAX_OPERATIONS, HeaderFlag
 from perfscope.trace.model import Rank, RowFlag, Table, ThreadInfo
 from perfscope.trace.operations import KNOWN, code_of
 
+MOMENTS = (
+    *("stacks", "metrics", "process_samples", "system_samples", "node_samples"),
+    *("tree_samples", "call_samples", "python_samples"),
+)
+
 _FINALIZE = code_of("MPI_Finalize")
 MAX_THREADS_PER_RANK = 4096
 """So many threads at most can have spent time in one operation at once; more time is damage."""
@@ -98,7 +103,7 @@ def _attach(rank: Rank, tables: Tables, offset: int) -> None:
         table["t0"] += offset
         table["t1"] += offset
         setattr(rank, name, table)
-    for name in ("stacks", "metrics", "process_samples", "system_samples", "node_samples"):
+    for name in MOMENTS:
         table = getattr(tables, name)
         table["t"] += offset
         setattr(rank, name, table)

@@ -10,6 +10,12 @@ import numpy.typing as npt
 
 from perfscope.readers import agent_metadata
 from perfscope.readers.amounts import MAX_AMOUNT
+from perfscope.readers.memory_tables import (
+    call_samples,
+    plausible_calls,
+    python_samples,
+    tree_samples,
+)
 from perfscope.readers.process_file import ProcessFile
 from perfscope.readers.recording_layout import NO_ID, RecordKind, SampleKind
 from perfscope.trace import model
@@ -56,6 +62,9 @@ class Tables:
     process_samples: Table
     system_samples: Table
     node_samples: Table
+    tree_samples: Table
+    call_samples: Table
+    python_samples: Table
     left_out: dict[str, int] = field(default_factory=dict)
     """Reason -> rows."""
 
@@ -101,6 +110,9 @@ class _Reading:
             process_samples=self._process_samples(samples[samples["op"] == SampleKind.PROCESS]),
             system_samples=self._system_samples(samples[samples["op"] == SampleKind.SYSTEM]),
             node_samples=self._node_samples(samples[samples["op"] == SampleKind.NODE]),
+            tree_samples=tree_samples(samples[samples["op"] == SampleKind.TREE]),
+            call_samples=self._call_samples(samples[samples["op"] == SampleKind.CALLS]),
+            python_samples=python_samples(samples[samples["op"] == SampleKind.PYTHON]),
             left_out=self.left_out,
         )
 
@@ -265,6 +277,13 @@ class _Reading:
         rows["total_bytes"], rows["cgroup_bytes"] = raw["received"], raw["request"]
         rows["runnable"] = np.maximum(raw["peer"], 0)
         return _by_time(rows, "t")
+
+    def _call_samples(self, raw: Table) -> Table:
+        rows = call_samples(raw)
+        rows["name"] = self._translate(raw["comm"], self._numbering.names, "")
+        possible = plausible_calls(rows)
+        self._count("samples with impossible counts", ~possible)
+        return _by_time(rows[possible], "t")
 
     def _translate(
         self, ids: npt.NDArray[np.uint32], table: Mapping[int, int], reason: str

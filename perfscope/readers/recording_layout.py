@@ -13,6 +13,9 @@ HEADER_BYTES = 65536
 RECORD_BYTES = 64
 MAX_OPERATIONS = 256
 MAX_THREADS = 256
+KEPT_NOTHING = 1 << 40
+"""What a sample of calls adds to the bytes that they kept, which may be fewer than none."""
+
 NO_ID = 0xFFFFFFFF
 """Stands for "none" in the unsigned fields of a record."""
 
@@ -39,6 +42,9 @@ class SampleKind(IntEnum):
     NODE = 3
     DEVICE = 4
     DEVICE_PROCESS = 5
+    TREE = 6
+    CALLS = 7
+    PYTHON = 8
 
 
 class HeaderFlag(IntFlag):

@@ -40,6 +40,9 @@ def _rank_memory(rank: RankMemory) -> Json:
         "end_bytes": rank.end_bytes,
         "slope_bytes_per_s": rank.slope_bytes_per_s,
         "limit_bytes": rank.limit_bytes,
+        "peak_phase": rank.peak_phase,
+        "tree_bytes": rank.tree_bytes,
+        "descendants": rank.descendants,
         "series": _series(rank.series),
     }
 

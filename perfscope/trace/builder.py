@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from perfscope.trace import model
+from perfscope.trace import memory_samples, model
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE
+from perfscope.trace.memory_rows import MemoryRows, to_ns
 from perfscope.trace.model import (
     Communicator,
     Ending,
@@ -23,16 +24,13 @@ from perfscope.trace.model import (
 )
 from perfscope.trace.operations import IS_COLLECTIVE, code_of
 
+__all__ = ["FrameLike", "RankBuilder", "TraceBuilder", "to_ns"]
+
 FrameLike = Frame | tuple[str, str, int]
 
 
-def to_ns(seconds: float) -> int:
-    """Seconds as integer nanoseconds, rounded."""
-    return round(seconds * 1e9)
-
-
 @dataclass
-class RankBuilder:
+class RankBuilder(MemoryRows):
     """Collects what one rank did, in seconds of the trace's clock; methods can be chained."""
 
     owner: TraceBuilder
@@ -259,6 +257,10 @@ class RankBuilder:
         self._changes["threads"] = (*self._changes.get("threads", ()), info)
         return self
 
+    @property
+    def _names(self) -> TraceBuilder:
+        return self.owner
+
     def _add(self, table: str, row: tuple[Any, ...]) -> None:
         self._rows.setdefault(table, []).append(row)
 
@@ -293,6 +295,9 @@ _DTYPES: dict[str, Any] = {
     "process_samples": model.PROCESS_SAMPLE_DTYPE,
     "system_samples": model.SYSTEM_SAMPLE_DTYPE,
     "node_samples": model.NODE_SAMPLE_DTYPE,
+    "tree_samples": memory_samples.TREE_SAMPLE_DTYPE,
+    "call_samples": memory_samples.CALL_SAMPLE_DTYPE,
+    "python_samples": memory_samples.PYTHON_SAMPLE_DTYPE,
     "gpu_samples": GPU_SAMPLE_DTYPE,
     "gpu_processes": GPU_PROCESS_DTYPE,
 }

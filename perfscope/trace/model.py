@@ -17,6 +17,11 @@ import numpy.typing as npt
 
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, DeviceActivity, Gpu
 from perfscope.trace.hardware import ComputeTotals
+from perfscope.trace.memory_samples import (
+    CALL_SAMPLE_DTYPE,
+    PYTHON_SAMPLE_DTYPE,
+    TREE_SAMPLE_DTYPE,
+)
 from perfscope.trace.tensors import TensorTimeline
 
 Table = npt.NDArray[np.void]
@@ -311,6 +316,10 @@ class Rank:
     process_samples: Table = field(default_factory=lambda: empty(PROCESS_SAMPLE_DTYPE))
     system_samples: Table = field(default_factory=lambda: empty(SYSTEM_SAMPLE_DTYPE))
     node_samples: Table = field(default_factory=lambda: empty(NODE_SAMPLE_DTYPE))
+    tree_samples: Table = field(default_factory=lambda: empty(TREE_SAMPLE_DTYPE))
+    call_samples: Table = field(default_factory=lambda: empty(CALL_SAMPLE_DTYPE))
+    """What calls of a framework's functions kept; the counts of a name never fall."""
+    python_samples: Table = field(default_factory=lambda: empty(PYTHON_SAMPLE_DTYPE))
     gpu_samples: Table = field(default_factory=lambda: empty(GPU_SAMPLE_DTYPE))
     """Of the GPUs that this process sampled, which need not be those that it used."""
     gpu_processes: Table = field(default_factory=lambda: empty(GPU_PROCESS_DTYPE))

@@ -7,7 +7,7 @@ import pytest
 
 from perfscope.findings.finding import Finding, Status
 from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.model import Ending, EndKind, PhaseKind, Trace
+from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised, Trace
 from tests.findings.analysed import analyse_trace
 
 MIB = 1 << 20
@@ -161,6 +161,65 @@ def test_killed_for_memory() -> None:
     finding = headroom_of(builder.build())
     assert finding.status is Status.FAIL
     assert finding.title.startswith("Rank 1 ended when")
+
+
+def test_an_error_for_want_of_memory_is_named() -> None:
+    builder = TraceBuilder(2, end_s=10.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(0.5)
+        rank.node_sample(5.0, available_bytes=8 * GIB, total_bytes=16 * GIB)
+        rank.process_sample(5.0, rss_bytes=GIB)
+    text = "Unable to allocate 74.5 GiB for an array with shape (100000, 100000)"
+    raised = Raised("numpy._core._exceptions._ArrayMemoryError", text, "/job/train.py", 12)
+    builder.rank(0).set(ending=Ending(EndKind.EXITED, 1, "python", raised))
+    finding = headroom_of(builder.build())
+    assert finding.status is Status.FAIL
+    assert finding.title == "Rank 0 ended out of memory: node0 gave no more"
+    assert (finding.where[0].file, finding.where[0].line) == ("/job/train.py", 12)
+    assert "Unable to allocate 74.5 GiB" in str(finding.evidence[0].value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("torch.OutOfMemoryError", "CUDA out of memory. Tried to allocate 20.00 MiB"),
+        ("RuntimeError", "CUDA error: cannot allocate memory"),
+        ("ValueError", "not enough memory of the past"),
+    ],
+)
+def test_other_errors_are_none_of_the_node(kind: str, text: str) -> None:
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0).init(0.5)
+    rank.node_sample(5.0, available_bytes=8 * GIB, total_bytes=16 * GIB)
+    rank.process_sample(5.0, rss_bytes=GIB)
+    rank.set(ending=Ending(EndKind.EXITED, 1, "python", Raised(kind, text, "/job/train.py", 1)))
+    assert headroom_of(builder.build()).status is Status.PASS
+
+
+def test_the_phase_of_the_peak_needs_few_samples() -> None:
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0).init(0.5).finalize(9.5)
+    rank.phase(PhaseKind.TRAIN, 1.0, 4.0).phase(PhaseKind.EVALUATE, 5.0, 7.0)
+    for at, size in ((2.0, GIB), (6.0, 3 * GIB), (8.0, 2 * GIB)):
+        rank.process_sample(at, rss_bytes=size)
+        rank.node_sample(at, available_bytes=8 * GIB, total_bytes=16 * GIB)
+    assert "in the phase Evaluation" in headroom_of(builder.build()).summary
+
+
+def test_shared_pages_and_descendants_decide_how_many_fit() -> None:
+    """Two ranks of 4 GiB resident share half of it; each has loaders of 1 GiB together."""
+    builder = TraceBuilder(2, end_s=10.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(0.5).finalize(9.5)
+        for at, size in ((2.0, GIB), (6.0, 4 * GIB), (8.0, 3 * GIB)):
+            rank.process_sample(at, rss_bytes=size)
+            rank.node_sample(at, available_bytes=9 * GIB, total_bytes=16 * GIB)
+        rank.tree_sample(2.0, own_bytes=GIB)
+        # 1 GiB less resident than at the peak
+        rank.tree_sample(8.0, own_bytes=GIB, descendants_bytes=GIB, descendants=4)
+    finding = headroom_of(builder.build())
+    assert "needs most, 3.00 GiB with its processes" in finding.summary
+    assert "5 ranks like it would fit; 2 ran there" in finding.summary
 
 
 def test_a_kill_before_the_run_is_not_its_own() -> None:

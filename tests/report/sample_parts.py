@@ -341,6 +341,9 @@ def memory(shape: Shape) -> Json:
                 "end_bytes": int(high),
                 "slope_bytes_per_s": (high - low) / shape.wall_s,
                 "limit_bytes": None,
+                "peak_phase": "",
+                "tree_bytes": None,
+                "descendants": 0,
                 "series": series(points, shape.wall_s, low, high, rank),
             }
         )

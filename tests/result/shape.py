@@ -196,6 +196,9 @@ DOCUMENT = {
                 "end_bytes": int,
                 "slope_bytes_per_s": Maybe(float),
                 "limit_bytes": Maybe(int),
+                "peak_phase": str,
+                "tree_bytes": Maybe(int),
+                "descendants": int,
                 "series": SERIES,
             }
         ],

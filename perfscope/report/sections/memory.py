@@ -42,6 +42,7 @@ def _context(document: Document) -> Context:
         column("Early", "start_bytes"),
         column("Late", "end_bytes"),
         column("Growth in the second half", "slope_bytes_per_s", bytes_rate),
+        column("Proportional, with descendants", "tree_bytes"),
         column("Limit", "limit_bytes"),
     ]
     nodes = rows(document, "memory", "nodes")

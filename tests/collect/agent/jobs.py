@@ -11,13 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from perfscope.collect import agent_directory, recorder_library
-from tests.native.recorder.decode import METRIC, PHASE, STACK, STEP, Record, Recording, decode
+from tests.native.recorder.decode import (
+    METRIC,
+    PHASE,
+    SAMPLE,
+    STACK,
+    STEP,
+    Record,
+    Recording,
+    decode,
+)
 from tests.support.recording import JOB_TIMEOUT_S, job_variables
 from tests.support.requirements import missing
 
 AGENT = agent_directory()
 RANK_ZERO = {"PMI_RANK": "0", "PMI_SIZE": "1"}
 NONE = 0xFFFFFFFF
+CALLS = 7
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,10 @@ class Process:
     def metrics(self) -> list[tuple[str, Record]]:
         """Name and record of the metrics in the order in which they were written."""
         return [(self.name(record), record) for record in self._of(METRIC)]
+
+    def calls(self) -> list[Record]:
+        """Sums over the calls of a framework's functions, in the order in which they were made."""
+        return [record for record in self._of(SAMPLE) if record.op == CALLS]
 
     def functions(self) -> list[list[tuple[str, str, int]]]:
         """The stack samples: function, file and line of each frame, outermost first."""

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.native.recorder import running
-from tests.native.recorder.decode import METRIC, NONE, PHASE, STACK, STEP, Recording
+from tests.native.recorder.decode import METRIC, NONE, PHASE, SAMPLE, STACK, STEP, Recording
 
 AGENT, EXITED = 128, 16
+CALLS, PYTHON = 7, 8
+KEPT_NOTHING = 1 << 40
 
 
 @pytest.fixture
@@ -46,6 +48,15 @@ def test_steps_metrics_and_stacks(recording: Recording) -> None:
     assert sample.tid == 4242
     frames = [recording.names[number] for number in recording.stacks[sample.comm]]
     assert frames == ["name 0", "name 1", "name 2"]
+
+
+def test_sums_of_calls_and_blocks_of_python(recording: Recording) -> None:
+    calls, python = (r for r in recording.of_kind(SAMPLE) if r.op in (CALLS, PYTHON))
+    assert recording.names[calls.comm] == "predict"
+    assert (calls.seq, calls.tag, calls.peer, calls.request) == (30, 20, 40, 700)
+    assert calls.sent == KEPT_NOTHING - 512
+    assert calls.received > 1 << 20
+    assert python.sent == 1 << 40
 
 
 def test_names_are_written_once(recording: Recording) -> None:

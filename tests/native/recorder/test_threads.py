@@ -15,7 +15,8 @@ from tests.support.environments import Mpi
 from tests.support.requirements import require_tool
 
 PROVIDED_MULTIPLE = 256
-PROCESS, SYSTEM, NODE = 1, 2, 3
+PROCESS, SYSTEM, NODE, TREE = 1, 2, 3, 6
+MIB = 1 << 20
 CALLS = 300
 
 
@@ -71,6 +72,18 @@ def test_the_sampler_sees_threads_memory_and_processor_time(library: Path, tmp_p
     assert "perfscope" not in {thread.name for thread in recording.threads}
     assert 0 < int(header["sampler_cpu_ns"]) < 300_000_000
     assert int(header["alive_ns"]) == process[-1].t0
+
+
+def test_the_memory_of_descendants_is_added_up(library: Path, tmp_path: Path) -> None:
+    job = running.run(running.python_command("family.py"), library, tmp_path / "run").succeeded()
+    [recording] = job.recordings
+    first = samples(recording, TREE)[0]
+    assert first.request == 2
+    # what each holds, and an interpreter of which most is shared
+    assert 40 * MIB < first.sent < 70 * MIB
+    assert 50 * MIB < first.received < 90 * MIB
+    resident = samples(recording, PROCESS)[0].sent
+    assert first.sent <= resident
 
 
 def test_threads_that_wait_for_a_device_are_counted(library: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from . import files, notes, recorder
+from . import files, notes, python_objects, recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ class Sampler:
                     rec.ignore_thread(thread_id)
                     told = True
                 self._sample(rec)
+                python_objects.sample(rec)
                 for look in with_each_sample:
                     look()
             statistics["samples"] = count

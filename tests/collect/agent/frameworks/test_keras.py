@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from perfscope.collect.agent.perfscope_agent.recorder import Phase
+from perfscope.readers.recording_layout import KEPT_NOTHING
 from tests.collect.agent.jobs import RANK_ZERO, Job, Process, run
 from tests.support import environments
 
@@ -162,6 +163,23 @@ def test_phases_are_those_of_the_program(process: Process) -> None:
 def test_a_prediction_by_a_function_that_evaluates_is_an_evaluation(process: Process) -> None:
     kinds = [kind for name, kind in process.phases() if name == "predict_on_batch"]
     assert kinds == [Phase.EVALUATE, Phase.PREDICT]
+
+
+def test_calls_are_counted_with_what_they_set_up_and_keep(process: Process) -> None:
+    last = {process.name(r): r for r in process.calls()}
+    assert last["train_on_batch"].seq == 12
+    assert last["predict"].seq == 1
+    assert last["predict_on_batch"].seq == 2
+    assert last["evaluate"].seq == 1  # those inside fit() are part of it
+    assert last["fit"].seq == 4
+    assert last["train_step"].seq == 4
+    for name in ("predict", "evaluate", "train_on_batch"):
+        assert last[name].tag == last[name].seq
+        # one compiled function for each batch: 100 samples are 4 batches
+        assert last[name].peer == (12 if name == "train_on_batch" else 4)
+        assert last[name].request > 0
+        assert abs(last[name].sent - KEPT_NOTHING) < 1 << 30
+        assert 1 << 27 < last[name].received < 1 << 33
 
 
 def test_validation_is_nested_in_training_and_outside_its_steps(process: Process) -> None:

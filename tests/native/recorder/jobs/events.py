@@ -12,6 +12,9 @@ recorder.ps_phase_end.argtypes = [U64]
 recorder.ps_phase.argtypes = [U32, U32, U32, I32, U64, U64]
 recorder.ps_step.argtypes = [U32, I32, U64, U64, U64, U64]
 recorder.ps_metric.argtypes = [U32, U32, I32, ctypes.c_double]
+recorder.ps_calls.argtypes = [U32, U32, U32, U32, ctypes.c_int64, U64, U64]
+recorder.ps_python_blocks.argtypes = [U64]
+recorder.ps_private_bytes.restype = U64
 
 assert recorder.ps_name(b"early", 5) == 0
 assert recorder.ps_phase_begin(1, 0, 0, 0) == 0
@@ -44,5 +47,11 @@ recorder.ps_phase(5, name("input"), 9, 1, now - 1000, now)
 recorder.ps_step(12, 3, 32, 64, now - 500, now - 100)
 recorder.ps_metric(name("loss"), 12, 3, -0.125)
 recorder.ps_stack_sample(4242, stack)
+before = recorder.ps_private_bytes()
+held = bytearray(b"x" * (32 << 20))
+grown = recorder.ps_private_bytes() - before
+assert 31 << 20 <= grown <= 40 << 20, grown
+recorder.ps_calls(name("predict"), 30, 20, 40, -512, before, 700)
+recorder.ps_python_blocks(1 << 40)
 recorder.ps_phase_begin(12, name("open"), 0xFFFFFFFF, -1)
 sys.exit(9)

@@ -84,7 +84,7 @@ def finish() -> None:
 
     from .. import notes
 
-    for hook in ("tensorflow", "tf_profiler", "tf_functions", "torch", "daal4py", "blas"):
+    for hook in ("calls", "tensorflow", "tf_profiler", "tf_functions", "torch", "daal4py", "blas"):
         module = sys.modules.get(__name__ + "." + hook)
         if module is not None:
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .. import files, metadata, recorder, steps
-from . import keras_data, tf_profiler, wrap
+from . import calls, keras_data, tf_profiler, wrap
 from .tensorflow import cycle, is_eager
 
 TYPE_CHECKING = False
@@ -76,10 +76,10 @@ def install(module: ModuleType) -> None:
     owner = getattr(module, "TensorFlowTrainer", None) or module.Model
     _callback_class = _make_callback_class(module.callbacks_module.Callback)
     wrap.replace(owner, "fit", _make_fit)
-    wrap.phase(owner, "evaluate", recorder.Phase.EVALUATE, "evaluate", _interrupt)
+    calls.phase(owner, "evaluate", recorder.Phase.EVALUATE, "evaluate", _interrupt)
     wrap.replace(owner, "predict", _make_predict)
     wrap.replace(owner, "train_on_batch", _make_train_on_batch)
-    wrap.phase(owner, "test_on_batch", recorder.Phase.EVALUATE, "test_on_batch", _interrupt)
+    calls.phase(owner, "test_on_batch", recorder.Phase.EVALUATE, "test_on_batch", _interrupt)
     wrap.replace(owner, "predict_on_batch", _make_predict)
     if owner is getattr(module, "Model", None):
         install_model(module)
@@ -155,7 +155,7 @@ def _make_fit(original: AnyFunction) -> AnyFunction:
         args, kwargs = _with_callback(_callback_class(running), position, args, kwargs)
         _fits.append(running)
         try:
-            with wrap.Inside(rec, recorder.Phase.TRAIN, "fit"):
+            with calls.Counted(rec, "fit", kind=recorder.Phase.TRAIN):
                 return original(self, *args, **kwargs)
         finally:
             _fits.remove(running)
@@ -239,7 +239,7 @@ def _make_train_on_batch(original: AnyFunction) -> AnyFunction:
             return original(self, *args, **kwargs)
         tf_profiler.begins_step()
         start_ns = rec.now()
-        with wrap.Inside(rec, recorder.Phase.TRAIN, "train_on_batch"):
+        with calls.Counted(rec, "train_on_batch", kind=recorder.Phase.TRAIN):
             result = original(self, *args, **kwargs)
         samples = wrap.batch_length(args[0] if args else kwargs.get("x"))
         if metadata.facts.get("batch_size") is None and samples:
@@ -269,7 +269,7 @@ def _make_predict(original: AnyFunction) -> AnyFunction:
         if rec is None:
             return original(self, *args, **kwargs)
         kind = _kind_of_use()
-        with wrap.Inside(rec, kind, label):
+        with calls.Counted(rec, label, kind=kind):
             return original(self, *args, **kwargs)
 
     return predict

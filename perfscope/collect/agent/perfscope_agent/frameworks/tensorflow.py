@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, recorder, steps
-from . import tf_profiler, wrap
+from . import calls, tf_profiler, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,16 +53,21 @@ def install_function(module: ModuleType) -> None:
     def make(original: AnyFunction) -> AnyFunction:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             rec = recorder.current
-            if rec is None or wrap.Depth.value or not is_eager():
+            if rec is None:
+                return original(self, *args, **kwargs)
+            if wrap.Depth.value or not is_eager():
+                if calls.running is not None and is_eager():
+                    calls.running.compute(rec)
                 return original(self, *args, **kwargs)
             name = str(getattr(self, "_name", "")) or "tf.function"
             kind = _kind(name)
             if not kind:
-                return original(self, *args, **kwargs)
+                with calls.Counted(rec, name):
+                    return original(self, *args, **kwargs)
             if kind == recorder.Phase.TRAIN:
                 tf_profiler.begins_step()
             start_ns = rec.now()
-            with wrap.Inside(rec, kind, name):
+            with calls.Counted(rec, name, kind=kind):
                 result = original(self, *args, **kwargs)
             if kind == recorder.Phase.TRAIN:
                 samples = wrap.batch_length(args) or wrap.batch_length(kwargs)

@@ -1,0 +1,84 @@
+#include "memory.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "buffer.h"
+#include "text.h"
+
+#define MAX_PROCESSES 256u /* descendants that are looked at */
+#define MAX_THREADS_ASKED 4096u
+
+static uint64_t statm_bytes(unsigned field)
+{
+    char text[256];
+    ps_read_file("/proc/self/statm", text, sizeof text);
+    return ps_parse_u64(ps_field(text, field), NULL) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t ps_memory_resident(void)
+{
+    uint64_t all = statm_bytes(1), recording = ps_buffer_resident();
+    return all > recording ? all - recording : all;
+}
+
+uint64_t ps_memory_private(void)
+{
+    char text[256];
+    ps_read_file("/proc/self/statm", text, sizeof text);
+    uint64_t all = ps_parse_u64(ps_field(text, 1), NULL), shared = ps_parse_u64(ps_field(text, 2), NULL);
+    return (all > shared ? all - shared : 0) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* 0 where the kernel has no such file (before Linux 4.14) or the process has gone or is another user's. */
+static uint64_t proportional_bytes(uint32_t pid)
+{
+    char path[64], text[2048];
+    snprintf(path, sizeof path, "/proc/%u/smaps_rollup", pid);
+    if (ps_read_file(path, text, sizeof text) == 0)
+        return 0;
+    return ps_find_u64(text, "Pss:", 0) * 1024;
+}
+
+/* Appends the children that the threads of a process started; the kernel may have no such list. */
+static uint32_t add_children(uint32_t pid, uint32_t *pids, uint32_t count)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    DIR *threads = opendir(path);
+    if (!threads)
+        return count;
+    struct dirent *entry;
+    for (uint32_t asked = 0; asked < MAX_THREADS_ASKED && (entry = readdir(threads)) != NULL; asked++) {
+        uint64_t tid = ps_parse_u64(entry->d_name, NULL);
+        if (tid == 0)
+            continue;
+        snprintf(path, sizeof path, "/proc/%u/task/%u/children", pid, (uint32_t)tid);
+        ps_read_file(path, text, sizeof text);
+        const char *next = text;
+        for (uint64_t child = ps_parse_u64(next, &next); child && count < MAX_PROCESSES;
+             child = ps_parse_u64(next, &next))
+            pids[count++] = (uint32_t)child;
+    }
+    closedir(threads);
+    return count;
+}
+
+ps_tree_memory ps_memory_tree(void)
+{
+    uint32_t pids[MAX_PROCESSES];
+    uint32_t own = (uint32_t)getpid();
+    ps_tree_memory memory = {.own_bytes = proportional_bytes(own)};
+    uint64_t recording = ps_buffer_resident();
+    if (memory.own_bytes > recording)
+        memory.own_bytes -= recording;
+    uint32_t count = memory.own_bytes ? add_children(own, pids, 0) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bytes = proportional_bytes(pids[i]);
+        memory.descendants_bytes += bytes;
+        memory.descendants += bytes > 0;
+        count = add_children(pids[i], pids, count);
+    }
+    return memory;
+}

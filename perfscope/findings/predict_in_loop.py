@@ -1,0 +1,217 @@
+"""Methods of a Keras model that build an input pipeline in every call, called in a loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.findings import thresholds, wording
+from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.growth_causes import INSTEAD, PIPELINES
+from perfscope.findings.price import Price, price
+from perfscope.replay.model import Edit
+from perfscope.trace.model import PhaseKind
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.framework_calls import FrameworkCalls
+    from perfscope.metrics.phases import PhaseResult
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.model import Frame
+
+ID = "predict_in_loop"
+TITLE = "Keras builds an input pipeline in every call"
+PASSED = "Calls of the model spend little on their input pipelines"
+DESCRIPTION = (
+    "Compares what each call of Model.predict, evaluate or fit takes until its first compiled "
+    "function begins (an input pipeline, callbacks) with the whole call, and with the on_batch "
+    "method of the model where the run calls that as well."
+)
+REFERENCES = (
+    (
+        "Keras, what is the difference between predict and a call or predict_on_batch: "
+        "https://keras.io/getting_started/faq/"
+    ),
+)
+FAULTS = {Status.FAIL, Status.WARN}
+CURES = {"predict": "predict_on_batch", "evaluate": "test_on_batch", "fit": "train_on_batch"}
+KINDS = {
+    "predict": PhaseKind.PREDICT,
+    "evaluate": PhaseKind.EVALUATE,
+    "fit": PhaseKind.TRAIN,
+}
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """One method on one rank: seconds of a call, and of them what need not be.
+
+    `cure` are the calls of the on_batch method on the same rank, None where there are none: then
+    only what the call sets up counts as needless.
+    """
+
+    calls: FrameworkCalls
+    each_s: float
+    needless_s: float
+    cure: FrameworkCalls | None
+
+    @property
+    def saved_s(self) -> float:
+        """Of all its calls."""
+        return self.needless_s * self.calls.calls
+
+
+def is_measured(results: Results) -> bool:
+    """Whether this run tells what such calls set up: then the pipelines are named here."""
+    return bool(_loops(results))
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether building pipelines costs enough of the run to act on, and by which method."""
+    loops = _loops(results)
+    if not loops:
+        text = "No method of a Keras model was called again and again."
+        return Finding(ID, Status.NOT_APPLICABLE, PASSED, text, confidence=Confidence.HIGH)
+    worst = max(loops, key=lambda loop: loop.saved_s)
+    found = _price(results, replay, loops, worst)
+    is_fault = found.status in FAULTS
+    same = [loop for loop in loops if loop.calls.name == worst.calls.name]
+    return Finding(
+        id=ID,
+        status=found.status,
+        title=_title(results, worst) if is_fault else PASSED,
+        summary=_summary(worst, found),
+        gain_s=found.gain_s,
+        gain_interval_s=found.interval_s,
+        gain_share=found.share,
+        gain_basis=found.basis,
+        confidence=Confidence.HIGH if worst.cure else Confidence.MEDIUM,
+        ranks=tuple(loop.calls.rank for loop in same) if is_fault else (),
+        where=_where(results, worst),
+        evidence=_evidence(worst),
+        actions=(_action(worst, found),) if is_fault else (),
+        references=REFERENCES,
+        overlaps=("memory_growth", "frequent_evaluation", "rank_zero_evaluation", "start_up"),
+        edits=() if found.basis == "upper_bound" else tuple(_edits(results, worst)),
+    )
+
+
+def _loops(results: Results) -> list[_Loop]:
+    """Every such method that a rank calls often, in recordings that tell what it sets up."""
+    found = []
+    for calls in results.framework_calls:
+        often = calls.name in PIPELINES and calls.steady_calls >= thresholds.PREDICTS_OFTEN
+        if not often or not calls.seconds or not calls.set_up_s:
+            continue
+        cure = _cure(results, calls)
+        other_s = cure.seconds if cure is not None else None
+        needless_s = calls.set_up_s if other_s is None else calls.seconds - other_s
+        found.append(_Loop(calls, calls.seconds, min(max(0.0, needless_s), calls.seconds), cure))
+    return found
+
+
+def _cure(results: Results, calls: FrameworkCalls) -> FrameworkCalls | None:
+    """The calls to compare with; None as well where a call works on several batches."""
+    if calls.compiled > thresholds.ONE_BATCH:
+        return None
+    wanted = CURES[calls.name]
+    same = (o for o in results.framework_calls if (o.rank, o.name) == (calls.rank, wanted))
+    return next((one for one in same if one.steady_calls >= thresholds.PREDICTS_OFTEN), None)
+
+
+def _phase(results: Results, loop: _Loop) -> PhaseResult | None:
+    kind = KINDS[loop.calls.name]
+    return next((phase for phase in results.phases if phase.kind is kind), None)
+
+
+def _edits(results: Results, loop: _Loop) -> list[Edit]:
+    """The phase without what need not be; none where other work shares the phase."""
+    phase = _phase(results, loop)
+    if phase is None or loop.calls.name == "fit":
+        return []
+    position = phase.ranks.index(loop.calls.rank)
+    spent_s = phase.seconds_by_rank[position]
+    # predictions that a function of evaluation makes are another phase
+    if spent_s < loop.each_s * loop.calls.calls / 2:
+        return []
+    factor = max(0.0, 1.0 - loop.saved_s / spent_s)
+    return [Edit(phase=phase.id, factor=factor, ranks=_ranks(results, loop))]
+
+
+def _ranks(results: Results, loop: _Loop) -> tuple[int, ...]:
+    name = loop.calls.name
+    return tuple(one.calls.rank for one in _loops(results) if one.calls.name == name)
+
+
+def _price(results: Results, replay: Replay, loops: list[_Loop], worst: _Loop) -> Price:
+    """Replayed where the run itself tells what the call costs otherwise; else at most."""
+    edits = _edits(results, worst)
+    bound = max(loop.saved_s for loop in loops if loop.calls.name == worst.calls.name)
+    if edits and worst.cure is not None:
+        return price(results, replay, edits, bound_s=bound, is_planned=True)
+    length_s = results.focus.length_ns * 1e-9
+    gain_s = min(bound, length_s)
+    share = gain_s / length_s if length_s > 0 else 0.0
+    return Price(gain_s, share, None, "upper_bound", thresholds.judge(None, share))
+
+
+def _title(results: Results, loop: _Loop) -> str:
+    calls = loop.calls
+    place = next((wording.place(frame) for frame in _where(results, loop)), "")
+    at = f" in {place}" if place else ""
+    if loop.cure is not None and loop.cure.seconds:
+        ratio = loop.each_s / loop.cure.seconds
+        return (
+            f"Model.{calls.name} is called {calls.calls:,} times{at} and takes {ratio:,.0f} times "
+            f"as long as {loop.cure.name}"
+        )
+    share = format_share(loop.needless_s / loop.each_s)
+    return (
+        f"Model.{calls.name} is called {calls.calls:,} times{at} and builds an input pipeline each "
+        f"time: {share} of each call"
+    )
+
+
+def _summary(loop: _Loop, found: Price) -> str:
+    text = f"A call of Model.{loop.calls.name} takes {format_seconds(loop.each_s)}"
+    if loop.calls.set_up_s:
+        text += (
+            f", of which {format_seconds(loop.calls.set_up_s)} pass before its compiled function "
+            "begins: the input pipeline and callbacks are made anew"
+        )
+    if loop.cure is not None and loop.cure.seconds:
+        text += f". {loop.cure.name} takes {format_seconds(loop.cure.seconds)} in this run"
+    return (
+        f"{text}. Without it the run would take {found.at_most}{format_seconds(found.gain_s)} "
+        f"({format_share(found.share)}) less."
+    )
+
+
+def _where(results: Results, loop: _Loop) -> tuple[Frame, ...]:
+    phase = _phase(results, loop)
+    return phase.where if phase is not None else ()
+
+
+def _evidence(loop: _Loop) -> tuple[Evidence, ...]:
+    calls = loop.calls
+    rows = [
+        Evidence(f"Calls of {calls.name} on rank {calls.rank}", calls.calls),
+        Evidence(f"One {calls.name}(), median of the last half", loop.each_s, "s"),
+        Evidence("Of it before the compiled function begins", calls.set_up_s or 0.0, "s"),
+    ]
+    if loop.cure is not None and loop.cure.seconds:
+        rows.append(Evidence(f"One {loop.cure.name}() in this run", loop.cure.seconds, "s"))
+        rows.append(Evidence("Times as long", loop.each_s / loop.cure.seconds))
+    return tuple(rows)
+
+
+def _action(loop: _Loop, found: Price) -> str:
+    return (
+        f"Use {INSTEAD[loop.calls.name]} for single batches in a loop: that gives back "
+        f"{found.at_most}{format_seconds(found.gain_s)}. Where predictions can wait, collect them "
+        "and predict many at once."
+    )
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=is_measured)

@@ -1,0 +1,58 @@
+"""What the builder of a rank knows of memory: of its processes, of calls, of Python's objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Protocol, Self
+
+    class Names(Protocol):
+        """Who numbers the names of a trace."""
+
+        def name(self, text: str) -> int:
+            """Index of an interned name."""
+
+
+def to_ns(seconds: float) -> int:
+    """Seconds as integer nanoseconds, rounded."""
+    return round(seconds * 1e9)
+
+
+class MemoryRows:
+    """Adds rows to the tables of memory; times in seconds of the trace's clock."""
+
+    if TYPE_CHECKING:
+
+        def _add(self, table: str, row: tuple[Any, ...]) -> None: ...
+
+        @property
+        def _names(self) -> Names: ...
+
+    def tree_sample(
+        self, at_s: float, *, own_bytes: int, descendants_bytes: int = 0, descendants: int = 0
+    ) -> Self:
+        """Proportional memory of the process and its descendants at one moment."""
+        self._add("tree_samples", (to_ns(at_s), own_bytes, descendants_bytes, descendants))
+        return self
+
+    def call_sample(
+        self,
+        name: str,
+        at_s: float,
+        calls: int,
+        *,
+        kept_bytes: int = 0,
+        private_bytes: int = 0,
+        set_up_s: float = 0.0,
+    ) -> Self:
+        """What calls of a framework's function kept so far; each calls one compiled function."""
+        label = self._names.name(name)
+        row = (to_ns(at_s), label, calls, calls, calls, kept_bytes, private_bytes, to_ns(set_up_s))
+        self._add("call_samples", row)
+        return self
+
+    def python_sample(self, at_s: float, blocks: int) -> Self:
+        """Blocks of Python's allocator at one moment."""
+        self._add("python_samples", (to_ns(at_s), blocks))
+        return self

@@ -1,0 +1,28 @@
+"""Columns of what was measured of memory beside the samples of each process."""
+
+from __future__ import annotations
+
+import numpy as np
+
+TREE_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("own_bytes", "i8"),  # proportional memory (PSS) of the process
+        ("descendants_bytes", "i8"),  # of its descendants together
+        ("descendants", "i4"),
+    ]
+)
+CALL_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("name", "i4"),  # index in Trace.names: the function of a framework
+        ("calls", "i8"),  # so far
+        ("measured", "i8"),  # calls of which memory was measured
+        ("compiled", "i8"),  # compiled functions that they called, so far
+        ("kept_bytes", "i8"),  # by which the process's own memory was larger after these
+        ("private_bytes", "i8"),  # the process's own memory now
+        ("set_up_ns", "i8"),  # before the first compiled function of each call began, so far
+    ]
+)
+PYTHON_SAMPLE_DTYPE = np.dtype([("t", "i8"), ("blocks", "i8")])
+"""Blocks that Python's allocator has given out: how many Python objects there are, roughly."""

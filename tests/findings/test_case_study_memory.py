@@ -1,0 +1,109 @@
+"""A recording of a known case: Keras in a loop fills 200 GB nodes long before the run ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfscope.findings.finding import Finding, Status
+from perfscope.readers.recording import open_recording
+from perfscope.readers.recording_layout import KEPT_NOTHING, SampleKind
+from perfscope.trace.model import PhaseKind
+from tests.findings.analysed import analyse_trace
+from tests.support.write_recording import ProcessWriter, write_run
+
+GB = 10**9
+NODE_BYTES = 200 * GB
+PEAK_BYTES, START_BYTES, WARM_BYTES = 56 * GB, 3 * GB, 5 * GB
+RUN_S, WARM_S, EVERY_S = 20_000.0, 1_000.0, 20.0
+CALLS = 200_000
+
+
+def resident(at_s: float, *, cured: bool) -> int:
+    """Memory of a rank: 2 GB of warm-up in 1,000 s, then 51 GB more until the end."""
+    warm = START_BYTES + (WARM_BYTES - START_BYTES) * min(at_s / WARM_S, 1.0)
+    steady = max(0.0, at_s - WARM_S) / (RUN_S - WARM_S) * (PEAK_BYTES - WARM_BYTES)
+    return round(warm + (0 if cured else steady))
+
+
+def write(directory: Path, *, ranks: int, cured: bool = False) -> None:
+    """The recording of so many ranks on one node."""
+    random = np.random.default_rng(11)
+    name = "predict_on_batch" if cured else "predict"
+    for number in range(ranks):
+        process = ProcessWriter(rank=number, size=ranks, pid=100 + number)
+        process.communicator(0, 5, list(range(ranks)))
+        process.header |= {"exit_ns": process.mono(RUN_S + 3.0)}
+        process.metadata = {"schema": 1, "frameworks": {"keras": {"version": "2.4.3"}}}
+        process.op("MPI_Init", 0.1, 0.5)
+        for at_s in np.arange(1.0, RUN_S, EVERY_S).tolist():
+            noise = int(random.integers(0, 512)) * 4096
+            rss = resident(at_s, cured=cured) + noise
+            free = NODE_BYTES - 4 * GB - ranks * rss
+            process.sample(SampleKind.PROCESS, at_s, sent=rss, peer=20, tag=1)
+            process.sample(SampleKind.NODE, at_s, sent=max(0, free), received=NODE_BYTES, peer=1)
+            calls = round(at_s / RUN_S * CALLS)
+            kept = resident(at_s, cured=cured) - START_BYTES
+            process.phase(PhaseKind.PREDICT, at_s, at_s + 0.08, name=name)
+            process.sample(
+                SampleKind.CALLS,
+                at_s + 0.09,
+                comm=process.name(name),
+                seq=calls,
+                tag=calls,
+                peer=calls,
+                sent=KEPT_NOTHING + kept,
+                received=rss,
+                request=round(calls * 0.05e9),
+            )
+        process.op("MPI_Finalize", RUN_S + 1.0, RUN_S + 2.0)
+        process.write(directory)
+    end_ns = process.mono(RUN_S + 4.0)
+    write_run(directory, launcher={"kind": "mpirun"}, ranks_requested=ranks, end_mono_ns=end_ns)
+
+
+def findings(directory: Path) -> dict[str, Finding]:
+    return analyse_trace(open_recording(directory)).findings
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Finding]:
+    """Of the three ranks that a node can hold."""
+    directory = tmp_path_factory.mktemp("faulty")
+    write(directory, ranks=3)
+    return findings(directory)
+
+
+def test_the_growth_is_named_with_its_cause(faulty: dict[str, Finding]) -> None:
+    finding = faulty["memory_growth"]
+    assert finding.status is Status.FAIL
+    assert finding.ranks == (0, 1, 2)
+    assert "Model.predict keeps memory in every call" in finding.title
+    assert "predict_on_batch" in finding.actions[0]
+    rows = {row.label: row.value for row in finding.evidence}
+    per_call = next(str(value) for label, value in rows.items() if "per predict()" in label)
+    # 51 GB over 95 % of 200,000 calls
+    assert float(per_call.removesuffix(" KiB")) == pytest.approx(51e6 / 190 / 1024, rel=0.02)
+    assert rows["Warm-up ends after"] == pytest.approx(WARM_S, abs=100)
+
+
+def test_the_ranks_that_fit_before_and_after_the_cure(faulty: dict[str, Finding]) -> None:
+    """Three of 56 GB in 200 GB; without the growth of 51 GB the eight that are wanted, and more."""
+    summary = faulty["memory_growth"].summary
+    assert "3 ranks like it fit the memory of node0" in summary
+    after = int(summary.rpartition("node0; ")[2].split()[0])
+    assert 8 <= after <= (NODE_BYTES - 4 * GB) // WARM_BYTES
+    headroom = faulty["memory_headroom"]
+    assert "3 ranks like it would fit; 3 ran there" in headroom.summary
+    assert "Prediction" in headroom.summary
+
+
+def test_eight_cured_ranks_fit(tmp_path: Path) -> None:
+    write(tmp_path, ranks=8, cured=True)
+    found = findings(tmp_path)
+    assert found["memory_growth"].status is Status.PASS
+    assert found["memory_headroom"].status is Status.PASS
+    fits = int(found["memory_headroom"].summary.split(" ranks like it")[0].rpartition(" ")[2])
+    assert 8 <= fits <= NODE_BYTES // WARM_BYTES
