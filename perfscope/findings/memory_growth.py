@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.memory_limits import Room, rooms
+from perfscope.findings.memory_lines import lines_that_keep
 from perfscope.findings.tracing import traced_often
 from perfscope.trace.model import PhaseKind
 from perfscope.units import format_bytes, format_seconds
@@ -49,6 +50,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     worst = max(growing, key=lambda growth: growth.slope_bytes_per_s)
     full_s, room = _first_full(results, growing)
     mechanism, action = _mechanism(results, worst)
+    lines = lines_that_keep(results, [growth.rank for growth in growing])
     status = (
         Status.FAIL if full_s is not None and full_s < thresholds.GROWTH_LONG_S else Status.WARN
     )
@@ -59,9 +61,9 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         summary=_summary(worst, full_s, room),
         confidence=Confidence.HIGH if len(growing) == len(growths) else Confidence.MEDIUM,
         ranks=tuple(growth.rank for growth in growing),
-        where=_where(results, worst),
-        evidence=_evidence(results, worst, full_s),
-        actions=action,
+        where=lines.where or _where(results, worst),
+        evidence=(*_evidence(results, worst, full_s), *lines.evidence),
+        actions=(*lines.actions, *action, *lines.advice),
         references=REFERENCES,
         overlaps=("memory_headroom",),
     )

@@ -8,12 +8,14 @@ from perfscope.metrics.communication import communication
 from perfscope.metrics.devices import devices
 from perfscope.metrics.gradient_exchange import gradient_exchange
 from perfscope.metrics.horovod import horovod
+from perfscope.metrics.memory_detail import memory_detail
 from perfscope.metrics.memory_growth import memory_growth
 from perfscope.metrics.phases import phases
 from perfscope.metrics.pop import efficiency
 from perfscope.metrics.preparation import prepare
 from perfscope.metrics.resource_use import resources
 from perfscope.metrics.results import Options, Results
+from perfscope.metrics.stack_profile import stack_profile
 from perfscope.metrics.steps import steps
 from perfscope.metrics.tensors import tensor_times
 from perfscope.trace.model import Trace
@@ -43,6 +45,8 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
         memory_growth=memory_growth(prepared),
+        memory_detail=memory_detail(prepared),
+        stack_profile=stack_profile(prepared),
         devices=devices(prepared),
         horovod=horovod(prepared),
         tensors=tensor_times(prepared.trace),

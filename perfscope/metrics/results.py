@@ -11,10 +11,12 @@ from perfscope.metrics.focus import Focus
 from perfscope.metrics.gradient_exchange import GradientExchange
 from perfscope.metrics.horovod import HorovodResult
 from perfscope.metrics.ledger import Ledger
+from perfscope.metrics.memory_detail import MemoryDetail
 from perfscope.metrics.memory_growth import MemoryGrowth
 from perfscope.metrics.phases import PhaseResult
 from perfscope.metrics.pop import Efficiency
 from perfscope.metrics.resources import Resources
+from perfscope.metrics.stack_profile import StackProfile
 from perfscope.metrics.stack_rules import StackLabels
 from perfscope.metrics.steps import StepsResult
 from perfscope.metrics.tensors import TensorResult
@@ -63,3 +65,7 @@ class Results:
     collective_cost: CollectiveCost | None = None
     memory_growth: tuple[MemoryGrowth, ...] = ()
     """Of the ranks with enough samples."""
+    memory_detail: tuple[MemoryDetail, ...] = ()
+    """Of the ranks whose memory was recorded by line (`--memory-detail`)."""
+    stack_profile: StackProfile | None = None
+    """None where stacks were not sampled by py-spy (`--stacks`)."""

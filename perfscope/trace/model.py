@@ -17,6 +17,12 @@ import numpy.typing as npt
 
 from perfscope.trace.devices import DeviceActivity
 from perfscope.trace.hardware import ComputeTotals
+from perfscope.trace.stack_spans import (
+    MEMORY_WINDOW_DTYPE,
+    SPAN_DTYPE,
+    MemoryRecording,
+    StackSampling,
+)
 from perfscope.trace.tensors import TensorTimeline
 
 Table = npt.NDArray[np.void]
@@ -304,6 +310,10 @@ class Rank:
     counters: Table = field(default_factory=lambda: empty(COUNTER_DTYPE))
     profile: Table = field(default_factory=lambda: empty(PROFILE_DTYPE))
     """Calls and time by region, where the trace holds more regions than phases."""
+    spans: Table = field(default_factory=lambda: empty(SPAN_DTYPE))
+    """Stacks of the rank and its workers, where `--stacks` was given."""
+    memory_windows: Table = field(default_factory=lambda: empty(MEMORY_WINDOW_DTYPE))
+    """When the windows of `Trace.memory_recordings` were."""
     devices: DeviceActivity | None = None
     """What the rank's accelerators did; None where no device was watched."""
     compute: ComputeTotals | None = None
@@ -346,6 +356,10 @@ class Trace:
     tensors: TensorTimeline | None = None
     """What Horovod's coordinator saw of every tensor; None where its timeline was not read."""
     other_processes: Sequence[Mapping[str, Any]] = ()
+    stack_sampling: StackSampling | None = None
+    """What `Rank.spans` refer to; None where `--stacks` was not given."""
+    memory_recordings: Sequence[MemoryRecording] = ()
+    """What `--memory-detail` recorded, by rank."""
     judged_from_ns: int | None = None
     """What came before is left out of the focus of analysis, for `judged_reason`."""
     judged_reason: str = ""
