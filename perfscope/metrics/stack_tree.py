@@ -22,6 +22,7 @@ MOST_DEPTH = 48
 MOST_TOP = 10
 _PASSED_OVER = re.compile(r"^<frozen importlib|(^|/)importlib/_bootstrap|^$")
 _AGENT = "/perfscope_agent/"
+_BOOTSTRAP = re.compile(r"(^|/)(multiprocessing/process|threading)\.py$")
 _RECORDER = re.compile(r"/perfscope_agent/(stacks|memory_detail)\.py$")
 _WAITS = (
     ("wait", re.compile(r"(^|/)threading\.py$")),
@@ -33,6 +34,7 @@ _WAITS = (
     ("poll", re.compile(r"(^|/)multiprocessing/popen_fork\.py$")),
     ("_worker", re.compile(r"(^|/)concurrent/futures/thread\.py$")),
     ("_run", re.compile(r"(^|/)concurrent/futures/process\.py$")),
+    ("accept", re.compile(r"(^|/)socket\.py$")),
     ("serve_forever", re.compile(r"(^|/)multiprocessing/(forkserver|managers)\.py$")),
     ("main", re.compile(r"(^|/)multiprocessing/resource_tracker\.py$")),
 )
@@ -119,7 +121,9 @@ class FunctionTree:
         node = self._known[stack, root] if stack > 0 else root
         for inner in reversed(path):
             function, file, _ = self._forest.frames[self._forest.places[inner]]
-            if not _PASSED_OVER.search(file) and _AGENT not in file:
+            if root and function.endswith("_bootstrap") and _BOOTSTRAP.search(file):
+                node = root  # what stands above is the stack of the process that forked it
+            elif not _PASSED_OVER.search(file) and _AGENT not in file:
                 node = self._child(node, (function, file))
             self._known[inner, root] = node
         return node

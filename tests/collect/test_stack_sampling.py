@@ -173,3 +173,14 @@ def test_damaged_files_are_told_and_no_number_comes_of_them(record: Recorder) ->
         assert found["phases"] == []
     state.write_text("{", encoding="utf-8")
     assert stacks_of(recorded)["reason"]
+
+
+def test_under_srun_a_rank_waits_until_its_stacks_are_written(record: Recorder) -> None:
+    """slurmstepd kills what a task leaves behind; the variable stands in for it."""
+    rank = f'{sys.executable} -c "{LASTING}"'
+    look = 'grep -c \'"is_over": true\' "$PERFSCOPE_DIR"/*/*.stacks.json'
+    recorded = record(
+        ["sh", "-c", f"{rank}; {look}"], options=["--stacks"], variables={"SLURM_STEP_ID": "0"}
+    )
+    assert recorded.stdout == "on\noff\n1\n"
+    assert stacks_of(recorded)["reason"] is None

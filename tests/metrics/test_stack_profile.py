@@ -137,11 +137,12 @@ def test_the_machinery_of_imports_and_the_recorder_are_passed_over() -> None:
 def test_workers_stand_under_their_rank_and_waiting_ones_are_left_out() -> None:
     frames = {
         "get": ("Queue.get", LIBRARY, 1),
+        "fork": ("BaseProcess._bootstrap", "/usr/lib/python3.11/multiprocessing/process.py", 314),
         "sampler": ("Sampler._run", "/x/perfscope_agent/stacks.py", 70),
     }
     pid = sampled([[(1.0, 2.0, "main")]]).ranks[0].pid
     others = [
-        (1.0, 3.0, "work;decode", 777),
+        (1.0, 3.0, "main;start;fork;work;decode", 777),
         (3.0, 7.0, "work;get", 777),
         (1.0, 2.0, "produce", pid),
         (1.0, 9.0, "sampler", pid),
