@@ -14,6 +14,7 @@ from perfscope.collect.stack_sampling import before_start, spy_program
 from perfscope.metrics.results import Options
 from perfscope.readers.recording import open_recording
 from perfscope.result.analysis import analysis
+from tests.support import emulated_hosts
 from tests.support.environments import REPOSITORY, Mpi
 from tests.support.recording import Recorded, Recorder, run_plain
 
@@ -184,3 +185,23 @@ def test_under_srun_a_rank_waits_until_its_stacks_are_written(record: Recorder) 
     )
     assert recorded.stdout == "on\noff\n1\n"
     assert stacks_of(recorded)["reason"] is None
+
+
+def test_ranks_on_other_hosts_and_other_clocks_are_sampled_there(
+    mpich: Mpi, record: Recorder, tmp_path: Path
+) -> None:
+    program = (
+        "import time; from mpi4py import MPI; world = MPI.COMM_WORLD\n"
+        "def work(): time.sleep(0.8)\n"
+        "work()\nworld.Barrier()\n"
+    )
+    agent = emulated_hosts.start_agent(tmp_path)
+    recorded = record(
+        emulated_hosts.command(mpich, agent, mpich.python, "-c", program), options=["--stacks"]
+    )
+    assert recorded.exit_code == 0, recorded.stderr
+    found = stacks_of(recorded)
+    assert (found["ranks"], found["missing"]) == ([0, 1], [])
+    outside = next(part for part in found["phases"] if part["id"] == "outside")
+    (work,) = [node for node in outside["nodes"] if node["function"] == "work"]
+    assert all(seconds > 0.6 for seconds in work["seconds_by_rank"])
