@@ -93,7 +93,7 @@ class _MemoryDetail(click.ParamType[tuple[int, str]]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, str]:
-        """The rank and the engine, "" for the best that is installed."""
+        """The rank and the engine, "" for memray."""
         rank, _, engine = str(value).partition(":")
         if not (rank.isascii() and rank.isdigit() and len(rank) < 8):
             self.fail(f"{value!r} does not begin with a rank; write it as 0", param, ctx)
@@ -199,7 +199,7 @@ perfscope run --output runs/baseline -- python train.py
     "--memory-detail",
     type=_MemoryDetail(),
     metavar="RANK[:ENGINE]",
-    help="Which lines of this rank keep memory, by memray, else tracemalloc.",
+    help="Which lines of this rank keep memory, by memray (or tracemalloc, slower).",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but what went wrong.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)

@@ -64,7 +64,7 @@ class RecordingOptions:
         stacks: whether py-spy samples all Python processes of the job.
         stacks_hz: how often it does, per second.
         stacks_ranks: the ranks that it samples, None all.
-        memory_detail: the rank whose allocations are recorded and the engine ("" chooses one),
+        memory_detail: the rank whose allocations are recorded and the engine ("" memray),
             None for none.
     """
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Evidence
+from perfscope.metrics.stack_rules import is_user_file
 from perfscope.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -69,10 +70,11 @@ def lines_that_keep(results: Results, ranks: Sequence[int]) -> MemoryLines:
 
 
 def _stands_out(line: KeptLine, detail: MemoryDetail) -> bool:
-    """Large in itself, a good part of all that was kept, and allocated again and again."""
+    """The user's own, large, a good part of all that was kept, and allocated again and again."""
     share = line.kept_bytes / max(1, detail.kept_bytes)
     return (
-        line.kept_bytes >= thresholds.KEPT_LEAST_BYTES
+        is_user_file(line.where.file)
+        and line.kept_bytes >= thresholds.KEPT_LEAST_BYTES
         and share >= thresholds.KEPT_LEAST_SHARE
         and line.count >= thresholds.KEPT_LEAST_COUNT
     )

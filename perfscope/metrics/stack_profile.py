@@ -95,7 +95,9 @@ def stack_profile(prepared: Prepared) -> StackProfile | None:
         spans = prepared.trace.ranks[position].spans
         _add_main(tree, position, timeline, keys, spans[spans["is_main"]], names)
     waiting_ns = _add_others(tree, prepared)
-    seconds = dict(zip(names, (lengths / 1e9).tolist(), strict=True))
+    seconds: dict[str, float] = {}
+    for name, spent in zip(names, (lengths / 1e9).tolist(), strict=True):
+        seconds[name] = seconds.get(name, 0.0) + spent  # a program may mark what is named so here
     found = [_phase(prepared, tree, name, seconds) for name in tree.groups()]
     found.sort(key=lambda phase: (phase.id == OTHERS, -phase.sampled_s))
     return StackProfile(
@@ -160,7 +162,9 @@ def _add_others(tree: FunctionTree, prepared: Prepared) -> float:
                 waiting += ns
                 continue
             name = "other threads" if pid == rank.pid else f"worker process {pid}"
-            tree.add(OTHERS, tree.node(node, below=(f"rank {rank.number}", name)), position, ns)
+            place = tree.node(node, below=(f"rank {rank.number}", name))
+            if not tree.is_root(place[0]):
+                tree.add(OTHERS, place, position, ns)
     return waiting
 
 

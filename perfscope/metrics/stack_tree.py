@@ -139,6 +139,11 @@ class FunctionTree:
             self._depths.append(self._depths[parent] + 1)
         return found
 
+    def is_root(self, node: int) -> bool:
+        """Whether nothing of the stack itself is left: all of it was passed over."""
+        function = self._function[node]
+        return function < 0 or not self._names[function][1]
+
     def add(self, group: str, node: tuple[int, int], position: int, ns: float) -> None:
         """Adds time that a rank spent in a stack, as part of a group."""
         place, stack = node

@@ -52,8 +52,11 @@ def test_the_line_of_the_program_that_keeps_memory_is_named() -> None:
     assert "24.0 MiB in 300 allocations" in str(kept.value)
 
 
-@pytest.mark.parametrize("places", [(BUFFER,), (SMALL,), ()])
-def test_a_buffer_and_small_change_are_not_named(places: tuple[KeptPlace, ...]) -> None:
+LIBRARY = KeptPlace(24 * MIB, 300, (NUMPY,))
+
+
+@pytest.mark.parametrize("places", [(BUFFER,), (SMALL,), (LIBRARY,), ()])
+def test_a_buffer_small_change_and_libraries_are_not_named(places: tuple[KeptPlace, ...]) -> None:
     found = growth(watched((2.0, 50.0, places, False)))
     assert not found.where
     assert not any("Look at" in action for action in found.actions)

@@ -24,7 +24,7 @@ def look(around: Surroundings) -> Sequence[Outcome]:
     error = last_line(done.stderr) or "no answer in time"
     fix = f"{around.python} -m pip install memray"
     if "No module named" in error:
-        why = "not installed: --memory-detail uses tracemalloc, which sees Python's memory alone"
+        why = "not installed; --memory-detail needs it, nothing else does"
         return [Outcome(_TITLE, State.NOT_THERE, why, fix, {"error": error})]
     why = f"installed, and it cannot be imported: {error}"
     return [Outcome(_TITLE, State.WARNING, why, fix, {"error": error})]

@@ -26,6 +26,8 @@ STATE_ENDING = ".stacks.json"
 SEGMENT_S = 60
 SEGMENTS_IN_A_ROW = 10
 """After so many segments the pauses between them begin to grow: hours cost no more than minutes."""
+LONGEST_END_S = 15.0
+"""py-spy that has not ended so long after the process is ended."""
 MOST_TEXT = 400
 # The first frame of each process is its command line, which may hold secrets.
 _COMMAND_LINE = re.compile(rb'"name":"process (\d+):(?:[^"\\]|\\.)*"')
@@ -75,7 +77,7 @@ class Supervisor:
         """Runs py-spy once; False when there is nothing more to sample or no way to."""
         raw = "%s.stacks-%d.json" % (self._base, number)
         begin_ns = time.monotonic_ns()
-        code, said = _sample(self._spy, self._pid, raw, self.state["hz"])
+        code, said = self._sample(raw)
         end_ns = time.monotonic_ns()
         if code != 0 or not os.path.exists(raw):
             if self._is_alive() or "ermission" in said:
@@ -93,6 +95,37 @@ class Supervisor:
             return False
         return True
 
+    def _sample(self, output: str) -> tuple[int, str]:
+        """py-spy's exit code and what it said of an error.
+
+        It reads the process while that goes on (`--nonblocking`): to stop a process for every
+        sample would break calls that a signal interrupts, and cost time.
+        """
+        options = "--subprocesses --idle --nonblocking --full-filenames --format chrometrace"
+        command = [self._spy, "record", "--pid", str(self._pid), *options.split()]
+        command += ["--rate", str(self.state["hz"]), "--duration", str(SEGMENT_S)]
+        running = subprocess.Popen(
+            [*command, "--output", output],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        looked = seen_alive = time.monotonic()
+        while True:
+            try:
+                _, said = running.communicate(timeout=0.1)
+                break
+            except subprocess.TimeoutExpired:
+                if _is_asked_to_end:
+                    running.send_signal(signal.SIGINT)
+            if time.monotonic() - looked > 1.0:
+                looked = time.monotonic()
+                seen_alive = looked if self._is_alive() else seen_alive
+                if looked - seen_alive > LONGEST_END_S:
+                    running.kill()
+        lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines()]
+        return running.returncode, " ".join(line for line in lines if line)[:MOST_TEXT]
+
     def _pause(self) -> None:
         """Waits between segments, the longer the run is, and not at all in its first minutes."""
         pause_s = SEGMENT_S * (len(self.state["segments"]) // SEGMENTS_IN_A_ROW)
@@ -109,29 +142,6 @@ class Supervisor:
         with open(path + ".new", "w", encoding="ascii") as stream:
             json.dump(self.state, stream)
         os.replace(path + ".new", path)
-
-
-def _sample(spy: str, pid: int, output: str, hz: int) -> tuple[int, str]:
-    """py-spy's exit code and the last of what it said of an error.
-
-    It reads the process while that goes on (`--nonblocking`): to stop a process for every sample
-    would break calls that a signal interrupts, and cost time.
-    """
-    options = "--subprocesses --idle --nonblocking --full-filenames --format chrometrace".split()
-    command = [spy, "record", "--pid", str(pid), *options, "--rate", str(hz)]
-    command += ["--duration", str(SEGMENT_S), "--output", output]
-    running = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    while True:
-        try:
-            _, said = running.communicate(timeout=0.1)
-            break
-        except subprocess.TimeoutExpired:
-            if _is_asked_to_end:
-                running.send_signal(signal.SIGINT)
-    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines()]
-    return running.returncode, " ".join(line for line in lines if line)[:MOST_TEXT]
 
 
 def _compress(raw: str) -> int:
@@ -178,6 +188,8 @@ def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGTERM, _ask_to_end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     spy, pid, base, hz, most_bytes, thread = arguments
+    if os.path.isabs(base):
+        os.chdir("/")  # what the job was started in may be removed
     Supervisor(spy, int(pid), base, int(hz), int(most_bytes), int(thread)).run()
 
 
