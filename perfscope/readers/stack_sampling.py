@@ -16,9 +16,12 @@ from perfscope.trace.model import Rank, Table, empty
 from perfscope.trace.stack_spans import SPAN_DTYPE, StackSampling
 
 STATE_ENDING = ".stacks.json"
+SEGMENT_FILES = "*.stacks-*.json.gz"
 MOST_START_NS = 50_000_000
 """py-spy begins to count within so much of being started; a machine may be slow, not that slow."""
 MOST_SEGMENTS = 2000
+MOST_READ_BYTES = 48 * 1024 * 1024
+"""Compressed, of all ranks; of more only each second, third, ... segment is read."""
 _PERMISSION = (
     "py-spy may not read other processes here: allow it with `sysctl -w "
     "kernel.yama.ptrace_scope=1` or less, or in a container with `--cap-add SYS_PTRACE`"
@@ -41,6 +44,8 @@ class _Found:
     reasons: dict[int, str] = field(default_factory=dict)
     paused_s: dict[int, float] = field(default_factory=dict)
     strangers: set[tuple[str, int]] = field(default_factory=set)
+    stride: int = 1
+    """Every so many segments one is read."""
 
 
 def read_stack_sampling(
@@ -66,7 +71,10 @@ def read_stack_sampling(
             owners[rank.host, int(worker["pid"])] = rank, offset_ns
     for rank, offset_ns in zip(ranks, offsets_ns, strict=True):
         owners[rank.host, rank.pid] = rank, offset_ns
-    for folder in sorted({process.path.parent for process in processes}):
+    folders = sorted({process.path.parent for process in processes})
+    size = sum(file.stat().st_size for folder in folders for file in folder.glob(SEGMENT_FILES))
+    found.stride = max(1, -(-size // MOST_READ_BYTES))
+    for folder in folders:
         for path in sorted(folder.glob(f"*{STATE_ENDING}")):
             _read_state(path, owners, found)
     for rank, process in zip(ranks, processes, strict=True):
@@ -92,13 +100,26 @@ def _read_state(path: Path, owners: _Owners, found: _Found) -> None:
     number = file.root[0].number if file.root is not None else -1
     if told := agent_metadata.text(state, "reason"):
         found.reasons[number] = _explained(told)
-    paused = state.get("paused_s")
-    if isinstance(paused, int | float) and 0 < paused < 1e9:
-        found.paused_s[number] = float(paused)
-    segments = state.get("segments")
-    for segment in segments[:MOST_SEGMENTS] if isinstance(segments, list) else ():
-        if isinstance(segment, dict) and (why := file.read(segment)):
+    told_segments = state.get("segments")
+    segments = told_segments[:MOST_SEGMENTS] if isinstance(told_segments, list) else []
+    paused_s = _seconds(state.get("paused_s"))
+    for place, segment in enumerate(segments):
+        if not isinstance(segment, dict):
+            continue
+        if place % found.stride:
+            ends = (agent_metadata.integer(segment, key) or 0 for key in ("end_ns", "begin_ns"))
+            paused_s += _seconds((next(ends) - next(ends)) / 1e9)
+        elif why := file.read(segment):
             found.reasons[number] = why
+    if paused_s:
+        found.paused_s[number] = paused_s
+
+
+def _seconds(value: object) -> float:
+    """The value where it can be seconds of a job, else 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0.0
+    return float(value) if 0 < value < 1e9 else 0.0
 
 
 @dataclass(frozen=True)

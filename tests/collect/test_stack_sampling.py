@@ -205,3 +205,19 @@ def test_ranks_on_other_hosts_and_other_clocks_are_sampled_there(
     outside = next(part for part in found["phases"] if part["id"] == "outside")
     (work,) = [node for node in outside["nodes"] if node["function"] == "work"]
     assert all(seconds > 0.6 for seconds in work["seconds_by_rank"])
+
+
+def test_of_more_than_can_be_read_a_part_is_read_and_told(
+    record: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = record([sys.executable, "-c", LASTING], options=["--stacks"])
+    (state,) = recorded.directory.glob("*/*.stacks.json")
+    told = json.loads(state.read_text(encoding="utf-8"))
+    whole = stacks_of(recorded)
+    told["segments"] *= 3
+    state.write_text(json.dumps(told), encoding="utf-8")
+    monkeypatch.setattr("perfscope.readers.stack_sampling.MOST_READ_BYTES", 1)
+    found = stacks_of(recorded)
+    assert found["phases"] == whole["phases"]
+    length_s = (told["segments"][0]["end_ns"] - told["segments"][0]["begin_ns"]) / 1e9
+    assert found["paused_s"] == pytest.approx(2 * length_s)
