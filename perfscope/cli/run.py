@@ -79,6 +79,8 @@ class _Ranks(click.ParamType[tuple[int, ...]]):
             texts = (first, last if separator else first)
             if not all(t.isascii() and t.isdigit() and len(t) < 8 for t in texts):
                 self.fail(f"{value!r} is no list of ranks; write it as 0,4-7", param, ctx)
+            if int(texts[1]) - int(texts[0]) > _MOST_RANKS:
+                self.fail(f"{value!r} names more ranks than there can be", param, ctx)
             numbers.update(range(int(texts[0]), int(texts[1]) + 1))
         if not numbers:
             self.fail(f"{value!r} names no rank; write it as 0,4-7", param, ctx)
@@ -103,6 +105,7 @@ class _MemoryDetail(click.ParamType[tuple[int, str]]):
         return int(rank), engine
 
 
+_MOST_RANKS = 1 << 20
 _MEMORY_ENGINES = ("memray", "tracemalloc")
 _LEAST_BYTES = 1024 * 1024
 _RATE = click.IntRange(min=0, max=1000)

@@ -151,6 +151,7 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
     leftovers.bring_in(run.directory)
     if run.options.stacks:
         stack_sampling.wait_for_end(run.directory, teller.tell)
+    leftovers.remove_scratch(run.directory)
     found = summary.summarise(run.directory)
     if found.processes == 0:
         teller.insist(

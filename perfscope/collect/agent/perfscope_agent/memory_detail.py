@@ -122,9 +122,11 @@ class Watch:
             notes.failure("memory detail", error)
             if self.state["reason"] is None:
                 self.state["reason"] = "%s: %s" % (type(error).__name__, str(error)[:200])
-        finally:
+        try:
             self._write()
-            self._done.release()
+        except Exception as error:
+            notes.failure("memory detail not written", error)
+        self._done.release()
 
     def _choose(self) -> Any:
         if self._wanted == "tracemalloc":
