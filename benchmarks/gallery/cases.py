@@ -104,7 +104,7 @@ CASES = (
     _trainer(
         "another rank loses 20 ms each step",
         ("--random-slow-ms", "20"),
-        "load_imbalance",
+        "transient_imbalance",
         words="another rank",
     ),
     _trainer(
@@ -112,7 +112,7 @@ CASES = (
         ("--slow-input-ms", "30"),
         "data_stall",
         words="input",
-        companions=("load_imbalance",),
+        companions=("load_imbalance", "transient_imbalance"),
     ),
     _trainer(
         "rank 0 writes a checkpoint every 20 steps",
@@ -137,9 +137,9 @@ CASES = (
     _trainer(
         "400 allreduces instead of one",
         ("--tensors", "400"),
-        "network_bound",
+        "small_allreduces",
         words="small collectives",
-        companions=("load_imbalance",),
+        companions=("transient_imbalance",),
     ),
     Case(
         "each step keeps 512 KiB",
@@ -161,7 +161,7 @@ CASES = (
         ("--quiet", "--evaluate-every", "none", "--steps", "60", "--hidden", "1024"),
         "threads_over_cores",
         words="OMP_NUM_THREADS",
-        companions=("load_imbalance", "network_bound"),
+        companions=("load_imbalance", "transient_imbalance", "network_bound"),
     ),
     Case(
         "both ranks bound to one core",
@@ -172,7 +172,12 @@ CASES = (
         "shared_cores",
         ranks=(0, 1),
         words="Bind each rank",
-        companions=("threads_over_cores", "load_imbalance", "network_bound"),
+        companions=(
+            "threads_over_cores",
+            "load_imbalance",
+            "transient_imbalance",
+            "network_bound",
+        ),
         wrapper=("taskset", "-c", "0"),
     ),
     Case(

@@ -47,11 +47,17 @@ enum ps_phase {
 
 enum ps_sample {
     PS_SAMPLE_PROCESS = 1, /* sent = resident bytes, received = CPU ns of the process, request = run-queue delay ns
-                              summed over threads, peer = threads, tag = runnable threads (the sampler excluded) */
+                              summed over threads, peer = threads, tag = runnable threads, seq = threads that wait
+                              for a device (the sampler excluded), UINT32_MAX unknown */
     PS_SAMPLE_SYSTEM = 2,  /* sent = bytes read, received = bytes written (rchar, wchar), request = voluntary switches,
                               seq = involuntary switches (summed over threads), comm = major faults, tag = oom kills */
     PS_SAMPLE_NODE = 3,    /* sent = bytes available, received = bytes in total on the node, request = bytes charged to
                               the cgroup, peer = runnable tasks on the node */
+    PS_SAMPLE_DEVICE = 4, /* comm = device (PS_DEF_DEVICE), sent = bytes of its memory in use (0 unknown), received =
+                             reasons of throttling as NVML numbers their bits, request = MHz of its processors and, from
+                             bit 32, of its memory (0 unknown), seq = milliwatts (UINT32_MAX unknown), peer = percent of
+                             time with a kernel and, from bit 8, with memory traffic (255 unknown), tag = degrees Celsius */
+    PS_SAMPLE_DEVICE_PROCESS = 5, /* comm = device, seq = process id, sent = bytes of the device's memory (0 unknown) */
 };
 
 /* peer: */
@@ -133,7 +139,7 @@ typedef struct {
     uint32_t sampler_hz;
     int64_t cgroup_cpu_quota_us; /* per 1 s of time, -1 none: 1500000 is one and a half CPUs */
     int64_t cgroup_memory_limit; /* bytes, -1 none */
-    uint64_t sampler_cpu_ns;     /* CPU the recorder's own thread has used */
+    uint64_t sampler_cpu_ns;     /* CPU the recorder's own threads have used */
     ps_total totals[PS_MAX_OPERATIONS]; /* by operation code, of all threads: never dropped */
     ps_thread threads[PS_MAX_THREADS];
 } ps_header;
@@ -146,6 +152,7 @@ enum ps_definition_type {
     PS_DEF_LIBRARY = 4,      /* path of the MPI library, \n, its version text where known */
     PS_DEF_AFFINITY = 5,     /* CPU list text, as in 0-3,8 */
     PS_DEF_NOTE = 6,         /* why recording was limited or failed, one sentence */
+    PS_DEF_DEVICE = 7,       /* a GPU as lines of key=value, a later one adds to it; 0: why none is sampled */
 };
 
 typedef struct {

@@ -11,6 +11,7 @@
 #include "buffer.h"
 #include "cgroup.h"
 #include "drain.h"
+#include "gpu.h"
 #include "text.h"
 #include "threads.h"
 
@@ -22,6 +23,7 @@
 #define SCAN_BUDGET_DIVISOR 2000u
 #define SYSTEM_HZ 2u /* counters that only grow: nothing is lost by reading them less often */
 #define NODE_HZ 1u
+#define GPU_DELAY_HZ 2u /* processes that end within half a second never load the driver's library */
 
 typedef struct {
     uint64_t period_ns;
@@ -75,7 +77,7 @@ static uint64_t resident_bytes(void)
 
 static void sample_process(const sampler_state *state, uint64_t now_ns)
 {
-    uint64_t own_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t own_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) + ps_gpu_cpu_ns();
     ps_recorder.header->sampler_cpu_ns = own_ns;
     ps_record *record = claim_sample(PS_SAMPLE_PROCESS, now_ns);
     if (!record)
@@ -86,6 +88,7 @@ static void sample_process(const sampler_state *state, uint64_t now_ns)
     record->received = all_ns > own_ns ? all_ns - own_ns : 0;
     record->request = state->threads.queue_ns;
     record->peer = (int32_t)state->threads.threads;
+    record->seq = state->threads.blocked;
     record->tag = (int32_t)state->threads.runnable;
     ps_publish(record, PS_KIND_SAMPLE);
 }
@@ -161,6 +164,8 @@ static void take_samples(sampler_state *state)
     }
     ps_buffer_maintain();
     ps_drain_maintain(now_ns);
+    if (state->tick == ticks_between(state, GPU_DELAY_HZ))
+        ps_gpu_launch();
     state->tick++;
 }
 

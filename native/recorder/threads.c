@@ -27,6 +27,7 @@ typedef struct known_thread {
 typedef struct {
     char name[16];
     bool is_runnable;
+    bool is_blocked; /* in uninterruptible sleep: waits for a device */
     uint32_t last_cpu;
     uint64_t cpu_ns, queue_ns;
 } thread_reading;
@@ -57,6 +58,7 @@ static bool parse_stat(const char *text, thread_reading *reading)
     memcpy(reading->name, open + 1, length < sizeof reading->name ? length : sizeof reading->name - 1);
     const char *fields = close + 1;
     reading->is_runnable = *ps_field(fields, 0) == 'R';
+    reading->is_blocked = *ps_field(fields, 0) == 'D';
     reading->cpu_ns = ticks_to_ns(ps_parse_u64(ps_field(fields, 11), NULL) + ps_parse_u64(ps_field(fields, 12), NULL));
     reading->last_cpu = (uint32_t)ps_parse_u64(ps_field(fields, 36), NULL);
     return true;
@@ -162,6 +164,7 @@ static void scan_one(int tasks, const char *name, ps_thread_counts *counts)
         return;
     counts->threads++;
     counts->runnable += reading.is_runnable;
+    counts->blocked += reading.is_blocked;
     known_thread *known = find_known(tid);
     if (!known)
         known = add_known(tid, &reading);

@@ -7,6 +7,7 @@
 typedef struct {
     uint32_t threads;  /* without those that are ours */
     uint32_t runnable;
+    uint32_t blocked;  /* wait for a device */
     uint64_t queue_ns; /* run-queue delay of all threads so far, also of those that have ended */
 } ps_thread_counts;
 

@@ -7,7 +7,12 @@ from typing import Any
 
 import click
 
-from perfscope.collect.launch import DEFAULT_HZ, DEFAULT_MAX_BYTES, DEFAULT_STACKS_HZ
+from perfscope.collect.launch import (
+    DEFAULT_GPU_HZ,
+    DEFAULT_HZ,
+    DEFAULT_MAX_BYTES,
+    DEFAULT_STACKS_HZ,
+)
 from perfscope.collect.rundir import DEFAULT_NAME
 from perfscope.units import parse_bytes
 
@@ -109,6 +114,7 @@ _MOST_RANKS = 1 << 20
 _MEMORY_ENGINES = ("memray", "tracemalloc")
 _LEAST_BYTES = 1024 * 1024
 _RATE = click.IntRange(min=0, max=1000)
+_GPU_RATE = click.IntRange(min=0, max=20)
 _STACK_RATE = click.IntRange(min=0, max=10)
 
 
@@ -155,6 +161,13 @@ perfscope run --output runs/baseline -- python train.py
     default=DEFAULT_HZ,
     show_default=True,
     help="Samples of the Python stack per second; 0 for none.",
+)
+@click.option(
+    "--gpu-hz",
+    type=_GPU_RATE,
+    default=DEFAULT_GPU_HZ,
+    show_default=True,
+    help="Samples of NVIDIA GPUs per second, through their driver; 0 for none.",
 )
 @click.option(
     "--steps",

@@ -18,6 +18,7 @@ from perfscope.collect.stack_sampling import spy_program
 DEFAULT_MAX_BYTES = 256 * 1024 * 1024
 DEFAULT_HZ = 10
 DEFAULT_STACKS_HZ = 100
+DEFAULT_GPU_HZ = 2
 
 _OWN_VARIABLES = (
     "PERFSCOPE_DIR",
@@ -25,6 +26,7 @@ _OWN_VARIABLES = (
     "PERFSCOPE_MAX_BYTES",
     "PERFSCOPE_SAMPLE_HZ",
     "PERFSCOPE_STACK_HZ",
+    "PERFSCOPE_GPU_HZ",
     "PERFSCOPE_STEPS",
     "PERFSCOPE_STOP_AFTER",
     "PERFSCOPE_TORCH_PROFILER",
@@ -42,6 +44,7 @@ FORWARDED = (
     "PYTHONPATH",
     *(name for name in _OWN_VARIABLES if name not in _OF_ONE_PROCESS),
     "PERFSCOPE_LOCAL_DIR",
+    "PERFSCOPE_NVML",
 )
 """What a rank on another host, or in a container, needs of the environment."""
 
@@ -57,6 +60,7 @@ class RecordingOptions:
         max_size_bytes: bound on the records of one process; behind it only totals grow.
         sample_hz: samples of memory, threads and CPU per second, 0 for none.
         stack_hz: samples of the Python stack per second, 0 for none.
+        gpu_hz: samples of the GPUs per second, 0 for none.
         steps: the steps [first, end) whose MPI calls are recorded one by one, None all of them.
         stop_after: the step after which the job is ended, None for the job's own end.
         torch_profiler: first and last step that PyTorch's profiler records, None for none.
@@ -71,6 +75,7 @@ class RecordingOptions:
     max_size_bytes: int = DEFAULT_MAX_BYTES
     sample_hz: int = DEFAULT_HZ
     stack_hz: int = DEFAULT_HZ
+    gpu_hz: int = DEFAULT_GPU_HZ
     steps: tuple[int, int | None] | None = None
     stop_after: int | None = None
     torch_profiler: tuple[int, int] | None = None
@@ -86,6 +91,7 @@ class RecordingOptions:
             "max_size_bytes": self.max_size_bytes,
             "sample_hz": self.sample_hz,
             "stack_hz": self.stack_hz,
+            "gpu_hz": self.gpu_hz,
         }
         if self.steps is not None:
             document["steps"] = list(self.steps)
@@ -108,6 +114,7 @@ class RecordingOptions:
             "PERFSCOPE_MAX_BYTES": str(self.max_size_bytes),
             "PERFSCOPE_SAMPLE_HZ": str(self.sample_hz),
             "PERFSCOPE_STACK_HZ": str(self.stack_hz),
+            "PERFSCOPE_GPU_HZ": str(self.gpu_hz),
         }
         if self.steps is not None:
             first, end = self.steps

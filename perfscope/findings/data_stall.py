@@ -8,6 +8,7 @@ from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS, bound_s, gain_of, price
 from perfscope.metrics.ledger import INDEX, Account
+from perfscope.metrics.resources import busy_cpus
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
 from perfscope.units import format_seconds, format_share
@@ -85,17 +86,12 @@ def _nothing_seen(results: Results) -> Finding:
 def _hidden_input(results: Results) -> str:
     """Why waiting for input could not be seen in this program; "" when it could."""
     for rank in results.trace.ranks:
-        for framework in _frameworks(rank.metadata).values():
-            if isinstance(framework, dict) and framework.get("input_wait") is None:
+        for framework in rank.frameworks.values():
+            if framework.get("input_wait") is None:
                 reason = framework.get("input_wait_reason")
                 if isinstance(reason, str) and reason:
                     return reason
     return ""
-
-
-def _frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = metadata.get("frameworks")
-    return found if isinstance(found, dict) else {}
 
 
 def _waiting_ranks(results: Results, waits_s: list[float]) -> tuple[int, ...]:
@@ -148,8 +144,7 @@ def _evidence(results: Results, waits_s: list[float], worst: int) -> tuple[Evide
 
 def _loader(results: Results, position: int) -> Mapping[str, Any]:
     """Settings of the first DataLoader of a rank; empty where none was met."""
-    torch = _frameworks(results.trace.ranks[position].metadata).get("torch")
-    loaders = torch.get("loaders") if isinstance(torch, dict) else None
+    loaders = results.trace.ranks[position].framework("torch").get("loaders")
     first = loaders[0] if isinstance(loaders, list) and loaders else None
     return first if isinstance(first, dict) else {}
 
@@ -171,7 +166,7 @@ def _actions(
     workers = loader.get("workers")
     if isinstance(workers, int) and not isinstance(workers, bool):
         return _loader_actions(loader, workers, room, _back(results, replay, 2 * workers or 1))
-    if "tensorflow" in _frameworks(results.trace.ranks[worst].metadata):
+    if "tensorflow" in results.trace.ranks[worst].frameworks:
         return (
             (
                 "End the tf.data pipeline with .prefetch(tf.data.AUTOTUNE) and give its map() "
@@ -192,10 +187,9 @@ def _actions(
 def _room(results: Results, rank: int) -> str:
     """Whether the node of a rank has CPUs to spare, in brackets; "" where it was not seen."""
     for node in results.resources.node_threads:
-        here = [thread for thread in results.resources.threads if thread.rank in node.ranks]
+        here = results.resources.threads_of(node)
         if rank in node.ranks and here and node.cpus > 0:
-            busy = sum(thread.cpu_utilisation * thread.cpus_available for thread in here)
-            idle = int(node.cpus - busy)
+            idle = int(node.cpus - busy_cpus(here))
             if idle < 1:
                 return f" (the CPUs of {node.host} are busy: more need CPUs of their own)"
             return f" ({idle} {'CPU' if idle == 1 else 'CPUs'} of {node.host} idle)"

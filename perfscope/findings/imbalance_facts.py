@@ -8,13 +8,17 @@ from statistics import mean, median
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
+from perfscope.findings.opening_facts import opening_facts
 from perfscope.findings.solo_work import find_solo_work, own_seconds
 from perfscope.metrics.ledger import Account
+from perfscope.metrics.opening import Opening
 from perfscope.metrics.samples import samples_by_rank
 from perfscope.replay.model import Edit, Level
 from perfscope.trace.model import Frame, PhaseKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from perfscope.metrics.phases import PhaseResult
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Prediction, Replay
@@ -26,8 +30,8 @@ SHARED = Edit(level=Level.SHARED)
 class Pattern(Enum):
     """What kind of imbalance it is."""
 
-    CONSTANT = "constant"  # the same ranks work longer in one phase
-    STRAGGLER = "straggler"  # one rank is slower in everything it does
+    CONSTANT = "constant"  # the same ranks have more to do, or it is not known that they have not
+    STRAGGLER = "straggler"  # the same ranks take longer for the same work
     ALTERNATING = "alternating"  # another rank is late each time
 
 
@@ -48,7 +52,7 @@ class Excess:
 
 @dataclass(frozen=True)
 class ImbalanceFacts:
-    """The work of the ranks, without what one rank does alone and without waiting for input.
+    """The work of the ranks, without what one rank does alone, set-up and waiting for input.
 
     `is_bound` says that `prediction` is more than a fix can give back: ordinary spread of the step
     times was taken away with it.
@@ -58,6 +62,8 @@ class ImbalanceFacts:
     work_s: tuple[float, ...]
     heavy: tuple[int, ...]  # numbers of the ranks that work more than the others
     pattern: Pattern
+    everywhere: bool  # the heavy ranks are slower in everything
+    slow_host: str  # on which all heavy ranks and no others run, "" where there is no such host
     excess: tuple[Excess, ...]
     equal_samples: bool | None  # whether all ranks processed as many samples; None unknown
     edits: tuple[Edit, ...]  # the change that the gain is about
@@ -81,18 +87,27 @@ class ImbalanceFacts:
 def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
     """The facts about a run of two ranks or more."""
     ranks = results.efficiency.ranks
-    work_s = _work_without_solo(results)
+    begun = opening_facts(results, replay)
+    opening = begun.opening if begun and begun.explained else Opening()
+    work_s = _work_without_solo(results, opening)
     heavy = _heavy(ranks, work_s)
     solo = tuple(dict.fromkeys(work.edit for work in find_solo_work(results)))
+    if begun:
+        solo = (*solo, *begun.explained)
     ideal = replay.predict([SHARED], after=solo)
     constant_s = max(work_s) - mean(work_s)
     constant = ideal is None or constant_s >= thresholds.CONSTANT_SHARE * ideal.gain_s
-    excess = _excess(results, heavy) if constant else ()
+    excess = _excess(results, heavy, opening) if constant else ()
+    equal = _equal_samples(results)
+    everywhere = constant and equal is not False and _everywhere(excess, work_s)
+    host = _slow_host(results, heavy) if constant else ""
     pattern = Pattern.ALTERNATING
     if constant:
-        pattern = Pattern.STRAGGLER if _everywhere(excess, work_s) else Pattern.CONSTANT
-    equal = _equal_samples(results)
-    edits = _edits(len(ranks), heavy if constant else None, equal)
+        same_work = everywhere or (equal is True and len(heavy) == 1)
+        same_work = same_work or (bool(host) and len(heavy) > 1 and equal is not False)
+        is_late = same_work and _comes_last(results, heavy)
+        pattern = Pattern.STRAGGLER if is_late else Pattern.CONSTANT
+    edits = _edits(len(ranks), heavy, pattern, equal)
     prediction = replay.predict(edits, after=solo)
     is_bound = not constant and not _stands_out(prediction)
     return ImbalanceFacts(
@@ -100,6 +115,8 @@ def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
         work_s=work_s,
         heavy=heavy if constant else (),
         pattern=pattern,
+        everywhere=everywhere,
+        slow_host=host,
         excess=excess,
         equal_samples=equal,
         edits=(SHARED,) if is_bound else edits,
@@ -120,12 +137,14 @@ def _stands_out(prediction: Prediction | None) -> bool:
     )
 
 
-def _work_without_solo(results: Results) -> tuple[float, ...]:
+def _work_without_solo(results: Results, opening: Opening) -> tuple[float, ...]:
     work = dict(zip(results.efficiency.ranks, results.efficiency.outside_s, strict=True))
     for solo in find_solo_work(results):
         work[solo.rank] = max(0.0, work[solo.rank] - solo.seconds)
     for rank, waited_s in input_wait_s(results).items():
         work[rank] = max(0.0, work[rank] - waited_s)
+    for rank, setup_s in zip(opening.ranks, opening.setup_s, strict=True):
+        work[rank] = max(0.0, work[rank] - setup_s)
     return tuple(work.values())
 
 
@@ -151,6 +170,22 @@ def _heavy(ranks: tuple[int, ...], work_s: tuple[float, ...]) -> tuple[int, ...]
     return found or (ranks[work_s.index(max(work_s))],)
 
 
+def _comes_last(results: Results, heavy: tuple[int, ...]) -> bool:
+    """Whether it is mostly the heavy ranks that others wait for, where arrivals tell."""
+    late = results.communication.late_arrivals
+    last = sum(arrival.instances for arrival in late if arrival.rank in heavy)
+    return last >= thresholds.LAST_SHARE * sum(arrival.instances for arrival in late)
+
+
+def _slow_host(results: Results, heavy: tuple[int, ...]) -> str:
+    """The host on which the heavy ranks run, where all its ranks are heavy and it is not alone."""
+    by_host: dict[str, set[int]] = {}
+    for rank in results.trace.ranks:
+        by_host.setdefault(rank.host, set()).add(rank.number)
+    found = [host for host, numbers in by_host.items() if numbers == set(heavy)]
+    return found[0] if found and len(by_host) > 1 else ""
+
+
 def _equal_samples(results: Results) -> bool | None:
     counts = samples_by_rank(results.trace, results.focus)
     if counts is None:
@@ -159,32 +194,36 @@ def _equal_samples(results: Results) -> bool | None:
 
 
 def _edits(
-    rank_count: int, heavy: tuple[int, ...] | None, equal_samples: bool | None
+    rank_count: int, heavy: tuple[int, ...], pattern: Pattern, equal_samples: bool | None
 ) -> tuple[Edit, ...]:
     """The change that takes the imbalance away.
 
-    Ranks that take longer for as many samples should work as fast as the others; where they have
+    Ranks that take longer for the same work should work as fast as the others; where they have
     more to do, or of two ranks it is not known, the ranks should work equally long. Where another
     rank is late each time, what is far beyond the ordinary should take the usual time.
     """
-    if heavy is None:
+    if pattern is Pattern.ALTERNATING:
         return (Edit(level=Level.USUAL),)
+    if pattern is Pattern.STRAGGLER:
+        return (Edit(ranks=heavy, level=Level.AS_OTHERS),)
     spread = equal_samples is False or (equal_samples is None and rank_count == 2)
     if spread:
         return (Edit(level=Level.EVEN),)
     return (Edit(ranks=heavy, level=Level.AS_OTHERS),)
 
 
-def _excess(results: Results, heavy: tuple[int, ...]) -> tuple[Excess, ...]:
+def _excess(results: Results, heavy: tuple[int, ...], opening: Opening) -> tuple[Excess, ...]:
     rows = [
-        (_name(p), p.id, p.where, dict(zip(p.ranks, own_seconds(p), strict=True)))
+        (_name(p), p.id, p.where, _later(opening, p.id, p.ranks, own_seconds(p)))
         for p in results.phases
         if p.kind not in SOLO_KINDS and p.kind is not PhaseKind.INPUT
     ]
     for share in results.ledger.functions:
         if share.account is Account.COMPUTATION:
             frame = Frame(share.function, share.file, share.line)
-            rows.append((f"{share.function}()", "", (frame,), dict(share.seconds_by_rank)))
+            by_rank = share.seconds_by_rank
+            seconds = _later(opening, (share.function, share.file), [*by_rank], [*by_rank.values()])
+            rows.append((f"{share.function}()", "", (frame,), seconds))
     found = []
     for label, phase, where, seconds in rows:
         others = [seconds.get(r, 0.0) for r in results.efficiency.ranks if r not in heavy]
@@ -194,6 +233,16 @@ def _excess(results: Results, heavy: tuple[int, ...]) -> tuple[Excess, ...]:
         frames = _late_frames(results, heavy, phase) or where
         found.append(Excess(label, own - usual, ratio, frames, phase))
     return tuple(sorted(found, key=lambda excess: -excess.seconds))
+
+
+def _later(
+    opening: Opening, what: str | tuple[str, str], ranks: Sequence[int], seconds: Sequence[float]
+) -> dict[int, float]:
+    """Seconds by rank in a phase or function without those of the set-up at the beginning."""
+    known = opening.phases.get(what) if isinstance(what, str) else opening.functions.get(what)
+    begun = dict(zip(opening.ranks, known, strict=True)) if known else {}
+    pairs = zip(ranks, seconds, strict=True)
+    return {rank: max(0.0, spent - begun.get(rank, 0.0)) for rank, spent in pairs}
 
 
 def _name(phase: PhaseResult) -> str:

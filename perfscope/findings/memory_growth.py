@@ -135,11 +135,8 @@ def _mechanism(results: Results, worst: MemoryGrowth) -> tuple[str, tuple[str, .
 
 def _frameworks(results: Results, number: int) -> Mapping[str, Any]:
     """What the agent noted of the frameworks of a rank."""
-    for rank in results.trace.ranks:
-        found = rank.metadata.get("frameworks")
-        if rank.number == number and isinstance(found, dict):
-            return found
-    return {}
+    ranks = (rank for rank in results.trace.ranks if rank.number == number)
+    return next((rank.frameworks for rank in ranks), {})
 
 
 def _title(growing: Sequence[MemoryGrowth], mechanism: str) -> str:

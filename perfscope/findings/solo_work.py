@@ -116,6 +116,7 @@ def _from_function(results: Results, share: FunctionShare) -> SoloWork | None:
         arrival
         for arrival in results.communication.late_arrivals
         if arrival.rank == rank and _is_in(arrival, share) and _is_occasional(results, arrival)
+        if not _is_set_up(results, arrival)
     ]
     if not late:
         return None
@@ -163,6 +164,15 @@ def _is_occasional(results: Results, arrival: LateArrival) -> bool:
     """Whether it happens now and then; a rank late at nearly every step is an imbalance."""
     steps = results.steps.count or results.communication.matched_calls
     return arrival.instances < thresholds.OCCASIONAL_SHARE * steps
+
+
+def _is_set_up(results: Results, arrival: LateArrival) -> bool:
+    """Whether the others waited before the training began: that happens once, and is judged so."""
+    opening = results.opening
+    if opening.reason or arrival.rank not in opening.ranks:
+        return False
+    until_ns = opening.until_ns[opening.ranks.index(arrival.rank)]
+    return round(arrival.last_s * 1e9) <= until_ns > results.focus.start_ns
 
 
 def _every(results: Results, count: int | None) -> int | None:

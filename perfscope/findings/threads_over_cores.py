@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.units import format_seconds
+from perfscope.findings.helper_threads import BINDING, HelperThreads, helper_threads
+from perfscope.findings.sweep_command import doubled, sweep_command
+from perfscope.findings.thread_pools import named_group, pools
+from perfscope.metrics.resource_use import cpus_available
+from perfscope.metrics.resources import queue_share
+from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from perfscope.findings.thread_pools import Pool
     from perfscope.metrics.resources import NodeThreads, RankThreads
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
@@ -21,7 +27,7 @@ TITLE = "More threads want to run than there are CPUs"
 DESCRIPTION = (
     "Adds up the runnable threads of the ranks of a node while they compute and compares them with "
     "the CPUs that their affinity masks and the cgroup quota allow; run-queue delay and "
-    "involuntary context switches show whether the threads wait for CPUs."
+    "involuntary context switches show whether the threads wait for CPUs. Names the pools."
 )
 REFERENCES = (
     (
@@ -30,6 +36,7 @@ REFERENCES = (
     ),
 )
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+SHOWN_POOLS = 4
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,8 @@ class _Node:
     node: NodeThreads
     ranks: tuple[RankThreads, ...]
     environment: Mapping[str, Any]  # of its first rank
-    blas_threads: int | None
+    pools: tuple[Pool, ...]  # of its first rank, the largest first
+    beside: HelperThreads  # of its first rank
 
     @property
     def crowding(self) -> float:
@@ -49,8 +57,7 @@ class _Node:
     @property
     def queue_share(self) -> float:
         """Seconds that threads waited for a CPU, per CPU second that they got."""
-        cpu_s = sum(rank.cpu_s for rank in self.ranks)
-        return sum(rank.queue_delay_s for rank in self.ranks) / cpu_s if cpu_s > 0 else 0.0
+        return queue_share(self.ranks)
 
     @property
     def threads_per_rank(self) -> int:
@@ -86,7 +93,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
         ranks=worst.node.ranks if status is not Status.PASS else (),
         evidence=_evidence(worst),
-        actions=_actions(worst) if status in {Status.FAIL, Status.WARN} else (),
+        actions=_actions(results, worst) if status in {Status.FAIL, Status.WARN} else (),
         references=REFERENCES,
     )
 
@@ -98,16 +105,14 @@ def waits_for_cpus(results: Results) -> bool:
 
 
 def _node(results: Results, node: NodeThreads) -> _Node:
-    ranks = tuple(rank for rank in results.resources.threads if rank.rank in node.ranks)
-    metadata = [rank.metadata for rank in results.trace.ranks if rank.number in node.ranks]
-    first: Mapping[str, Any] = metadata[0] if metadata else {}
-    environment = first.get("environment")
-    blas = first.get("blas_threads")
+    ranks = [rank for rank in results.trace.ranks if rank.number in node.ranks]
+    environment = ranks[0].metadata.get("environment")
     return _Node(
         node=node,
-        ranks=ranks,
+        ranks=results.resources.threads_of(node),
         environment=environment if isinstance(environment, dict) else {},
-        blas_threads=blas if isinstance(blas, int) else None,
+        pools=pools(ranks[0], int(cpus_available(ranks[0]))),
+        beside=helper_threads(ranks[0]),
     )
 
 
@@ -149,17 +154,6 @@ def _summary(node: _Node) -> str:
     return text
 
 
-def _pool(node: _Node) -> str:
-    """The pool that most of the threads belong to, as text; "" when it is not known."""
-    if node.blas_threads and node.blas_threads > 1:
-        return f"the numerical library (BLAS), {node.blas_threads} threads in each rank"
-    groups = [group for rank in node.ranks for group in rank.groups if group.count > 1]
-    if not groups:
-        return ""
-    largest = max(groups, key=lambda group: group.runnable_mean)
-    return f"threads named {largest.stem}, {largest.count} in one rank"
-
-
 def _evidence(node: _Node) -> tuple[Evidence, ...]:
     ranks = node.ranks
     found = [
@@ -175,8 +169,19 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
         Evidence("CPU time used", sum(rank.cpu_s for rank in ranks), "s"),
         Evidence("Involuntary context switches", sum(r.involuntary_switches for r in ranks), ""),
     ]
-    if pool := _pool(node):
-        found.append(Evidence("Largest pool", pool))
+    for place, pool in enumerate(node.pools[:SHOWN_POOLS]):
+        label = "Another pool" if place else "Largest pool"
+        found.append(Evidence(label, f"{pool.name}, {pool.threads} threads in each rank"))
+    group = named_group([group for rank in ranks for group in rank.groups])
+    if group is not None and group.runnable_mean >= thresholds.CROWDED_WARN:
+        text = f"{group.stem[:40]}, {group.count} in one rank, {group.runnable_mean:.1f} runnable"
+        found.append(Evidence("Threads of one name", text))
+    beside = node.beside
+    if beside.horovod_runnable >= thresholds.HELPERS_LEAST_RUNNABLE:
+        share = format_share(beside.horovod_runnable)
+        found.append(Evidence("Horovod's thread of one rank wants to run", f"{share} of the time"))
+    if beside.progress:
+        found.append(Evidence("A polling thread of MPI in each rank", f"{beside.progress} is set"))
     settings = [
         Evidence(f"{name} in this run", str(node.environment[name]))
         for name in VARIABLES
@@ -185,34 +190,84 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
     return (*found, *settings)
 
 
-def _actions(node: _Node) -> tuple[str, ...]:
-    limit = node.threads_per_rank
-    setting = " ".join(f"{name}={limit}" for name in _to_set(node.environment, limit))
+def _actions(results: Results, node: _Node) -> tuple[str, ...]:
     count = len(node.node.ranks)
+    who = f"for {count} {'rank' if count == 1 else 'ranks'} on {_cpus(node)}"
     actions = []
     busy = max(rank.runnable_mean for rank in node.ranks) > thresholds.CROWDED_WARN
     if busy or not node.too_many_ranks:
-        actions.append(
-            f"Set {setting} for {count} {'rank' if count == 1 else 'ranks'} on {_cpus(node)}."
-        )
+        actions += _settings(results, node, who)
     if node.too_many_ranks:
         actions.append(
             f"Start at most {int(node.node.cpus)} ranks on {node.node.host}, or ask for "
             f"{count} CPUs: waiting ranks poll and take CPU time from working ones."
         )
-    again = f"with {setting}" if busy or not node.too_many_ranks else "that way"
-    actions.append(f"To measure the gain, record the run once more {again} and compare step times.")
+        actions.append("To measure the gain, record the run once more that way: perfscope compare.")
     return tuple(actions)
 
 
-def _to_set(environment: Mapping[str, Any], limit: int) -> Sequence[str]:
-    """Variables to set: OMP_NUM_THREADS, and those that the run sets higher, which win over it."""
-    higher = [
-        name
-        for name in VARIABLES[1:]
-        if str(environment.get(name, "")).isdigit() and int(environment[name]) > limit
-    ]
-    return ("OMP_NUM_THREADS", *higher)
+def _settings(results: Results, node: _Node, who: str) -> list[str]:
+    """What makes the pools smaller, and the sweep that measures what it gives."""
+    limit = node.threads_per_rank
+    large = [pool for pool in node.pools if pool.threads > limit]
+    if helping := _helping_threads(node, who):
+        again = "To measure the gain, record the run once more that way: perfscope compare."
+        if not large or node.beside.has_idle_pools:
+            return [*helping, again]
+    names = _to_set(node, large, limit)
+    calls = [pool.call.format(limit) for pool in large if pool.call]
+    actions = []
+    if names:
+        setting = " ".join(f"{name}={limit}" for name in names)
+        actions.append(f"Set {setting} {who}.")
+    if calls:
+        actions.append(f"In the program: {', '.join(calls)}, before anything is computed.")
+    if names:
+        command = sweep_command(results.trace, _axes(node, names, limit), oversubscribe=True)
+        actions.append(f"To measure the gain and compare step times: {command}")
+    else:
+        actions.append("To measure the gain, record the run once more: perfscope compare.")
+    return [*actions, *helping]
+
+
+def _helping_threads(node: _Node, who: str) -> list[str]:
+    """What to do about threads that communicate beside the training."""
+    binding = BINDING.format(cpus=node.threads_per_rank + 1)
+    if node.beside.progress:
+        does = f"Unset {node.beside.progress} {who}, or give each rank a CPU more for the thread"
+        return [f"{does} that it starts, which polls all the time: {binding}."]
+    if node.beside.horovod_runnable >= thresholds.HELPERS_LEAST_RUNNABLE:
+        return [f"Give each rank a CPU more, for Horovod's thread: {binding}."]
+    return []
+
+
+def _axes(node: _Node, names: Sequence[str], limit: int) -> dict[str, tuple[int, ...]]:
+    """Values to try of the largest pool's variable; the others keep to the limit."""
+    sizes = {pool.variable: pool.threads for pool in reversed(node.pools) if pool.variable}
+    first = max(names, key=lambda name: _set_to(node, name) or sizes.get(name, 0))
+    now = _set_to(node, first) or sizes.get(first, 0)
+    if now <= limit:  # the pool is not known: what was seen to run
+        now = max(2 * limit, round(max(rank.runnable_mean for rank in node.ranks)))
+    others = {name: (limit,) for name in names if name != first}
+    return {first: doubled(limit, now), **others}
+
+
+def _to_set(node: _Node, large: Sequence[Pool], limit: int) -> tuple[str, ...]:
+    """Variables to set: those of pools that are too large, and those the run itself sets so.
+
+    OMP_NUM_THREADS sets the linear algebra libraries as well, unless their own variable is set.
+    """
+    own = [name for name in VARIABLES[1:] if (_set_to(node, name) or 0) > limit]
+    named = [pool.variable for pool in large if pool.variable.startswith("TF_")]
+    others = [pool for pool in large if not pool.variable.startswith("TF_") and pool.variable]
+    omp = ["OMP_NUM_THREADS"] if others or own or not large else []
+    return tuple(dict.fromkeys([*omp, *own, *named]))
+
+
+def _set_to(node: _Node, name: str) -> int | None:
+    """The number that a variable of the run holds."""
+    text = str(node.environment.get(name, ""))
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else None
 
 
 DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -27,9 +27,15 @@ NARROW_INTERVAL = 1.0  # width of the interval of a gain over the gain, up to wh
 JITTER_SHARE = 0.03  # of the focus: ordinary jitter, when another rank is late each time
 SPREAD_SHARE = 0.05  # the same where nobody is late by more than step times vary anyway
 RECURRING_SHARE = 0.25  # of the time: what makes ranks late more rarely is a disturbance
+LAST_SHARE = 0.5  # of the collectives at which ranks waited, for the same ranks: these are late
 SAME_RATIO_SPREAD = 0.3  # phases slowed alike, relative to the mean excess: slow in everything
 PHASE_LEAST_SHARE = 0.03  # of a rank's work, below which a phase says nothing about its speed
 QUEUED_SHARE = 0.5  # of what a rank works longer, spent waiting for CPUs: that is the cause
+
+SPREAD_WARN_SHARE = 0.25  # the same, from when on it is warned of although nobody can take it away
+SKEW_LEAST_S = 1.0  # once, at the start: imports on a busy machine differ by as much
+SKEW_WARN_S = 3.0
+SKEW_FAIL_S = 10.0
 
 INPUT_LEAST_SHARE = 0.03  # of the focus: what getting a batch that is ready may take
 
@@ -45,6 +51,14 @@ TRANSFER_FAIL_SHARE = 0.10  # which no real one is
 SMALL_BYTES = 64 << 10  # collectives below it are made of latency and not of bandwidth
 SMALL_PER_STEP = 4  # small collectives in each step, of which several can be one
 SMALL_SHARE = 0.5  # of the time of collectives, in small ones: they are to be fused
+MAIN_CAUSE_SHARE = 0.5  # of the transfer: what makes up so much of it is its cause
+LARGE_BYTES = 1 << 20  # collectives from here on are made of bandwidth
+FAIR_BYTES_PER_S = 1e9  # on the bus of large collectives: what an ordinary network carries
+FABRIC_LEAST_SHARE = 0.1  # of its rate; sockets over a fabric reach about as much
+FEWEST_LARGE_CALLS = 16
+MANY_TENSORS = 4  # allreduces of Horovod in a step, of which it fuses most by itself
+PAIR_MOST_SHARE = 0.25  # of the pairs of hosts: where more are slow, the network is like that
+PAIR_RATIO = 2.0  # times the usual pair's time: hops and switches differ by less
 
 GROWTH_LEAST_BYTES = 2 << 20  # in the second half of the run: less is noise of the allocator
 GROWTH_LEAST_SHARE = 0.005  # the same, of the peak of the rank
@@ -62,7 +76,38 @@ MADE_OFTEN = 20  # functions of one name: more than a program has models and lay
 PREDICTS_OFTEN = 20  # calls in the steady half of the run: predict is called in a loop
 START_UP_LEAST_S = 30.0  # a shorter start is that of a test run, whatever its share
 
+# Of nodes, set-up and trust:
+BUSY_CPUS_SHARE = 0.9  # of the CPUs allowed, busy with training and helpers: they take turns
+HELPERS_LEAST_CPUS = 0.1  # that loaders and communication threads keep busy: less hardly counts
+HELPERS_LEAST_RUNNABLE = 0.3  # threads that want to run at a time: less crowds nobody
+FULL_SHARE = 0.95  # of all CPUs of a node, busy with ranks: nothing is left for the system
+NOISE_SHARE = 0.01  # run-queue delay per CPU second from which on the system is felt
+EVEN_NOISE = 2.0  # most over least of the ranks' run-queue delay: noise meets all alike
+INTERRUPTED_PER_S = 5.0  # involuntary switches a second of each rank: the system's own timers
+NOISE_LEAST_S = 10.0  # a shorter focus does not tell noise from start-up
+REMOTE_WARN = 0.2  # of a rank's memory on NUMA nodes without a CPU of the rank
+REMOTE_FAIL = 0.5
+REMOTE_LEAST_BYTES = 256 << 20  # libraries and small data lie anywhere and do not matter
+MOVES_LEAST = 5  # changes of NUMA node that were seen: once or twice is the start
+IO_WARN_SHARE = 0.05  # of the focus, standing still for files; as of other upper bounds
+IO_FAIL_SHARE = 0.15  # what no cache and no faster disk takes away completely
+IO_LEAST_S = 1.0  # a few samples of a short run are chance
+LOW_IPC = 0.7  # instructions per cycle: current CPUs do 2 to 4 in work that fits the cache
+MANY_MISSES = 10.0  # misses of the last cache per 1,000 instructions: bound by memory
+COUNTED_LEAST_SHARE = 0.05  # of the cycles, below which a phase is not looked at
+BROADCAST_LEAST_BYTES = 64 << 10  # a larger broadcast is of parameters and not of control
+
+# accelerators
 IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason
+WAITING_PART = 0.5  # of communication kernels, waiting: the late rank is the cause, not the network
+GPU_BUSY_WARN = 0.5  # of the time with a kernel: at least half of the accelerator is not used
+GPU_BUSY_FAIL = 0.3  # well-fed training is above 0.8; this is a fault and no matter of taste
+GPU_WATCHED_LEAST_S = 10.0  # the driver's own intervals last up to 1 s: less is a few numbers
+GPU_WATCHED_LEAST_SAMPLES = 10
+GPU_MEMORY_SCARCE = 0.05  # left at the peak: the next larger batch, or a longer sample, fails
+THROTTLED_WARN = 0.1  # of the busy samples, slowed for heat or for power that is not there
+THROTTLED_FAIL = 0.5
+SINGLE_PRECISION_SHARE = 0.1  # of computing, multiplied without tensor cores: worth knowing
 
 
 def judge(

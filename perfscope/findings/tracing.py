@@ -73,14 +73,12 @@ class Traced:
 
 def traced_often(results: Results) -> list[Traced]:
     """What was traced too often, of the rank that traced most; most first."""
-    ranks = (_of_rank(rank.metadata) for rank in results.trace.ranks)
+    ranks = (_of_rank(rank.framework("tensorflow")) for rank in results.trace.ranks)
     return max(ranks, key=lambda found: sum(one.times for one in found), default=[])
 
 
-def _of_rank(metadata: Mapping[str, Any]) -> list[Traced]:
-    frameworks = metadata.get("frameworks")
-    tensorflow = frameworks.get("tensorflow") if isinstance(frameworks, dict) else None
-    rows = tensorflow.get("tracing") if isinstance(tensorflow, dict) else None
+def _of_rank(tensorflow: Mapping[str, Any]) -> list[Traced]:
+    rows = tensorflow.get("tracing")
     found = [_row(row) for row in rows] if isinstance(rows, list) else []
     often = [one for one in found if one is not None and _is_often(one)]
     return sorted(often, key=lambda one: (-one.times, one.name))

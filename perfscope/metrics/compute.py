@@ -6,10 +6,13 @@ from perfscope.metrics.bookkeeping import ledger
 from perfscope.metrics.collective_cost import collective_cost
 from perfscope.metrics.communication import communication
 from perfscope.metrics.devices import devices
+from perfscope.metrics.gpus import gpus
 from perfscope.metrics.gradient_exchange import gradient_exchange
 from perfscope.metrics.horovod import horovod
+from perfscope.metrics.host_pairs import host_pairs
 from perfscope.metrics.memory_detail import memory_detail
 from perfscope.metrics.memory_growth import memory_growth
+from perfscope.metrics.opening import opening
 from perfscope.metrics.phases import phases
 from perfscope.metrics.pop import efficiency
 from perfscope.metrics.preparation import prepare
@@ -44,10 +47,13 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         communication=communication(prepared),
         gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
+        host_pairs=host_pairs(prepared),
+        opening=opening(prepared),
         memory_growth=memory_growth(prepared),
         memory_detail=memory_detail(prepared),
         stack_profile=stack_profile(prepared),
         devices=devices(prepared),
+        gpus=gpus(prepared),
         horovod=horovod(prepared),
         tensors=tensor_times(prepared.trace),
         timelines=prepared.timelines,

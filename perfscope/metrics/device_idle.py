@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perfscope.metrics.focus import Focus
 from perfscope.metrics.intervals import Cumulative, Times
 from perfscope.metrics.ledger import ACCOUNTS, Account
 from perfscope.metrics.timeline import Timeline
@@ -16,26 +15,27 @@ NS_PER_S = 1e9
 
 
 def idle_by_account(
-    timeline: Timeline, busy: tuple[Times, Times], focus: Focus
+    timeline: Timeline, busy: tuple[Times, Times], window: tuple[int, int]
 ) -> Mapping[Account, float]:
     """Seconds in which the device was idle, by what the rank's main location was doing.
 
     Args:
         timeline: of the rank.
         busy: starts and ends of the device's work, disjoint and in order.
-        focus: only what lies in it counts; beyond the life of the rank it is `untraced`.
+        window: only what lies in it counts; beyond the life of the rank it is `untraced`.
     """
     edges = np.stack(busy, 1).ravel()
     at_work = np.zeros(max(len(edges) - 1, 0), np.bool_)
     at_work[::2] = True
     work = Cumulative.of(edges, at_work)
-    starts, ends = timeline.boundaries[:-1], timeline.boundaries[1:]
-    inside = timeline.inside(focus)
-    idle = (ends - starts)[inside] - work.between(starts[inside], ends[inside])
+    starts = np.clip(timeline.boundaries[:-1], *window)
+    ends = np.clip(timeline.boundaries[1:], *window)
+    idle = (ends - starts) - work.between(starts, ends)
     ns = np.zeros(len(ACCOUNTS), np.int64)
-    np.add.at(ns, timeline.accounts[inside], idle)
-    whole = np.array([focus.start_ns, focus.end_ns], np.int64)
-    rest = focus.length_ns - int(work.between(whole[:1], whole[1:])[0]) - int(ns.sum())
+    np.add.at(ns, timeline.accounts, idle)
+    whole = np.array(window, np.int64)
+    length_ns = window[1] - window[0]
+    rest = length_ns - int(work.between(whole[:1], whole[1:])[0]) - int(ns.sum())
     ns[ACCOUNTS.index(Account.UNTRACED)] += rest
     return {account: int(n) / NS_PER_S for account, n in zip(ACCOUNTS, ns, strict=True) if n}
 

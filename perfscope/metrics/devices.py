@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perfscope.engine import engine
 from perfscope.metrics.device_collectives import DeviceCommunication, device_communication
+from perfscope.metrics.device_copies import CopyUse, copies
+from perfscope.metrics.device_gaps import KERNEL_WAIT_NS, IdleCause, idle_by_cause
 from perfscope.metrics.device_idle import idle_by_account, launch_delays
-from perfscope.metrics.intervals import union
+from perfscope.metrics.focus import Focus
+from perfscope.metrics.intervals import Cumulative, union
 from perfscope.metrics.ledger import IS_COMMUNICATION, Account
+from perfscope.metrics.matrix_kernels import MatrixTime, matrix_time
 from perfscope.metrics.preparation import Prepared
 from perfscope.metrics.value import Metric
 from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import Rank
 
-KERNEL_WAIT_NS = 30_000
-"""A gap below this before what was launched in time is the cost of starting it.
-
-HolisticTraceAnalysis documents 30 ns, and compares 30 with microseconds (0.5.0,
-breakdown_analysis.py): its figures come from 30 us.
-"""
 MOST_KERNELS = 100
 BSC, TALP = "bsc", "talp"
 NS_PER_S = 1e9
@@ -129,6 +127,10 @@ class DeviceUse:
     streams: tuple[StreamUse, ...]
     idle_s: Mapping[Account, float]
     """Idle time by what the host was doing; adds up to the idle time."""
+    causes_s: Mapping[IdleCause, float]
+    """Idle time by what the next work waited for; adds up to the idle time."""
+    copies: tuple[CopyUse, ...]
+    capability: tuple[int, int] | None  # of CUDA
     step_numbers: tuple[int, ...]
     steps: tuple[Occupancy, ...]
 
@@ -162,7 +164,8 @@ class DevicesResult:
     """Everything measured of the job's devices.
 
     `efficiency` has the tree in both conventions, by formula: `bsc` counts communication kernels
-    as communication, `talp` as work.
+    as communication, `talp` as work. `is_part`: devices were watched during a window only, inside
+    the focus of analysis; everything here is about `window_ns`, on the trace's clock.
     """
 
     devices: tuple[DeviceUse, ...]
@@ -172,25 +175,30 @@ class DevicesResult:
     communication: DeviceCommunication
     launch_delay_s: tuple[float | None, ...]  # median by rank
     unlinked_rows: int
+    matrices: MatrixTime
+    window_ns: tuple[int, int]
+    is_part: bool
 
 
 def devices(prepared: Prepared) -> DevicesResult | None:
-    """What the devices did in the focus of analysis; None where not all of it was measured."""
-    start, end = prepared.focus.start_ns, prepared.focus.end_ns
+    """What the devices did in the focus of analysis, or in the part of it that was watched."""
     places = [
         (place, rank.devices)
         for place, rank in enumerate(prepared.trace.ranks)
         if rank.devices is not None and rank.devices.numbers
     ]
-    if not places or not all(activity.covers(start, end) for _, activity in places):
+    watched = _watched(prepared.focus, [activity for _, activity in places])
+    if watched is None:
         return None
+    whole, prepared = prepared.focus, replace(prepared, focus=watched)
     used = tuple(
         use for place, activity in places for use in _devices_of(prepared, place, activity)
     )
     focus = prepared.focus
+    kernels = _kernels(prepared)
     return DevicesResult(
         devices=used,
-        kernels=_kernels(prepared),
+        kernels=kernels,
         efficiency={
             BSC: efficiency([device.use for device in used], BSC, focus.kind),
             TALP: efficiency([device.use for device in used], TALP, focus.kind),
@@ -199,7 +207,26 @@ def devices(prepared: Prepared) -> DevicesResult | None:
         communication=device_communication(prepared),
         launch_delay_s=tuple(launch_delays(activity) for _, activity in places),
         unlinked_rows=sum(activity.without_launch for _, activity in places),
+        matrices=matrix_time(
+            (use.name, use.seconds) for use in kernels if use.kind is DeviceKind.COMPUTE
+        ),
+        window_ns=(focus.start_ns, focus.end_ns),
+        is_part=focus is not whole,
     )
+
+
+def _watched(focus: Focus, activities: Sequence[DeviceActivity]) -> Focus | None:
+    """The part of the focus in which all devices were watched, None where there is none."""
+    if not activities:
+        return None
+    if all(activity.covers(focus.start_ns, focus.end_ns) for activity in activities):
+        return focus
+    windows = [activity.watched for activity in activities if activity.watched is not None]
+    start = max(focus.start_ns, *(window[0] for window in windows))
+    end = min(focus.end_ns, *(window[1] for window in windows))
+    if end <= start:
+        return None
+    return Focus(start, end, "profiler_window", "the steps that a profiler watched")
 
 
 def occupancy(
@@ -221,7 +248,7 @@ def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> lis
     window = (focus.start_ns, focus.end_ns)
     uses = occupancy(activity, [window, *windows])
     nothing = [_idle(*one) for one in (window, *windows)]
-    names = {device.number: device.name for device in activity.devices}
+    known = {device.number: device for device in activity.devices}
     streams = engine.stream_idle(activity.rows.view(np.uint8), window, KERNEL_WAIT_NS)
     found = []
     for number in activity.numbers:
@@ -232,14 +259,17 @@ def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> lis
             DeviceUse(
                 rank=rank.number,
                 device=number,
-                name=names.get(number, ""),
+                name=known[number].name if number in known else "",
                 use=whole,
                 streams=tuple(
                     StreamUse(stream, count, *(ns / NS_PER_S for ns in times))
                     for device, stream, count, *times in streams
                     if device == number
                 ),
-                idle_s=idle_by_account(prepared.timelines[place], busy, focus),
+                idle_s=idle_by_account(prepared.timelines[place], busy, window),
+                causes_s=idle_by_cause(rank, prepared.timelines[place], rows, window),
+                copies=copies(rows, prepared.trace.names, window),
+                capability=known[number].capability if number in known else None,
                 step_numbers=numbers,
                 steps=tuple(by_step),
             )
@@ -288,16 +318,14 @@ def efficiency(uses: Sequence[Occupancy], formula: str, foa: str) -> DeviceEffic
 def _offload(prepared: Prepared) -> Metric:
     """U / (U + time in calls of the devices' runtime), U being the host's other work."""
     focus, useful, runtime = prepared.focus, 0, 0
+    window = (focus.start_ns, focus.end_ns)
     for rank, timeline in zip(prepared.trace.ranks, prepared.timelines, strict=True):
         if rank.devices is None:
             continue
-        outside = timeline.outside_communication(focus)
-        starts, ends = union(rank.devices.runtime["t0"], rank.devices.runtime["t1"])
-        in_calls = int(outside.between(starts, ends).sum())
-        length = timeline.lengths[
-            timeline.inside(focus) & ~IS_COMMUNICATION[timeline.accounts]
-        ].sum()
-        useful += int(length) - in_calls
+        outside = Cumulative.of(timeline.boundaries, ~IS_COMMUNICATION[timeline.accounts])
+        calls = np.clip(union(rank.devices.runtime["t0"], rank.devices.runtime["t1"]), *window)
+        in_calls = int(outside.between(calls[0], calls[1]).sum())
+        useful += int(np.diff(outside.at(np.array(window, np.int64)))[0]) - in_calls
         runtime += in_calls
     if not useful + runtime:
         return Metric(None, "ratio", "the hosts of the devices did nothing", formula=TALP)

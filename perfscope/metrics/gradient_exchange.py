@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -63,9 +61,8 @@ def _median_s(spent_ns: npt.NDArray[np.int64]) -> float:
 def _not_measured(prepared: Prepared) -> str | None:
     """Why the end of the backward pass does not tell what was exposed, as the agent saw it."""
     for rank in prepared.trace.ranks:
-        frameworks = rank.metadata.get("frameworks")
-        for told in frameworks.values() if isinstance(frameworks, Mapping) else ():
-            reason: Any = told.get("exposed_reason") if isinstance(told, Mapping) else None
+        for told in rank.frameworks.values():
+            reason = told.get("exposed_reason")
             if isinstance(reason, str) and reason:
                 return reason
     return None

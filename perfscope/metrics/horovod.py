@@ -62,6 +62,8 @@ class Exposed:
         reason: why it is not known, else None.
         wait_s: seconds by rank over the focus until the slowest rank was ready.
         transfer_s: the rest, by rank.
+        data_s: of the transfer, in calls that carry tensors; the rest goes into agreeing on what is
+            ready, the sleep between two cycles, and copying.
         steps: numbers of the steps, at most `MAX_STEPS`.
         step_wait_s: seconds by step and rank, NaN where a rank does not have the step.
         step_transfer_s: the rest, by step and rank.
@@ -70,6 +72,7 @@ class Exposed:
     reason: str | None
     wait_s: tuple[float, ...] = ()
     transfer_s: tuple[float, ...] = ()
+    data_s: tuple[float, ...] = ()
     steps: tuple[int, ...] = ()
     step_wait_s: npt.NDArray[np.float64] | None = field(default=None, compare=False)
     step_transfer_s: npt.NDArray[np.float64] | None = field(default=None, compare=False)
@@ -158,10 +161,33 @@ def _exposed(prepared: Prepared) -> Exposed:
         reason=None,
         wait_s=tuple(np.bincount(column, wait, minlength=len(ranks)).tolist()),
         transfer_s=tuple(np.bincount(column, transfer, minlength=len(ranks)).tolist()),
+        data_s=_data_s(ranks, column, need, leave),
         steps=tuple(numbers[thin].tolist()),
         step_wait_s=_table(row, column, wait, shape)[thin],
         step_transfer_s=_table(row, column, transfer, shape)[thin],
     )
+
+
+def _data_s(ranks: Sequence[Rank], column: Times, need: Times, leave: Times) -> tuple[float, ...]:
+    """Seconds of the exposed transfer in which tensors were carried, by rank."""
+    found = []
+    for place, rank in enumerate(ranks):
+        rows, here = data_calls(rank), column == place
+        start, end = union(rows["t0"].astype(np.int64), rows["t1"].astype(np.int64))
+        spent = _covered(start, end, leave[here]) - _covered(start, end, need[here])
+        found.append(float(spent.sum()) / 1e9)
+    return tuple(found)
+
+
+def _covered(start: Times, end: Times, moments: Times) -> Times:
+    """Nanoseconds of disjoint stretches before each moment."""
+    if not len(start):
+        return np.zeros(len(moments), np.int64)
+    index = np.searchsorted(start, moments, side="right")
+    whole = np.concatenate([[0], np.cumsum(end - start)])[index]
+    beyond = np.maximum(end[np.maximum(index - 1, 0)] - moments, 0)
+    result: Times = whole - np.where(index > 0, beyond, 0)
+    return result
 
 
 def _steps_of(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.metrics.stack_rules import kind_of_id
-from perfscope.trace.model import PhaseKind, RowFlag, Table, Trace
+from perfscope.trace.model import PhaseKind, RowFlag, Table, Trace, noted_frameworks
 
 TRAINING_FRAMEWORKS = frozenset({"keras", "tensorflow", "torch"})
 _LABELS = {
@@ -80,8 +80,7 @@ def phase_id(trace: Trace, kind: int, name: int) -> str:
 
 def is_hooked(metadata: Mapping[str, object]) -> bool:
     """Whether the agent hooked a training framework in this rank: not just MPI or BLAS."""
-    frameworks = metadata.get("frameworks")
-    return isinstance(frameworks, Mapping) and not TRAINING_FRAMEWORKS.isdisjoint(frameworks)
+    return not TRAINING_FRAMEWORKS.isdisjoint(noted_frameworks(metadata))
 
 
 def source_of(metadata: Mapping[str, object], rows: Table) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.metrics.file_waits import files
 from perfscope.metrics.focus import Focus
 from perfscope.metrics.ledger import IS_COMMUNICATION
 from perfscope.metrics.preparation import Prepared
@@ -44,6 +45,7 @@ def resources(prepared: Prepared) -> Resources:
         ),
         read_bytes_by_rank=tuple(_last(rank.system_samples, "read_bytes") for rank in ranks),
         written_bytes_by_rank=tuple(_last(rank.system_samples, "written_bytes") for rank in ranks),
+        files=files(prepared),
     )
 
 

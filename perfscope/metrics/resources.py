@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from perfscope.metrics.ledger import Account
+from perfscope.trace.model import Trace
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,50 @@ class NodeThreads:
 
 
 @dataclass(frozen=True)
+class RankFiles:
+    """Files of one rank: bytes over its life, standing still for them over the focus of analysis.
+
+    Attributes:
+        stalled_s: seconds in which a thread waited for a device, none ran, and the rank was not
+            communicating; None where that was not sampled.
+        stalled_by_account: the same by account of the ledger, most first.
+        major_faults: pages that had to be read from a device first.
+    """
+
+    rank: int
+    read_bytes: int
+    written_bytes: int
+    major_faults: int
+    stalled_s: float | None
+    stalled_by_account: tuple[tuple[Account, float], ...] = ()
+
+
+def queue_share(ranks: Sequence[RankThreads]) -> float:
+    """Seconds that threads of ranks waited for a CPU, per CPU second that they got."""
+    cpu_s = sum(rank.cpu_s for rank in ranks)
+    return sum(rank.queue_delay_s for rank in ranks) / cpu_s if cpu_s > 0 else 0.0
+
+
+def busy_cpus(ranks: Sequence[RankThreads]) -> float:
+    """CPUs that ranks keep busy together, mean over the focus of analysis."""
+    return sum(rank.cpu_utilisation * rank.cpus_available for rank in ranks)
+
+
+def node_cpus(trace: Trace, node: NodeThreads) -> float:
+    """CPUs of a node as its topology tells, else those that its ranks may use."""
+    tables = [trace.environment.get("topology")]
+    tables = [table.get(node.host) for table in tables if isinstance(table, dict)]
+    tables += [rank.metadata.get("topology") for rank in trace.ranks if rank.host == node.host]
+    for table in tables:
+        cpus = table.get("cpus") if isinstance(table, dict) else None
+        if isinstance(cpus, int) and cpus > 0:
+            return float(cpus)
+    return node.cpus
+
+
+@dataclass(frozen=True)
 class Resources:
-    """Memory and threads of the run."""
+    """Memory, threads and files of the run."""
 
     memory: tuple[RankMemory, ...]
     node_memory: tuple[NodeMemory, ...]
@@ -96,3 +142,9 @@ class Resources:
     node_threads: tuple[NodeThreads, ...]
     read_bytes_by_rank: tuple[int, ...]
     written_bytes_by_rank: tuple[int, ...]
+    files: tuple[RankFiles, ...] = ()
+    """Of the ranks that were sampled."""
+
+    def threads_of(self, node: NodeThreads) -> tuple[RankThreads, ...]:
+        """Threads of the ranks of one node."""
+        return tuple(rank for rank in self.threads if rank.rank in node.ranks)

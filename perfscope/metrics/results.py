@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from perfscope.metrics.collective_cost import CollectiveCost
 from perfscope.metrics.communication import Communication
 from perfscope.metrics.devices import DevicesResult
 from perfscope.metrics.focus import Focus
+from perfscope.metrics.gpus import GpusResult
 from perfscope.metrics.gradient_exchange import GradientExchange
 from perfscope.metrics.horovod import HorovodResult
+from perfscope.metrics.host_pairs import HostPairs
 from perfscope.metrics.ledger import Ledger
 from perfscope.metrics.memory_detail import MemoryDetail
 from perfscope.metrics.memory_growth import MemoryGrowth
+from perfscope.metrics.opening import Opening
 from perfscope.metrics.phases import PhaseResult
 from perfscope.metrics.pop import Efficiency
 from perfscope.metrics.resources import Resources
@@ -50,6 +53,7 @@ class Results:
     resources: Resources
     gradient_exchange: GradientExchange | None
     waits: Waits  # of every operation; the replay starts from the same matching
+    gpus: GpusResult  # what the driver said of the GPUs of the nodes
     devices: DevicesResult | None = None
     """None where no accelerator was measured."""
     horovod: HorovodResult | None = None
@@ -63,6 +67,10 @@ class Results:
     labels: StackLabels | None = None
     """What `Timeline.stacks` say of the user's own functions."""
     collective_cost: CollectiveCost | None = None
+    host_pairs: HostPairs = field(default_factory=HostPairs)
+    """Connections between hosts, as far as messages tell them."""
+    opening: Opening = field(default_factory=Opening)
+    """How the ranks came to work together."""
     memory_growth: tuple[MemoryGrowth, ...] = ()
     """Of the ranks with enough samples."""
     memory_detail: tuple[MemoryDetail, ...] = ()

@@ -25,6 +25,7 @@ _INTERVAL_TABLES = (
 _MOMENT_TABLES = (
     *("stacks", "metrics", "counters"),
     *("process_samples", "system_samples", "node_samples"),
+    *("gpu_samples", "gpu_processes"),
 )
 _Moves = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
@@ -160,7 +161,7 @@ def move(rank: Rank, to: _Moves) -> None:
         return int(to(np.array([moment_ns], np.int64))[0])
 
     rank.start_ns, rank.end_ns = moved(rank.start_ns), moved(rank.end_ns)
-    for name in ("init_exit_ns", "finalize_enter_ns", "detail_end_ns"):
+    for name in ("init_enter_ns", "init_exit_ns", "finalize_enter_ns", "detail_end_ns"):
         if (moment := getattr(rank, name)) is not None:
             setattr(rank, name, moved(moment))
     for name in _INTERVAL_TABLES:

@@ -36,6 +36,8 @@ class Definitions:
     stacks: dict[int, tuple[int, ...]] = field(default_factory=dict)
     library: str = ""
     affinity: str = ""
+    devices: dict[int, dict[str, str]] = field(default_factory=dict)
+    """What is known of each GPU, by key; number 0 says why none was sampled."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -96,6 +98,10 @@ def _take(definitions: Definitions, kind: int, number: int, payload: bytes) -> b
         definitions.library = definitions.library or payload.decode("utf-8", "replace")
     elif kind == DefinitionType.AFFINITY:
         definitions.affinity = definitions.affinity or payload.decode("ascii", "replace")
+    elif kind == DefinitionType.DEVICE:
+        lines = payload.decode("utf-8", "replace").splitlines()
+        pairs = [line.split("=", 1) for line in lines if "=" in line]
+        definitions.devices.setdefault(number, {}).update((key, value) for key, value in pairs)
     elif kind == DefinitionType.NOTE:
         definitions.notes.append(payload.decode("utf-8", "replace"))
     return True

@@ -91,7 +91,7 @@ def _parsed(name: str) -> _Call | None:
 
 def _same_number(rank: Rank, world_size: int) -> bool:
     """Whether the framework's number of a rank is the trace's; also where it has none."""
-    told = agent_metadata.mapping(agent_metadata.mapping(rank.metadata, "frameworks"), PACKAGE)
+    told = rank.framework(PACKAGE)
     number, size = agent_metadata.integer(told, "rank"), agent_metadata.integer(told, "size")
     return number in (None, rank.number) and size in (None, world_size)
 
@@ -134,6 +134,7 @@ def _adopt_rank(rank: Rank, found: Table, calls: dict[int, _Call], groups: _Grou
             operations["op"][rows], operations["comm"][rows] = operation.code, comm
         elif call.operation == _INIT and rank.init_exit_ns is None:
             rank.init_exit_ns = int(found["t1"][rows].min())
+            rank.init_enter_ns = int(found["t0"][rows].min())
         elif call.operation == _DESTROY and rank.finalize_enter_ns is None:
             rank.finalize_enter_ns = int(found["t0"][rows].max())
         elif call.operation not in (_INIT, _DESTROY):

@@ -113,11 +113,13 @@ def _infos(contents: KinetoContents) -> list[DeviceInfo]:
     for device in properties[:MOST_DEVICES] if isinstance(properties, list) else ():
         if isinstance(device, Mapping) and type(device.get("id")) is int:
             memory = device.get("totalGlobalMem")
+            major, minor = device.get("computeMajor"), device.get("computeMinor")
             found.append(
                 DeviceInfo(
                     device["id"],
                     str(device.get("name", ""))[:200],
                     memory if type(memory) is int and memory > 0 else 0,
+                    (major, minor) if type(major) is int and type(minor) is int else None,
                 )
             )
     return found

@@ -246,7 +246,7 @@ class _Reading:
         rows = np.zeros(len(raw), model.PROCESS_SAMPLE_DTYPE)
         rows["t"], rows["rss_bytes"], rows["cpu_ns"] = raw["t0_ns"], raw["sent"], raw["received"]
         rows["queue_delay_ns"], rows["threads"] = raw["request"], raw["peer"]
-        rows["runnable"] = raw["tag"]
+        rows["runnable"], rows["blocked"] = raw["tag"], _optional(raw["seq"])
         possible = (rows["threads"] >= 0) & (rows["runnable"] >= 0)
         self._count("samples with impossible counts", ~possible)
         return _by_time(rows[possible], "t")

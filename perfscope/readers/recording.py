@@ -14,6 +14,7 @@ from perfscope.readers.definitions import frame_of
 from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.readers.endings import ObservedEnds, read_ends, stopped_on_request
 from perfscope.readers.framework_operations import adopt
+from perfscope.readers.gpu_samples import GpuNumbering, adopt_gpus
 from perfscope.readers.input_queues import adopt_queues
 from perfscope.readers.interning import Interning
 from perfscope.readers.memory_detail import ENDING as MEMORY_ENDING
@@ -174,7 +175,9 @@ class _Assembly:
     def trace(self) -> Trace:
         world = self._arrangement.world
         interning = Interning(world.size)
+        gpus = GpuNumbering()
         ranks = self._ranks(interning)
+        self._sample_gpus(ranks, gpus)
         notes = adopt(ranks, interning.names, interning.communicators, world.size)
         clock_notes = measure(ranks)
         start = min(rank.start_ns for rank in ranks) + self._provisional_ns
@@ -199,6 +202,7 @@ class _Assembly:
             frames=interning.frames,
             stacks=interning.stacks,
             communicators=interning.communicators,
+            gpus=gpus.gpus,
             environment=self._environment(),
             notes=[
                 *self._run.notes,
@@ -242,6 +246,23 @@ class _Assembly:
         offsets = [clock.offset_ns - self._provisional_ns for clock in clocks]
         self._sampling = read_stack_sampling(ranks, self._processes, offsets, options)
         return ranks
+
+    def _sample_gpus(self, ranks: Sequence[Rank], gpus: GpuNumbering) -> None:
+        """Takes the samples of each process; one that is no rank may have sampled for the ranks."""
+        for rank, process in zip(ranks, self._processes, strict=True):
+            adopt_gpus(rank, process, gpus, rank.clock_offset_ns - self._provisional_ns)
+        beside = [process for process, _ in self._arrangement.others]
+        beside += [worker for number in self._numbers for worker in self._workers(number)]
+        for process in beside:
+            domain = domain_of(process)
+            for rank, own in zip(ranks, self._processes, strict=True):
+                if domain_of(own) == domain:
+                    offset = rank.clock_offset_ns - self._provisional_ns
+                    adopt_gpus(rank, process, gpus, offset)
+                    break
+
+    def _workers(self, number: int) -> Sequence[ProcessFile]:
+        return self._arrangement.workers.get(number, [])
 
     def _run_times(self, first_ns: int) -> tuple[int | None, int | None]:
         """Start and end of the command on the reference clock; None when they do not fit it."""

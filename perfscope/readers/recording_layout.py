@@ -37,6 +37,8 @@ class SampleKind(IntEnum):
     PROCESS = 1
     SYSTEM = 2
     NODE = 3
+    DEVICE = 4
+    DEVICE_PROCESS = 5
 
 
 class HeaderFlag(IntFlag):
@@ -62,6 +64,7 @@ class DefinitionType(IntEnum):
     LIBRARY = 4
     AFFINITY = 5
     NOTE = 6
+    DEVICE = 7
 
 
 RECORD_DTYPE = np.dtype(

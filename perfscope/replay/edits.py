@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,7 +40,7 @@ def _apply(program: Program, work: Work, edit: Edit) -> Work:
         totals = _totals(program, work, chosen)
         target = _thinned_out(totals, edit.keep_every or 1)
     else:
-        everywhere = Edit(edit.account, level=edit.level, phase=edit.phase)
+        everywhere = replace(edit, ranks=None)
         of_all = _chosen(program, work, everywhere)
         totals = _totals(program, work, of_all)
         target = levelled(
@@ -64,7 +65,19 @@ def _chosen(program: Program, work: Work, edit: Edit) -> npt.NDArray[np.bool_]:
         chosen = chosen & ~np.isin(work.account, WAITING)
     if edit.phase is not None:
         chosen = chosen & _in_phase(program, work, edit.phase)
+    if edit.until_ns is not None:
+        chosen = chosen & _before(program, work, edit.until_ns)
     return chosen
+
+
+def _before(program: Program, work: Work, until_ns: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """Which pieces of work began before a moment of their rank; what an edit added did not."""
+    result = np.zeros(len(work.row), dtype=bool)
+    if program.begin_ns is not None:
+        known = len(program.begin_ns)
+        moments = np.asarray(until_ns, np.int64)[program.row_rank[work.row[:known]]]
+        result[:known] = program.begin_ns < moments
+    return result
 
 
 def _in_phase(program: Program, work: Work, phase: str) -> npt.NDArray[np.bool_]:

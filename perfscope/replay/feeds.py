@@ -142,9 +142,7 @@ def _learned(
 
 def _loader(rank: Rank) -> tuple[int, int] | None:
     """Workers of the first DataLoader and batches that they work ahead; None without one."""
-    frameworks = rank.metadata.get("frameworks")
-    torch = frameworks.get("torch") if isinstance(frameworks, Mapping) else None
-    loaders = torch.get("loaders") if isinstance(torch, Mapping) else None
+    loaders = rank.framework("torch").get("loaders")
     first = loaders[0] if isinstance(loaders, list) and loaders else None
     if not isinstance(first, Mapping):
         return None

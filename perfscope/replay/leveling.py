@@ -36,6 +36,9 @@ def levelled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Floa
     """
     if level is Level.SHARED:
         return np.where(columns, work[:, columns].mean(axis=1, keepdims=True), work)
+    if level is Level.MEDIAN:
+        usual = work.min(axis=1) if work.shape[1] == 2 else np.median(work, axis=1)
+        return np.where(columns, np.minimum(work, usual[:, None]), work)
     result = work.copy()
     for kind in np.unique(kinds):
         rows = np.flatnonzero(kinds == kind)

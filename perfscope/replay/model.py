@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 class Level(Enum):
     """How work is levelled between ranks.
 
-    The work of one segment, between two collectives of all ranks, is compared in `SHARED`; the
-    others compare ranks over all segments of a kind, so that the spread of the step times stays.
+    The work of one segment, between two collectives of all ranks, is compared in `SHARED` and
+    `MEDIAN`; the others compare ranks over all segments of a kind, so that the spread of the step
+    times stays.
     """
 
     SHARED = "shared"  # each rank does an equal part of each segment's work: none is lost
     EVEN = "even"  # each rank works as long as the ranks do on average: none is lost
     AS_OTHERS = "as_others"  # the chosen ranks work as long as the usual one of the others
     USUAL = "usual"  # work far beyond the ordinary spread takes as long as that of the others
+    MEDIAN = "median"  # nobody works longer in a segment than the usual rank, of two the faster
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Edit:
     removes it. The others replace `factor`: `level` levels the work between ranks, of which waiting
     for input or a device is no part; `keep_every` k keeps every k-th segment that holds such work
     and removes it from the others; `background` moves it to a location of its own, where it begins
-    as before. `phase` narrows the work to that of a phase, `network` divides all transfer times.
+    as before. `phase` narrows the work to that of a phase, `until_ns` to what begins before a
+    moment of each rank, in their order; `network` divides all transfer times.
 
     Of communication: `bytes` scales what collectives move, those of one `operation` or all;
     `fuse_bytes` makes one of allreduces in quick succession that carry no more than that together;
@@ -55,6 +58,7 @@ class Edit:
     fuse_bytes: int | None = None
     overlap: float = 0.0
     producers: int | None = None
+    until_ns: tuple[int, ...] | None = None
 
 
 class RefusedEditError(Exception):

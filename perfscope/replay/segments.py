@@ -45,6 +45,8 @@ INPUT_WAIT_SHARE = 0.01
 
 NS = 1e-9
 
+_Question = tuple[tuple[Edit, ...], tuple[Edit, ...]]
+
 
 class SegmentReplay:
     """The run as a system that can be asked what-if questions, as `replay.model.Replay` says."""
@@ -53,6 +55,7 @@ class SegmentReplay:
         self._results = results
         self._focus_ns = results.focus.length_ns
         self._program: Program | None = None
+        self._answers: dict[_Question, Prediction | RefusedEditError] = {}
         self.reason = ""
         self._input_share = results.ledger.share(Account.INPUT_WAIT)
         try:
@@ -105,13 +108,27 @@ class SegmentReplay:
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
         """What the edits give back beyond `after`, applied first; None when not available.
 
+        Several findings ask the same: an answer is kept.
+
         Raises:
             RefusedEditError: the run does not hold what an edit needs.
         """
         if self._program is None:
             return None
+        question = tuple(edits), tuple(after)
+        if question not in self._answers:
+            try:
+                self._answers[question] = self._predict(*question)
+            except RefusedEditError as refusal:
+                self._answers[question] = refusal
+        answer = self._answers[question]
+        if isinstance(answer, RefusedEditError):
+            raise RefusedEditError(*answer.args)
+        return answer
+
+    def _predict(self, edits: tuple[Edit, ...], after: tuple[Edit, ...]) -> Prediction:
         everything = (*after, *edits)
-        before, edited = self._edited(tuple(after)), self._edited(everything)
+        before, edited = self._edited(after), self._edited(everything)
         shared = np.intersect1d(before.first, edited.first)
         lengths = edited.by(shared)
         gains = before.by(shared) - lengths

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,29 +35,37 @@ def build_html(document: Document) -> str:
     """
     safe: Document = visible_document(dict(document))
     style = (HERE / "assets" / "report.css").read_text(encoding="utf-8")
-    return render(
-        safe, _sections(), _environment(), template="page.html", title=_title(safe), style=style
-    )
+    page = Page("report", "analysis.json", _title(safe), style)
+    return render(safe, _sections(), _environment(), page)
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page is: of a run, or of a study.
+
+    Attributes:
+        noun: what it is called.
+        source: the file that holds all that it shows.
+        title: of the browser's tab.
+        style: its style sheet.
+    """
+
+    noun: str
+    source: str
+    title: str
+    style: str
 
 
 def render(
-    document: Document,
-    sections: Sequence[Section],
-    environment: Environment,
-    *,
-    template: str,
-    title: str,
-    style: str,
+    document: Document, sections: Sequence[Section], environment: Environment, page: Page
 ) -> str:
-    """A page of sections under a policy that allows this style sheet and nothing else.
+    """A page of sections under a policy that allows its style sheet and nothing else.
 
     Args:
         document: already made visible.
         sections: in their order on the page.
         environment: finds their templates and the page's.
-        template: of the page.
-        title: of the page.
-        style: its style sheet.
+        page: what is around the sections.
     """
     bodies = [
         {
@@ -69,10 +78,12 @@ def render(
         for section in sections
     ]
     tool = f"{text(document, 'tool', 'name')} {text(document, 'tool', 'version')}".strip()
-    return environment.get_template(template).render(
-        title=title,
-        policy=_policy(style),
-        style=Markup(style),
+    return environment.get_template("page.html").render(
+        noun=page.noun,
+        source=page.source,
+        title=page.title,
+        policy=_policy(page.style),
+        style=Markup(page.style),
         generator=tool or "perfscope",
         sections=bodies,
     )

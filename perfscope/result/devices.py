@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from perfscope.metrics.devices import BSC, KERNEL_WAIT_NS, MOST_KERNELS
+from perfscope.metrics.device_gaps import KERNEL_WAIT_NS
+from perfscope.metrics.devices import BSC, MOST_KERNELS
+from perfscope.result.gpus import capability, sampled
 
 if TYPE_CHECKING:
     from perfscope.metrics.devices import DeviceEfficiency, DevicesResult, DeviceUse, Occupancy
@@ -20,12 +22,15 @@ def devices(results: Results) -> Json:
     found = results.devices
     if found is None:
         reason = results.trace.not_recorded.get("devices", NO_DEVICES)
-        return {"value": None, "reason": reason}
+        return {"value": None, "reason": reason, "sampled": sampled(results)}
     headline = found.efficiency[BSC].parallel_efficiency
     return {
         "value": headline.value,
         "reason": headline.reason,
         "formula": BSC,
+        "window_s": [moment / NS_PER_S for moment in found.window_ns],
+        "is_part": found.is_part,
+        "sampled": sampled(results),
         "efficiency": {name: _efficiency(tree) for name, tree in found.efficiency.items()},
         "offload_efficiency": found.offload_efficiency.as_json(),
         "devices": [_device(device) for device in found.devices],
@@ -76,7 +81,20 @@ def _device(device: DeviceUse) -> Json:
         "communication_kernels": communication,
         "copies": copies,
         "fills": fills,
+        "capability": capability(device.capability),
         "idle_s_by_host": {account.value: s for account, s in device.idle_s.items()},
+        "idle_s_by_cause": {cause.value: s for cause, s in device.causes_s.items()},
+        "host_copies": [
+            {
+                "direction": copy.direction,
+                "pageable": copy.pageable,
+                "count": copy.count,
+                "bytes": copy.bytes,
+                "seconds": copy.seconds,
+                "exposed_s": copy.exposed_s,
+            }
+            for copy in device.copies
+        ],
         "streams": [
             {
                 "stream": stream.stream,
@@ -108,6 +126,10 @@ def _kernels(found: DevicesResult) -> Json:
             for kernel in found.kernels[:MOST_KERNELS]
         ],
         "kernels_left_out": max(len(found.kernels) - MOST_KERNELS, 0),
+        "matrices": {
+            "single_precision_s": found.matrices.single_s,
+            "tensor_cores_s": found.matrices.tensor_s,
+        },
     }
 
 

@@ -9,9 +9,9 @@ from perfscope.result.check import Check
 from perfscope.result.endings import account_of_ends, ending_text, incomplete_ranks
 from perfscope.result.measures import UNLABELLED_TARGET
 from perfscope.result.quality_devices import device_checks
-from perfscope.result.run_facts import library_text, separate_worlds
 from perfscope.result.unmeasured import unmeasured
 from perfscope.trace.model import Format
+from perfscope.trace.worlds import mpi_library, separate_worlds
 from perfscope.units import format_count, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def quality(results: Results, replay: Replay) -> list[Json]:
         _endings(trace),
         _clocks(results),
         _unlabelled_time(results),
+        *_sampled_only(results),
         _replay_error(replay),
         *device_checks(results),
         *_unmeasured(trace),
@@ -146,8 +147,8 @@ def _separate_worlds(trace: Trace) -> list[Check]:
     launched = separate_worlds(trace)
     if not launched:
         return []
-    library = next((rank.mpi_library for rank in trace.ranks if rank.mpi_library), "")
-    loaded = f" The program loaded {library_text(library)}." if library else ""
+    library = mpi_library(trace)
+    loaded = f" The program loaded {library}." if library else ""
     return [
         Check(
             "separate_worlds",
@@ -252,6 +253,20 @@ def _unlabelled_time(results: Results) -> Check:
         '`with perfscope.phase("..."):` names phases.'
     )
     return Check("unlabelled_time", Status.WARN, "Much time has no name", detail + advice)
+
+
+def _sampled_only(results: Results) -> list[Check]:
+    """That nothing marked a phase: seconds of phases, and gains by them, are then estimates."""
+    phases, trace = results.phases, results.trace
+    if not phases or any(phase.source != "sampled" for phase in phases):
+        return []
+    count = sum(len(rank.stacks) for rank in trace.ranks)
+    detail = (
+        f"Functions tell the phases, from {format_count(count)} stack samples: ends are known to "
+        "about 0.1 s, and phases shorter than that are seen by chance. A marker gives exact ones: "
+        '`with perfscope.phase("..."):`, `perfscope.step()`.'
+    )
+    return [Check("sampled_only", Status.INFO, "Phases are known from samples alone", detail)]
 
 
 def _replay_error(replay: Replay) -> Check:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from perfscope.result.endings import endings, incomplete_ranks
+from perfscope.trace.worlds import library_text
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 NS = 1e-9
-SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "WORLD_SIZE")
 
 
 def run(results: Results) -> Json:
@@ -98,12 +98,6 @@ def _texts(trace: Trace, key: str) -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda item: item[0].lower()))
 
 
-def library_text(library: str) -> str:
-    """Version and path of an MPI library as one line; its own text may have many."""
-    path, *text = [" ".join(line.split()) for line in library.splitlines()] or [""]
-    return f"{text[0]} ({path})" if text and text[0] else path
-
-
 def _topology(trace: Trace) -> list[Json]:
     """Sockets, cores, threads and NUMA nodes of each host, as its first rank saw them."""
     found: dict[str, Json] = {}
@@ -115,19 +109,3 @@ def _topology(trace: Trace) -> list[Json]:
         if isinstance(table, dict):
             found.setdefault(host, {"host": host, **table})
     return list(found.values())
-
-
-def separate_worlds(trace: Trace) -> int:
-    """Processes that were started as one job and each became rank 0 of 1; 0 when that is not so."""
-    sizes = [_count(trace.environment.get("ranks_requested"))]
-    for rank in trace.ranks:
-        table = rank.metadata.get("rank_environment")
-        if isinstance(table, dict):
-            sizes += [_count(table.get(name)) for name in SIZE_VARIABLES]
-    launched = max(sizes)
-    return launched if trace.world_size == 1 and launched > 1 else 0
-
-
-def _count(value: object) -> int:
-    text = str(value)
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from perfscope.trace.model import Trace
 
@@ -28,9 +28,8 @@ def unmeasured(trace: Trace) -> list[tuple[str, str]]:
 
 def _told(trace: Trace) -> Iterator[tuple[str, str]]:
     for rank in trace.ranks:
-        frameworks = rank.metadata.get("frameworks")
-        for name, facts in frameworks.items() if isinstance(frameworks, Mapping) else ():
+        for name, facts in rank.frameworks.items():
             for key, what in _WHAT.items():
-                reason = facts.get(key) if isinstance(facts, Mapping) else None
+                reason = facts.get(key)
                 if isinstance(reason, str) and reason:
-                    yield what.format(_NAMES.get(str(name), str(name))), reason
+                    yield what.format(_NAMES.get(name, name)), reason

@@ -8,7 +8,6 @@ from perfscope.findings.finding import Status
 from perfscope.findings.thresholds import WARN_SHARE
 from perfscope.result import tensors
 from perfscope.result.endings import account_of_ends
-from perfscope.result.run_facts import separate_worlds
 from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -25,6 +24,9 @@ GOOD_EFFICIENCY = 0.8
 
 UNPRICED_SHARE = 0.1  # of the focus: what a fault without seconds is ranked as
 FAULTS = {Status.FAIL, Status.WARN}
+FIRST = "singleton_worlds"  # makes the meaning of all others another
+OPEN = {Status.NOT_MEASURED, Status.ERROR}
+MOST_REASONS = 5
 UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
 NS = 1e-9
 
@@ -32,7 +34,7 @@ NS = 1e-9
 def verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json:
     """The `verdict` object of analysis.json, from findings in the order of the document."""
     faults = [finding for finding in findings if finding.status in FAULTS]
-    top = sorted(faults, key=_weight)[:MOST]
+    top = _worth_most(faults)
     gain_s, share = combined_gain(results, replay, top)
     return {
         "sentence": _preface(results) + _sentence(results, findings, top, gain_s),
@@ -43,10 +45,22 @@ def verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> Js
     }
 
 
-def _weight(finding: Finding) -> tuple[bool, float]:
+def _worth_most(faults: Sequence[Finding]) -> list[Finding]:
+    """The faults to be shown first; those without seconds leave a place to one that has them."""
+    ordered = sorted(faults, key=_weight)
+    top, rest = ordered[:MOST], ordered[MOST:]
+    if all(finding.gain_s is None for finding in top):
+        last = top[-1] if top else None
+        priced = [one for one in rest if one.gain_s is not None and last is not None]
+        same = [one for one in priced if last is not None and one.status is last.status]
+        top = [*top[:-1], same[0]] if same else top
+    return top
+
+
+def _weight(finding: Finding) -> tuple[bool, bool, float]:
     """Failed ones first, inside by what they cost; a fault without seconds counts as large."""
     share = UNPRICED_SHARE if finding.gain_share is None else finding.gain_share
-    return finding.status is not Status.FAIL, -share
+    return finding.id != FIRST, finding.status is not Status.FAIL, -share
 
 
 def combined_gain(
@@ -54,17 +68,24 @@ def combined_gain(
 ) -> tuple[float | None, float | None]:
     """Seconds and share that the findings give back when all are fixed; gains do not add.
 
-    Findings without seconds do not count; without a replay only a single finding has a number.
+    Findings without seconds do not count; without a replay only a single finding has a number, and
+    a bound that was not replayed is no part of a sum.
     """
     counted = [finding for finding in top if finding.gain_s is not None]
     if not counted:
         return None, None
     if len(counted) == 1:
         return counted[0].gain_s, counted[0].gain_share
-    prediction = _together(replay, counted)
+    replayable = _replayable(top)
+    prediction = _together(replay, replayable) if len(replayable) > 1 else None
     if prediction is None:
         return None, None
     return prediction.gain_s, prediction.gain_s / (results.focus.length_ns * NS)
+
+
+def _replayable(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings whose gain is that of edits."""
+    return [finding for finding in findings if finding.gain_s is not None and finding.edits]
 
 
 def _together(replay: Replay, findings: Sequence[Finding]) -> Prediction | None:
@@ -98,11 +119,13 @@ def _more(top: Sequence[Finding], gain_s: float | None) -> str:
     if len(top) == 1:
         return ""
     there = "There is one more finding" if len(top) == 2 else "There are two more findings"
-    priced = [finding for finding in top if finding.gain_s is not None]
-    if gain_s is None or len(priced) < 2:
+    replayed = _replayable(top)
+    if gain_s is None or len(replayed) < 2:
         return f" {there}."
-    which = "together, they" if len(priced) == len(top) else "together, the two with a number"
-    bounded = any(finding.gain_basis == "upper_bound" for finding in priced)
+    which = "together, they" if len(replayed) == len(top) else "together, the two with a number"
+    if len(replayed) < sum(finding.gain_s is not None for finding in top):
+        which = "together, the two that can be replayed"
+    bounded = any(finding.gain_basis == "upper_bound" for finding in replayed)
     most = "up to " if bounded else ""
     return f" {there}; fixed {which} would give back {most}{format_seconds(gain_s)}."
 
@@ -124,13 +147,14 @@ def _healthy(results: Results, findings: Sequence[Finding]) -> str:
     if not judged:
         if told := tensors.sentence(results):
             return told
-        reasons = dict.fromkeys(finding.summary for finding in findings)
-        return "Nothing can be said about this run. " + " ".join(reasons)
+        open_ones = [finding.summary for finding in findings if finding.status in OPEN]
+        reasons = list(dict.fromkeys(open_ones or [finding.summary for finding in findings]))
+        return "Nothing can be said about this run. " + " ".join(reasons[:MOST_REASONS])
     efficiency = results.efficiency.parallel_efficiency.value
     ranks = len(results.trace.ranks)
     number = f", parallel efficiency {format_ratio(efficiency)}" if efficiency is not None else ""
-    open_ones = len(findings) - len(judged)
-    rest = f" {open_ones} of {len(findings)} diagnoses could not be made." if open_ones else ""
+    not_made = sum(finding.status in OPEN for finding in findings)
+    rest = f" {not_made} of {len(findings)} diagnoses could not be made." if not_made else ""
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
     if _is_inefficient(results):
         return (
@@ -169,14 +193,8 @@ def _communication(results: Results) -> str:
 
 
 def _preface(results: Results) -> str:
-    """What must be said first: that the ranks never met, or did not end by themselves."""
-    trace = results.trace
-    if launched := separate_worlds(trace):
-        return (
-            f"The {launched} processes never met: each says that it is rank 0 of 1, and only one "
-            "of them is judged here. "
-        )
-    account = account_of_ends(trace)
+    """What must be said first: that ranks did not end by themselves, and what was not recorded."""
+    account = account_of_ends(results.trace)
     return (f"{account} " if account else "") + _covered_part(results)
 
 

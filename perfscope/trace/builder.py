@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from perfscope.trace import model
+from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE
 from perfscope.trace.model import (
     Communicator,
     Ending,
@@ -185,10 +186,11 @@ class RankBuilder:
         queue_delay_s: float = 0.0,
         threads: int = 1,
         runnable: int = 1,
+        blocked: int = -1,
     ) -> RankBuilder:
         """Memory, CPU and threads of the process at one moment."""
         row = (to_ns(at_s), rss_bytes, to_ns(cpu_s), to_ns(queue_delay_s), threads, runnable)
-        self._add("process_samples", row)
+        self._add("process_samples", (*row, blocked))
         return self
 
     def system_sample(
@@ -219,6 +221,27 @@ class RankBuilder:
         """Memory of the node at one moment."""
         row = (to_ns(at_s), available_bytes, total_bytes, cgroup_bytes, runnable)
         self._add("node_samples", row)
+        return self
+
+    def gpu_sample(
+        self,
+        at_s: float,
+        gpu: int,
+        *,
+        busy: float = float("nan"),
+        memory_bytes: int = 0,
+        **more: float,
+    ) -> RankBuilder:
+        """What the driver said of a GPU (number in Trace.gpus); `more`: further columns."""
+        names = ("memory_busy", "sm_mhz", "memory_mhz", "power_w", "celsius")
+        first, *rest = (more.get(name, float("nan")) for name in names)
+        row = (to_ns(at_s), gpu, busy, first, memory_bytes, *rest, int(more.get("throttling", 0)))
+        self._add("gpu_samples", row)
+        return self
+
+    def gpu_process(self, at_s: float, gpu: int, pid: int, *, memory_bytes: int = 0) -> RankBuilder:
+        """A process that the driver shows on a GPU."""
+        self._add("gpu_processes", (to_ns(at_s), gpu, pid, memory_bytes))
         return self
 
     def thread(
@@ -270,6 +293,8 @@ _DTYPES: dict[str, Any] = {
     "process_samples": model.PROCESS_SAMPLE_DTYPE,
     "system_samples": model.SYSTEM_SAMPLE_DTYPE,
     "node_samples": model.NODE_SAMPLE_DTYPE,
+    "gpu_samples": GPU_SAMPLE_DTYPE,
+    "gpu_processes": GPU_PROCESS_DTYPE,
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,29 @@ DEVICE_DTYPE = np.dtype(
         ("members", "u4"),  # ranks that a collective has, 0 unknown
     ]
 )
+GPU_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("gpu", "i4"),  # index in Trace.gpus
+        ("busy", "f4"),  # share of the driver's last interval in which a kernel ran, NaN unknown
+        ("memory_busy", "f4"),  # the same of reads and writes of its memory, NaN unknown
+        ("memory_bytes", "i8"),  # in use by all, 0 unknown
+        ("sm_mhz", "f4"),  # clock of its processors, NaN unknown
+        ("memory_mhz", "f4"),  # NaN unknown
+        ("power_w", "f4"),  # NaN unknown
+        ("celsius", "f4"),  # NaN unknown
+        ("throttling", "i8"),  # Throttling bits
+    ]
+)
+"""What the driver said of a GPU at one moment."""
+GPU_PROCESS_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("gpu", "i4"),  # index in Trace.gpus
+        ("pid", "i8"),  # that computes on it
+        ("memory_bytes", "i8"),  # of the GPU's memory, 0 unknown
+    ]
+)
 RUNTIME_DTYPE = np.dtype([("t0", "i8"), ("t1", "i8"), ("name", "i4")])
 
 
@@ -56,6 +79,52 @@ class DeviceInfo:
     number: int
     name: str = ""  # as the vendor calls it, "" unknown
     memory_bytes: int = 0  # 0 unknown
+    capability: tuple[int, int] | None = None  # of CUDA, major and minor
+
+
+class Throttling(IntFlag):
+    """Why a GPU's clocks are lower than they could be; the bits are NVML's."""
+
+    IDLE = 0x1
+    APPLICATION_CLOCKS = 0x2
+    POWER_CAP = 0x4
+    HARDWARE_SLOWDOWN = 0x8
+    SYNC_BOOST = 0x10
+    SOFTWARE_THERMAL = 0x20
+    HARDWARE_THERMAL = 0x40
+    POWER_BRAKE = 0x80
+    DISPLAY_CLOCKS = 0x100
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU of a node, or an instance of a divided one (MIG), that was sampled during the run.
+
+    Attributes:
+        host: where it is.
+        uuid: its name in the whole world: GPU-... or MIG-...
+        index: as the driver counts (in the order of the bus), -1 unknown.
+        name: as the vendor calls it, "" unknown.
+        board: uuid of the divided GPU that it is an instance of, "" none.
+        driver: version, "" unknown.
+        capability: of CUDA, None unknown.
+        memory_bytes: in all, 0 unknown.
+        sm_mhz: highest clock of its processors, None unknown.
+        power_w: limit of its power, None unknown.
+        is_lost: whether it was gone before the run was over.
+    """
+
+    host: str
+    uuid: str
+    index: int = -1
+    name: str = ""
+    board: str = ""
+    driver: str = ""
+    capability: tuple[int, int] | None = None
+    memory_bytes: int = 0
+    sm_mhz: float | None = None
+    power_w: float | None = None
+    is_lost: bool = False
 
 
 def no_activity() -> Table:

@@ -15,14 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.trace.devices import DeviceActivity
+from perfscope.trace import stack_spans
+from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, DeviceActivity, Gpu
 from perfscope.trace.hardware import ComputeTotals
-from perfscope.trace.stack_spans import (
-    MEMORY_WINDOW_DTYPE,
-    SPAN_DTYPE,
-    MemoryRecording,
-    StackSampling,
-)
 from perfscope.trace.tensors import TensorTimeline
 
 Table = npt.NDArray[np.void]
@@ -140,6 +135,7 @@ PROCESS_SAMPLE_DTYPE = np.dtype(
         ("queue_delay_ns", "i8"),
         ("threads", "i4"),
         ("runnable", "i4"),
+        ("blocked", "i4"),  # threads that wait for a device, -1 unknown
     ]
 )
 SYSTEM_SAMPLE_DTYPE = np.dtype(
@@ -195,6 +191,14 @@ NODE_SAMPLE_DTYPE = np.dtype(
         ("runnable", "i4"),
     ]
 )
+
+
+def noted_frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """The frameworks of a rank's metadata; what is no table of facts is left out."""
+    found = metadata.get("frameworks")
+    if not isinstance(found, Mapping):
+        return {}
+    return {str(name): facts for name, facts in found.items() if isinstance(facts, Mapping)}
 
 
 def empty(dtype: np.dtype[Any]) -> Table:
@@ -278,6 +282,7 @@ class Rank:
     end_ns: int  # process end, or last sign of life
     main_tid: int
     ending: Ending
+    init_enter_ns: int | None = None  # when it began to, where no operation tells it
     init_exit_ns: int | None = None  # when communication was initialised
     finalize_enter_ns: int | None = None
     cpus_allowed: str = ""  # CPU list text
@@ -307,12 +312,18 @@ class Rank:
     process_samples: Table = field(default_factory=lambda: empty(PROCESS_SAMPLE_DTYPE))
     system_samples: Table = field(default_factory=lambda: empty(SYSTEM_SAMPLE_DTYPE))
     node_samples: Table = field(default_factory=lambda: empty(NODE_SAMPLE_DTYPE))
+    gpu_samples: Table = field(default_factory=lambda: empty(GPU_SAMPLE_DTYPE))
+    """Of the GPUs that this process sampled, which need not be those that it used."""
+    gpu_processes: Table = field(default_factory=lambda: empty(GPU_PROCESS_DTYPE))
+    """Processes, of any rank, that the driver showed on these GPUs."""
+    gpu_reason: str = ""
+    """Why the process sampled no GPU, where it says so."""
     counters: Table = field(default_factory=lambda: empty(COUNTER_DTYPE))
     profile: Table = field(default_factory=lambda: empty(PROFILE_DTYPE))
     """Calls and time by region, where the trace holds more regions than phases."""
-    spans: Table = field(default_factory=lambda: empty(SPAN_DTYPE))
+    spans: Table = field(default_factory=lambda: empty(stack_spans.SPAN_DTYPE))
     """Stacks of the rank and its workers, where `--stacks` was given."""
-    memory_windows: Table = field(default_factory=lambda: empty(MEMORY_WINDOW_DTYPE))
+    memory_windows: Table = field(default_factory=lambda: empty(stack_spans.MEMORY_WINDOW_DTYPE))
     """When the windows of `Trace.memory_recordings` were."""
     devices: DeviceActivity | None = None
     """What the rank's accelerators did; None where no device was watched."""
@@ -325,6 +336,15 @@ class Rank:
     """What the agent noted: argv, environment, versions, topology, frameworks, exception, ..."""
     workers: Sequence[Mapping[str, Any]] = ()
     """Processes that belong to this rank (loader workers, subprocesses): pid, argv."""
+
+    @property
+    def frameworks(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the agent noted of each framework that the rank uses, by its name."""
+        return noted_frameworks(self.metadata)
+
+    def framework(self, name: str) -> Mapping[str, Any]:
+        """What the agent noted of one framework; empty where the rank does not use it."""
+        return self.frameworks.get(name, {})
 
 
 @dataclass
@@ -344,6 +364,8 @@ class Trace:
         default_factory=list
     )  # indices in frames, outermost first
     communicators: list[Communicator] = field(default_factory=list)  # [0] is the world
+    gpus: list[Gpu] = field(default_factory=list)
+    """GPUs that were sampled, each once, by host."""
     environment: Mapping[str, Any] = field(default_factory=dict)
     """Of the run: hosts, versions, launcher, redacted variables, topology per host."""
     notes: list[str] = field(default_factory=list)
@@ -356,9 +378,9 @@ class Trace:
     tensors: TensorTimeline | None = None
     """What Horovod's coordinator saw of every tensor; None where its timeline was not read."""
     other_processes: Sequence[Mapping[str, Any]] = ()
-    stack_sampling: StackSampling | None = None
+    stack_sampling: stack_spans.StackSampling | None = None
     """What `Rank.spans` refer to; None where `--stacks` was not given."""
-    memory_recordings: Sequence[MemoryRecording] = ()
+    memory_recordings: Sequence[stack_spans.MemoryRecording] = ()
     """What `--memory-detail` recorded, by rank."""
     judged_from_ns: int | None = None
     """What came before is left out of the focus of analysis, for `judged_reason`."""

@@ -19,6 +19,7 @@ def test_options_stand_in_the_run_file(record: Recorder) -> None:
         "max_size_bytes": 2 << 20,
         "sample_hz": 5,
         "stack_hz": 0,
+        "gpu_hz": 2,
     }
 
 

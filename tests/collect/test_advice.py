@@ -15,7 +15,7 @@ from perfscope.collect.launcher import recognise
 INJECTION = Injection(Path("/opt/lib/libperfscope_recorder.so"), Path("/opt/agent"))
 NAMES = (
     "LD_PRELOAD,PYTHONPATH,PERFSCOPE_DIR,PERFSCOPE_RECORDER,"
-    "PERFSCOPE_MAX_BYTES,PERFSCOPE_SAMPLE_HZ,PERFSCOPE_STACK_HZ"
+    "PERFSCOPE_MAX_BYTES,PERFSCOPE_SAMPLE_HZ,PERFSCOPE_STACK_HZ,PERFSCOPE_GPU_HZ"
 )
 
 

@@ -27,7 +27,8 @@ ENDINGS = {
     "killed_rank": START + "if world.rank == 1: os.kill(os.getpid(), 9)\nworld.Barrier()",
     "killed_all": START + "os.kill(os.getpid(), 9)",
     "exception": START + "if world.rank == 1: raise RuntimeError('lost')",
-    "never_finalised": START + "os._exit(0)",
+    # The pause lets every rank leave its last barrier: else the launcher may see a peer get lost.
+    "never_finalised": START + "time.sleep(0.3)\nos._exit(0)",
 }
 # Each rank leaves its pid, then waits in a receive that never ends.
 WAITING = START + (

@@ -38,6 +38,7 @@ def test_ours_come_first_and_the_users_stay() -> None:
     assert environment == {
         "LD_PRELOAD": "/opt/libperfscope_recorder.so:libjemalloc.so libx.so",
         "PERFSCOPE_DIR": "/runs/trace",
+        "PERFSCOPE_GPU_HZ": "2",
         "PERFSCOPE_MAX_BYTES": "1048576",
         "PERFSCOPE_RECORDER": "/opt/libperfscope_recorder.so",
         "PERFSCOPE_SAMPLE_HZ": "5",

@@ -140,7 +140,7 @@ def test_the_late_rank_and_its_function_are_named(slow: Outcome) -> None:
     late = slow.analysis["collectives"]["late_arrivals"][0]
     assert late["rank"] == 1
     assert (Path(late["file"]).name, late["function"]) == ("train_ddp.py", "train")
-    (verdict,) = [f for f in slow.analysis["findings"] if f["id"] == "load_imbalance"]
+    (verdict,) = [f for f in slow.analysis["findings"] if f["id"] == "straggler"]
     assert verdict["status"] in {"fail", "warn"}  # a warning where the CPUs were crowded
     assert (verdict["ranks"], verdict["gain_basis"]) == ([1], "replay")
 

@@ -46,7 +46,7 @@ def test_slow_rank(tmp_path: Path) -> None:
     slow = ("--slow-rank", "1", "--slow-ms", "15", "--slow-where", "backward")
     # The markers tell that both ranks process equally many samples: rank 1 should be as fast.
     planted, analysis = record_trainer(tmp_path, *options, *slow, "--markers")
-    verdict = finding(analysis, "load_imbalance")
+    verdict = finding(analysis, "straggler")
     assert verdict["status"] == "fail"
     assert verdict["ranks"] == [1]
     given_back_s = planted.critical_s() - planted.critical_s(ranks=(0,))
@@ -76,7 +76,7 @@ def test_another_rank_slow_in_each_step(tmp_path: Path) -> None:
     assert metrics["load_balance"]["value"] > 0.9
     assert metrics["serialization_efficiency"]["value"] < 0.85
     # a warning where the machine's CPUs were crowded, which makes ranks late in turn as well
-    assert finding(analysis, "load_imbalance")["status"] in {"fail", "warn"}
+    assert finding(analysis, "transient_imbalance")["status"] in {"fail", "warn"}
 
 
 def test_healthy_run(tmp_path: Path) -> None:

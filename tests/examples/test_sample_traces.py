@@ -85,7 +85,7 @@ def test_horovod_straggler(tmp_path: Path) -> None:
     waited = analysis["horovod"]["exposed"]["step_wait_s_median_by_rank"]
     assert waited[0] == pytest.approx(values["ahead_s_median_by_rank"][0], abs=0.005)
     assert waited[1] < 0.005
-    verdict = finding(analysis, "load_imbalance")
+    verdict = finding(analysis, "straggler")
     assert verdict["status"] in {"fail", "warn"}
     assert verdict["ranks"] == [1]
     assert analysis["collectives"]["late_arrivals"][0]["rank"] == 1

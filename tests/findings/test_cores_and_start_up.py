@@ -59,11 +59,37 @@ def test_more_ranks_than_cpus_is_another_diagnosis() -> None:
     assert cores_of(bound(("0", "0"), busy=0.5, delay=0.5, cpus=1)).status is Status.PASS
 
 
+def idle_of(trace: Trace) -> Finding:
+    return analyse_trace(trace).findings["idle_cores"]
+
+
 def test_idle_cpus_are_worth_a_word_and_no_fault() -> None:
-    finding = cores_of(bound(("0-3",), busy=1.0, delay=0.0))
+    trace = bound(("0-3",), busy=1.0, delay=0.0)
+    finding = idle_of(trace)
     assert finding.status is Status.INFO
     assert finding.title == "75.0 % of the CPUs of node0 are idle"
     assert finding.gain_s is None
+    assert finding.actions[0] == (
+        "Try up to 4 threads in each rank: perfscope sweep --env OMP_NUM_THREADS=1,2,4 -- "
+        "python train.py"
+    )
+    assert cores_of(trace).status is Status.PASS
+
+
+def test_a_pool_that_is_large_enough_is_not_made_larger() -> None:
+    trace = bound(("0-3",), busy=1.0, delay=0.0)
+    trace.ranks[0].metadata = {"blas_libraries": [{"library": "libgomp.so.1", "threads": 4}]}
+    actions = idle_of(trace).actions
+    assert "OpenMP (libgomp.so.1) may use 4 threads in each rank already" in actions[0]
+    assert not any("sweep" in action for action in actions)
+
+
+def test_busy_cpus_are_not_idle() -> None:
+    assert idle_of(bound(("0-1",), busy=1.9, delay=0.0, cpus=2)).status is Status.PASS
+
+
+def test_cpus_that_are_waited_for_are_not_called_idle() -> None:
+    assert idle_of(bound(("0-3",), busy=1.0, delay=0.5)).status is Status.PASS
 
 
 def test_cores_need_samples() -> None:

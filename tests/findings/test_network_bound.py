@@ -6,41 +6,17 @@ import pytest
 
 from perfscope.findings.finding import Finding, Status
 from perfscope.replay.words import parse_edit
-from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.model import PhaseKind, Trace
 from perfscope.units import format_seconds
 from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.exchange_runs import exchanges
 from tests.findings.training_runs import Plan, training_run
 from tests.replay.test_network_edits import SIZES, recorded
 from tests.replay.test_network_edits import Plan as Exchange
 
 
-def exchanges(*, size: int, count: int, each_s: float, environment: dict[str, str]) -> Trace:
-    """Two ranks train for 100 ms a step and then do some allreduces, all of one size."""
-    builder = TraceBuilder(2, end_s=1e6)
-    clock = 1.0
-    for step in range(50):
-        end = clock + 0.1
-        for number in (0, 1):
-            builder.rank(number).phase(PhaseKind.TRAIN, clock, end)
-            builder.rank(number).step(step, clock, end + count * each_s)
-        for _ in range(count):
-            for number in (0, 1):
-                builder.rank(number).op(
-                    "MPI_Allreduce", end, end + each_s, sent=size, received=size
-                )
-            end += each_s
-        clock = end
-    for number in (0, 1):
-        rank = builder.rank(number).init(1.0).finalize(clock)
-        rank.set(metadata={"environment": environment})
-        rank.end_s = clock + 0.5
-    return builder.set(wall_ns=round((clock + 0.5) * 1e9)).build()
-
-
-def judged(size: int, count: int, each_s: float, **environment: str) -> Finding:
+def judged(size: int, count: int, each_s: float, **environment: str) -> dict[str, Finding]:
     trace = exchanges(size=size, count=count, each_s=each_s, environment=environment)
-    return analyse_trace(trace).findings["network_bound"]
+    return analyse_trace(trace).findings
 
 
 def test_the_published_case_of_a_slow_allreduce() -> None:
@@ -63,43 +39,29 @@ def test_waiting_is_not_transfer() -> None:
 
 
 def test_many_small_collectives_are_to_be_fused() -> None:
-    finding = judged(2048, 100, 0.001)
+    findings = judged(2048, 100, 0.001)
+    finding = findings["small_allreduces"]
     assert finding.status is Status.FAIL
+    assert findings["network_bound"].status is Status.INFO
+    assert findings["network_bound"].gain_s is None
     assert finding.gain_s == pytest.approx(50 * 100 * 0.001, rel=1e-6)
     assert "many small collectives into one: 5,000 calls of about 2.00 KiB" in finding.actions[0]
 
 
 def test_one_small_collective_a_step_cannot_be_fused() -> None:
-    finding = judged(8, 1, 0.02)
+    findings = judged(8, 1, 0.02)
+    finding = findings["network_bound"]
+    assert findings["small_allreduces"].status is Status.PASS
     assert finding.status is Status.FAIL
     assert not any("small" in action for action in finding.actions)
 
 
 def test_large_ones_are_not() -> None:
-    finding = judged(1 << 24, 1, 0.1)
+    findings = judged(1 << 24, 1, 0.1)
+    finding = findings["network_bound"]
+    assert findings["small_allreduces"].status is Status.PASS
     assert finding.status is Status.FAIL
     assert not any("small" in action for action in finding.actions)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "is_slow"),
-    [
-        ("FI_PROVIDER", "tcp", True),
-        ("FI_PROVIDER", "verbs;ofi_rxm", False),
-        ("UCX_TLS", "tcp,self", True),
-        ("UCX_TLS", "rc,sm,self,tcp", False),
-        ("OMPI_MCA_btl", "tcp,self", True),
-        ("OMPI_MCA_btl", "^tcp", False),
-        ("OMPI_MCA_btl", "vader,self,tcp", False),
-        ("I_MPI_FABRICS", "ofi", True),
-        ("I_MPI_FABRICS", "shm:ofi", False),
-        ("MPIR_CVAR_NOLOCAL", "1", True),
-    ],
-)
-def test_settings_that_force_a_slow_transport(name: str, value: str, *, is_slow: bool) -> None:
-    finding = judged(1 << 20, 1, 0.1, **{name: value})
-    named = any(f"{name}={value}" in action for action in finding.actions)
-    assert named is is_slow
 
 
 def test_one_rank_moves_nothing() -> None:
@@ -111,7 +73,8 @@ def test_actions_are_priced_by_their_own_replay() -> None:
     """Small allreduces behind a backward pass: fused, halved and overlapped each by its edit."""
     plan = Exchange(sizes=(*SIZES[:3], *[1 << 10] * 40), backward_s=0.005)
     case = analyse_trace(recorded(plan))
-    actions = case.findings["network_bound"].actions
+    findings = case.findings["network_bound"], case.findings["small_allreduces"]
+    actions = [action for finding in findings for action in finding.actions]
     for text, start in (
         ("fuse:64M", "Put many"),
         ("bytes:0.5", "Send half"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from perfscope.findings.finding import Finding, Status
 from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import OPERATION_DTYPE
 from tests.findings.analysed import analyse_trace
 
 
@@ -55,6 +57,10 @@ def test_fails_with_the_exact_setting() -> None:
         "Set OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 for 2 ranks on 2 CPUs."
     )
     assert "compare step times" in finding.actions[-1]
+    assert finding.actions[-1].endswith(
+        "perfscope sweep --env OPENBLAS_NUM_THREADS=1,2,4,8 --env OMP_NUM_THREADS=1 "
+        "--oversubscribe -- python train.py"
+    )
     evidence = {item.label: item.value for item in finding.evidence}
     assert "8 threads" in str(evidence["Largest pool"])
     assert evidence["OPENBLAS_NUM_THREADS in this run"] == "8"
@@ -107,3 +113,114 @@ def test_no_samples_name_the_flag() -> None:
 def test_the_bound_is_per_cpu(runnable: int, status: Status) -> None:
     delay = 0.02 if status is Status.PASS else 0.2
     assert judged(runnable=runnable, delay_share=delay).status is status
+
+
+def libraries(**threads: int) -> dict[str, Any]:
+    rows = [{"library": f"lib{name}.so", "threads": count} for name, count in threads.items()]
+    return {"blas_libraries": rows}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "pool", "first"),
+    [
+        (libraries(gomp=8), "OpenMP (libgomp.so)", "Set OMP_NUM_THREADS=1 for"),
+        (libraries(mkl_rt=8), "Intel MKL (libmkl_rt.so)", "Set OMP_NUM_THREADS=1 for"),
+        (
+            {"frameworks": {"tensorflow": {"intra_op_threads": 8, "inter_op_threads": 1}}},
+            "TensorFlow's threads inside an operation (Eigen)",
+            "In the program: tf.config.threading.set_intra_op_parallelism_threads(1), before",
+        ),
+        (
+            {"frameworks": {"tensorflow": {"intra_op_threads": 0, "inter_op_threads": 0}}},
+            "TensorFlow's threads inside an operation (Eigen)",
+            "Set TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 for",
+        ),
+        (
+            {"frameworks": {"torch": {"threads": 8}}, "environment": {"OMP_NUM_THREADS": "1"}},
+            "PyTorch's threads inside an operation",
+            "In the program: torch.set_num_threads(1), before",
+        ),
+        (
+            {"frameworks": {"daal4py": {"threads": 8}}},
+            "oneTBB of daal4py",
+            "In the program: daal4py.daalinit(nthreads=1), before",
+        ),
+    ],
+)
+def test_the_pool_and_its_own_setting_are_named(
+    metadata: dict[str, Any], pool: str, first: str
+) -> None:
+    finding = judged(runnable=8, metadata=metadata)
+    evidence = {item.label: str(item.value) for item in finding.evidence}
+    assert evidence["Largest pool"].startswith(pool)
+    assert finding.actions[0].startswith(first)
+
+
+def test_a_pool_set_in_the_program_has_no_sweep_of_a_variable() -> None:
+    finding = judged(runnable=8, metadata={"frameworks": {"daal4py": {"threads": 8}}})
+    assert not any("sweep" in action for action in finding.actions)
+    assert "perfscope compare" in finding.actions[-1]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"blas_libraries": "many", "blas_threads": True},
+        {"blas_libraries": [None, {"library": 3}, {"library": "libgomp.so", "threads": -4}]},
+        {"frameworks": {"torch": {"threads": "8"}, "tensorflow": {"intra_op_threads": 1e9}}},
+        {"environment": {"OMP_NUM_THREADS": "4,2"}},
+    ],
+)
+def test_what_makes_no_sense_names_no_pool(metadata: dict[str, Any]) -> None:
+    finding = judged(runnable=8, metadata=metadata)
+    assert finding.status is Status.FAIL
+    assert not any(item.label == "Largest pool" for item in finding.evidence)
+    assert finding.actions[0].startswith("Set OMP_NUM_THREADS=1 for")
+
+
+def test_a_polling_thread_of_mpi_is_named_instead_of_a_pool() -> None:
+    finding = judged(runnable=2, metadata={"environment": {"MPICH_ASYNC_PROGRESS": "1"}})
+    assert finding.status is Status.FAIL
+    assert finding.actions[0].startswith("Unset MPICH_ASYNC_PROGRESS for 2 ranks on 2 CPUs, or")
+    assert not any("OMP_NUM_THREADS" in action for action in finding.actions)
+
+
+def test_a_pool_that_is_too_large_comes_before_helping_threads() -> None:
+    metadata = {**libraries(gomp=8), "environment": {"I_MPI_ASYNC_PROGRESS": "on"}}
+    finding = judged(runnable=9, metadata=metadata)
+    assert finding.actions[0].startswith("Set OMP_NUM_THREADS=1 for")
+    assert finding.actions[-1].startswith("Unset I_MPI_ASYNC_PROGRESS for")
+
+
+def crowded_by_horovod(*, pool_runs: bool) -> Finding:
+    """One core a rank: its main thread, Horovod's, and a pool of four threads that runs or not."""
+    builder = TraceBuilder(2, end_s=12.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).finalize(11.0)
+        row = np.zeros(1, OPERATION_DTYPE)
+        row["tid"], row["comm"] = 77, -1
+        rank.thread("python", tid=1000 + number, cpu_s=5.0, samples=110, runnable=105)
+        rank.thread("python", tid=77, cpu_s=1.0, samples=40, runnable=36)
+        for tid in (81, 82, 83):
+            rank.thread("python", tid=tid, samples=110, runnable=90 if pool_runs else 1)
+        rank.set(background=row, cpus_allowed=str(number), cpu_count_allowed=1)
+        rank.set(metadata=libraries(gomp=4))
+        for tick in range(10, 110):
+            at = tick * 0.1
+            rank.process_sample(at, cpu_s=at / 2, queue_delay_s=at / 2, threads=5, runnable=2)
+    return analyse_trace(builder.build()).findings["threads_over_cores"]
+
+
+def test_the_thread_of_horovod_is_named_where_the_pools_are_idle() -> None:
+    finding = crowded_by_horovod(pool_runs=False)
+    assert finding.status is Status.FAIL
+    assert finding.actions[0].startswith("Give each rank a CPU more, for Horovod's thread: mpirun")
+    assert not any("OMP_NUM_THREADS" in action for action in finding.actions)
+    evidence = {item.label: item.value for item in finding.evidence}
+    assert evidence["Horovod's thread of one rank wants to run"] == "90.0 % of the time"
+
+
+def test_a_pool_that_runs_is_made_smaller_first() -> None:
+    actions = crowded_by_horovod(pool_runs=True).actions
+    assert actions[0].startswith("Set OMP_NUM_THREADS=1 for 2 ranks on 2 CPUs")
+    assert actions[-1].startswith("Give each rank a CPU more, for Horovod's thread")

@@ -155,10 +155,13 @@ def test_a_profile_of_a_part_gives_figures_of_that_part_only(tmp_path: Path) -> 
     arguments = ["analyze", str(own), str(profile), "-o", str(tmp_path / "out"), "--no-report"]
     assert main(arguments) == ExitCode.OK
     whole = json.loads((tmp_path / "out" / "analysis.json").read_text())
-    reason = whole["devices"]["reason"]
-    assert "--foa" in reason
-    assert main([*arguments, "--foa", reason.rpartition(" ")[2]]) == ExitCode.OK
+    assert whole["devices"]["is_part"]
+    assert whole["devices"]["devices"][0]["busy_s"] == pytest.approx(1.0, abs=1e-6)
+    assert whole["run"]["focus_kind"] == "communication_lifetime"
+    start, end = whole["devices"]["window_s"]
+    assert main([*arguments, "--foa", f"{start}:{end}"]) == ExitCode.OK
     part = json.loads((tmp_path / "out" / "analysis.json").read_text())
+    assert not part["devices"]["is_part"]
     assert part["devices"]["devices"][0]["busy_s"] == pytest.approx(1.0, abs=1e-6)
 
 

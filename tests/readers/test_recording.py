@@ -261,6 +261,7 @@ def test_two_hosts_are_aligned_by_their_wall_clocks(tmp_path: Path) -> None:
 def test_samples_and_threads(tmp_path: Path) -> None:
     process = one_rank(tmp_path, cgroup_cpu_quota_us=1_500_000, cgroup_memory_limit=1 << 30)
     process.sample(SampleKind.PROCESS, 1.0, sent=7, received=8, request=9, peer=3, tag=2)
+    process.sample(SampleKind.PROCESS, 1.5, sent=7, received=8, request=9, peer=3, tag=0, seq=1)
     process.sample(SampleKind.SYSTEM, 1.0, sent=1, received=2, request=3, seq=4, comm=5, tag=6)
     process.sample(SampleKind.NODE, 1.0, sent=10, received=20, request=30, peer=4)
     process.define(5, 0, b"0-1")
@@ -269,7 +270,10 @@ def test_samples_and_threads(tmp_path: Path) -> None:
     trace = read(tmp_path)
     rank = trace.ranks[0]
     at = 1_500_000_000
-    assert rank.process_samples.tolist() == [(at, 7, 8, 9, 3, 2)]
+    assert rank.process_samples.tolist() == [
+        (at, 7, 8, 9, 3, 2, -1),  # an older recording: not known
+        (at + 500_000_000, 7, 8, 9, 3, 0, 1),
+    ]
     assert rank.system_samples.tolist() == [(at, 1, 2, 3, 4, 5, 6)]
     assert rank.node_samples.tolist() == [(at, 10, 20, 30, 4)]
     assert (rank.cgroup_cpus, rank.cgroup_memory_bytes) == (1.5, 1 << 30)

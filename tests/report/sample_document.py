@@ -76,7 +76,11 @@ def document(shape: Shape) -> Json:
             "read_bytes_by_rank": [31_000_000 + r for r in range(shape.ranks)],
             "written_bytes_by_rank": [12_000 * (r + 1) for r in range(shape.ranks)],
         },
-        "devices": {"value": None, "reason": "no accelerator was visible to the job"},
+        "devices": {
+            "value": None,
+            "reason": "no accelerator was visible to the job",
+            "sampled": {"value": None, "reason": "no NVIDIA driver is loaded", "gpus": []},
+        },
         "hardware": None,
         "replay": {
             "available": True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.result.shape_kinds import Either, Map, Maybe, OneOf
+from tests.result.shape_kinds import Either, Fixed, Map, Maybe, OneOf
 
 METRIC = "metric"
 
@@ -42,12 +42,41 @@ COMMUNICATION = {
         {"rank": int, "seconds": float, "last": int, **seconds("wait", "transfer", "longest_wait")}
     ],
 }
+SERIES = {"seconds": [float], "values": [float]}
+GPU = {
+    **dict.fromkeys(("host", "uuid", "name", "board", "driver", "known_by"), str),
+    "index": int,
+    "capability": Maybe(str),
+    "is_lost": bool,
+    "ranks": [int],
+    "samples": int,
+    "watched_s": float,
+    **dict.fromkeys(("busy", "memory_busy", "sm_mhz", "sm_mhz_most"), Maybe(float)),
+    **dict.fromkeys(("power_w", "power_limit_w", "celsius_most"), Maybe(float)),
+    **dict.fromkeys(("memory_total_bytes", "memory_peak_bytes"), Maybe(int)),
+    "memory_peak_phase": str,
+    "memory_peak_bytes_by_rank": [{"rank": int, "bytes": int}],
+    "throttled": Map(float),
+    "series": dict.fromkeys(("busy", "memory_bytes", "power_w", "sm_mhz"), SERIES),
+}
+SAMPLED = {"value": Maybe(float), "reason": Maybe(str), "gpus": [GPU]}
+COPY = {
+    "direction": OneOf(("host to device", "device to host")),
+    "pageable": Maybe(bool),
+    "count": int,
+    "bytes": int,
+    "seconds": float,
+    "exposed_s": float,
+}
 DEVICES = Either(
-    {"value": None, "reason": str},
+    {"value": None, "reason": str, "sampled": SAMPLED},
     {
         "value": Maybe(float),
         "reason": Maybe(str),
         "formula": OneOf(("bsc",)),
+        "window_s": Fixed((float, float)),
+        "is_part": bool,
+        "sampled": SAMPLED,
         "efficiency": {"bsc": TREE, "talp": TREE},
         "offload_efficiency": METRIC,
         "devices": [
@@ -57,13 +86,17 @@ DEVICES = Either(
                 "name": str,
                 **TIMES,
                 **COUNTS,
+                "capability": Maybe(str),
                 "idle_s_by_host": Map(float),
+                "idle_s_by_cause": Map(float),
+                "host_copies": [COPY],
                 "streams": [STREAM],
             }
         ],
         "steps": [{"rank": int, "device": int, "number": int, **TIMES}],
         "kernels": [KERNEL],
         "kernels_left_out": int,
+        "matrices": {"single_precision_s": float, "tensor_cores_s": float},
         "communication": COMMUNICATION,
         "launch_delay_s_median": [Maybe(float)],
         "kernel_wait_below_s": float,

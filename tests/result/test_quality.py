@@ -87,6 +87,15 @@ def test_dropped_records() -> None:
     assert "rank 1: 1,234" in row["detail"]
 
 
+def test_phases_from_samples_alone_are_said_to_be_estimates() -> None:
+    plan = Plan(ranks=2, steps=100, evaluate_s=2.0)
+    assert "sampled_only" not in rows(training_run(plan))
+    row = rows(training_run(replace(plan, markers=False)))["sampled_only"]
+    assert row["status"] == "info"
+    assert "stack samples" in row["detail"]
+    assert "perfscope.phase" in row["detail"]
+
+
 def test_missing_ranks_cannot_be_replayed() -> None:
     trace = training_run(Plan(steps=50))
     del trace.ranks[2]

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from perfscope.findings.finding import Status
+from perfscope.findings.finding import Finding, Status
+from perfscope.replay.model import Edit
 from perfscope.result.document import build
+from perfscope.result.verdict import verdict as build_verdict
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Ending, EndKind
 from perfscope.units import format_seconds
@@ -93,12 +95,12 @@ def test_crowded_cpus_come_before_the_jitter_they_cause() -> None:
                 at = tick * 0.1
                 rank.process_sample(at, cpu_s=at, queue_delay_s=at, threads=4, runnable=3)
 
-    analysed = analyse_trace(training_run(Plan(unlucky_s=0.015), change=crowd))
+    analysed = analyse_trace(training_run(Plan(unlucky_s=0.1), change=crowd))
     found = verdict(analysed)
-    assert found["top"] == ["threads_over_cores", "load_imbalance"]
+    assert found["top"] == ["threads_over_cores", "transient_imbalance"]
     assert found["sentence"].startswith("12.0 threads want to run on 4 CPUs of node0.")
     assert found["sentence"].endswith("There is one more finding.")
-    imbalance = analysed.findings["load_imbalance"]
+    imbalance = analysed.findings["transient_imbalance"]
     assert imbalance.status is Status.WARN
     assert imbalance.title == ("In each step another rank is late, because the ranks wait for CPUs")
     assert "CPUs of their own" in imbalance.actions[0]
@@ -111,6 +113,51 @@ def test_two_findings_say_what_both_fixes_give() -> None:
     assert found["sentence"].endswith(
         f"There is one more finding; fixed together, they would give back {gain}."
     )
+
+
+def fault(name: str, status: Status, gain_s: float | None, *edits: Edit) -> Finding:
+    """A finding made by hand, of a focus of 100 s."""
+    share = None if gain_s is None else gain_s / 100
+    return Finding(name, status, name, ".", gain_s=gain_s, gain_share=share, edits=edits)
+
+
+def test_faults_without_seconds_leave_a_place_to_one_that_has_them() -> None:
+    faults = [fault(name, Status.FAIL, None) for name in "abc"]
+    faults += [fault("small", Status.WARN, 2.0), fault("priced", Status.FAIL, 4.0)]
+    analysed = analyse(Plan(steps=10))
+    found = build_verdict(analysed.results, analysed.replay, faults)
+    assert found["top"] == ["a", "b", "priced"]
+    assert found["combined_gain_s"] == 4.0
+
+
+def test_a_warning_with_seconds_does_not_push_a_failure_away() -> None:
+    faults = [fault(name, Status.FAIL, None) for name in "abc"]
+    faults.append(fault("small", Status.WARN, 2.0))
+    analysed = analyse(Plan(steps=10))
+    assert build_verdict(analysed.results, analysed.replay, faults)["top"] == ["a", "b", "c"]
+
+
+def test_a_bound_that_was_not_replayed_is_no_part_of_a_sum() -> None:
+    analysed = analyse(Plan(ranks=2, evaluate_s=2.0))
+    alone = analysed.findings["rank_zero_evaluation"]
+    assert alone.edits
+    found = build_verdict(
+        analysed.results, analysed.replay, [alone, fault("bound", Status.FAIL, 3.0)]
+    )
+    assert found["top"] == ["rank_zero_evaluation", "bound"]
+    assert found["combined_gain_s"] is None
+    assert found["sentence"].endswith("There is one more finding.")
+
+
+def test_what_does_not_apply_is_no_diagnosis_that_could_not_be_made() -> None:
+    analysed = analyse(Plan(ranks=2, steps=100))
+    findings = [
+        fault("fine", Status.PASS, None),
+        fault("absent", Status.NOT_APPLICABLE, None),
+        fault("unseen", Status.NOT_MEASURED, None),
+    ]
+    found = build_verdict(analysed.results, analysed.replay, findings)
+    assert found["sentence"].endswith(" 1 of 3 diagnoses could not be made.")
 
 
 def test_a_low_efficiency_without_a_finding_is_not_called_healthy() -> None:

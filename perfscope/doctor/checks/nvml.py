@@ -1,8 +1,9 @@
-"""GPUs: NVIDIA's management library, through pynvml of the job's Python."""
+"""GPUs: NVIDIA's management library, loaded by its name as the recorder loads it."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,37 +13,59 @@ from perfscope.doctor.running import finish, last_line
 _TITLE = "GPUs (NVML)"
 _TIMEOUT_S = 30.0
 _ASK = """
-import json
-import pynvml
-pynvml.nvmlInit()
-text = lambda value: value.decode() if isinstance(value, bytes) else value
-names = [text(pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(index)))
-         for index in range(pynvml.nvmlDeviceGetCount())]
-print(json.dumps({"driver": text(pynvml.nvmlSystemGetDriverVersion()), "devices": names}))
+import ctypes, json, os, sys
+try:
+    nvml = ctypes.CDLL(os.environ.get("PERFSCOPE_NVML") or "libnvidia-ml.so.1")
+except OSError as error:
+    sys.exit("not loaded: " + str(error))
+nvml.nvmlErrorString.restype = ctypes.c_char_p
+def check(code):
+    if code:
+        sys.exit("NVML error %d: %s" % (code, nvml.nvmlErrorString(code).decode()))
+def text(function, *handle):
+    buffer = ctypes.create_string_buffer(96)
+    check(function(*handle, buffer, 96))
+    return buffer.value.decode()
+check(nvml.nvmlInit_v2())
+count = ctypes.c_uint()
+check(nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)))
+names = []
+for index in range(count.value):
+    handle = ctypes.c_void_p()
+    check(nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle)))
+    names.append(text(nvml.nvmlDeviceGetName, handle))
+print(json.dumps({"driver": text(nvml.nvmlSystemGetDriverVersion), "devices": names}))
 """
 
 
 def look(around: Surroundings) -> Sequence[Outcome]:
-    """Counts the GPUs that NVML shows."""
-    has_driver = Path("/proc/driver/nvidia/version").exists() or Path("/dev/nvidiactl").exists()
-    if around.python is None:
-        why = "there is no python in PATH to ask with"
-        return [Outcome(_TITLE, State.NOT_THERE, why, "activate the environment of your job")]
-    command: list[str | Path] = [around.python, "-c", _ASK]
-    done = finish(command, environment=around.environment, timeout_s=_TIMEOUT_S)
+    """Counts the GPUs that the driver's library shows: what `perfscope run` will sample."""
+    given = around.environment.get("PERFSCOPE_NVML")
+    has_driver = (
+        bool(given)
+        or Path("/proc/driver/nvidia/version").exists()
+        or Path("/dev/nvidiactl").exists()
+    )
+    # In a process of its own: a driver that hangs or fails must not take this one along.
+    done = finish(
+        [sys.executable, "-c", _ASK], environment=around.environment, timeout_s=_TIMEOUT_S
+    )
     if done.exit_code == 0:
         found = json.loads(done.stdout)
         names = ", ".join(found["devices"]) or "no device"
-        summary = f"{len(found['devices'])} GPU(s): {names}; driver {found['driver']}"
+        summary = (
+            f"{len(found['devices'])} GPU(s): {names}; driver {found['driver']}; "
+            "perfscope run samples them"
+        )
         return [Outcome(_TITLE, State.OK, summary, details=found)]
     error = last_line(done.stderr) or "no answer in time"
     if not has_driver:
         why = "no NVIDIA driver is loaded; CPU training needs none"
         fix = "install NVIDIA's driver where there is a GPU; check with nvidia-smi"
         return [Outcome(_TITLE, State.NOT_THERE, why, fix, {"error": error})]
-    if "No module named" in error:
-        why = f"there is a driver, and {around.python} has no pynvml to ask it with"
-        fix = f"{around.python} -m pip install nvidia-ml-py"
+    if error.startswith("not loaded"):
+        why = "there is a driver, and its library libnvidia-ml.so.1 is not found"
+        fix = "set PERFSCOPE_NVML to its path; in a container: --gpus all, or apptainer --nv"
         return [Outcome(_TITLE, State.WARNING, why, fix, {"error": error})]
     why = f"there is a driver, and NVML does not answer: {error}"
     return [

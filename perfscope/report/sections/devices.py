@@ -7,6 +7,7 @@ from typing import Any
 
 from perfscope.report.access import Document, figure, mapping, number, numbers, rows, text
 from perfscope.report.formats import bytes_, count, percent, ratio, seconds
+from perfscope.report.sections._gpus import idle_causes, sampled_gpus
 from perfscope.report.sections.ledger import rank_numbers
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.views import Column, rank_table
@@ -47,6 +48,7 @@ def _context(document: Document) -> Context:
             ranks, [Column("Read", read, bytes_), Column("Written", written, bytes_)]
         ),
         "reason": text(found, "reason") or "nothing was recorded of accelerators",
+        **sampled_gpus(mapping(found, "sampled")),
         **_devices(found),
     }
 
@@ -69,8 +71,42 @@ def _devices(found: Mapping[str, Any]) -> Context:
         "threshold": seconds(number(found.get("kernel_wait_below_s"))),
         "exchange": _exchange(mapping(found, "communication")),
         "unlinked": count(number(found.get("unlinked_rows")) or 0),
+        "causes": [
+            {**cause, "seconds": seconds(cause["seconds"])} for cause in idle_causes(devices)
+        ],
+        "copies": _copies(devices)[:MOST_STREAMS],
+        "window": _window(found) if found.get("is_part") is True else "",
         "takeaway": _takeaway(devices),
     }
+
+
+def _window(found: Mapping[str, Any]) -> str:
+    """From when to when a profiler watched the devices, where that was not all the time."""
+    moments = numbers(found, "window_s")
+    return f"{seconds(moments[0])} to {seconds(moments[1])}" if len(moments) == 2 else ""
+
+
+def _copies(devices: list[Mapping[str, Any]]) -> list[Context]:
+    return [
+        {
+            "rank": count(number(device.get("rank"))),
+            "device": count(number(device.get("device"))),
+            "what": text(copy, "direction") + _memory(copy.get("pageable")),
+            "count": count(number(copy.get("count"))),
+            "bytes": bytes_(number(copy.get("bytes"))),
+            "seconds": seconds(number(copy.get("seconds"))),
+            "exposed": seconds(number(copy.get("exposed_s"))),
+        }
+        for device in devices
+        for copy in rows(device, "host_copies")
+    ]
+
+
+def _memory(pageable: object) -> str:
+    """The kind of memory of the host, where the trace tells it."""
+    if not isinstance(pageable, bool):
+        return ""
+    return ", pageable" if pageable else ", pinned"
 
 
 def _factors(found: Mapping[str, Any]) -> list[Context]:

@@ -33,14 +33,8 @@ def build_html(document: Document) -> str:
     safe: Document = visible_document(dict(document))
     sheets = [build.HERE / "assets" / "report.css", *sorted((HERE / "assets").glob("*.css"))]
     style = "".join(path.read_text(encoding="utf-8") for path in sheets)
-    return build.render(
-        safe,
-        _sections(safe),
-        _environment(),
-        template="study_page.html",
-        title=_title(safe),
-        style=style,
-    )
+    page = build.Page("study", "study.json", _title(safe), style)
+    return build.render(safe, _sections(safe), _environment(), page)
 
 
 def write_page(document: Document, directory: Path) -> Path:

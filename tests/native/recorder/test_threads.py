@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.native.recorder import running
 from tests.native.recorder.conftest import Start
 from tests.native.recorder.decode import SAMPLE, Record, Recording
 from tests.support.environments import Mpi
+from tests.support.requirements import require_tool
 
 PROVIDED_MULTIPLE = 256
 PROCESS, SYSTEM, NODE = 1, 2, 3
@@ -69,6 +71,20 @@ def test_the_sampler_sees_threads_memory_and_processor_time(library: Path, tmp_p
     assert "perfscope" not in {thread.name for thread in recording.threads}
     assert 0 < int(header["sampler_cpu_ns"]) < 300_000_000
     assert int(header["alive_ns"]) == process[-1].t0
+
+
+def test_threads_that_wait_for_a_device_are_counted(library: Path, tmp_path: Path) -> None:
+    """The parent of a vfork sleeps as a thread does that waits for a disk."""
+    held = tmp_path / "hold.so"
+    source = running.JOBS / "hold.c"
+    subprocess.run([require_tool("cc"), "-w", "-shared", "-fPIC", "-o", held, source], check=True)
+    command = [*running.python_command("blocked.py"), held]
+    variables = {"PERFSCOPE_SAMPLE_HZ": "50"}
+    job = running.run(command, library, tmp_path / "run", variables=variables).succeeded()
+    [recording] = job.recordings
+    blocked = [record.seq for record in samples(recording, PROCESS)]
+    assert set(blocked) <= {0, 1}
+    assert blocked.count(1) >= 5  # of about 40
 
 
 def test_samples_of_system_and_node(library: Path, tmp_path: Path) -> None:

@@ -19,9 +19,13 @@ _INNERMOST = 48
 _MAX_WALK = 1000
 _MAX_CACHED = 20000
 _GOLDEN = 0.6180339887
+_LATER_S = 30.0  # a program has its data and its workers by then
 
 statistics = {"hz": 0.0, "samples": 0, "cpu_ns": 0}
 """What the sampler did and what it cost, for the metadata file."""
+
+with_each_sample: list[Callable[[], None]] = []
+"""What else is looked at as often as the stacks; must not raise."""
 
 watched: dict[int, int] = {}
 """Threads to sample: Python identity -> kernel thread id."""
@@ -30,11 +34,15 @@ watched: dict[int, int] = {}
 class Sampler:
     """The sampling thread; started and stopped by the main thread."""
 
-    def __init__(self, hz: float, first: Callable[[], None]) -> None:
+    def __init__(
+        self, hz: float, first: Callable[[], None], later: Callable[[], None] | None = None
+    ) -> None:
         import _thread
 
         self._period_s = 1.0 / hz
         self._first = first
+        self._later = later
+        self._later_s = time.monotonic() + _LATER_S
         self._wake = _thread.allocate_lock()
         self._done = _thread.allocate_lock()
         # Held by whoever must not be interrupted by a fork: a child would inherit half-made state.
@@ -76,6 +84,9 @@ class Sampler:
             with self.busy:
                 if count == 1:
                     self._first()
+                elif self._later is not None and time.monotonic() >= self._later_s:
+                    self._later_s = float("inf")
+                    self._later()
                 rec = recorder.current
                 if rec is None:
                     continue
@@ -83,6 +94,8 @@ class Sampler:
                     rec.ignore_thread(thread_id)
                     told = True
                 self._sample(rec)
+                for look in with_each_sample:
+                    look()
             statistics["samples"] = count
             statistics["cpu_ns"] = time.thread_time_ns() if hasattr(time, "thread_time_ns") else 0
 
@@ -170,8 +183,11 @@ def watch_current_thread() -> None:
 sampler: Sampler | None = None
 
 
-def start(first: Callable[[], None]) -> None:
-    """Starts sampling the main thread; `first` runs once in the sampler thread after a moment."""
+def start(first: Callable[[], None], later: Callable[[], None] | None = None) -> None:
+    """Starts sampling the main thread; `first` runs once in the sampler thread after a moment.
+
+    `later` does so after half a minute, in programs that live so long.
+    """
     global sampler
     hz = requested_hz()
     statistics["hz"] = hz
@@ -179,7 +195,7 @@ def start(first: Callable[[], None]) -> None:
         first()
         return
     watched[recorder.main_thread] = os.getpid()
-    sampler = Sampler(hz, first)
+    sampler = Sampler(hz, first, later)
     sampler.start()
 
 

@@ -68,7 +68,9 @@ def _start_recording(is_lazy: bool) -> None:
         install()
         _start_details(is_lazy)
         # A failure there must not end the sampler thread.
-        stacks.start(lambda: _try("after the start", _after_start))
+        stacks.start(
+            lambda: _try("after the start", _after_start), lambda: _try("placement", _later)
+        )
 
 
 def _start_details(is_lazy: bool) -> None:
@@ -95,9 +97,33 @@ def _after_start() -> None:
     from . import topology
 
     recorder.activate()
-    metadata.facts["topology"] = topology.topology()
+    found = topology.topology()
+    metadata.facts["topology"] = found
     metadata.collect_versions()
+    if found["numa"]:
+        _watch_numa(found["numa"])
     metadata.write()
+
+
+def _watch_numa(nodes: dict[str, str]) -> None:
+    """Has the main thread watched where the process may run on several NUMA nodes."""
+    from . import placement, stacks
+
+    if placement.begin(nodes):
+        stacks.with_each_sample.append(lambda: _try("NUMA node", placement.watch))
+
+
+def _later() -> None:
+    """What is noted at exit, once before: a program that is killed has none."""
+    _note_placement()
+    metadata.write()
+
+
+def _note_placement() -> None:
+    """Where memory, workers and files are."""
+    from . import placement
+
+    placement.note()
 
 
 def _await_mpi() -> None:
@@ -197,6 +223,7 @@ def _finish() -> None:
         ("exception", _note_exception),
         ("statistics", _note_statistics),
         ("end of the program", _note_end),
+        ("placement", _note_placement),
         ("metadata", metadata.write),
     ):
         _try(name, action)

@@ -48,6 +48,13 @@ if __name__ == "__main__":
     train(compiled, optimizer, loader(16, 8))
     counters = torch._dynamo.utils.counters
     print(counters["stats"]["unique_graphs"], dict(counters["graph_break"]))
+    for x, y in loader(16, 8):
+        def closure():
+            optimizer.zero_grad()
+            loss = ((model(x) - y) ** 2).mean()
+            loss.backward()
+            return loss
+        optimizer.step(closure)
     print(sum(float(p.sum()) for p in model.parameters()))
     ((model(torch.ones(2, 3)))).sum().backward()
 """
@@ -93,7 +100,8 @@ def test_steps_have_epochs_and_samples(process: Process) -> None:
         (4, 1, 16),
         (5, 1, 8),
     ]
-    assert [(s.tag, s.sent) for s in steps[6:]] == [(2, 16), (2, 16), (3, 8), (3, 8)]
+    assert [(s.tag, s.sent) for s in steps[6:10]] == [(2, 16), (2, 16), (3, 8), (3, 8)]
+    assert [(s.tag, s.sent) for s in steps[10:]] == [(4, 8), (4, 8)]
     assert all(step.t0 < step.t1 for step in steps)
     assert process.metadata["step_source"] == "torch"
 
@@ -103,11 +111,11 @@ def test_phases_are_those_of_the_program(process: Process) -> None:
     count = {name: len([n for n, _ in found if n == name]) for name, _ in found}
     # The last batch request of each loader finds it exhausted.
     assert count == {
-        "epoch": 4,
-        "DataLoader": 2 * (4 + 3) + 5 + 3,
-        "forward": 6 + 4 + 2,
-        "backward": 6 + 4 + 2,
-        "optimizer": 6 + 2 + 2,
+        "epoch": 5,
+        "DataLoader": 2 * (4 + 3) + 5 + 3 + 3,
+        "forward": 6 + 4 + 2 + 2,
+        "backward": 6 + 4 + 2 + 2,
+        "optimizer": 6 + 2 + 2 + 2,
         "evaluate": 2,
         "torch.save": 1,
     }
@@ -122,7 +130,13 @@ def test_evaluation_lies_between_the_epochs(process: Process) -> None:
     epochs = process.phase_records("epoch")
     assert epochs[0].t1 <= first.t0 < first.t1 <= epochs[1].t0
     assert epochs[1].t1 <= second.t0 < second.t1 <= epochs[2].t0
-    assert [epoch.tag for epoch in epochs] == [0, 1, 2, 3]
+    assert [epoch.tag for epoch in epochs] == [0, 1, 2, 3, 4]
+
+
+def test_what_an_optimizer_calls_is_not_its_own_work(process: Process) -> None:
+    parts = [process.phase_records(name)[-1] for name in ("forward", "backward", "optimizer")]
+    forward, backward, optimizer = parts
+    assert forward.t0 < forward.t1 <= backward.t0 < backward.t1 <= optimizer.t0 < optimizer.t1
 
 
 def test_loader_processes_are_workers(done: tuple[Job, Job]) -> None:
@@ -139,11 +153,12 @@ def test_metadata_names_versions_and_loaders(process: Process) -> None:
     assert metadata["batch_size"] == 16
     assert metadata["frameworks"]["torch"]["threads"] == 1
     loaders = metadata["frameworks"]["torch"]["loaders"]
-    assert [(loader["batch_size"], loader["workers"]) for loader in loaders] == [
-        (16, 0),
-        (8, 0),
-        (8, 2),
-    ]
+    told = [(row["batch_size"], row["workers"], row["samples"], row["training"]) for row in loaders]
+    assert told == [(16, 0, 40, True), (8, 0, 16, False), (8, 2, 32, True), (8, 0, 16, True)]
+    assert {(row["sampler"], row["dataset"]) for row in loaders} == {
+        ("SequentialSampler", "TensorDataset")
+    }
+    assert metadata["frameworks"]["torch"]["cpu_capability"]
 
 
 def test_gan_has_one_step_an_iteration(

@@ -83,10 +83,14 @@ def _note(basics: Any) -> None:
 
 def install_calls(module: ModuleType) -> None:
     """Marks what the program itself asks Horovod for, outside of compiled functions."""
-    metadata.framework(_SOURCE, **{module.__name__.split(".")[1]: True})
+    metadata.framework(_SOURCE, **{module.__name__.split(".")[1]: True}, broadcasts=_broadcasts)
     for name in _CALLS:
         wrap.replace(module, name, _make_call(name))
     wrap.replace(module, "DistributedOptimizer", _make_optimizer)
+
+
+_broadcasts: list[str] = []
+"""The functions by which the program has sent parameters or objects from one rank to all."""
 
 
 def _make_call(name: str) -> Callable[[AnyFunction], AnyFunction]:
@@ -95,6 +99,8 @@ def _make_call(name: str) -> Callable[[AnyFunction], AnyFunction]:
     def make(original: AnyFunction) -> AnyFunction:
         def call(*args: Any, **kwargs: Any) -> Any:
             rec = recorder.current
+            if name.startswith("broadcast") and name not in _broadcasts:
+                _broadcasts.append(name)
             if rec is None or wrap.Depth.value or not is_eager():
                 return original(*args, **kwargs)
             with wrap.Inside(rec, recorder.Phase.USER, label):

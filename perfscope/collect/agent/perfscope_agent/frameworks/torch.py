@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, recorder, steps
-from . import torch_compile, torch_profiler, wrap
+from . import torch_compile, torch_devices, torch_profiler, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,10 +110,17 @@ class _Loop:
         if self.evaluation_start_ns:
             # A frozen model stays in evaluation mode for good: nothing is written without evidence.
             self.end_evaluation(self.evaluation_end_ns)
-        self.emit(recorder.Phase.FORWARD, "forward", self.forward_start_ns, now_ns)
+        # An optimizer that was given a closure calls it, forward pass and all, inside its step.
+        start_ns = self.forward_start_ns or self.optimizer_start_ns
+        self.emit(recorder.Phase.FORWARD, "forward", start_ns, now_ns)
         self.forward_start_ns = 0
         if not self.unit_start_ns:
-            self.unit_start_ns = now_ns
+            self.unit_start_ns = self.optimizer_start_ns or now_ns
+
+    def ends_backward(self, now_ns: int) -> None:
+        """What is left of an optimizer's step that called it is the optimizer's own work."""
+        if self.optimizer_start_ns:
+            self.optimizer_start_ns = now_ns
 
     def ends_optimizer(self, key: int, now_ns: int) -> None:
         """An optimizer step is over: a step, or a part of one where an iteration has several."""
@@ -194,6 +201,7 @@ def _note_loader(loader: Any) -> None:
         "prefetch_factor": loader.prefetch_factor,
         "pin_memory": bool(loader.pin_memory),
         "persistent_workers": bool(loader.persistent_workers),
+        **_data(loader),
     }
     if settings in _loaders or len(_loaders) >= _MOST_LOADERS:
         return
@@ -201,6 +209,19 @@ def _note_loader(loader: Any) -> None:
     if metadata.facts.get("batch_size") is None:
         metadata.facts["batch_size"] = loader.batch_size
     metadata.framework(_SOURCE, loaders=_loaders)
+
+
+def _data(loader: Any) -> dict[str, Any]:
+    """Which samples a loader deals out: its sampler, how many there are, whether for training."""
+    sampler = type(loader.sampler).__name__
+    # these two have counted the data set already: no code of the program runs that would not anyway
+    is_counted = sampler in ("RandomSampler", "SequentialSampler")
+    return {
+        "sampler": sampler,
+        "dataset": type(loader.dataset).__name__,
+        "samples": len(loader.dataset) if is_counted else None,
+        "training": bool(torch_compile.module().is_grad_enabled()),
+    }
 
 
 def install_backward(module: ModuleType) -> None:
@@ -225,6 +246,7 @@ def install_backward(module: ModuleType) -> None:
                     end_ns = rec.now()
             finally:
                 backward_depth = 0
+            _loop.ends_backward(rec.now())
             for tell_end in after_backward:
                 tell_end(end_ns)
             return result
@@ -296,8 +318,13 @@ def loaded(module: ModuleType) -> None:
 
 
 def finish() -> None:
-    """At exit: the last step, epoch and evaluation, and the threads in effect."""
+    """At exit: the last step, epoch and evaluation, the threads in effect, the devices used."""
     _loop.finish()
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "get_num_threads"):
         metadata.framework(_SOURCE, threads=torch.get_num_threads())
+        metadata.framework(_SOURCE, interop_threads=torch.get_num_interop_threads())
+        capability = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", None)
+        if capability is not None:
+            metadata.framework(_SOURCE, cpu_capability=str(capability()))
+        torch_devices.collect(torch)

@@ -117,6 +117,7 @@ def install_ddp(module: ModuleType) -> None:
                 return original(self, *args, **kwargs)
             result = original(self, *args, **kwargs)
             if recorder.current is not None:
+                metadata.framework(torch_distributed.NAME, ddp=True)
                 torch_distributed.guarded(lambda: _new_models.append(_Model(c10d, self)))
             return result
 

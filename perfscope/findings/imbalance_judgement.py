@@ -1,0 +1,196 @@
+"""How load imbalance, stragglers and transient imbalance are judged: one of them fires."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import mean, median
+from typing import TYPE_CHECKING
+
+from perfscope.findings import thresholds, wording
+from perfscope.findings.finding import Confidence, Evidence, Finding, Status
+from perfscope.findings.imbalance_facts import Excess, ImbalanceFacts, Pattern, imbalance_facts
+from perfscope.findings.price import NS
+from perfscope.findings.threads_over_cores import waits_for_cpus
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+REFERENCES = (
+    (
+        "POP Centre of Excellence, load balance and serialisation efficiency: "
+        "https://co-design.pop-coe.eu/metrics/"
+    ),
+)
+CROWDED_ACTIONS = (
+    (
+        "Give the ranks CPUs of their own first: fewer threads in each rank, and no other "
+        "processes on the same CPUs."
+    ),
+)
+OVERLAPS = ("rank_zero_evaluation", "threads_over_cores", "shared_cores", "data_stall")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The facts about a run of two ranks or more, their cost, and the status that it deserves."""
+
+    facts: ImbalanceFacts
+    gain_s: float
+    share: float  # of the focus of analysis
+    is_crowded: bool  # waiting for CPUs explains it
+    status: Status
+
+    @property
+    def cost(self) -> str:
+        """The gain in words: `1.20 s (3.4 %)`."""
+        return f"{format_seconds(self.gain_s)} ({format_share(self.share)})"
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether the gain is one that a fix can reach, and not only a bound."""
+        return self.facts.prediction is not None and not self.facts.is_bound
+
+    def finding(
+        self,
+        results: Results,
+        *,
+        id: str,  # noqa: A002 - as the finding has it
+        title: str,
+        summary: str,
+        evidence: tuple[Evidence, ...],
+        actions: tuple[str, ...],
+    ) -> Finding:
+        """The finding with what the three have in common."""
+        facts = self.facts
+        interval = facts.prediction.interval_s if facts.prediction and self.is_replayed else None
+        # what no change can take away is told, and claims nothing
+        is_claim = not (facts.is_bound and self.status is Status.INFO)
+        basis = "replay" if self.is_replayed else "upper_bound"
+        return Finding(
+            id=id,
+            status=self.status,
+            title=title,
+            summary=summary,
+            gain_s=self.gain_s if is_claim else None,
+            gain_interval_s=interval,
+            gain_share=self.share if is_claim else None,
+            gain_basis=basis if is_claim else None,
+            confidence=self._confidence(),
+            ranks=facts.heavy,
+            window_s=_window(results, facts),
+            where=facts.excess[0].where if facts.excess else (),
+            evidence=evidence,
+            actions=(*CROWDED_ACTIONS, *actions) if self.is_crowded else actions,
+            references=REFERENCES,
+            overlaps=OVERLAPS,
+            edits=facts.edits if is_claim else (),
+        )
+
+    def _confidence(self) -> Confidence:
+        prediction = self.facts.prediction
+        if prediction is None or self.facts.is_bound:
+            return Confidence.LOW
+        low, high = prediction.interval_s
+        is_narrow = high - low <= thresholds.NARROW_INTERVAL * prediction.gain_s
+        return Confidence.HIGH if is_narrow else Confidence.MEDIUM
+
+
+def unable(results: Results, id: str, title: str) -> Finding | None:  # noqa: A002
+    """What is said where nothing can be compared; None where it can."""
+    if len(results.trace.ranks) < 2:
+        text = "The run has one rank: there is nothing to balance."
+        return Finding(id, Status.NOT_APPLICABLE, title, text, confidence=Confidence.HIGH)
+    if not any(results.efficiency.outside_s):
+        text = "No work was recorded inside the focus of analysis."
+        return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
+    return None
+
+
+def judged(results: Results, replay: Replay) -> Judgement:
+    """The judgement about a run of two ranks or more."""
+    facts = imbalance_facts(results, replay)
+    gain_s = facts.prediction.gain_s if facts.prediction else facts.constant_s
+    share = gain_s / (results.focus.length_ns * NS)
+    is_contended = waits_for_cpus(results)
+    crowded = is_contended and _waits_explain(results, facts)
+    status = _status(facts, gain_s, share, crowded=crowded)
+    if is_contended and status is Status.WARN and share < thresholds.FAIL_SHARE:
+        status = Status.INFO  # so little is chance where threads wait for CPUs
+    return Judgement(facts, gain_s, share, crowded, status)
+
+
+def _status(facts: ImbalanceFacts, gain_s: float, share: float, *, crowded: bool) -> Status:
+    status = thresholds.judge(facts.prediction, share)
+    if facts.is_single and status is Status.WARN and gain_s < thresholds.SINGLE_LEAST_S:
+        return Status.INFO
+    if facts.pattern is Pattern.ALTERNATING and facts.is_bound:
+        # chance: no change takes it away, and step times of a busy machine vary by themselves
+        if share >= thresholds.SPREAD_WARN_SHARE:
+            return Status.WARN
+        return Status.INFO if share >= thresholds.SPREAD_SHARE else Status.PASS
+    # ranks that wait for CPUs are late by chance: the cause is another finding's
+    return Status.WARN if crowded and status is Status.FAIL else status
+
+
+def _waits_explain(results: Results, facts: ImbalanceFacts) -> bool:
+    """Whether waiting for CPUs makes ranks late: another each time, or those that wait more."""
+    if facts.pattern is Pattern.ALTERNATING:
+        return True
+    queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
+    work = dict(zip(facts.ranks, facts.work_s, strict=True))
+    rest = [rank for rank in facts.ranks if rank not in facts.heavy]
+
+    def more(seconds: Mapping[int, float]) -> float:
+        usual = median(seconds.get(rank, 0.0) for rank in rest)
+        return mean(seconds.get(rank, 0.0) for rank in facts.heavy) - usual
+
+    return bool(rest) and more(queued) >= thresholds.QUEUED_SHARE * more(work)
+
+
+def others(facts: ImbalanceFacts) -> str:
+    """The ranks that work less, inside a sentence."""
+    rest = [rank for rank in facts.ranks if rank not in facts.heavy]
+    return wording.ranks(rest) if len(rest) == 1 else "the others"
+
+
+def place(facts: ImbalanceFacts) -> str:
+    """In which phase or function the excess lies: ` in forward, compute() (train.py:12),`."""
+    if not facts.excess or facts.excess[0].seconds <= 0:
+        return ""
+    top = facts.excess[0]
+    where = wording.place(top.where[0]) if top.where else ""
+    if not top.phase or not where:
+        return f" in {where or top.name}"
+    return f" in {top.name}, {where},"
+
+
+def waiting(facts: ImbalanceFacts) -> str:
+    """Who waits meanwhile: `3 ranks wait`."""
+    return wording.others(len(facts.ranks) - len(facts.heavy))
+
+
+def excess_evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
+    """Where the heavy ranks work longer."""
+    rows = []
+    for excess in facts.excess[:3]:
+        if excess.seconds > 0:
+            ratio = f" ({excess.ratio:.2f} x the others)" if excess.ratio else ""
+            label = f"{_label(excess)}: more than the other ranks{ratio}"
+            rows.append(Evidence(label, excess.seconds, "s", "0"))
+    return tuple(rows)
+
+
+def _label(excess: Excess) -> str:
+    return wording.capitalised(excess.name) if excess.phase else excess.name
+
+
+def _window(results: Results, facts: ImbalanceFacts) -> tuple[float, float] | None:
+    """From the first to the last time that others waited for the heavy ranks."""
+    late = [a for a in results.communication.late_arrivals if a.rank in facts.heavy]
+    if not late:
+        return None
+    return (min(a.first_s for a in late), max(a.last_s for a in late))

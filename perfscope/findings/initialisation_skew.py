@@ -1,0 +1,180 @@
+"""Ranks that start, import or set up at different times, so that the first ones wait once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings import thresholds, wording
+from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.opening_facts import OpeningFacts, beyond, opening_facts
+from perfscope.findings.price import NS
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.model import Frame
+
+ID = "initialisation_skew"
+SUBJECT = "Ranks that begin at different times"
+TITLE = "Ranks wait at the start for others that are not ready"
+PASSED = "The ranks begin to work together at about the same time"
+DESCRIPTION = (
+    "Compares how long each rank takes from its start to the first thing that all ranks do "
+    "together: waiting in MPI_Init (or init_process_group) for ranks that start or import later, "
+    "and set-up of different length before the first step, or before the first collective of all "
+    "ranks where nothing tells the steps. It happens once a run, so it is priced once: the waiting "
+    "in MPI_Init as a bound, the rest by a replay in which no rank takes longer than the usual one."
+)
+REFERENCES = (
+    ("Python's import time by module: https://docs.python.org/3/using/cmdline.html#cmdoption-X"),
+)
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether ranks wait at the start for others, for whom, and why these are late."""
+    if len(results.trace.ranks) < 2:
+        text = "The run has a single rank: nobody waits for it."
+        return Finding(ID, Status.NOT_APPLICABLE, SUBJECT, text, confidence=Confidence.HIGH)
+    facts = opening_facts(results, replay)
+    if facts is None:
+        text = f"It is not known how the run began: {results.opening.reason}."
+        return Finding(ID, Status.NOT_MEASURED, SUBJECT, text, confidence=Confidence.HIGH)
+    length_s = results.focus.length_ns * NS
+    share = facts.total_s / length_s if length_s > 0 else 0.0
+    status = _status(facts.total_s, share)
+    is_told = status is not Status.PASS
+    late = _late(facts)
+    return Finding(
+        id=ID,
+        status=status,
+        title=_title(facts, late) if is_told else PASSED,
+        summary=_summary(facts, share),
+        gain_s=facts.total_s if is_told else None,
+        gain_share=share if is_told else None,
+        gain_basis=_basis(facts) if is_told else None,
+        confidence=Confidence.MEDIUM,
+        ranks=(facts.opening.ranks[late],) if is_told else (),
+        where=_where(facts, late) if is_told else (),
+        evidence=_evidence(facts, late),
+        actions=_actions(facts, late) if is_told else (),
+        references=REFERENCES,
+        overlaps=("start_up", "rank_zero_evaluation"),
+        edits=facts.explained if is_told else (),
+    )
+
+
+def _status(gain_s: float, share: float) -> Status:
+    """Once a run: in seconds first, as what is a large share of a test is none of a training."""
+    if gain_s < thresholds.SKEW_LEAST_S or share < thresholds.WARN_SHARE:
+        return Status.PASS
+    if gain_s >= thresholds.SKEW_FAIL_S and share >= thresholds.FAIL_SHARE:
+        return Status.FAIL
+    return Status.WARN if gain_s >= thresholds.SKEW_WARN_S else Status.INFO
+
+
+def _basis(facts: OpeningFacts) -> str:
+    """What lies before the focus of analysis cannot be replayed."""
+    return "replay" if facts.is_replayed and not facts.before_s else "upper_bound"
+
+
+def _is_before(facts: OpeningFacts) -> bool:
+    """Whether most of it is lost before communication is initialised."""
+    return facts.before_s >= facts.setup_s
+
+
+def _late(facts: OpeningFacts) -> int:
+    """Position of the rank for which the others wait."""
+    opening = facts.opening
+    if _is_before(facts):
+        return opening.waiting_s.index(min(opening.waiting_s))
+    return opening.setup_s.index(max(opening.setup_s))
+
+
+def _where(facts: OpeningFacts, late: int) -> tuple[Frame, ...]:
+    frames = facts.opening.before if _is_before(facts) else facts.opening.after
+    frame = frames[late]
+    return (frame,) if frame is not None else ()
+
+
+def _started_later_s(facts: OpeningFacts, late: int) -> float:
+    """How much later than the usual rank the late one was started."""
+    start_s = facts.opening.start_s
+    return beyond(start_s) if start_s[late] == max(start_s) else 0.0
+
+
+def _title(facts: OpeningFacts, late: int) -> str:
+    frames = _where(facts, late)
+    at = f", {wording.place(frames[0])}," if frames and wording.place(frames[0]) else ""
+    rank, many = facts.opening.ranks[late], len(facts.opening.ranks) - 1
+    waits = "1 rank waits once" if many == 1 else f"{many:,} ranks wait once"
+    if not _is_before(facts):
+        return f"Rank {rank} sets up longer than the others{at} and {waits} for it"
+    if _started_later_s(facts, late) >= 0.5 * facts.before_s:
+        return f"Rank {rank} is started later than the others and {waits} for it"
+    return f"Rank {rank} takes longer until it can communicate{at} and {waits} for it"
+
+
+def _summary(facts: OpeningFacts, share: float) -> str:
+    parts = []
+    if facts.before_s > 0:
+        parts.append(
+            f"the usual rank waits {format_seconds(facts.before_s)} longer than the last one "
+            "while communication is initialised"
+        )
+    if facts.setup_s > 0:
+        parts.append(f"uneven set-up after that costs {format_seconds(facts.setup_s)}")
+    told = wording.capitalised(" and ".join(parts)) if parts else "Nobody waits for another rank"
+    return (
+        f"{told}. Once a run, ranks that were ready at the same time would give back up to "
+        f"{format_seconds(facts.total_s)}, {format_share(share)} of the time that was analysed."
+    )
+
+
+def _evidence(facts: OpeningFacts, late: int) -> tuple[Evidence, ...]:
+    opening = facts.opening
+    name = f"rank {opening.ranks[late]}"
+
+    def row(label: str, seconds: tuple[float, ...]) -> Evidence:
+        rest = sorted(value for place, value in enumerate(seconds) if place != late)
+        usual = rest[len(rest) // 2]
+        return Evidence(f"{label}, {name}", seconds[late], "s", f"{usual:.3g} s on the others")
+
+    first = min(opening.start_s)
+    started = tuple(start - first for start in opening.start_s)
+    return (
+        row("Started after the first rank", started),
+        row("From its start until it initialises communication", opening.before_s),
+        row("Waiting while communication is initialised", opening.waiting_s),
+        row("Set-up after that", opening.setup_s),
+    )
+
+
+def _actions(facts: OpeningFacts, late: int) -> tuple[str, ...]:
+    rank, frames = facts.opening.ranks[late], _where(facts, late)
+    place = f" in {wording.place(frames[0])}" if frames else ""
+    if not _is_before(facts):
+        return (
+            (
+                f"Let all ranks share what rank {rank} does first{place}: each reads its part, or "
+                "one reads and broadcasts while the others build the model."
+            ),
+            "Keep what every start needs in a prepared file instead of computing it each time.",
+        )
+    if _started_later_s(facts, late) >= 0.5 * facts.before_s:
+        return (
+            (
+                f"Look at how rank {rank} is started: a slow host, a container that is pulled or "
+                "unpacked first, or ssh in a row instead of srun."
+            ),
+        )
+    return (
+        (
+            f"Time the imports of rank {rank} (python -X importtime) and compare its host's file "
+            "system: put the environment on a local disk, or in one container image."
+        ),
+        "Do what only this rank does, downloads or preprocessing, before the job is started.",
+    )
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,0 +1,212 @@
+"""Ranks that stand still for files: the storage, and not the CPU, sets the pace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from perfscope.findings import thresholds, wording
+from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.price import NS, bound_s, price
+from perfscope.metrics.ledger import INDEX, Account
+from perfscope.replay.model import Edit
+from perfscope.units import format_bytes, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.findings.price import Price
+    from perfscope.metrics.resources import RankFiles
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "io_bound"
+TITLE = "Ranks stand still for files"
+PASSED = "No rank stands still for files"
+DESCRIPTION = (
+    "Adds up the time in which threads of a rank wait for a device and none of them runs, outside "
+    "communication, and the time in marked file phases and MPI's file calls; tells bytes, the file "
+    "systems of the job's files, and in which part of the run it happens."
+)
+REFERENCES = (
+    "Linux, process states: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html",
+    "Lustre, striping: https://doc.lustre.org/lustre_manual.xhtml#managingstripingfreespace",
+)
+EDIT = Edit(Account.IO)
+NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs", "afs"})
+PARALLEL = frozenset({"lustre", "gpfs", "beegfs", "panfs", "orangefs", "pvfs2", "wekafs"})
+_PARTS = {
+    Account.INPUT_WAIT: "while it waits for input",
+    Account.CHECKPOINT: "in checkpoints",
+    Account.EVALUATION: "in evaluation",
+    Account.TRAINING: "in training steps",
+    Account.IO: "in file phases",
+}
+_OVERLAPS = ("data_stall", "checkpoint_stall", "rank_zero_evaluation", "frequent_evaluation")
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether file access holds ranks up, where in the run, and on which file system."""
+    files = results.resources.files
+    spent_s = (results.ledger.ns[INDEX[Account.IO]] * NS).tolist()
+    marked = (
+        price(results, replay, [EDIT], bound_s=bound_s(results, spent_s), is_planned=True)
+        if any(spent_s)
+        else None
+    )
+    length_s = results.focus.length_ns * NS
+    known = [one for one in files if one.stalled_s is not None]
+    if not known and marked is None:
+        text = results.trace.not_recorded.get("io") or (
+            "Waiting for devices was not sampled: record with --sample-hz 10 (the default) and "
+            "this version of perfscope."
+        )
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    share = (
+        max((one.stalled_s or 0.0 for one in known), default=0.0) / length_s if length_s else 0.0
+    )
+    if marked is not None and marked.share >= thresholds.IO_WARN_SHARE:
+        return _marked(results, marked, spent_s)
+    worst = max(known, key=lambda one: one.stalled_s or 0.0, default=None)
+    if (
+        worst is None
+        or share < thresholds.IO_WARN_SHARE
+        or ((worst.stalled_s or 0.0) < thresholds.IO_LEAST_S)
+    ):
+        text = (
+            f"A rank stands still for a device {format_share(share)} of the time at most; together "
+            f"they read {format_bytes(sum(one.read_bytes for one in files))} and wrote "
+            f"{format_bytes(sum(one.written_bytes for one in files))}."
+        )
+        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+    return _stalled(results, worst, share)
+
+
+def _marked(results: Results, marked: Price, spent_s: list[float]) -> Finding:
+    """File phases and MPI's file calls, which a replay can take away."""
+    worst = spent_s.index(max(spent_s))
+    rank = results.ledger.ranks[worst]
+    is_failed = marked.share >= thresholds.IO_FAIL_SHARE
+    return Finding(
+        id=ID,
+        status=Status.FAIL if is_failed else Status.WARN,
+        title=f"Reading and writing files takes up to {format_share(marked.share)} of the run",
+        summary=(
+            f"Rank {rank} spends most time in file calls, {format_seconds(max(spent_s))}. Without "
+            f"any of it the run would take up to {format_seconds(marked.gain_s)} less: more than a "
+            "faster file system can give back."
+        ),
+        gain_s=marked.gain_s,
+        gain_interval_s=marked.interval_s,
+        gain_share=marked.share,
+        gain_basis="upper_bound",  # no file system needs no time
+        confidence=Confidence.HIGH if marked.is_replayed else Confidence.MEDIUM,
+        ranks=tuple(
+            rank
+            for rank, seconds in zip(results.ledger.ranks, spent_s, strict=True)
+            if seconds >= max(spent_s) / 2
+        ),
+        evidence=_evidence(results, results.resources.files),
+        actions=_actions(results),
+        references=REFERENCES,
+        overlaps=_OVERLAPS,
+        edits=(EDIT,),
+    )
+
+
+def _stalled(results: Results, worst: RankFiles, share: float) -> Finding:
+    """Found by samples alone: what it costs is part of other times, so no seconds are claimed."""
+    stalled_s = worst.stalled_s or 0.0
+    ranks = tuple(
+        one.rank for one in results.resources.files if (one.stalled_s or 0.0) >= stalled_s / 2
+    )
+    who = wording.capitalised(wording.ranks(ranks))
+    part, seconds = _largest_part(worst)
+    where = f", {format_seconds(seconds)} of it {part}" if part else ""
+    kinds = ", ".join(dict.fromkeys(_types(results))) or "unknown"
+    return Finding(
+        id=ID,
+        status=Status.FAIL if share >= thresholds.IO_FAIL_SHARE else Status.WARN,
+        title=f"{who} {'stands' if len(ranks) == 1 else 'stand'} still for files "
+        f"{format_share(share)} of the time",
+        summary=(
+            f"Rank {worst.rank} waits {format_seconds(stalled_s)} for a device with no thread "
+            f"running{where}. It read {format_bytes(worst.read_bytes)} and wrote "
+            f"{format_bytes(worst.written_bytes)}; file systems of the job: {kinds}."
+        ),
+        confidence=Confidence.MEDIUM,
+        ranks=ranks,
+        evidence=_evidence(results, results.resources.files),
+        actions=_actions(results),
+        references=REFERENCES,
+        overlaps=_OVERLAPS,
+    )
+
+
+def _largest_part(worst: RankFiles) -> tuple[str, float]:
+    """In which part of the run most of it happens, in words; "" where it has no name."""
+    named = [(account, s) for account, s in worst.stalled_by_account if account in _PARTS]
+    if not named:
+        return "", 0.0
+    account, seconds = max(named, key=lambda pair: pair[1])
+    return _PARTS[account], seconds
+
+
+def _places(results: Results) -> list[dict[str, Any]]:
+    """The mounts on which the ranks had files, each once."""
+    found: dict[str, dict[str, Any]] = {}
+    for rank in results.trace.ranks:
+        rows = rank.metadata.get("file_systems")
+        for row in rows if isinstance(rows, list) else ():
+            if isinstance(row, dict) and isinstance(row.get("type"), str):
+                found.setdefault(f"{row['type']} {row.get('mount')}", row)
+    return list(found.values())
+
+
+def _types(results: Results) -> list[str]:
+    return [str(row["type"])[:40] for row in _places(results)]
+
+
+def _evidence(results: Results, files: tuple[RankFiles, ...]) -> tuple[Evidence, ...]:
+    length_s = results.focus.length_ns * NS
+    most = sorted(files, key=lambda one: -(one.stalled_s or 0.0))[:4]
+    rows = [
+        Evidence(f"Rank {one.rank} stands still", one.stalled_s, "s", "near 0")
+        for one in most
+        if one.stalled_s is not None
+    ]
+    for one in most[:1]:
+        for name, amount in (("reads", one.read_bytes), ("writes", one.written_bytes)):
+            pace = f"{format_bytes(amount / length_s if length_s else 0.0)}/s"
+            rows.append(Evidence(f"Rank {one.rank} {name}", f"{format_bytes(amount)}, {pace}"))
+        if one.major_faults:
+            rows.append(Evidence(f"Pages rank {one.rank} waited for", one.major_faults))
+    for row in _places(results)[:4]:
+        text = str(row["type"])[:40]
+        if isinstance(row.get("stripes"), int):
+            text += f", {row['stripes']} stripes"
+        rows.append(Evidence(f"File system at {str(row.get('mount'))[:60]}", text))
+    return tuple(rows)
+
+
+def _actions(results: Results) -> tuple[str, ...]:
+    types = set(_types(results))
+    actions = []
+    if types & PARALLEL or types & NETWORK:
+        kind = min(types & (PARALLEL | NETWORK))
+        actions.append(
+            f"Copy the data from {kind} to a disk or RAM disk of the node before the job "
+            "(for example $TMPDIR or /dev/shm) and read it there."
+        )
+    else:
+        actions.append(
+            "Keep the data in memory: read it once (tf.data: .cache(); torch: load it in the "
+            "Dataset's constructor), or put it on /dev/shm before the job."
+        )
+    if "lustre" in types:
+        actions.append("Lustre: spread large files over more servers: lfs setstripe -c 8 DIR.")
+    actions.append(
+        "Read few large files instead of many small ones (TFRecord, WebDataset, HDF5), and ahead "
+        "of the training: DataLoader(num_workers=...), .prefetch(tf.data.AUTOTUNE)."
+    )
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,0 +1,123 @@
+"""Matrices that are multiplied in single precision although the devices have tensor cores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings import thresholds
+from perfscope.findings.device_facts import frameworks, has_accelerators, not_watched, variable
+from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.units import format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "tensor_cores"
+TITLE = "Tensor cores"
+HALF, TF32 = (7, 0), (8, 0)
+"""Capabilities from which on tensor cores multiply 16 bits, and rounded single precision."""
+REFERENCES = (
+    "PyTorch, TensorFloat-32: https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",
+    "PyTorch, automatic mixed precision: https://docs.pytorch.org/docs/stable/amp.html",
+)
+
+
+def judge(results: Results, _: Replay) -> Finding:
+    """Whether kernels multiply in single precision on devices that could use tensor cores.
+
+    It is told and never a fault: what precision a model needs is for its owner to say, and what
+    it would gain is known by trying only.
+    """
+    found = results.devices
+    if found is None:
+        return not_watched(ID, TITLE)
+    capability = _capability(results)
+    if capability is None:
+        text = "The trace does not tell what the devices can do."
+        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
+    if capability < HALF:
+        text = "The devices have no tensor cores."
+        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
+    matrices = found.matrices
+    share = matrices.single_s / matrices.compute_s if matrices.compute_s else 0.0
+    if share < thresholds.SINGLE_PRECISION_SHARE:
+        text = (
+            f"{format_share(share)} of computing is multiplying in single precision without tensor "
+            "cores, as the names of the kernels tell."
+        )
+        return Finding(ID, Status.PASS, "Tensor cores do the multiplying", text)
+    return Finding(
+        id=ID,
+        status=Status.INFO,
+        title=f"{format_share(share)} of computing multiplies without tensor cores",
+        summary=(
+            "These kernels multiply in single precision on the ordinary units. What it would gain "
+            "is not known: try it, and look at the loss."
+        ),
+        confidence=Confidence.MEDIUM,
+        ranks=tuple(sorted({device.rank for device in found.devices})),
+        evidence=_evidence(results, share, capability),
+        actions=_actions(results, capability),
+        references=REFERENCES,
+    )
+
+
+def _capability(results: Results) -> tuple[int, int] | None:
+    """The least capability of the devices, from the profile or from the driver."""
+    assert results.devices is not None
+    known = [device.capability for device in results.devices.devices if device.capability]
+    known = known or [use.gpu.capability for use in results.gpus.used if use.gpu.capability]
+    return min(known, default=None)
+
+
+def _setting(results: Results) -> str | None:
+    """torch.get_float32_matmul_precision() of the first rank that told it."""
+    for rank in results.trace.ranks:
+        torch = frameworks(rank.metadata).get("torch")
+        told = torch.get("float32_matmul_precision") if isinstance(torch, dict) else None
+        if isinstance(told, str):
+            return told
+    return None
+
+
+def _evidence(results: Results, share: float, capability: tuple[int, int]) -> tuple[Evidence, ...]:
+    assert results.devices is not None
+    matrices = results.devices.matrices
+    rows = [
+        Evidence("Single precision, of computing", share, "ratio"),
+        Evidence("On tensor cores", matrices.tensor_s, "s"),
+        Evidence("Longest such kernel", matrices.example[:100]),
+        Evidence("CUDA capability", f"{capability[0]}.{capability[1]}"),
+    ]
+    if (setting := _setting(results)) is not None:
+        rows.append(Evidence("torch.get_float32_matmul_precision()", setting, "", "high"))
+    return tuple(rows)
+
+
+def _actions(results: Results, capability: tuple[int, int]) -> tuple[str, ...]:
+    actions = []
+    if variable(results, "NVIDIA_TF32_OVERRIDE") == "0":
+        actions.append("Unset NVIDIA_TF32_OVERRIDE: set to 0 it switches TensorFloat-32 off.")
+    if capability >= TF32:
+        actions.append(
+            "Let single precision be rounded to TensorFloat-32: "
+            "torch.set_float32_matmul_precision('high')."
+        )
+        actions.append("Or compute in 16 bits: torch.autocast('cuda', dtype=torch.bfloat16).")
+    else:
+        actions.append(
+            "Compute in 16 bits: torch.autocast('cuda', dtype=torch.float16) with "
+            "torch.amp.GradScaler."
+        )
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(
+    ID,
+    TITLE,
+    "Time of kernels that multiply in single precision, told by their names, on devices with "
+    "tensor cores.",
+    judge,
+    applies=has_accelerators,
+)

@@ -1,0 +1,125 @@
+"""Variables that keep ranks from shared memory inside a node, or from the fabric between nodes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perfscope.metrics.results import Results
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A variable of the run, what it keeps the ranks from, and what to set instead."""
+
+    name: str
+    value: str
+    lost: str  # "shared memory" or "the fabric"
+    wanted: str
+
+
+SHARED_MEMORY, FABRIC = "shared memory", "the fabric"
+_ON = re.compile(r"^\s*(1|yes|true|on|y|t)\s*$", re.IGNORECASE)
+
+RULES: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
+    ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp|net)\b"), FABRIC, "the fabric's, or none"),
+    ("I_MPI_OFI_PROVIDER", re.compile(r"^(tcp|sockets)\b"), FABRIC, "the fabric's, or none"),
+    ("UCX_TLS", re.compile(r"^(?!\^)(?!.*\b(rc|dc|ud|ib|all)).*\btcp\b"), FABRIC, "all, or none"),
+    ("OMPI_MCA_btl", re.compile(r"^(?!\^)(?!.*(openib|ofi|uct|usnic)).*tcp"), FABRIC, "none"),
+    ("OMPI_MCA_pml", re.compile(r"^\s*ob1\s*$"), FABRIC, "ucx or cm, or none"),
+    ("NCCL_IB_DISABLE", _ON, FABRIC, "0, or none"),
+    ("NCCL_NET", re.compile(r"^socket$", re.IGNORECASE), FABRIC, "none"),
+    ("I_MPI_FABRICS", re.compile(r"^(?!.*shm)"), SHARED_MEMORY, "shm:ofi"),
+    ("I_MPI_SHM", re.compile(r"^(off|no|0|disable)$", re.IGNORECASE), SHARED_MEMORY, "auto"),
+    (
+        "UCX_TLS",
+        re.compile(r"^(?!\^)(?!.*\b(sm|shm|shared|posix|sysv|mm|cma|knem|xpmem|all)).+"),
+        SHARED_MEMORY,
+        "all, or none",
+    ),
+    (
+        "OMPI_MCA_btl",
+        re.compile(r"^(?!\^)(?!.*\b(vader|sm|smcuda|ofi|uct)\b).*tcp|^\^.*\b(vader|sm)\b"),
+        SHARED_MEMORY,
+        "none",
+    ),
+    ("MPIR_CVAR_NOLOCAL", _ON, SHARED_MEMORY, "none"),
+    ("MPIR_CVAR_ODD_EVEN_CLIQUES", _ON, SHARED_MEMORY, "none"),
+    ("NCCL_SHM_DISABLE", _ON, SHARED_MEMORY, "0, or none"),
+    ("NCCL_P2P_DISABLE", _ON, SHARED_MEMORY, "0, or none"),
+)
+"""Variables, values that force the slow way, what is lost by it, and what to set."""
+
+
+def slow_settings(results: Results) -> tuple[Setting, ...]:
+    """Those of this run that matter to it.
+
+    Shared memory matters where ranks share a host, a fabric between hosts that have one, or of
+    which the recording does not tell.
+    """
+    by_host = Counter(rank.host for rank in results.trace.ranks)
+    matters = {
+        SHARED_MEMORY: max(by_host.values(), default=0) > 1,
+        FABRIC: len(by_host) > 1 and has_fabric(results) is not False,
+    }
+    environment = _environment(results)
+    libraries = " ".join(rank.mpi_library for rank in results.trace.ranks[:1]).lower()
+    return tuple(
+        Setting(name, str(environment[name]), lost, wanted)
+        for name, slow, lost, wanted in RULES
+        if matters[lost]
+        and name in environment
+        and slow.search(str(environment[name]))
+        and _is_read(name, libraries)
+    )
+
+
+def _is_read(name: str, library: str) -> bool:
+    """Whether the MPI library of the run looks at a variable, as far as that is known."""
+    readers = {"OMPI_": "open mpi", "I_MPI_": "intel", "MPIR_": "mpich"}
+    known = next((wanted for start, wanted in readers.items() if name.startswith(start)), "")
+    return not known or not library or known in library
+
+
+def _environment(results: Results) -> Mapping[str, Any]:
+    """Variables of the ranks, those of the first one first."""
+    found: dict[str, Any] = {}
+    for rank in results.trace.ranks:
+        told = rank.metadata.get("environment")
+        if isinstance(told, dict):
+            found = {**told, **found}
+    return found
+
+
+def _tables(results: Results) -> list[Mapping[str, Any]]:
+    """What is noted about the machines of the run."""
+    of_run = results.trace.environment.get("topology")
+    tables = [rank.metadata.get("topology") for rank in results.trace.ranks]
+    tables += list(of_run.values()) if isinstance(of_run, dict) else []
+    return [table for table in tables if isinstance(table, dict)]
+
+
+def has_fabric(results: Results) -> bool | None:
+    """Whether a machine of the run has a fast fabric; None where the recording does not tell."""
+    told = [table["fabrics"] for table in _tables(results) if "fabrics" in table]
+    return any(told) if told else None
+
+
+def fabrics(results: Results) -> tuple[str, ...]:
+    """The fabrics of the machines, as noted."""
+    found: dict[str, None] = {}
+    for table in _tables(results):
+        names = table.get("fabrics")
+        found.update(dict.fromkeys(str(name) for name in names) if isinstance(names, list) else {})
+    return tuple(found)
+
+
+def fabric_bytes_per_s(results: Results) -> float | None:
+    """What the fastest fabric of the run carries, None where no rate is known."""
+    rates = [re.search(r"\b([0-9]{1,5}(?:\.[0-9]+)?) ?Gb/sec", name) for name in fabrics(results)]
+    return max((float(rate[1]) * 1e9 / 8 for rate in rates if rate), default=None)

@@ -1,0 +1,215 @@
+"""Loader processes, progress threads and communication threads on the CPUs of the training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.findings import thresholds, wording
+from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.helper_threads import BINDING, helper_threads
+from perfscope.metrics.resources import queue_share
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.resources import NodeThreads, RankThreads
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.model import Rank
+
+ID = "worker_cores"
+TITLE = "Loader processes and communication threads share CPUs with training"
+PASSED = "No helper of a rank takes CPUs from its training"
+DESCRIPTION = (
+    "Adds up the CPU time of what works beside the training of a rank (processes that it started, "
+    "Horovod's thread, MPI's progress thread) and compares it with what the training leaves of the "
+    "CPUs that all may use; run-queue delay shows whether they wait for each other."
+)
+REFERENCES = (
+    "Horovod, binding: https://horovod.readthedocs.io/en/stable/mpi_include.html",
+    "MPICH, asynchronous progress: https://www.mpich.org/static/docs/latest/www1/mpiexec.html",
+    (
+        "Intel MPI, asynchronous progress: https://www.intel.com/content/www/us/en/docs/mpi-library/"
+        "developer-reference-linux/2021-15/environment-variables-for-async-progress-control.html"
+    ),
+    "ChainerMN, tips: https://docs.chainer.org/en/stable/chainermn/tutorial/tips_faqs.html",
+)
+MOST_CPUS = 1 << 16
+
+
+@dataclass(frozen=True)
+class _Helpers:
+    """What works beside the training of one rank, in CPUs that each keeps busy on average."""
+
+    rank: Rank
+    threads: RankThreads
+    processes: int  # that the rank started
+    processes_cpus: float | None  # None: not known
+    horovod_cpus: float
+    progress: str  # the variable that starts a progress thread, "" none
+
+    @property
+    def cpus(self) -> float:
+        """CPUs that the helpers keep busy; a progress thread polls all the time."""
+        return (self.processes_cpus or 0.0) + self.horovod_cpus + (1.0 if self.progress else 0.0)
+
+    @property
+    def own_cpus(self) -> float:
+        """CPUs that the rank itself keeps busy, without its helping threads."""
+        whole = self.threads.cpu_utilisation * self.threads.cpus_available
+        helping = self.horovod_cpus + (1.0 if self.progress else 0.0)
+        return max(0.0, whole - helping)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether processes were started whose CPU time is not known."""
+        return self.processes > 0 and self.processes_cpus is None
+
+
+def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+    """Whether helpers of ranks and their training wait for the same CPUs."""
+    threads = {rank.rank: rank for rank in results.resources.threads}
+    helpers = [_helpers(r, threads[r.number]) for r in results.trace.ranks if r.number in threads]
+    nodes = [node for node in results.resources.node_threads if node.cpus > 0]
+    if not helpers or not nodes:
+        text = results.trace.not_recorded.get("threads") or (
+            "No threads were sampled: record with --sample-hz 10 (the default)."
+        )
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    found = [one for node in nodes for one in _in_the_way(node, helpers)]
+    if found:
+        return _fault(results, found)
+    if any(one.is_open and _waits(one) for one in helpers):
+        text = (
+            "Ranks that wait for CPUs started processes whose CPU time was not noted: they did not "
+            "end by themselves, or an older perfscope recorded them. Record a run that ends."
+        )
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    text = "What works beside the training of the ranks finds CPUs of its own, or needs none."
+    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+
+
+def _helpers(rank: Rank, threads: RankThreads) -> _Helpers:
+    life_s = max(1e-9, (rank.end_ns - rank.start_ns) * 1e-9)
+    beside = helper_threads(rank)
+    return _Helpers(
+        rank=rank,
+        threads=threads,
+        processes=len(rank.workers),
+        processes_cpus=_processes_cpus(rank.metadata.get("children_cpu_s"), life_s),
+        horovod_cpus=beside.horovod_cpus,
+        progress=beside.progress,
+    )
+
+
+def _processes_cpus(spent_s: object, life_s: float) -> float | None:
+    """CPUs that processes kept busy on average; None where that is not known or cannot be."""
+    if isinstance(spent_s, bool) or not isinstance(spent_s, int | float):
+        return None
+    return spent_s / life_s if 0 <= spent_s <= MOST_CPUS * life_s else None
+
+
+def _waits(one: _Helpers) -> bool:
+    return queue_share([one.threads]) >= thresholds.QUEUE_DELAY_SHARE
+
+
+def _in_the_way(node: NodeThreads, helpers: list[_Helpers]) -> list[_Helpers]:
+    """Ranks of a node with helpers for which the CPUs that all may use do not suffice."""
+    here = [one for one in helpers if one.rank.number in node.ranks]
+    # threads of the ranks that crowd a node are another diagnosis, which names these as well
+    is_crowded = node.runnable_mean >= thresholds.CROWDED_WARN * node.cpus
+    whole = sum(one.own_cpus + one.cpus for one in here)
+    is_full = whole >= thresholds.BUSY_CPUS_SHARE * node.cpus
+    found = []
+    for one in here:
+        alone = one.own_cpus + one.cpus
+        bound = 0 < one.threads.cpus_available <= alone / thresholds.BUSY_CPUS_SHARE
+        helping = (one.processes_cpus or 0.0) if is_crowded else one.cpus
+        matters = helping >= thresholds.HELPERS_LEAST_CPUS
+        if matters and _waits(one) and (is_full or bound):
+            found.append(one)
+    return found
+
+
+def _fault(results: Results, found: list[_Helpers]) -> Finding:
+    worst = max(found, key=lambda one: queue_share([one.threads]))
+    ranks = tuple(one.rank.number for one in found)
+    share = queue_share([worst.threads])
+    who = wording.capitalised(wording.ranks(ranks))
+    verb = "shares its" if len(ranks) == 1 else "share their"
+    return Finding(
+        id=ID,
+        status=Status.FAIL if share >= thresholds.SHARED_CPU_SHARE else Status.WARN,
+        title=f"{who} {verb} CPUs with {_named(worst)}",
+        summary=(
+            f"Rank {worst.rank.number} may use {worst.threads.cpus_available:g} CPUs; its training "
+            f"keeps {worst.own_cpus:.1f} busy and what works beside it {worst.cpus:.1f}. Its "
+            f"threads waited {format_seconds(worst.threads.queue_delay_s)} for a CPU, "
+            f"{format_share(share)} of the CPU time that they got."
+        ),
+        confidence=Confidence.HIGH if worst.processes_cpus or worst.progress else Confidence.MEDIUM,
+        ranks=ranks,
+        evidence=_evidence(worst),
+        actions=_actions(results, worst),
+        references=REFERENCES,
+        overlaps=("threads_over_cores", "shared_cores", "load_imbalance", "data_stall"),
+    )
+
+
+def _named(one: _Helpers) -> str:
+    """The helper that takes most CPU time."""
+    parts = {
+        f"{one.processes} worker processes each": one.processes_cpus or 0.0,
+        "Horovod's communication thread": one.horovod_cpus,
+        f"MPI's progress thread ({one.progress})": 1.0 if one.progress else 0.0,
+    }
+    return max(parts, key=lambda name: parts[name])
+
+
+def _evidence(one: _Helpers) -> tuple[Evidence, ...]:
+    main = next((t for t in one.rank.threads if t.tid == one.rank.main_tid), None)
+    rows = [
+        Evidence(f"CPUs of rank {one.rank.number}", one.threads.cpus_allowed or "?"),
+        Evidence("Busy with training", one.own_cpus, "CPUs"),
+    ]
+    if one.processes_cpus is not None and one.processes:
+        label = f"Busy with its {one.processes} worker processes"
+        rows.append(Evidence(label, one.processes_cpus, "CPUs"))
+    if one.horovod_cpus:
+        rows.append(Evidence("Busy with Horovod's thread", one.horovod_cpus, "CPUs"))
+    if one.progress:
+        rows.append(Evidence(f"{one.progress} in this run", "on"))
+    rows.append(Evidence("Run-queue delay", one.threads.queue_delay_s, "s", "near 0"))
+    if main is not None:
+        rows.append(Evidence("of its main thread, whole life", main.queue_delay_ns * 1e-9, "s"))
+    return tuple(rows)
+
+
+def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
+    needed = max(2, round(one.own_cpus + one.cpus + 0.5))
+    actions = [f"Give each rank {needed} CPUs: {BINDING.format(cpus=needed)}."]
+    if one.progress:
+        actions.append(
+            f"Or unset {one.progress}: its thread polls all the time and needs a CPU of its own "
+            "(Intel MPI: I_MPI_ASYNC_PROGRESS_PIN names which)."
+        )
+    loaders = one.rank.framework("torch").get("loaders")
+    first = loaders[0] if isinstance(loaders, list) and loaders else {}
+    workers = first.get("workers") if isinstance(first, dict) else None
+    if isinstance(workers, int) and workers > 1:
+        fewer = max(1, workers // 2)
+        actions.append(
+            f"Or lower num_workers of the DataLoader from {workers} to {fewer}, if the ranks do "
+            "not wait for input then (data_stall)."
+        )
+    elif one.processes > 1 and (one.processes_cpus or 0.0) > 0:
+        actions.append("Or start fewer input processes in each rank.")
+    if one.horovod_cpus >= thresholds.HELPERS_LEAST_CPUS:
+        actions.append(
+            "Horovod: HOROVOD_THREAD_AFFINITY names a CPU for the thread of each rank of a node "
+            f"({','.join(map(str, range(len(results.trace.ranks))))[:40]} would be one each)."
+        )
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,0 +1,124 @@
+"""Which ranks use which GPU, as the driver, the framework or the environment tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from perfscope.trace.devices import Gpu
+from perfscope.trace.model import Rank, Trace
+
+PROCESS_LIST = "the driver's process list"
+FRAMEWORK = "PyTorch"
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+ASSUMED = "CUDA_VISIBLE_DEVICES and the order of the ranks on the node (assumed)"
+
+Users = dict[int, dict[int, str]]
+"""By number of the GPU: how it is known of each rank that uses it."""
+
+
+def users(trace: Trace) -> Users:
+    """The ranks that use each GPU.
+
+    The driver's process lists are believed first: where they show a rank of a node, they show all
+    of them. In containers they often show nobody; then PyTorch names the devices on which it holds
+    memory; else $CUDA_VISIBLE_DEVICES names them. A rank of which nothing tells uses none.
+    """
+    found: Users = {number: {} for number in range(len(trace.gpus))}
+    listed = {rank.number: _listed(trace, rank) for rank in trace.ranks}
+    shown = {rank.host for rank in trace.ranks if listed[rank.number]}
+    for rank in trace.ranks:
+        if rank.host in shown:
+            numbers, how = listed[rank.number], PROCESS_LIST
+        else:
+            numbers, how = _told(trace, rank)
+        for number in numbers:
+            found[number][rank.number] = how
+    return found
+
+
+def _listed(trace: Trace, rank: Rank) -> list[int]:
+    pids = {rank.pid, *(worker.get("pid") for worker in rank.workers)}
+    numbers = set()
+    for other in trace.ranks:
+        rows = other.gpu_processes
+        for number, pid in {(int(row["gpu"]), int(row["pid"])) for row in rows}:
+            if pid in pids and trace.gpus[number].host == rank.host:
+                numbers.add(number)
+    return sorted(numbers)
+
+
+def _told(trace: Trace, rank: Rank) -> tuple[list[int], str]:
+    here = [n for n, gpu in enumerate(trace.gpus) if gpu.host == rank.host]
+    if named := [n for n in here if _bare(trace.gpus[n].uuid) in _framework_uuids(rank)]:
+        return named, FRAMEWORK
+    text = _variable(rank, "CUDA_VISIBLE_DEVICES")
+    if text is None:
+        return [], ""
+    visible = list(_visible(trace, rank, here, text))
+    if len(visible) <= 1:
+        return visible, VARIABLE
+    beside = [other for other in trace.ranks if other.host == rank.host]
+    if len(beside) == 1:
+        return [n for n in visible if _has_worked(trace, n)], VARIABLE
+    place = [other.number for other in beside].index(rank.number)
+    return [visible[place % len(visible)]], ASSUMED
+
+
+def _bare(uuid: str) -> str:
+    """As PyTorch writes it: without GPU- or MIG- before it."""
+    return uuid.partition("-")[2].lower()
+
+
+def _framework_uuids(rank: Rank) -> set[str]:
+    frameworks = rank.metadata.get("frameworks")
+    torch = frameworks.get("torch") if isinstance(frameworks, Mapping) else None
+    devices = torch.get("devices") if isinstance(torch, Mapping) else None
+    told = [device for device in devices or () if isinstance(device, Mapping)]
+    return {str(device.get("uuid", "")).lower() for device in told if device.get("reserved_bytes")}
+
+
+def _variable(rank: Rank, name: str) -> str | None:
+    environment = rank.metadata.get("environment")
+    value = environment.get(name) if isinstance(environment, Mapping) else None
+    return value if isinstance(value, str) else None
+
+
+def _visible(trace: Trace, rank: Rank, here: Sequence[int], text: str) -> Iterator[int]:
+    """The GPUs that a program sees, in its order: CUDA stops at the first entry that is not one."""
+    for entry in text.split(","):
+        number = _entry(trace, rank, here, entry.strip())
+        if number is None:
+            return
+        yield number
+
+
+def _entry(trace: Trace, rank: Rank, here: Sequence[int], entry: str) -> int | None:
+    gpus = trace.gpus
+    if not (entry.isascii() and entry.isdigit()):
+        # CUDA takes the beginning of a uuid for it, where that is unique.
+        found = [n for n in here if len(entry) > 4 and gpus[n].uuid.startswith(entry)]
+        return found[0] if len(found) == 1 else None
+    if not _is_in_order_of_bus(rank, [gpus[n] for n in here]):
+        return None
+    found = [n for n in here if gpus[n].index == int(entry)]
+    if len({gpus[n].board or gpus[n].uuid for n in found}) > 1:
+        # Each rank of an isolated job counts its own GPUs from 0: those that it sampled itself.
+        own = set(rank.gpu_samples["gpu"].tolist())
+        found = [n for n in found if n in own]
+    return found[0] if found else None
+
+
+def _is_in_order_of_bus(rank: Rank, gpus: Sequence[Gpu]) -> bool:
+    """Whether CUDA counts the devices as the driver does: by speed first, unless all are equal."""
+    same = len({gpu.name for gpu in gpus}) <= 1
+    return same or _variable(rank, "CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+
+
+def _has_worked(trace: Trace, number: int) -> bool:
+    rows: Any
+    for rank in trace.ranks:
+        rows = rank.gpu_samples
+        if bool((rows["busy"][rows["gpu"] == number] > 0).any()):
+            return True
+    return False

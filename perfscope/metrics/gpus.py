@@ -1,0 +1,197 @@
+"""What the driver said of the GPUs while the job ran: how busy, how full, how fast, how hot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.metrics.gpu_users import users
+from perfscope.metrics.preparation import Prepared
+from perfscope.metrics.resources import Series
+from perfscope.trace.devices import Gpu, Throttling
+from perfscope.trace.model import Table, Trace
+
+MAX_POINTS = 300
+NS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class GpuUse:
+    """One GPU over the focus of analysis; what the driver did not tell is None.
+
+    Attributes:
+        gpu: which.
+        ranks: that use it.
+        known_by: how that is known, "" where no rank is known to.
+        samples: in the focus.
+        watched_s: from the first to the last of them.
+        busy: mean share of time in which a kernel ran.
+        memory_busy: mean share of time in which its memory was read or written.
+        memory_peak_bytes: most in use, of all processes together.
+        peak_phase: what the first of its ranks did then; "" outside any phase or not known.
+        memory_by_rank: most that each rank held, where the driver tells.
+        sm_mhz: mean clock of its processors while it was busy.
+        power_w: mean.
+        celsius: highest.
+        throttled: share of the busy samples with each reason to clock lower.
+        series: busy, memory_bytes, power_w and sm_mhz over time.
+    """
+
+    gpu: Gpu
+    ranks: tuple[int, ...]
+    known_by: str
+    samples: int
+    watched_s: float
+    busy: float | None
+    memory_busy: float | None
+    memory_peak_bytes: int | None
+    peak_phase: str
+    memory_by_rank: Mapping[int, int]
+    sm_mhz: float | None
+    power_w: float | None
+    celsius: float | None
+    throttled: Mapping[Throttling, float]
+    series: Mapping[str, Series]
+
+
+@dataclass(frozen=True)
+class GpusResult:
+    """All GPUs that were sampled, and why there are none.
+
+    Attributes:
+        gpus: by host and index.
+        reason: why none was sampled; "" where some were.
+        has_driver: whether any node has a driver, so that there may be GPUs.
+    """
+
+    gpus: tuple[GpuUse, ...]
+    reason: str
+    has_driver: bool
+
+    @property
+    def used(self) -> tuple[GpuUse, ...]:
+        """Those that a rank uses."""
+        return tuple(use for use in self.gpus if use.ranks)
+
+
+NO_DRIVER = "no NVIDIA driver is loaded on this node"
+TOO_SHORT = "GPUs are sampled from half a second after the start of a process, by perfscope run"
+
+
+def gpus(prepared: Prepared) -> GpusResult:
+    """What was sampled of each GPU in the focus of analysis."""
+    trace = prepared.trace
+    told = users(trace)
+    found = [_use(prepared, number, told[number]) for number in range(len(trace.gpus))]
+    known = sorted(
+        (use for use in found if use is not None),
+        key=lambda use: (use.gpu.host, use.gpu.index, use.gpu.uuid),
+    )
+    reasons = list(dict.fromkeys(rank.gpu_reason for rank in trace.ranks if rank.gpu_reason))
+    reason = "" if known else _reason(trace, reasons)
+    has_driver = bool(known) or any(one != NO_DRIVER for one in reasons)
+    return GpusResult(tuple(known), reason, has_driver)
+
+
+def _reason(trace: Trace, reasons: Sequence[str]) -> str:
+    if trace.gpus:
+        return "no sample lies in the focus of analysis"
+    return "; ".join(reasons[:3]) or TOO_SHORT
+
+
+def _use(prepared: Prepared, number: int, ranks: Mapping[int, str]) -> GpuUse | None:
+    """One GPU; None where no sample lies in the focus."""
+    rows = _rows(prepared, "gpu_samples", number)
+    if not len(rows):
+        return None
+    gpu, busy = prepared.trace.gpus[number], rows["busy"].astype(np.float64)
+    working = rows[~(busy <= 0)]
+    memory = rows["memory_bytes"]
+    peak = int(np.argmax(memory))
+    return GpuUse(
+        gpu=gpu,
+        ranks=tuple(sorted(ranks)),
+        known_by="; ".join(dict.fromkeys(ranks.values())),
+        samples=len(rows),
+        watched_s=float(rows["t"][-1] - rows["t"][0]) / NS_PER_S,
+        busy=_mean(busy),
+        memory_busy=_mean(rows["memory_busy"]),
+        memory_peak_bytes=int(memory[peak]) or None,
+        peak_phase=_phase_at(prepared, min(ranks), int(rows["t"][peak])) if ranks else "",
+        memory_by_rank=_memory_by_rank(prepared, number, ranks),
+        sm_mhz=_mean(working["sm_mhz"]),
+        power_w=_mean(rows["power_w"]),
+        celsius=_most(rows["celsius"]),
+        throttled=_throttled(working),
+        series={
+            name: _series(rows["t"], rows[name])
+            for name in ("busy", "memory_bytes", "power_w", "sm_mhz")
+        },
+    )
+
+
+def _rows(prepared: Prepared, table: str, number: int) -> Table:
+    """Samples of one GPU in the focus; a moment that two processes sampled counts once."""
+    start, end = prepared.focus.start_ns, prepared.focus.end_ns
+    parts = []
+    for rank in prepared.trace.ranks:
+        rows = getattr(rank, table)
+        parts.append(rows[(rows["gpu"] == number) & (rows["t"] >= start) & (rows["t"] < end)])
+    joined = np.concatenate(parts)
+    found: Table = joined[np.argsort(joined["t"], kind="stable")]
+    return found
+
+
+def _mean(values: npt.NDArray[np.floating]) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean(dtype=np.float64)) if len(known) else None
+
+
+def _most(values: npt.NDArray[np.floating]) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.max()) if len(known) else None
+
+
+def _throttled(rows: Table) -> dict[Throttling, float]:
+    if not len(rows):
+        return {}
+    shares = {
+        reason: float(np.count_nonzero(rows["throttling"] & int(reason))) / len(rows)
+        for reason in Throttling
+    }
+    return {reason: share for reason, share in shares.items() if share > 0}
+
+
+def _memory_by_rank(prepared: Prepared, number: int, ranks: Mapping[int, str]) -> dict[int, int]:
+    rows = _rows(prepared, "gpu_processes", number)
+    found = {}
+    for rank in prepared.trace.ranks:
+        own = rows["memory_bytes"][rows["pid"] == rank.pid]
+        if rank.number in ranks and len(own) and int(own.max()) > 0:
+            found[rank.number] = int(own.max())
+    return found
+
+
+def _phase_at(prepared: Prepared, rank: int, moment_ns: int) -> str:
+    place = [part.rank.number for part in prepared.parts].index(rank)
+    timeline = prepared.timelines[place]
+    index = int(np.searchsorted(timeline.boundaries, moment_ns, side="right")) - 1
+    if not 0 <= index < len(timeline.phases) or timeline.phases[index] < 0:
+        return ""
+    return prepared.catalog.ids[int(timeline.phases[index])]
+
+
+def _series(times: npt.NDArray[np.int64], values: npt.NDArray[np.floating]) -> Series:
+    """Means of equally many samples, at most MAX_POINTS of them; unknown values are left out."""
+    known = ~np.isnan(values.astype(np.float64))
+    times, values = times[known], values[known].astype(np.float64)
+    if not len(times):
+        return Series((), ())
+    step = -(-len(times) // MAX_POINTS)
+    starts = np.arange(0, len(times), step)
+    counts = np.diff(np.append(starts, len(times)))
+    means = np.add.reduceat(values, starts) / counts
+    return Series(tuple((times[starts] / NS_PER_S).tolist()), tuple(means.tolist()))

@@ -1,0 +1,204 @@
+"""The beginning of a run: what each rank does before the ranks do anything together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.metrics.ledger import INDEX, IS_COMMUNICATION, Account
+from perfscope.metrics.timeline import TRAINING_KINDS, Timeline
+from perfscope.trace.operations import OperationClass, codes_mask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perfscope.metrics.preparation import Prepared
+    from perfscope.trace.model import Frame, Rank
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+WHOLE_LIFE = ("communication_lifetime", "whole_trace")
+FEWEST_MEETINGS = 5
+"""Where nothing tells when training begins: a run that meets less often is one piece of work."""
+
+MOST_SHARE = 0.5
+"""The same for what passes before the first meeting, of the focus."""
+
+WAITING = [INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT]]
+_INIT = codes_mask([OperationClass.INIT])
+NOT_THE_BEGINNING = "the beginning of the run is not in the analysed time"
+NO_INIT = "not every rank recorded how it initialised communication"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Each rank's way to the first step, or to the first operation of all ranks; `ranks` order.
+
+    Attributes:
+        ranks: numbers of the ranks.
+        start_s: when the process started, on the trace's clock.
+        before_s: seconds from then to the call that initialises communication.
+        waiting_s: seconds inside that call.
+        until_ns: when the set-up after it is over; the beginning of the focus where there is none.
+        setup_s: seconds of work from the beginning of the focus to then.
+        phases: the same by id of the phase in which it was done, shape (ranks,) each.
+        functions: the same of work in no phase, by function and file.
+        before: the user's function that took most of the time before that call, None unknown.
+        after: the same of the set-up after it.
+        reason: why it is not known, "" where it is.
+    """
+
+    ranks: tuple[int, ...] = ()
+    start_s: tuple[float, ...] = ()
+    before_s: tuple[float, ...] = ()
+    waiting_s: tuple[float, ...] = ()
+    until_ns: tuple[int, ...] = ()
+    setup_s: tuple[float, ...] = ()
+    phases: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    functions: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    before: tuple[Frame | None, ...] = ()
+    after: tuple[Frame | None, ...] = ()
+    reason: str = NO_INIT
+
+
+def opening(prepared: Prepared) -> Opening:
+    """How the ranks came to work together."""
+    trace, focus = prepared.trace, prepared.focus
+    calls = [_init(rank) for rank in trace.ranks]
+    inits = [call for call in calls if call is not None]
+    if not calls or len(inits) < len(calls):
+        return Opening(reason=NO_INIT)
+    if focus.kind not in WHOLE_LIFE or trace.judged_from_ns is not None:
+        return Opening(reason=NOT_THE_BEGINNING)
+    until = _until(prepared)
+    masks = [
+        (timeline.boundaries[:-1] >= focus.start_ns) & (timeline.boundaries[:-1] < end)
+        for timeline, end in zip(prepared.timelines, until, strict=True)
+    ]
+    masks = [
+        _work(timeline) & mask for timeline, mask in zip(prepared.timelines, masks, strict=True)
+    ]
+    early = [
+        timeline.boundaries[:-1] < init[0]
+        for timeline, init in zip(prepared.timelines, inits, strict=True)
+    ]
+    return Opening(
+        ranks=tuple(rank.number for rank in trace.ranks),
+        start_s=tuple(rank.start_ns / 1e9 for rank in trace.ranks),
+        before_s=tuple(
+            max(0, init[0] - rank.start_ns) / 1e9
+            for rank, init in zip(trace.ranks, inits, strict=True)
+        ),
+        waiting_s=tuple((init[1] - init[0]) / 1e9 for init in inits),
+        until_ns=until,
+        setup_s=tuple(_seconds(t, mask) for t, mask in zip(prepared.timelines, masks, strict=True)),
+        phases=_by_phase(prepared, masks),
+        functions=_by_function(prepared, masks),
+        before=_frames(prepared, early),
+        after=_frames(prepared, masks),
+        reason="",
+    )
+
+
+def _init(rank: Rank) -> tuple[int, int] | None:
+    """Begin and end of the call that initialises communication."""
+    if rank.init_exit_ns is None:
+        return None
+    # Horovod calls MPI_Init in a thread of its own
+    for table in (rank.operations, rank.background):
+        rows = table[_INIT[table["op"]]]
+        if len(rows):
+            return int(rows["t0"][0]), int(rows["t1"][0])
+    return None if rank.init_enter_ns is None else (rank.init_enter_ns, rank.init_exit_ns)
+
+
+def _work(timeline: Timeline) -> Bools:
+    """Which pieces are work: neither communication nor waiting for something else than a rank."""
+    result: Bools = ~IS_COMMUNICATION[timeline.accounts] & ~np.isin(timeline.accounts, WAITING)
+    return result
+
+
+def _until(prepared: Prepared) -> tuple[int, ...]:
+    """When each rank's set-up ends: its first training where that is told, else its first meeting.
+
+    Without either there is no set-up that could be told from the work that the run is for.
+    """
+    focus = prepared.focus
+    nothing = tuple(focus.start_ns for _ in prepared.trace.ranks)
+    told = [_first_training(prepared, place) for place in range(len(prepared.trace.ranks))]
+    if any(moment is not None for moment in told):
+        ends = [focus.start_ns if moment is None else moment for moment in told]
+        return tuple(min(max(end, focus.start_ns), focus.end_ns) for end in ends)
+    meetings = _meetings(prepared)
+    if len(meetings) < FEWEST_MEETINGS:
+        return nothing
+    first = meetings[np.argmin(meetings.max(axis=1))]
+    if int(first.max()) - focus.start_ns > MOST_SHARE * focus.length_ns:
+        return nothing
+    return tuple(max(int(moment), focus.start_ns) for moment in first)
+
+
+def _first_training(prepared: Prepared, place: int) -> int | None:
+    """When a rank begins its first step or training phase, None where it tells none."""
+    rank, rows = prepared.trace.ranks[place], prepared.parts[place].phases
+    rows = rows[np.isin(rows["kind"], TRAINING_KINDS)]
+    starts = [int(table["t0"].min()) for table in (rank.steps, rows) if len(table)]
+    return min(starts, default=None)
+
+
+def _meetings(prepared: Prepared) -> Ints:
+    """When each rank comes to each collective of all ranks in the focus, shape (calls, ranks)."""
+    pool, instances = prepared.waits.pool, prepared.waits.instances
+    ranks = len(prepared.trace.ranks)
+    if not len(instances):
+        return np.empty((0, ranks), np.int64)
+    chosen = np.flatnonzero(np.diff(instances.starts) == ranks)
+    enter = pool.enter[instances.members[instances.starts[chosen][:, None] + np.arange(ranks)]]
+    found: Ints = enter[enter.max(axis=1) >= prepared.focus.start_ns]
+    return found
+
+
+def _seconds(timeline: Timeline, mask: Bools) -> float:
+    return float(timeline.lengths[mask].sum()) / 1e9
+
+
+def _by_phase(prepared: Prepared, masks: list[Bools]) -> dict[str, tuple[float, ...]]:
+    ids = prepared.catalog.ids
+    spent = np.zeros((len(masks), len(ids) + 1))
+    for place, (timeline, mask) in enumerate(zip(prepared.timelines, masks, strict=True)):
+        np.add.at(spent[place], timeline.phases[mask], timeline.lengths[mask])
+    found = np.flatnonzero(spent[:, : len(ids)].any(axis=0))
+    return {ids[index]: tuple((spent[:, index] / 1e9).tolist()) for index in found.tolist()}
+
+
+def _by_function(
+    prepared: Prepared, masks: list[Bools]
+) -> dict[tuple[str, str], tuple[float, ...]]:
+    """Seconds of computation in no phase, by the user's function."""
+    frames, labels = prepared.trace.frames, prepared.labels
+    found: dict[tuple[str, str], list[float]] = {}
+    for place, (timeline, mask) in enumerate(zip(prepared.timelines, masks, strict=True)):
+        here = mask & (timeline.stacks >= 0)
+        here &= timeline.accounts == INDEX[Account.COMPUTATION]
+        levels = labels.user_frame[timeline.stacks[here]]
+        spent = np.bincount(levels, timeline.lengths[here], minlength=len(frames))
+        for level in np.flatnonzero(spent).tolist():
+            key = frames[level].function, frames[level].file
+            found.setdefault(key, [0.0] * len(masks))[place] += float(spent[level]) / 1e9
+    return {key: tuple(seconds) for key, seconds in found.items()}
+
+
+def _frames(prepared: Prepared, masks: list[Bools]) -> tuple[Frame | None, ...]:
+    """The user's function in which each rank was seen longest."""
+    frames, labels = prepared.trace.frames, prepared.labels
+    found: list[Frame | None] = []
+    for timeline, mask in zip(prepared.timelines, masks, strict=True):
+        here = mask & (timeline.stacks >= 0)
+        levels = labels.user_frame[timeline.stacks[here]]
+        spent = np.bincount(levels, timeline.lengths[here], minlength=len(frames))
+        found.append(frames[int(np.argmax(spent))] if spent.any() else None)
+    return tuple(found)

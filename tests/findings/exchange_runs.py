@@ -1,0 +1,62 @@
+"""Training runs that exchange much, made by hand, and which of the findings about it fire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perfscope.findings.finding import Finding, Status
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind, Trace
+
+CAUSES = (
+    "wrong_transport",
+    "small_allreduces",
+    "exposed_exchange",
+    "communication_per_step",
+    "horovod_control",
+    "network_bound",
+)
+FAULTS = {Status.FAIL, Status.WARN}
+
+
+def exchanges(
+    *,
+    size: int,
+    count: int,
+    each_s: float,
+    environment: Mapping[str, str] | None = None,
+    hosts: Sequence[str] = ("node0",),
+    samples: int = 0,
+    topology: Mapping[str, Any] | None = None,
+    library: str = "",
+    steps: int = 50,
+) -> Trace:
+    """Two ranks train for 100 ms a step and then do some allreduces, all of one size."""
+    builder = TraceBuilder(2, end_s=1e6, hosts=hosts)
+    clock = 1.0
+    for step in range(steps):
+        end = clock + 0.1
+        for number in (0, 1):
+            builder.rank(number).phase(PhaseKind.TRAIN, clock, end)
+            builder.rank(number).step(step, clock, end + count * each_s, samples=samples)
+        for _ in range(count):
+            for number in (0, 1):
+                builder.rank(number).op(
+                    "MPI_Allreduce", end, end + each_s, sent=size, received=size
+                )
+            end += each_s
+        clock = end
+    metadata = {"environment": dict(environment or {})}
+    if topology is not None:
+        metadata["topology"] = dict(topology)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).finalize(clock)
+        rank.set(metadata=metadata, mpi_library=library)
+        rank.end_s = clock + 0.5
+    return builder.set(wall_ns=round((clock + 0.5) * 1e9)).build()
+
+
+def fired(findings: Mapping[str, Finding]) -> list[str]:
+    """Ids of the findings about transfer that fail or warn."""
+    return [name for name in CAUSES if name in findings and findings[name].status in FAULTS]

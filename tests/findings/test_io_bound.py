@@ -1,0 +1,120 @@
+"""Standing still for files: told from waiting for ranks, and from writing in the background."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perfscope.findings.finding import Finding, Status
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind
+from tests.findings.analysed import Analysed, analyse_trace
+
+
+def run(
+    *,
+    blocked_every: int = 0,
+    runnable: int = 0,
+    kind: PhaseKind | None = PhaseKind.INPUT,
+    communicating: bool = False,
+    file_systems: list[dict[str, Any]] | None = None,
+) -> Analysed:
+    """Two ranks for 20 s, sampled 10 times a second; every k-th sample of rank 1 is blocked."""
+    builder = TraceBuilder(2, end_s=22.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0)
+        if communicating:
+            rank.op("MPI_Recv", 1.0, 21.0, peer=1 - number)
+        elif kind is not None:
+            rank.phase(kind, 1.0, 21.0)
+        rank.finalize(21.0).set(metadata={"file_systems": file_systems or []})
+        for tick in range(10, 210):
+            stops = number == 1 and blocked_every and tick % blocked_every == 0
+            rank.process_sample(
+                tick / 10 + 0.05,
+                cpu_s=tick / 10,
+                threads=2,
+                runnable=runnable if stops else 1,
+                blocked=1 if stops else 0,
+            )
+        rank.system_sample(1.0).system_sample(
+            20.0, read_bytes=5 << 30, written_bytes=1 << 20, major_faults=7
+        )
+    return analyse_trace(builder.build())
+
+
+def judged(**plan: Any) -> Finding:
+    return run(**plan).findings["io_bound"]
+
+
+def test_names_the_rank_the_part_and_the_seconds() -> None:
+    finding = judged(blocked_every=4, file_systems=[{"mount": "/scratch", "type": "lustre"}])
+    assert finding.status is Status.FAIL
+    assert finding.ranks == (1,)
+    assert finding.title == "Rank 1 stands still for files 25.0 % of the time"
+    assert "5.00 s of it while it waits for input" in finding.summary
+    assert "lustre" in finding.summary
+    assert finding.gain_s is None  # samples alone: no seconds are claimed
+    assert "lfs setstripe" in finding.actions[1]
+
+
+def test_the_metric_counts_samples() -> None:
+    files = run(blocked_every=4).results.resources.files
+    assert files[0].stalled_s == 0.0
+    assert files[1].stalled_s == pytest.approx(5.0)
+    assert [a.value for a, _ in files[1].stalled_by_account] == ["input_wait"]
+    assert (files[1].read_bytes, files[1].major_faults) == (5 << 30, 7)
+
+
+def test_a_little_is_a_warning_and_less_is_silent() -> None:
+    assert judged(blocked_every=10).status is Status.WARN
+    assert judged(blocked_every=40).status is Status.PASS
+    assert judged().status is Status.PASS
+
+
+def test_writing_in_the_background_while_others_run_is_silent() -> None:
+    assert judged(blocked_every=2, runnable=1).status is Status.PASS
+
+
+def test_waiting_in_communication_is_silent() -> None:
+    assert judged(blocked_every=2, communicating=True).status is Status.PASS
+
+
+def test_a_local_disk_is_not_told_to_be_striped() -> None:
+    finding = judged(blocked_every=4, file_systems=[{"mount": "/", "type": "ext4"}])
+    assert not any("lfs" in action for action in finding.actions)
+    assert "/dev/shm" in finding.actions[0]
+
+
+def test_marked_file_phases_are_replayed_as_a_bound() -> None:
+    builder = TraceBuilder(2, end_s=32.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0)
+        for step in range(30):
+            begin = 1.0 + step
+            rank.phase(PhaseKind.IO, begin, begin + 0.4)
+            rank.op("MPI_Allreduce", begin + 0.9, begin + 1.0, sent=8, received=8)
+        rank.finalize(31.0)
+    finding = analyse_trace(builder.build()).findings["io_bound"]
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(12.0, rel=0.01)
+    assert finding.gain_basis == "upper_bound"
+    assert "data_stall" in finding.overlaps
+
+
+def test_recordings_without_the_state_are_not_measured() -> None:
+    builder = TraceBuilder(1, end_s=12.0)
+    rank = builder.rank(0).init(1.0).finalize(11.0)
+    for tick in range(10, 110):
+        rank.process_sample(tick / 10, cpu_s=tick / 10)
+    finding = analyse_trace(builder.build()).findings["io_bound"]
+    assert finding.status is Status.NOT_MEASURED
+    assert "--sample-hz" in finding.summary
+
+
+@pytest.mark.parametrize("rows", ["/", [None, 3], [{"type": 3}], [{"mount": "/"}]])
+def test_file_systems_that_make_no_sense_are_left_out(rows: Any) -> None:
+    finding = judged(blocked_every=4, file_systems=rows)
+    assert finding.status is Status.FAIL
+    assert "unknown" in finding.summary

@@ -1,0 +1,136 @@
+"""Transfer has one cause: a small batch, exchanges that cannot hide, Horovod itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perfscope.findings.finding import Finding, Status
+from perfscope.trace.builder import to_ns
+from perfscope.trace.model import Trace
+from perfscope.trace.operations import code_of
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.exchange_runs import CAUSES, exchanges, fired
+from tests.findings.training_runs import Plan
+from tests.metrics.test_exposed import STEPS, job
+
+MIB = 1 << 20
+ALLREDUCE = code_of("MPI_Allreduce")
+
+
+def judged(trace: Trace) -> dict[str, Finding]:
+    return analyse_trace(trace).findings
+
+
+def test_twice_the_batch_halves_what_is_moved() -> None:
+    """64 MiB in 40 ms (1.7 GB/s) after 100 ms of work: half of 50 x 40 ms is given back."""
+    findings = judged(exchanges(size=64 * MIB, count=1, each_s=0.04, samples=32))
+    assert fired(findings) == ["communication_per_step"]
+    finding = findings["communication_per_step"]
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(50 * 0.02, rel=1e-6)
+    assert finding.gain_basis == "replay"
+    assert finding.title == "Each step moves data for 40.0 ms and computes 100 ms"
+    assert "64 instead of 32" in finding.actions[0]
+
+
+@pytest.mark.parametrize(
+    ("samples", "each_s", "found", "status"),
+    [
+        (0, 0.04, "network_bound", Status.NOT_MEASURED),  # nobody tells the samples
+        (32, 0.4, "network_bound", Status.PASS),  # 160 MiB/s: it is the network that is slow
+        (32, 0.004, None, Status.PASS),
+    ],
+)
+def test_what_is_no_matter_of_the_batch(
+    samples: int, each_s: float, found: str | None, status: Status
+) -> None:
+    findings = judged(exchanges(size=64 * MIB, count=1, each_s=each_s, samples=samples))
+    assert fired(findings) == ([found] if found else [])
+    assert findings["communication_per_step"].status is status
+
+
+def test_horovod_that_agrees_longer_than_it_reduces() -> None:
+    """When the slowest rank is ready it takes 70 ms to begin, and 30 ms to reduce."""
+    findings = judged(moved(job(), 0.02))
+    assert fired(findings) == ["horovod_control"]
+    finding = findings["horovod_control"]
+    assert finding.gain_s == pytest.approx(STEPS * 0.07, rel=0.01)
+    assert finding.gain_basis == "upper_bound"
+    told = {row.label: row.value for row in finding.evidence}
+    assert told["Of it in calls that carry tensors"] == pytest.approx(STEPS * 0.03, rel=1e-6)
+    assert "HOROVOD_CYCLE_TIME" in finding.actions[0]
+
+
+def moved(trace: Trace, later_s: float) -> Trace:
+    """The same run with reductions that begin so much later; they end when they did."""
+    ranks = []
+    for rank in trace.ranks:
+        rows = rank.background.copy()
+        rows["t0"][rows["op"] == ALLREDUCE] += to_ns(later_s)
+        ranks.append(replace(rank, background=np.sort(rows, order="t0")))
+    return replace(trace, ranks=ranks)
+
+
+def test_horovod_that_cannot_hide_its_reductions() -> None:
+    """It reduces as soon as the slowest rank is ready, for 100 ms."""
+    findings = judged(moved(job(), -0.05))
+    assert fired(findings) == ["exposed_exchange"]
+    finding = findings["exposed_exchange"]
+    assert finding.gain_s == pytest.approx(STEPS * 0.1, rel=0.01)
+    assert "Horovod cannot hide" in finding.title
+    assert "HOROVOD_FUSION_THRESHOLD" in finding.actions[0]
+    assert findings["horovod_control"].status is Status.PASS
+
+
+def test_without_readiness_neither_is_known() -> None:
+    findings = judged(job(has_bits=False))
+    for name in ("horovod_control", "exposed_exchange"):
+        assert findings[name].status is Status.NOT_MEASURED
+        assert "response cache" in findings[name].summary
+
+
+def test_a_cache_that_is_off_is_named() -> None:
+    trace = job(has_bits=False)
+    off = {"environment": {"HOROVOD_CACHE_CAPACITY": "0"}}
+    trace = replace(trace, ranks=[replace(rank, metadata=off) for rank in trace.ranks])
+    finding = judged(trace)["horovod_control"]
+    assert finding.actions == ("Take HOROVOD_CACHE_CAPACITY=0 out of the environment.",)
+
+
+def test_frameworks_that_were_not_used_are_not_listed() -> None:
+    findings = analyse(Plan(steps=20)).findings
+    assert "horovod_control" not in findings
+    assert "exposed_exchange" not in findings
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(steps=60),
+        Plan(steps=60, ranks=2, jitter=0.1),
+        Plan(steps=3),
+        Plan(steps=60, slow_rank=1, slow_forward_s=0.1),
+        Plan(steps=60, unlucky_s=0.1),
+        Plan(steps=60, allreduce_s=1e-5),
+    ],
+    ids=str,
+)
+def test_silent_where_transfer_does_not_matter(plan: Plan) -> None:
+    assert fired(analyse(plan).findings) == []
+
+
+def test_one_rank() -> None:
+    findings = analyse(Plan(ranks=1, steps=20)).findings
+    present = [findings[name].status for name in CAUSES if name in findings]
+    assert set(present) == {Status.NOT_APPLICABLE}
+
+
+@pytest.mark.parametrize("each_s", [0.003, 0.01, 0.04, 0.2])
+@pytest.mark.parametrize(("size", "count"), [(8, 1), (2048, 10), (MIB, 1), (64 * MIB, 1)])
+@pytest.mark.parametrize("samples", [0, 32])
+def test_never_two_for_the_same_time(size: int, count: int, each_s: float, samples: int) -> None:
+    findings = judged(exchanges(size=size, count=count, each_s=each_s, samples=samples, steps=20))
+    assert len(fired(findings)) <= 1

@@ -1,0 +1,113 @@
+"""Settings and fabrics: what keeps ranks from the fastest way to each other, where it matters."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.finding import Finding, Status
+from tests.findings.analysed import analyse_trace
+from tests.findings.exchange_runs import exchanges, fired
+
+ONE, TWO = ("node0",), ("node0", "node1")
+EDR = {"fabrics": ["mlx5_0 100 Gb/sec (4X EDR)"]}
+MIB = 1 << 20
+
+
+def judged(
+    name: str, value: str, hosts: tuple[str, ...] = ONE, library: str = "", **topology: object
+) -> dict[str, Finding]:
+    trace = exchanges(
+        size=MIB,
+        count=1,
+        each_s=0.1,
+        environment={name: value},
+        hosts=hosts,
+        library=library,
+        topology=topology or None,
+    )
+    return analyse_trace(trace).findings
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hosts", "is_slow"),
+    [
+        ("FI_PROVIDER", "tcp", TWO, True),
+        ("FI_PROVIDER", "tcp", ONE, False),  # inside a node it is not asked
+        ("FI_PROVIDER", "verbs;ofi_rxm", TWO, False),
+        ("UCX_TLS", "tcp,self", ONE, True),
+        ("UCX_TLS", "tcp,self", TWO, True),
+        ("UCX_TLS", "rc,sm,self,tcp", TWO, False),
+        ("UCX_TLS", "rc,self", ONE, True),
+        ("UCX_TLS", "^cuda_ipc", ONE, False),
+        ("UCX_TLS", "all", ONE, False),
+        ("OMPI_MCA_btl", "tcp,self", ONE, True),
+        ("OMPI_MCA_btl", "tcp,self", TWO, True),
+        ("OMPI_MCA_btl", "^tcp", TWO, False),
+        ("OMPI_MCA_btl", "^vader", ONE, True),
+        ("OMPI_MCA_btl", "vader,self,tcp", ONE, False),
+        ("I_MPI_FABRICS", "ofi", ONE, True),
+        ("I_MPI_FABRICS", "ofi", TWO, False),  # one rank a host
+        ("I_MPI_FABRICS", "shm:ofi", ONE, False),
+        ("MPIR_CVAR_NOLOCAL", "1", ONE, True),
+        ("MPIR_CVAR_NOLOCAL", "0", ONE, False),
+        ("NCCL_IB_DISABLE", "1", TWO, True),
+        ("NCCL_SHM_DISABLE", "1", ONE, True),
+    ],
+)
+def test_settings(name: str, value: str, hosts: tuple[str, ...], *, is_slow: bool) -> None:
+    findings = judged(name, value, hosts)
+    assert fired(findings) == (["wrong_transport"] if is_slow else ["network_bound"])
+    finding = findings["wrong_transport"]
+    assert any(f"{name}={value}" in action for action in finding.actions) is is_slow
+    if is_slow:
+        assert finding.status is Status.FAIL
+        assert finding.gain_s == pytest.approx(50 * 0.1, rel=1e-6)
+        assert finding.gain_basis == "upper_bound"
+        assert findings["network_bound"].status is Status.INFO
+
+
+def test_a_setting_that_costs_little_is_told() -> None:
+    trace = exchanges(size=8, count=1, each_s=1e-4, environment={"MPIR_CVAR_NOLOCAL": "1"})
+    finding = analyse_trace(trace).findings["wrong_transport"]
+    assert (finding.status, finding.gain_s) == (Status.INFO, None)
+    assert finding.title == "MPIR_CVAR_NOLOCAL=1 keeps the ranks from shared memory"
+
+
+@pytest.mark.parametrize(
+    ("library", "is_slow"), [("MPICH 4.3", True), ("Open MPI v5.0", False), ("", True)]
+)
+def test_a_variable_of_another_library_is_not_read(library: str, *, is_slow: bool) -> None:
+    findings = judged("MPIR_CVAR_NOLOCAL", "1", ONE, library)
+    assert (findings["wrong_transport"].status is Status.FAIL) is is_slow
+
+
+@pytest.mark.parametrize(("fabrics", "is_slow"), [([], False), (["mlx5_0 100 Gb/sec"], True)])
+def test_sockets_are_right_where_there_is_no_fabric(fabrics: list[str], *, is_slow: bool) -> None:
+    findings = judged("FI_PROVIDER", "tcp", TWO, fabrics=fabrics)
+    assert (findings["wrong_transport"].status is Status.FAIL) is is_slow
+
+
+@pytest.mark.parametrize(
+    ("each_s", "hosts", "found"),
+    [
+        (0.1, TWO, ["wrong_transport"]),  # 160 MiB/s of 12.5 GB/s
+        (0.012, TWO, ["network_bound"]),  # 1.4 GB/s
+        (0.1, ONE, ["network_bound"]),  # inside a node the fabric carries nothing
+    ],
+)
+def test_a_fabric_that_is_hardly_used(
+    each_s: float, hosts: tuple[str, ...], found: list[str]
+) -> None:
+    trace = exchanges(size=16 * MIB, count=1, each_s=each_s, hosts=hosts, topology=EDR)
+    findings = analyse_trace(trace).findings
+    assert fired(findings) == found
+    if found == ["wrong_transport"]:
+        finding = findings["wrong_transport"]
+        assert finding.status is Status.WARN  # the rate alone is no proof
+        assert "mlx5_0" in finding.actions[0]
+        assert "1.3 % of the rate" in finding.summary
+
+
+def test_a_few_large_collectives_tell_no_rate() -> None:
+    trace = exchanges(size=16 * MIB, count=1, each_s=0.1, hosts=TWO, topology=EDR, steps=10)
+    assert fired(analyse_trace(trace).findings) == ["network_bound"]
