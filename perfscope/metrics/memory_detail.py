@@ -40,7 +40,7 @@ class MemoryDetail:
         start_s: start of the window on the trace's clock.
         seconds: its length; 0 where there is none.
         kept_bytes: all that was kept in it.
-        lines: the lines that kept most, all of the window's bytes first to last.
+        lines: the lines that kept most, most first, at most `MOST_LINES`.
         is_whole_life: the only window was closed by the end of the program.
         reason: why there are no lines, or no later ones; "" without one.
     """

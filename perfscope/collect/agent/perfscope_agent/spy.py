@@ -7,10 +7,6 @@ import sys
 
 from . import metadata, notes, recorder, roles
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 HZ = "PERFSCOPE_STACKS_HZ"
 PROGRAM = "PERFSCOPE_STACKS_SPY"
 RANKS = "PERFSCOPE_STACKS_RANKS"
@@ -141,9 +137,3 @@ def _give_leave(pid: int) -> None:
     import ctypes
 
     ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(pid), 0, 0, 0)
-
-
-def facts() -> dict[str, Any]:
-    """What is known of the sampling of this process."""
-    found = metadata.facts.get("stacks")
-    return dict(found) if isinstance(found, dict) else {}
