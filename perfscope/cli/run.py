@@ -7,7 +7,12 @@ from typing import Any
 
 import click
 
-from perfscope.collect.launch import DEFAULT_GPU_HZ, DEFAULT_HZ, DEFAULT_MAX_BYTES
+from perfscope.collect.launch import (
+    DEFAULT_GPU_HZ,
+    DEFAULT_HZ,
+    DEFAULT_MAX_BYTES,
+    DEFAULT_STACKS_HZ,
+)
 from perfscope.collect.rundir import DEFAULT_NAME
 from perfscope.units import parse_bytes
 
@@ -64,6 +69,49 @@ class _Window(click.ParamType[tuple[int, int]]):
         return first, end - 1
 
 
+class _Ranks(click.ParamType[tuple[int, ...]]):
+    """Rank numbers such as 0,4-7."""
+
+    name = "ranks"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """The numbers, each once, in order."""
+        numbers: set[int] = set()
+        for part in str(value).split(","):
+            first, separator, last = part.partition("-")
+            texts = (first, last if separator else first)
+            if not all(t.isascii() and t.isdigit() and len(t) < 8 for t in texts):
+                self.fail(f"{value!r} is no list of ranks; write it as 0,4-7", param, ctx)
+            if int(texts[1]) - int(texts[0]) > _MOST_RANKS:
+                self.fail(f"{value!r} names more ranks than there can be", param, ctx)
+            numbers.update(range(int(texts[0]), int(texts[1]) + 1))
+        if not numbers:
+            self.fail(f"{value!r} names no rank; write it as 0,4-7", param, ctx)
+        return tuple(sorted(numbers))
+
+
+class _MemoryDetail(click.ParamType[tuple[int, str]]):
+    """A rank, and perhaps what records its allocations: 0 or 0:memray."""
+
+    name = "rank"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, str]:
+        """The rank and the engine, "" for memray."""
+        rank, _, engine = str(value).partition(":")
+        if not (rank.isascii() and rank.isdigit() and len(rank) < 8):
+            self.fail(f"{value!r} does not begin with a rank; write it as 0", param, ctx)
+        if engine not in ("", *_MEMORY_ENGINES):
+            known = " or ".join(_MEMORY_ENGINES)
+            self.fail(f"{engine!r} is not known; write 0:{known}", param, ctx)
+        return int(rank), engine
+
+
+_MOST_RANKS = 1 << 20
+_MEMORY_ENGINES = ("memray", "tracemalloc")
 _LEAST_BYTES = 1024 * 1024
 _RATE = click.IntRange(min=0, max=1000)
 _GPU_RATE = click.IntRange(min=0, max=20)
@@ -144,6 +192,30 @@ perfscope run --output runs/baseline -- python train.py
     type=_Window(),
     metavar="A:B",
     help="TensorFlow's profiler from step A up to, not including, step B; kept with the records.",
+)
+@click.option(
+    "--stacks",
+    is_flag=True,
+    help="Sample the stacks of all Python processes of the job with py-spy: flame graphs by phase.",
+)
+@click.option(
+    "--stacks-hz",
+    type=click.IntRange(min=1, max=1000),
+    default=DEFAULT_STACKS_HZ,
+    show_default=True,
+    help="Samples per second of --stacks.",
+)
+@click.option(
+    "--stacks-ranks",
+    type=_Ranks(),
+    metavar="LIST",
+    help="Only these ranks, such as 0,4-7 [default: all].",
+)
+@click.option(
+    "--memory-detail",
+    type=_MemoryDetail(),
+    metavar="RANK[:ENGINE]",
+    help="Which lines of this rank keep memory, by memray (or tracemalloc, slower).",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but what went wrong.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)

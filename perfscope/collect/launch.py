@@ -13,9 +13,11 @@ from typing import Any
 
 from perfscope.collect.launcher import Flavour, Launcher
 from perfscope.collect.places import LIBRARY_NAME
+from perfscope.collect.stack_sampling import spy_program
 
 DEFAULT_MAX_BYTES = 256 * 1024 * 1024
 DEFAULT_HZ = 10
+DEFAULT_STACKS_HZ = 100
 DEFAULT_GPU_HZ = 2
 
 _OWN_VARIABLES = (
@@ -29,12 +31,18 @@ _OWN_VARIABLES = (
     "PERFSCOPE_STOP_AFTER",
     "PERFSCOPE_TORCH_PROFILER",
     "PERFSCOPE_TF_PROFILER",
+    "PERFSCOPE_STACKS_HZ",
+    "PERFSCOPE_STACKS_RANKS",
+    "PERFSCOPE_STACKS_SPY",
+    "PERFSCOPE_MEMORY_DETAIL",
+    "PERFSCOPE_SPY",
     "PERFSCOPE_OWNER",
 )
+_OF_ONE_PROCESS = ("PERFSCOPE_SPY", "PERFSCOPE_OWNER")
 FORWARDED = (
     "LD_PRELOAD",
     "PYTHONPATH",
-    *_OWN_VARIABLES[:-1],
+    *(name for name in _OWN_VARIABLES if name not in _OF_ONE_PROCESS),
     "PERFSCOPE_LOCAL_DIR",
     "PERFSCOPE_NVML",
 )
@@ -57,6 +65,11 @@ class RecordingOptions:
         stop_after: the step after which the job is ended, None for the job's own end.
         torch_profiler: first and last step that PyTorch's profiler records, None for none.
         tf_profiler: first and last step that TensorFlow's profiler records, None for none.
+        stacks: whether py-spy samples all Python processes of the job.
+        stacks_hz: how often it does, per second.
+        stacks_ranks: the ranks that it samples, None all.
+        memory_detail: the rank whose allocations are recorded and the engine ("" memray),
+            None for none.
     """
 
     max_size_bytes: int = DEFAULT_MAX_BYTES
@@ -67,6 +80,10 @@ class RecordingOptions:
     stop_after: int | None = None
     torch_profiler: tuple[int, int] | None = None
     tf_profiler: tuple[int, int] | None = None
+    stacks: bool = False
+    stacks_hz: int = DEFAULT_STACKS_HZ
+    stacks_ranks: tuple[int, ...] | None = None
+    memory_detail: tuple[int, str] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The options as they stand in run.json."""
@@ -84,6 +101,11 @@ class RecordingOptions:
             document["torch_profiler"] = list(self.torch_profiler)
         if self.tf_profiler is not None:
             document["tf_profiler"] = list(self.tf_profiler)
+        if self.stacks:
+            ranks = None if self.stacks_ranks is None else list(self.stacks_ranks)
+            document["stacks"] = {"hz": self.stacks_hz, "ranks": ranks}
+        if self.memory_detail is not None:
+            document["memory_detail"] = list(self.memory_detail)
         return document
 
     def variables(self) -> dict[str, str]:
@@ -103,6 +125,13 @@ class RecordingOptions:
             variables["PERFSCOPE_TORCH_PROFILER"] = "{}:{}".format(*self.torch_profiler)
         if self.tf_profiler is not None:
             variables["PERFSCOPE_TF_PROFILER"] = "{}:{}".format(*self.tf_profiler)
+        if self.stacks:
+            variables["PERFSCOPE_STACKS_HZ"] = str(self.stacks_hz)
+            variables["PERFSCOPE_STACKS_SPY"] = str(spy_program(os.environ) or "")
+        if self.stacks and self.stacks_ranks is not None:
+            variables["PERFSCOPE_STACKS_RANKS"] = ",".join(map(str, self.stacks_ranks))
+        if self.memory_detail is not None:
+            variables["PERFSCOPE_MEMORY_DETAIL"] = "{}:{}".format(*self.memory_detail)
         return variables
 
 

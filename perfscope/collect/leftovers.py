@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _ENDINGS = (".def", ".rec")
+_SCRATCH = ("*/*.memory-*.tmp", "*/*.stacks-*.json")
 
 
 def bring_in(directory: Path) -> int:
@@ -26,6 +27,14 @@ def bring_in(directory: Path) -> int:
                 shutil.rmtree(left)
                 count += 1
     return count
+
+
+def remove_scratch(directory: Path) -> None:
+    """Removes what other tools left unfinished in killed ranks: it may hold command lines."""
+    for pattern in _SCRATCH:
+        for path in directory.glob(pattern):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def _left_by(name: str) -> Iterator[Path]:

@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfscope import units
-from perfscope.collect import advice, elf, launch, leftovers, process, rundir, summary
+from perfscope.collect import (
+    advice,
+    elf,
+    launch,
+    leftovers,
+    process,
+    rundir,
+    stack_sampling,
+    summary,
+)
 from perfscope.collect.launch import OPENMPI_LIST, Injection, RecordingOptions
 from perfscope.collect.launcher import recognise
 from perfscope.collect.places import LIBRARY_NAME, agent_directory, load_problem, recorder_library
@@ -81,6 +90,8 @@ def _record_into(run: RunFile, *, injection: Injection, teller: _Teller) -> int:
         environment=_environment(run, injection),
         directory=run.directory,
     )
+    if run.options.stacks:
+        notes += stack_sampling.before_start(os.environ)
     for note in notes:
         run.notes.append(note)
         teller.tell(note)
@@ -138,6 +149,9 @@ def _injection(library: Path, program: Path) -> Injection:
 
 def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
     leftovers.bring_in(run.directory)
+    if run.options.stacks:
+        stack_sampling.wait_for_end(run.directory, teller.tell)
+    leftovers.remove_scratch(run.directory)
     found = summary.summarise(run.directory)
     if found.processes == 0:
         teller.insist(

@@ -24,6 +24,8 @@ ORDER = (
     "compiler",
     "nvml",
     "counters",
+    "stacks",
+    "memory_detail",
 )
 
 

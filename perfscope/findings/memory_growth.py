@@ -15,6 +15,7 @@ from perfscope.findings.growth_causes import (
     per_call,
 )
 from perfscope.findings.memory_limits import Room, ranks_that_fit, rooms
+from perfscope.findings.memory_lines import lines_that_keep
 from perfscope.trace.model import PhaseKind
 from perfscope.units import format_bytes, format_seconds
 
@@ -67,6 +68,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     status = min((one.status for one in growing), key=SEVERITY.index)
     if full_s is not None and full_s < thresholds.GROWTH_LONG_S and not is_slight(worst.cause):
         status = Status.FAIL
+    lines = lines_that_keep(results, [one.rank for one in growing])
     everywhere = len(growing) == len(found)
     return Finding(
         id=ID,
@@ -75,9 +77,9 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         summary=_summary(results, worst, full_s, room),
         confidence=Confidence.HIGH if everywhere else Confidence.MEDIUM,
         ranks=tuple(one.rank for one in growing),
-        where=_where(results, worst),
-        evidence=_evidence(results, worst, full_s),
-        actions=worst.cause.actions,
+        where=lines.where or _where(results, worst),
+        evidence=(*_evidence(results, worst, full_s), *lines.evidence),
+        actions=(*lines.actions, *worst.cause.actions, *lines.advice),
         references=REFERENCES,
         overlaps=("memory_headroom", "start_up", "predict_in_loop"),
     )

@@ -139,3 +139,9 @@ def _by_share(share: float, fail_share: float) -> Status:
     if share >= fail_share:
         return Status.FAIL
     return Status.WARN if share >= WARN_SHARE else Status.PASS
+
+
+# Lines that keep memory (--memory-detail): what a window kept may also be a cache that fills once.
+KEPT_LEAST_BYTES = 1024 * 1024  # below it, and next to libraries of 100 MiB, it is no growth
+KEPT_LEAST_SHARE = 0.1  # of all that was kept: three lines at most explain it
+KEPT_LEAST_COUNT = 3  # allocated once or twice is a buffer, not a leak

@@ -11,6 +11,7 @@ from perfscope.metrics.gpus import gpus
 from perfscope.metrics.gradient_exchange import gradient_exchange
 from perfscope.metrics.horovod import horovod
 from perfscope.metrics.host_pairs import host_pairs
+from perfscope.metrics.memory_detail import memory_detail
 from perfscope.metrics.memory_growth import memory_growth
 from perfscope.metrics.opening import opening
 from perfscope.metrics.phases import phases
@@ -18,6 +19,7 @@ from perfscope.metrics.pop import efficiency
 from perfscope.metrics.preparation import prepare
 from perfscope.metrics.resource_use import resources
 from perfscope.metrics.results import Options, Results
+from perfscope.metrics.stack_profile import stack_profile
 from perfscope.metrics.steps import steps
 from perfscope.metrics.tensors import tensor_times
 from perfscope.trace.model import Trace
@@ -50,6 +52,8 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         opening=opening(prepared),
         memory_growth=memory_growth(prepared),
         framework_calls=framework_calls(prepared),
+        memory_detail=memory_detail(prepared),
+        stack_profile=stack_profile(prepared),
         devices=devices(prepared),
         gpus=gpus(prepared),
         horovod=horovod(prepared),

@@ -14,11 +14,13 @@ from perfscope.metrics.gradient_exchange import GradientExchange
 from perfscope.metrics.horovod import HorovodResult
 from perfscope.metrics.host_pairs import HostPairs
 from perfscope.metrics.ledger import Ledger
+from perfscope.metrics.memory_detail import MemoryDetail
 from perfscope.metrics.memory_growth import MemoryGrowth
 from perfscope.metrics.opening import Opening
 from perfscope.metrics.phases import PhaseResult
 from perfscope.metrics.pop import Efficiency
 from perfscope.metrics.resources import Resources
+from perfscope.metrics.stack_profile import StackProfile
 from perfscope.metrics.stack_rules import StackLabels
 from perfscope.metrics.steps import StepsResult
 from perfscope.metrics.tensors import TensorResult
@@ -74,3 +76,7 @@ class Results:
     """Of the ranks with enough samples."""
     framework_calls: tuple[FrameworkCalls, ...] = ()
     """Of functions that the agent counts: predict, train_on_batch, a tf.function."""
+    memory_detail: tuple[MemoryDetail, ...] = ()
+    """Of the ranks whose memory was recorded by line (`--memory-detail`)."""
+    stack_profile: StackProfile | None = None
+    """None where stacks were not sampled by py-spy (`--stacks`)."""

@@ -18,7 +18,10 @@ from perfscope.trace.model import Rank
 WALL_CLOCK_ERROR_NS = 10**9
 """How far the wall clocks of two hosts may be apart; pessimistic, hosts with NTP do better."""
 
-_INTERVAL_TABLES = ("operations", "background", "readiness", "completions", "phases", "steps")
+_INTERVAL_TABLES = (
+    *("operations", "background", "readiness", "completions", "phases", "steps"),
+    *("spans", "memory_windows"),
+)
 _MOMENT_TABLES = (
     *("stacks", "metrics", "counters"),
     *("process_samples", "system_samples", "node_samples"),

@@ -17,10 +17,14 @@ from perfscope.readers.framework_operations import adopt
 from perfscope.readers.gpu_samples import GpuNumbering, adopt_gpus
 from perfscope.readers.input_queues import adopt_queues
 from perfscope.readers.interning import Interning
+from perfscope.readers.memory_detail import ENDING as MEMORY_ENDING
+from perfscope.readers.memory_detail import read_memory_detail
 from perfscope.readers.process_file import ProcessFile, read_process
 from perfscope.readers.rank_assembly import RankContext, assemble_rank
+from perfscope.readers.stack_sampling import STATE_ENDING, read_stack_sampling
 from perfscope.readers.worlds import Arrangement, arrange
 from perfscope.trace.model import Format, Rank, Trace
+from perfscope.trace.stack_spans import MemoryRecording, StackSampling
 
 RUN_FILE = "run.json"
 LATE_WRITING_NS = 60 * 10**9
@@ -160,6 +164,8 @@ class _Assembly:
         self._reference = self._choose_reference()
         # differences of times from here on are small enough to be exact as floating point
         self._provisional_ns = self._reference.start_ns
+        self._sampling: StackSampling | None = None
+        self._memory: list[MemoryRecording] = []
 
     def _choose_reference(self) -> ProcessFile:
         """A rank on the machine that ran `perfscope run`; its clock is that of the trace."""
@@ -208,6 +214,8 @@ class _Assembly:
                 *notes,
             ],
             source=str(self._path),
+            stack_sampling=self._sampling,
+            memory_recordings=self._memory,
             other_processes=[
                 {**_brief(process), "role": role} for process, role in self._arrangement.others
             ],
@@ -229,9 +237,14 @@ class _Assembly:
                 workers=self._arrangement.workers.get(number, []),
             )
             rank = assemble_rank(process, context, interning)
+            if (memory := read_memory_detail(rank, process, offset)) is not None:
+                self._memory.append(memory)
             if was_stopped:
                 rank.ending = stopped_on_request(rank.ending)
             ranks.append(rank)
+        options = agent_metadata.mapping(self._run.values, "options")
+        offsets = [clock.offset_ns - self._provisional_ns for clock in clocks]
+        self._sampling = read_stack_sampling(ranks, self._processes, offsets, options)
         return ranks
 
     def _sample_gpus(self, ranks: Sequence[Rank], gpus: GpuNumbering) -> None:
@@ -325,9 +338,9 @@ def _companions(path: Path) -> list[Path]:
     parts = [
         file.with_suffix(ending)
         for file in path.glob("*/*.rec")
-        for ending in (".rec", ".def", ".json")
+        for ending in (".rec", ".def", ".json", STATE_ENDING, MEMORY_ENDING)
     ]
-    return [path / RUN_FILE, *parts]
+    return [path / RUN_FILE, *parts, *path.glob("*/*.stacks-*.json.gz")]
 
 
 READER = Reader(

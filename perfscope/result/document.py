@@ -24,6 +24,7 @@ from perfscope.result.horovod import horovod
 from perfscope.result.how_measured import how_measured
 from perfscope.result.quality import quality
 from perfscope.result.replayed import replay_json
+from perfscope.result.stacks import memory_detail, stacks
 from perfscope.result.tensors import tensors
 from perfscope.result.verdict import verdict
 
@@ -64,9 +65,10 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
         "collectives": measures.collectives(results),
         "horovod": horovod(results),
         "tensors": tensors(results),
-        "memory": resources.memory(results),
+        "memory": {**resources.memory(results), "lines": memory_detail(results)},
         "threads": resources.threads(results),
         "io": resources.io(results),
+        "stacks": stacks(results),
         "devices": devices(results),
         "hardware": hardware(results),
         "replay": replay_json(replay),

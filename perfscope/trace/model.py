@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.trace import stack_spans
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, DeviceActivity, Gpu
 from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.memory_samples import (
@@ -329,6 +330,10 @@ class Rank:
     counters: Table = field(default_factory=lambda: empty(COUNTER_DTYPE))
     profile: Table = field(default_factory=lambda: empty(PROFILE_DTYPE))
     """Calls and time by region, where the trace holds more regions than phases."""
+    spans: Table = field(default_factory=lambda: empty(stack_spans.SPAN_DTYPE))
+    """Stacks of the rank and its workers, where `--stacks` was given."""
+    memory_windows: Table = field(default_factory=lambda: empty(stack_spans.MEMORY_WINDOW_DTYPE))
+    """When the windows of `Trace.memory_recordings` were."""
     devices: DeviceActivity | None = None
     """What the rank's accelerators did; None where no device was watched."""
     compute: ComputeTotals | None = None
@@ -382,6 +387,10 @@ class Trace:
     tensors: TensorTimeline | None = None
     """What Horovod's coordinator saw of every tensor; None where its timeline was not read."""
     other_processes: Sequence[Mapping[str, Any]] = ()
+    stack_sampling: stack_spans.StackSampling | None = None
+    """What `Rank.spans` refer to; None where `--stacks` was not given."""
+    memory_recordings: Sequence[stack_spans.MemoryRecording] = ()
+    """What `--memory-detail` recorded, by rank."""
     judged_from_ns: int | None = None
     """What came before is left out of the focus of analysis, for `judged_reason`."""
     judged_reason: str = ""

@@ -11,6 +11,7 @@ from tests.report import sample_parts as parts
 from tests.report.sample_causes import causes, collective_cost
 from tests.report.sample_horovod import horovod
 from tests.report.sample_parts import EFFICIENCIES, Json, Shape, metric
+from tests.report.sample_stacks import memory_lines, no_memory_lines, no_stacks, stacks
 from tests.report.sample_tensors import tensors
 
 REASON = "nothing was recorded of this run: record it with `perfscope run -- COMMAND`"
@@ -67,7 +68,8 @@ def document(shape: Shape) -> Json:
         "collectives": parts.collectives(seconds, shape) | {"cost": collective_cost(shape)},
         "horovod": horovod(shape) if shape.horovod else None,
         "tensors": tensors(shape) if shape.horovod else None,
-        "memory": parts.memory(shape),
+        "memory": parts.memory(shape) | {"lines": memory_lines()},
+        "stacks": stacks(shape),
         "threads": parts.threads(shape),
         "io": {
             "reason": None,
@@ -287,7 +289,8 @@ def everything_null() -> Json:
     doc["collectives"] |= {key: [] for key in ("operations", "late_arrivals", "wait_s_by_rank")}
     doc["collectives"] |= {"transfer_s_by_rank": [], "other_s_by_rank": [], "matched_calls": 0}
     doc["collectives"] |= {"gradient_exchange": None, "cost": None}
-    doc["memory"] = {"reason": None, "ranks": [], "nodes": []}
+    doc["memory"] = {"reason": None, "ranks": [], "nodes": [], "lines": no_memory_lines()}
+    doc["stacks"] = no_stacks()
     doc["threads"] = {"reason": None, "ranks": [], "nodes": []}
     doc["io"] = {
         "reason": None,

@@ -34,6 +34,7 @@ ABSENT = {
     "threads": "--sample-hz",
     "devices": "no accelerator was visible",
     "functions": "--stack-hz",
+    "stacks": "--stacks",
     "findings": "1 diagnosis could not be made",
     "environment": "no rank left a recording",
     "quality": "this run could not be replayed",

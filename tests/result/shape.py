@@ -10,6 +10,7 @@ from tests.result.shape_devices import DEVICES
 from tests.result.shape_hardware import HARDWARE
 from tests.result.shape_kinds import Either, Fixed, Map, Maybe, OneOf
 from tests.result.shape_replay import COST, PLACE, REPLAY
+from tests.result.shape_stacks import MEMORY_LINES, STACKS
 from tests.result.shape_tensors import HOROVOD, TENSORS
 
 Json = Any
@@ -211,7 +212,9 @@ DOCUMENT = {
                 "ranks": [int],
             }
         ],
+        "lines": MEMORY_LINES,
     },
+    "stacks": STACKS,
     "threads": {
         "reason": Maybe(str),
         "ranks": [

@@ -12,6 +12,7 @@ ORDER = (
     "threads",
     "devices",
     "functions",
+    "stacks",
     "findings",
     "environment",
     "quality",

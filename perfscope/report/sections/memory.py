@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.report.access import Document, integers, number, numbers, rows, text
+from perfscope.report.access import Document, integers, mapping, number, numbers, rows, text
 from perfscope.report.charts import MOST_LINES, Line, Plot, lines
-from perfscope.report.formats import byte_scale, bytes_, bytes_rate, count
+from perfscope.report.formats import byte_scale, bytes_, bytes_rate, count, seconds
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.views import Column, rank_list, rank_table
+from perfscope.report.views import Column, place, rank_list, rank_table
 
 MOST_NODES = 64
 
@@ -54,6 +54,32 @@ def _context(document: Document) -> Context:
         "table": rank_table([int(number(r.get("rank")) or 0) for r in ranks], columns),
         "nodes": [_node(row) for row in nodes[:MOST_NODES]],
         "nodes_left_out": max(len(nodes) - MOST_NODES, 0),
+        "watched": [_watched(row) for row in rows(document, "memory", "lines", "ranks")],
+        "lines_reason": text(document, "memory", "lines", "reason"),
+    }
+
+
+def _watched(row: Mapping[str, Any]) -> Context:
+    """The lines of one rank that kept memory."""
+    window = numbers(row, "window_s")
+    length = window[1] - window[0] if len(window) == 2 else 0.0
+    return {
+        "rank": int(number(row.get("rank")) or 0),
+        "engine": text(row, "engine"),
+        "reason": text(row, "reason"),
+        "begin": seconds(window[0]) if length > 0 else "",
+        "length": seconds(length),
+        "kept": bytes_(number(row.get("kept_bytes"))),
+        "is_whole_life": row.get("is_whole_life") is True,
+        "lines": [
+            {
+                "place": place(line),
+                "kept": bytes_(number(line.get("kept_bytes"))),
+                "count": count(number(line.get("count"))),
+                "allocator": place(mapping(line, "allocator")),
+            }
+            for line in rows(row, "lines")
+        ],
     }
 
 

@@ -67,7 +67,7 @@ class Sampler:
 
     def _run(self) -> None:
         try:
-            _block_signals()
+            block_signals()
             self._loop()
         except Exception as error:
             notes.failure("stack sampler stopped", error)
@@ -156,7 +156,7 @@ def _shortened(places: list[tuple[CodeType, int]]) -> list[tuple[CodeType, int]]
     return inner + (own or outer)[-(_MAX_DEPTH - _INNERMOST) :]
 
 
-def _block_signals() -> None:
+def block_signals() -> None:
     """Leaves every signal to the program's own threads."""
     # `signal` would import enum; 32 and 33 belong to the C library.
     signal = sys.modules.get("_signal") or __import__("_signal")

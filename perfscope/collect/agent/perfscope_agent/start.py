@@ -47,6 +47,7 @@ def _start(arguments: list[str]) -> None:
     _register_fork()
     if _role == roles.Role.WORKER:
         metadata.begin(_role, owner_pid, arguments)
+        _permit_spy()
         _await_mpi()
         return
     _start_recording(is_lazy=_role == roles.Role.UNRANKED and descends_from_python)
@@ -65,10 +66,30 @@ def _start_recording(is_lazy: bool) -> None:
     atexit.register(_finish)
     if recorder.can_record():
         install()
+        _start_details(is_lazy)
         # A failure there must not end the sampler thread.
         stacks.start(
             lambda: _try("after the start", _after_start), lambda: _try("placement", _later)
         )
+
+
+def _start_details(is_lazy: bool) -> None:
+    """Starts what is recorded on request only; nothing of it is loaded without."""
+    if "PERFSCOPE_STACKS_HZ" in os.environ:
+        from . import spy
+
+        _try("py-spy", spy.permit if is_lazy else spy.start)
+    if "PERFSCOPE_MEMORY_DETAIL" in os.environ and not is_lazy:
+        from . import memory_detail
+
+        _try("memory detail", memory_detail.start)
+
+
+def _permit_spy() -> None:
+    if "PERFSCOPE_STACKS_HZ" in os.environ:
+        from . import spy
+
+        _try("py-spy", spy.permit)
 
 
 def _after_start() -> None:
@@ -176,6 +197,11 @@ def _become_child() -> None:
         stacks.sampler = None
         recorder.deactivate()
         metadata.forget()
+        _permit_spy()
+        if "PERFSCOPE_MEMORY_DETAIL" in os.environ:
+            from . import memory_detail
+
+            memory_detail.forget()
         if _fork_count < _MAX_RECORDED_FORKS:
             metadata.begin(_role, owner_pid, _arguments)
     except Exception as error:
@@ -191,6 +217,7 @@ def _finish() -> None:
 
     stacks.stop()
     for name, action in (
+        ("details", _finish_details),
         ("frameworks", finish),
         ("open step", _close_step),
         ("exception", _note_exception),
@@ -200,6 +227,13 @@ def _finish() -> None:
         ("metadata", metadata.write),
     ):
         _try(name, action)
+
+
+def _finish_details() -> None:
+    for name in ("memory_detail", "spy"):
+        module = sys.modules.get("%s.%s" % (__package__, name))
+        if module is not None:
+            module.finish()
 
 
 def _note_end() -> None:

@@ -1,0 +1,33 @@
+"""memray, for `perfscope run --memory-detail`: whether the job's Python has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perfscope.doctor.check import Check, Outcome, State, Surroundings
+from perfscope.doctor.running import finish, last_line
+
+_TITLE = "Memory (memray)"
+_TIMEOUT_S = 30.0
+_ASK = "import memray; print(memray.__version__)"
+
+
+def look(around: Surroundings) -> Sequence[Outcome]:
+    """Imports memray in the job's Python."""
+    if around.python is None:
+        why = "there is no python in PATH to ask with"
+        return [Outcome(_TITLE, State.NOT_THERE, why, "activate the environment of your job")]
+    done = finish([around.python, "-c", _ASK], environment=around.environment, timeout_s=_TIMEOUT_S)
+    if done.exit_code == 0:
+        version = done.stdout.strip()
+        return [Outcome(_TITLE, State.OK, f"memray {version}", details={"version": version})]
+    error = last_line(done.stderr) or "no answer in time"
+    fix = f"{around.python} -m pip install memray"
+    if "No module named" in error:
+        why = "not installed; --memory-detail needs it, nothing else does"
+        return [Outcome(_TITLE, State.NOT_THERE, why, fix, {"error": error})]
+    why = f"installed, and it cannot be imported: {error}"
+    return [Outcome(_TITLE, State.WARNING, why, fix, {"error": error})]
+
+
+CHECK = Check("memory_detail", look)

@@ -1,0 +1,117 @@
+"""Stacks: a flame graph for each phase, where `--stacks` sampled the job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perfscope.report.access import Document, integers, mapping, number, numbers, rows, text
+from perfscope.report.flame import Box, flame
+from perfscope.report.formats import count, percent, seconds
+from perfscope.report.sections.section import Context, Section
+from perfscope.report.text import shortened
+from perfscope.report.views import place, rank_list
+
+MOST_PHASES = 16
+MOST_REASONS = 8
+
+
+def _context(document: Document) -> Context:
+    found = mapping(document, "stacks")
+    shown = [view for row in rows(found, "phases")[:MOST_PHASES] if (view := _phase(row))]
+    return {
+        "reason": text(found, "reason") or ("" if shown else "the result holds no stacks"),
+        "phases": shown,
+        "left_out": int(number(found.get("phases_left_out")) or 0),
+        "hz": count(number(found.get("hz"))),
+        "missing": _missing(found),
+        "paused": seconds(number(found.get("paused_s"))) if number(found.get("paused_s")) else "",
+        "waiting": seconds(number(found.get("waiting_s")) or 0.0),
+        "takeaway": _takeaway(rows(found, "phases")),
+    }
+
+
+def _phase(row: Mapping[str, Any]) -> Context | None:
+    label = text(row, "label") or text(row, "id")
+    nodes = rows(row, "nodes")
+    everyone = flame(f"Flame graph of {label}, all ranks", _boxes(nodes, None))
+    if not everyone:
+        return None
+    ranks = integers(row, "ranks")
+    sampled, whole = number(row.get("sampled_s")) or 0.0, number(row.get("seconds")) or 0.0
+    left_out = number(row.get("left_out_s")) or 0.0
+    return {
+        "id": f"stacks-{text(row, 'id')}",
+        "label": label,
+        "seconds": seconds(sampled),
+        "coverage": percent(sampled / whole) if whole > sampled > 0 else "",
+        "svg": everyone,
+        "ranks": [
+            {"number": rank, "svg": flame(f"Flame graph of {label}, rank {rank}", boxes)}
+            for place_, rank in enumerate(ranks)
+            if len(ranks) > 1 and (boxes := _boxes(nodes, place_))
+        ],
+        "top": [_top(function, sampled) for function in rows(row, "top")],
+        "left_out": count(number(row.get("nodes_left_out"))),
+        "left_out_s": seconds(left_out) if left_out else "",
+    }
+
+
+def _boxes(nodes: list[Mapping[str, Any]], rank: int | None) -> list[Box]:
+    """The boxes of all ranks, or of the one at this place of `seconds_by_rank`."""
+    out = []
+    for index, node in enumerate(nodes):
+        spent = number(node.get("seconds")) or 0.0
+        if rank is not None:
+            by_rank = numbers(node, "seconds_by_rank")
+            spent = by_rank[rank] if rank < len(by_rank) else 0.0
+        parent = int(number(node.get("parent")) or 0)
+        where = place(node)
+        out.append(
+            Box(
+                parent=parent if -1 <= parent < index else -1,
+                name=text(node, "function"),
+                place=where.location,
+                is_user=node.get("is_user") is True,
+                seconds=max(0.0, spent),
+            )
+        )
+    return out
+
+
+def _top(row: Mapping[str, Any], sampled_s: float) -> Context:
+    own = number(row.get("self_s")) or 0.0
+    return {
+        "place": place(row),
+        "own": seconds(own),
+        "share": percent(own / sampled_s) if sampled_s > 0 else "",
+        "total": seconds(number(row.get("total_s"))),
+    }
+
+
+def _missing(found: Mapping[str, Any]) -> list[Context]:
+    """Ranks without stacks, or without some of theirs, by why."""
+    by_reason: dict[str, list[float]] = {}
+    for row in rows(found, "missing"):
+        rank = number(row.get("rank"))
+        by_reason.setdefault(text(row, "reason"), []).append(rank if rank is not None else -1)
+    return [
+        {"ranks": rank_list([r for r in ranks if r >= 0]), "reason": reason}
+        for reason, ranks in list(by_reason.items())[:MOST_REASONS]
+    ]
+
+
+def _takeaway(phases: list[Mapping[str, Any]]) -> str:
+    if not phases:
+        return ""
+    first = phases[0]
+    top = next(iter(rows(first, "top")), None)
+    sampled = number(first.get("sampled_s")) or 0.0
+    if top is None or sampled <= 0:
+        return ""
+    share = percent((number(top.get("self_s")) or 0.0) / sampled)
+    name = shortened(text(top, "function"), 60)
+    return f"{text(first, 'label')} spends most in {name}: {share} of its sampled time"
+
+
+SECTION = Section("stacks", "Flame graphs", "stacks.html", _context)
