@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Finding, Status
-from perfscope.trace.model import noted_frameworks
+from perfscope.trace.metadata import noted_frameworks
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.metrics.stack_rules import kind_of_id
-from perfscope.trace.model import PhaseKind, RowFlag, Table, Trace, noted_frameworks
+from perfscope.trace.metadata import noted_frameworks
+from perfscope.trace.model import PhaseKind, RowFlag, Table, Trace
 
 TRAINING_FRAMEWORKS = frozenset({"keras", "tensorflow", "torch"})
 _LABELS = {

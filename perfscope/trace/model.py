@@ -23,6 +23,7 @@ from perfscope.trace.memory_samples import (
     PYTHON_SAMPLE_DTYPE,
     TREE_SAMPLE_DTYPE,
 )
+from perfscope.trace.metadata import noted_frameworks
 from perfscope.trace.tensors import TensorTimeline
 
 Table = npt.NDArray[np.void]
@@ -196,14 +197,6 @@ NODE_SAMPLE_DTYPE = np.dtype(
         ("runnable", "i4"),
     ]
 )
-
-
-def noted_frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """The frameworks of a rank's metadata; what is no table of facts is left out."""
-    found = metadata.get("frameworks")
-    if not isinstance(found, Mapping):
-        return {}
-    return {str(name): facts for name, facts in found.items() if isinstance(facts, Mapping)}
 
 
 def empty(dtype: np.dtype[Any]) -> Table:

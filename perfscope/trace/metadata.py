@@ -1,0 +1,14 @@
+"""What the agent noted of a rank, read with care: a recording may hold anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def noted_frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """The frameworks of a rank's metadata; what is no table of facts is left out."""
+    found = metadata.get("frameworks")
+    if not isinstance(found, Mapping):
+        return {}
+    return {str(name): facts for name, facts in found.items() if isinstance(facts, Mapping)}
