@@ -43,7 +43,7 @@ class Loop:
 
 def run(name: str, call: str, calls: int, place: Path) -> Loop:
     python = environments.environment(name).python
-    words = [python, SCRIPT, "--call", call, "--calls", str(calls)]
+    words: list[str | Path] = [python, SCRIPT, "--call", call, "--calls", str(calls)]
     done = recording.record(words, cwd=place, output=place / "trace", timeout_s=LONGEST_S)
     assert done.exit_code == 0, done.stderr
     told = RESULT.search(done.stdout)
