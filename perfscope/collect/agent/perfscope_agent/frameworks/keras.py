@@ -256,7 +256,10 @@ def _metric_prefix(model: Any) -> str:
     """What tells the metrics of a further model, as in a GAN, from those of the first."""
     known = _metric_owners.get(id(model))
     if known is None:
-        known = "%s/" % getattr(model, "name", "model") if _metric_owners else ""
+        try:
+            known = "%s/" % getattr(model, "name", "model") if _metric_owners else ""
+        except Exception:  # a property of the program's own
+            known = "model/"
         _metric_owners[id(model)] = known
     return known
 

@@ -50,7 +50,17 @@ def position_of(function: Callable[..., Any], name: str) -> int:
 
 
 def batches(model: Any, given: dict[str, Any]) -> Batches:
-    """The batches that fit() will make of the arguments it was given."""
+    """The batches that fit() will make of the arguments it was given; of unknown size if need be.
+
+    They may be of the program's own classes, whose properties may raise anything.
+    """
+    try:
+        return _batches(model, given)
+    except Exception:
+        return Batches(0, None, 1)
+
+
+def _batches(model: Any, given: dict[str, Any]) -> Batches:
     x = given.get("x")
     per_execution = _positive(getattr(model, "steps_per_execution", 1)) or 1
     if _is_array(x):

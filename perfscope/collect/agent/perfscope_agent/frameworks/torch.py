@@ -126,6 +126,7 @@ class _Loop:
         """An optimizer step is over: a step, or a part of one where an iteration has several."""
         self.emit(recorder.Phase.OPTIMIZER, "optimizer", self.optimizer_start_ns, now_ns)
         start_ns = self.unit_start_ns or self.optimizer_start_ns
+        self.optimizer_start_ns = 0
         self.cycle.add(
             steps.Unit(_SOURCE, key, start_ns=start_ns, end_ns=now_ns, samples=self.unit_samples)
         )
@@ -280,7 +281,6 @@ def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
     # Horovod's optimizers call the step that they are built on: of the two, the inner one counts.
     if rec is not None and _loop.optimizer_start_ns:
         _loop.ends_optimizer(id(optimizer), rec.now())
-        _loop.optimizer_start_ns = 0
 
 
 def install_module(module: ModuleType) -> None:
