@@ -9,6 +9,9 @@
 
 #define MAX_PROCESSES 256u /* descendants that are looked at */
 #define MAX_THREADS_ASKED 4096u
+/* The kernel walks all pages of a process, about 15 ms a GiB, and holds the map of its memory meanwhile: mmap and
+   munmap of its threads wait for that. */
+#define MAX_WALKED_BYTES (2ull << 30)
 
 static uint64_t statm_bytes(unsigned field)
 {
@@ -31,10 +34,18 @@ uint64_t ps_memory_private(void)
     return (all > shared ? all - shared : 0) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* 0 where the kernel has no such file (before Linux 4.14) or the process has gone or is another user's. */
+/* Of a large process all but what it shares by files or shared memory. 0 where the kernel has no such file (before
+   Linux 4.14) or the process has gone or is another user's. */
 static uint64_t proportional_bytes(uint32_t pid)
 {
     char path[64], text[2048];
+    snprintf(path, sizeof path, "/proc/%u/statm", pid);
+    if (ps_read_file(path, text, sizeof text) == 0)
+        return 0;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t resident = ps_parse_u64(ps_field(text, 1), NULL) * page, shared = ps_parse_u64(ps_field(text, 2), NULL) * page;
+    if (resident > MAX_WALKED_BYTES)
+        return resident > shared ? resident - shared : 0;
     snprintf(path, sizeof path, "/proc/%u/smaps_rollup", pid);
     if (ps_read_file(path, text, sizeof text) == 0)
         return 0;
