@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfscope.metrics.preparation import Prepared
-from perfscope.metrics.stack_rules import is_user_file
+from perfscope.metrics.stack_rules import AGENT, is_user_file
 from perfscope.trace.model import Frame, Rank, Trace
 from perfscope.trace.stack_spans import KeptPlace, MemoryRecording
 
@@ -99,6 +99,8 @@ def _lines(trace: Trace, places: Sequence[KeptPlace]) -> tuple[KeptLine, ...]:
     functions = {(frame.file, frame.line): frame.function for frame in trace.frames}
     found: dict[tuple[str, int], list[tuple[Frame, KeptPlace]]] = {}
     for kept in places:
+        if AGENT in kept.stack[0][1]:
+            continue  # what recording keeps is not the program's
         frames = [Frame(n or functions.get((f, at), ""), f, at) for n, f, at in kept.stack]
         user = next((frame for frame in frames if is_user_file(frame.file)), frames[0])
         found.setdefault((user.file, user.line), []).append((user, kept))

@@ -51,6 +51,9 @@ _LIBRARY_INPUT = (
 )
 """Functions of libraries in which a program waits for its input."""
 
+AGENT = "/perfscope_agent/"
+"""In the paths of what perfscope itself runs in the program."""
+
 _LIBRARY_FILE = re.compile(
     r"/(site|dist)-packages/|/lib(64)?/python\d(\.\d+)?/|^<frozen|/python\d+\.zip/"
     r"|(^|/)perfscope_agent/"

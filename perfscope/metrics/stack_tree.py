@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.metrics.stack_rules import is_user_file
+from perfscope.metrics.stack_rules import AGENT, is_user_file
 from perfscope.trace.model import Frame
 from perfscope.trace.stack_spans import StackForest
 
@@ -21,7 +21,6 @@ MOST_DEPTH = 48
 
 MOST_TOP = 10
 _PASSED_OVER = re.compile(r"^<frozen importlib|(^|/)importlib/_bootstrap|^$")
-_AGENT = "/perfscope_agent/"
 _BOOTSTRAP = re.compile(r"(^|/)(multiprocessing/process|threading)\.py$")
 _RECORDER = re.compile(r"/perfscope_agent/(stacks|memory_detail)\.py$")
 _WAITS = (
@@ -123,7 +122,7 @@ class FunctionTree:
             function, file, _ = self._forest.frames[self._forest.places[inner]]
             if root and function.endswith("_bootstrap") and _BOOTSTRAP.search(file):
                 node = root  # what stands above is the stack of the process that forked it
-            elif not _PASSED_OVER.search(file) and _AGENT not in file:
+            elif not _PASSED_OVER.search(file) and AGENT not in file:
                 node = self._child(node, (function, file))
             self._known[inner, root] = node
         return node

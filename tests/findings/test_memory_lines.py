@@ -52,6 +52,18 @@ def test_the_line_of_the_program_that_keeps_memory_is_named() -> None:
     assert "24.0 MiB in 300 allocations" in str(kept.value)
 
 
+AGENT = KeptPlace(
+    90 * MIB, 900, (("stack", "/x/perfscope_agent/recorder.py", 9), ("main", "train.py", 9))
+)
+
+
+def test_what_recording_keeps_is_not_the_programs() -> None:
+    judged = watched((10.0, 30.0, (AGENT, LEAK), False))
+    [detail] = judged.results.memory_detail
+    assert [line.where.file for line in detail.lines] == ["train.py"]
+    assert detail.lines[0].where.line == 77
+
+
 LIBRARY = KeptPlace(24 * MIB, 300, (NUMPY,))
 
 

@@ -114,6 +114,16 @@ def test_horovods_thread_is_shown_where_it_was_used() -> None:
     assert "no bits were exchanged" in shown(with_horovod, "communication")
 
 
+def test_overlaps_are_shown_with_what_was_found_alone() -> None:
+    document = two_ranks_evaluation()
+    evaluation, imbalance = document["findings"][0], document["findings"][1]
+    evaluation["overlaps"] = [imbalance["id"]]
+    imbalance["status"] = "warn"
+    assert "Overlaps with" in shown(document, "findings")
+    imbalance["status"] = "pass"
+    assert "Overlaps with" not in shown(document, "findings")
+
+
 def test_passed_findings_are_folded_and_failed_ones_are_not() -> None:
     findings = shown(two_ranks_evaluation(), "findings")
     before_fold, _, folded = findings.partition("<details>")
