@@ -47,8 +47,9 @@ KINDS = {
 class _Loop:
     """One method on one rank: seconds of a call, and of them what need not be.
 
-    `cure` are the calls of the on_batch method on the same rank, None where there are none: then
-    only what the call sets up counts as needless.
+    `cure` are the calls of the on_batch method on the same rank, None where there are none, or
+    where setting up is not most of the difference, so that both may get unequal batches: then only
+    what the call sets up counts as needless.
     """
 
     calls: FrameworkCalls
@@ -107,6 +108,8 @@ def _loops(results: Results) -> list[_Loop]:
         cure = _cure(results, calls)
         other_s = cure.seconds if cure is not None else None
         needless_s = calls.set_up_s if other_s is None else calls.seconds - other_s
+        if calls.set_up_s < needless_s / 2:  # mostly other work: the batches may not be alike
+            needless_s, cure = calls.set_up_s, None
         found.append(_Loop(calls, calls.seconds, min(max(0.0, needless_s), calls.seconds), cure))
     return found
 

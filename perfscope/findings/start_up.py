@@ -70,9 +70,17 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
 
 
 def _again(results: Results) -> list[Traced]:
-    """What was traced too often; pipelines that calls of a model build are judged apart."""
+    """What was traced too often; pipelines that calls of a model build are judged apart.
+
+    Many models of one kind, as of an ensemble, are no fault as long as each of them takes steps.
+    """
     apart = predict_in_loop.is_measured(results)
-    return [one for one in traced_often(results) if not (apart and one.is_pipeline)]
+    few = thresholds.MADE_LEAST_PER_STEP * results.steps.count
+    return [
+        one
+        for one in traced_often(results)
+        if not (apart if one.is_pipeline else one.is_made_anew and one.functions < few)
+    ]
 
 
 def _before_s(results: Results) -> float:

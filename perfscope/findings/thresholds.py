@@ -83,6 +83,7 @@ START_UP_SHARE = 0.2  # of the life of a rank, before ordinary steps
 TRACED_OFTEN = 3  # times: the first one and one for a last, smaller batch are ordinary
 TRACED_FAIL = 20
 MADE_OFTEN = 20  # functions of one name: more than a program has models and layers, mostly
+MADE_LEAST_PER_STEP = 0.05  # functions: one for 20 steps and more is a model that is used
 PREDICTS_OFTEN = 20  # calls in the steady half of the run: predict is called in a loop
 START_UP_LEAST_S = 30.0  # a shorter start is that of a test run, whatever its share
 

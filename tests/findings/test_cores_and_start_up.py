@@ -108,12 +108,13 @@ def started(
     traces: int = 1,
     functions: int = 1,
     name: str = "train_function",
+    steps: int = 40,
 ) -> Finding:
     """One rank that starts, takes a long first step, and then 1 s a step."""
     builder = TraceBuilder(1, end_s=1e6)
     rank = builder.rank(0).init(before_s)
     clock = before_s
-    for step in range(40):
+    for step in range(steps):
         length = first_s if step == 0 else 1.0
         rank.step(step, clock, clock + length)
         clock += length
@@ -173,6 +174,13 @@ def test_a_model_made_anew_is_told_from_tracing_again() -> None:
     assert finding.status is Status.FAIL
     assert finding.title.startswith("train_function() is built and compiled 30 times")
     assert "once, before the loop" in finding.actions[0]
+
+
+def test_models_that_take_steps_are_no_model_made_anew() -> None:
+    """An ensemble of 25 networks, each built once, over ten times as many and more steps."""
+    assert started(before_s=2.0, first_s=1.0, traces=25, functions=25, steps=600).status is (
+        Status.PASS
+    )
 
 
 def test_tracing_a_few_times_is_a_warning() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfscope.findings.finding import Finding, Status
+from perfscope.findings.finding import Confidence, Finding, Status
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised, Trace
 from tests.findings.analysed import analyse_trace
@@ -56,6 +56,19 @@ def growth_of(trace: Trace) -> Finding:
 
 def headroom_of(trace: Trace) -> Finding:
     return analyse_trace(trace).findings["memory_headroom"]
+
+
+@pytest.mark.parametrize(("ranks", "unknown"), [(2, 1), (4, 3)])
+def test_ranks_of_which_too_little_is_known_do_not_pass_unsaid(ranks: int, unknown: int) -> None:
+    trace = series(warm_up=100 * MIB, ranks=ranks)
+    for rank in trace.ranks[-unknown:]:
+        rank.process_samples = rank.process_samples[:25]
+    finding = growth_of(trace)
+    assert "too few samples" in finding.summary
+    if unknown == 1:
+        assert (finding.status, finding.confidence) == (Status.PASS, Confidence.LOW)
+    else:
+        assert finding.status is Status.NOT_MEASURED
 
 
 def test_steady_growth_is_told_from_warm_up() -> None:
