@@ -26,6 +26,8 @@ STATE_ENDING = ".stacks.json"
 SEGMENT_S = 60
 SEGMENTS_IN_A_ROW = 10
 """After so many segments the pauses between them begin to grow: hours cost no more than minutes."""
+GONE_S = 2.0
+"""So long after the process py-spy is asked to end: what the process left behind may live on."""
 LONGEST_END_S = 15.0
 """py-spy that has not ended so long after the process is ended."""
 MOST_TEXT = 400
@@ -121,8 +123,11 @@ class Supervisor:
             if time.monotonic() - looked > 1.0:
                 looked = time.monotonic()
                 seen_alive = looked if self._is_alive() else seen_alive
-                if looked - seen_alive > LONGEST_END_S:
+                gone_s = looked - seen_alive
+                if gone_s > LONGEST_END_S:
                     running.kill()
+                elif gone_s > GONE_S:
+                    running.send_signal(signal.SIGINT)
         lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines()]
         return running.returncode, " ".join(line for line in lines if line)[:MOST_TEXT]
 
@@ -176,6 +181,14 @@ def _ask_to_end(_number: int, _frame: Any) -> None:
     _is_asked_to_end = True
 
 
+def _make_way() -> None:
+    """Leaves the core that the rank may be bound to, as far as the job may use others."""
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    with contextlib.suppress(OSError):
+        os.nice(5)
+
+
 def main(arguments: list[str]) -> None:
     """Leaves the process that started it, tells it the new process id, and samples."""
     child = os.fork()
@@ -185,6 +198,7 @@ def main(arguments: list[str]) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
+    _make_way()
     signal.signal(signal.SIGTERM, _ask_to_end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     spy, pid, base, hz, most_bytes, thread = arguments
