@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.helper_threads import BINDING, UNEVEN, helper_threads, input_workers
-from perfscope.metrics.resources import queue_share
+from perfscope.findings.helper_threads import UNEVEN, helper_threads, input_workers, more_cpus
+from perfscope.metrics.resource_use import cpu_set
+from perfscope.metrics.resources import node_cpus, queue_share
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -62,8 +63,12 @@ class _Helpers:
 
     @property
     def is_open(self) -> bool:
-        """Whether processes were started whose CPU time is not known."""
-        return self.processes > 0 and self.processes_cpus is None
+        """Whether processes were started whose CPU time is not known, or was not yet.
+
+        A rank that did not end by itself noted that of processes which had ended by then.
+        """
+        started = self.processes > 0 or bool(self.rank.workers)
+        return started and (self.processes_cpus is None or not self.rank.ending.is_natural)
 
 
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
@@ -167,7 +172,8 @@ def _named(one: _Helpers, *, is_alone: bool) -> str:
     """The helper that takes most CPU time, of one rank or of each of several."""
     processes = f"processes that {'it' if is_alone else 'they'} started"
     if one.processes:
-        processes = f"{one.processes} input processes{'' if is_alone else ' each'}"
+        count = "1 input process" if one.processes == 1 else f"{one.processes} input processes"
+        processes = f"{count}{'' if is_alone else ' each'}"
     parts = {
         processes: one.processes_cpus or 0.0,
         "Horovod's communication thread": one.horovod_cpus,
@@ -183,7 +189,10 @@ def _evidence(one: _Helpers) -> tuple[Evidence, ...]:
         Evidence("Busy with training", one.own_cpus, "CPUs"),
     ]
     if one.processes_cpus is not None:
-        its = f"its {one.processes} input processes" if one.processes else "processes it started"
+        its = "processes it started"
+        if one.processes:
+            count = "input process" if one.processes == 1 else f"{one.processes} input processes"
+            its = f"its {count}"
         rows.append(Evidence(f"Busy with {its}", one.processes_cpus, "CPUs"))
     if one.horovod_cpus:
         rows.append(Evidence("Busy with Horovod's thread", one.horovod_cpus, "CPUs"))
@@ -197,7 +206,8 @@ def _evidence(one: _Helpers) -> tuple[Evidence, ...]:
 
 def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
     needed = max(2, round(one.own_cpus + one.cpus + 0.5))
-    actions = [f"Give each rank {needed} CPUs: {BINDING.format(cpus=needed)}."]
+    node = next(n for n in results.resources.node_threads if one.rank.number in n.ranks)
+    actions = [f"{wording.capitalised(more_cpus(results.trace, node, needed))}."]
     if one.progress:
         actions.append(
             f"Or unset {one.progress}: its thread polls all the time and needs a CPU of its own "
@@ -212,12 +222,22 @@ def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
         )
     elif (one.processes_cpus or 0.0) > 0:
         actions.append("Or start fewer input processes in each rank.")
-    if one.horovod_cpus >= thresholds.HELPERS_LEAST_CPUS:
+    free = _free_cpus(results, node)
+    if one.horovod_cpus >= thresholds.HELPERS_LEAST_CPUS and len(free) >= len(node.ranks):
+        each = ",".join(map(str, free[: len(node.ranks)]))
         actions.append(
-            "Horovod: HOROVOD_THREAD_AFFINITY names a CPU for the thread of each rank of a node "
-            f"({','.join(map(str, range(len(results.trace.ranks))))[:40]} would be one each)."
+            f"Horovod: HOROVOD_THREAD_AFFINITY={each} puts the thread of each rank of {node.host} "
+            "on a CPU that no rank is bound to."
         )
     return tuple(actions)
+
+
+def _free_cpus(results: Results, node: NodeThreads) -> list[int]:
+    """CPUs of a node that are in no rank's mask, where the masks are known."""
+    masks = [cpu_set(rank.cpus_allowed) for rank in results.trace.ranks if rank.host == node.host]
+    if not all(masks):
+        return []
+    return sorted(set(range(int(node_cpus(results.trace, node)))) - frozenset().union(*masks))
 
 
 DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -185,3 +185,16 @@ def test_a_pipeline_in_every_call_is_told_from_a_model_made_anew() -> None:
     )
     assert finding.title.startswith("A tf.data pipeline is built 600 times")
     assert "predict_on_batch" in finding.actions[0]
+
+
+def test_idle_cpus_of_one_node_are_told_although_another_waits() -> None:
+    builder = TraceBuilder(2, end_s=12.0)
+    for number, (busy, delay) in enumerate(((0.2, 0.5), (1.0, 0.0))):
+        rank = builder.rank(number).init(1.0).finalize(11.0)
+        rank.set(host=f"n{number}", cpus_allowed="0-3", cpu_count_allowed=4)
+        for tick in range(10, 111):
+            at = tick / 10
+            rank.process_sample(at, cpu_s=at * busy, queue_delay_s=at * delay)
+    finding = idle_of(builder.build())
+    assert finding.status is Status.INFO
+    assert finding.ranks == (1,)
