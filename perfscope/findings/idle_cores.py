@@ -34,8 +34,10 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """How much of the CPUs of the node with the most idle ones is idle; never a fault."""
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
-        text = results.trace.not_recorded.get("threads") or (
-            "No CPU time was sampled: record with --sample-hz 10 (the default)."
+        text = wording.not_recorded(
+            results.trace,
+            "threads",
+            "No CPU time was sampled: record with --sample-hz 10 (the default).",
         )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     node = max(nodes, key=lambda node: (not _waits(results, node), _idle_share(results, node)))

@@ -54,9 +54,11 @@ def judge(results: Results, replay: Replay) -> Finding:
     length_s = results.focus.length_ns * NS
     known = [one for one in files if one.stalled_s is not None]
     if not known and (marked is None or marked.share < thresholds.IO_WARN_SHARE):
-        text = results.trace.not_recorded.get("io") or (
+        text = wording.not_recorded(
+            results.trace,
+            "io",
             "Waiting for devices was not sampled: record with --sample-hz 10 (the default) and "
-            "this version of perfscope."
+            "this version of perfscope.",
         )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     share = (

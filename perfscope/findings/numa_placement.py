@@ -35,8 +35,10 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """Whether ranks reach over to the memory of another NUMA node; no seconds are claimed."""
     uses = numa_use(results.trace)
     if not uses:
-        text = results.trace.not_recorded.get("environment") or (
-            "The NUMA nodes of the machine were not noted: record with perfscope run."
+        text = wording.not_recorded(
+            results.trace,
+            "environment",
+            "The NUMA nodes of the machine were not noted: record with perfscope run.",
         )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     several = [use for use in uses if len(use.nodes) > 1]

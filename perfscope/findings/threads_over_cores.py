@@ -86,7 +86,11 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
             id=ID,
             status=Status.NOT_MEASURED,
             title="Threads were not compared with CPUs",
-            summary="No threads were sampled: record with --sample-hz 10 (the default).",
+            summary=wording.not_recorded(
+                results.trace,
+                "threads",
+                "No threads were sampled: record with --sample-hz 10 (the default).",
+            ),
             confidence=Confidence.HIGH,
         )
     worst = max(nodes, key=lambda node: (_SEVERITY.index(_status(node)), node.crowding))

@@ -78,7 +78,9 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """Which variable of which rank limits a library that the rank uses; no seconds are claimed."""
     levels = {rank.number: _cpu_level(rank) for rank in results.trace.ranks}
     if not any(level is not None for level in levels.values()):
-        text = "The instructions of the CPUs were not noted (x86 Linux, recorded by perfscope run)."
+        text = (
+            "The instructions of the CPUs were not noted: record on x86 Linux with perfscope run."
+        )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     for rank in results.trace.ranks:
         level = levels[rank.number]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfscope.trace.model import Frame
+    from perfscope.trace.model import Frame, Trace
 
 
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
@@ -37,6 +37,22 @@ def ranks(numbers: Sequence[int]) -> str:
 def capitalised(sentence: str) -> str:
     """The sentence with its first letter large and everything else as it was."""
     return sentence[:1].upper() + sentence[1:]
+
+
+def not_recorded(trace: Trace, part: str, otherwise: str) -> str:
+    """Why a part was not measured and what to do: of traces of other formats, or `otherwise`.
+
+    Args:
+        trace: the run.
+        part: a key of `Trace.not_recorded`.
+        otherwise: the sentence for a recording of perfscope's own.
+    """
+    reason = trace.not_recorded.get(part)
+    if not reason:
+        return otherwise
+    return (
+        f"{capitalised(reason.rstrip('.'))}. Record the job with perfscope run to have it judged."
+    )
 
 
 def others(count: int) -> str:
