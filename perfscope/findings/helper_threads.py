@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfscope.findings import thresholds
+from perfscope.findings import thresholds, wording
 from perfscope.metrics.resources import known_cpus
 
 if TYPE_CHECKING:
@@ -58,9 +58,10 @@ def more_cpus(trace: Trace, node: NodeThreads, needed: int) -> str:
     quotas = [rank.cgroup_cpus for rank in ranks if rank.cgroup_cpus is not None]
     whole = int(min([node.cpus if known is None else known, *quotas]))
     if needed * len(ranks) <= whole or (known is None and not quotas and needed > 1):
-        cpus = "1 CPU" if needed == 1 else f"{needed} CPUs"
-        return f"give each rank {cpus}: {BINDING.format(cpus=needed)}"
-    asks = f"ask for {needed * len(ranks)} CPUs where there are {whole}"
+        return f"give each rank {wording.cpus(needed)}: {BINDING.format(cpus=needed)}"
+    asks = f"ask for {wording.cpus(needed * len(ranks))}"
+    if whole:
+        asks += f" where there {'is' if whole == 1 else 'are'} {whole}"
     fewer = len(ranks) - whole // needed
     if fewer >= len(ranks):
         return asks

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.sweep_command import doubled, sweep_command
-from perfscope.findings.thread_pools import pools
+from perfscope.findings.thread_pools import INTEROP, pools
 from perfscope.metrics.resources import busy_cpus, queue_share
 from perfscope.units import format_share
 
@@ -89,7 +89,8 @@ def _actions(results: Results, node: NodeThreads) -> tuple[str, ...]:
     """Threads of the largest pool raised until they fill the CPUs; else more ranks."""
     room = max(1, int(node.cpus // max(1, len(node.ranks))))
     first = next(rank for rank in results.trace.ranks if rank.number == node.ranks[0])
-    pool = next((pool for pool in pools(first) if pool.variable), None)
+    # operations side by side do not compute by themselves: the pool inside each does
+    pool = next((p for p in pools(first) if p.variable not in {"", INTEROP}), None)
     actions = []
     if room > 1 and (pool is None or pool.threads < room):
         variable = pool.variable if pool else "OMP_NUM_THREADS"

@@ -38,6 +38,7 @@ _LIBRARIES = (
     ("iomp5", "OpenMP", "OMP_NUM_THREADS"),
     ("libomp", "OpenMP", "OMP_NUM_THREADS"),
 )
+INTEROP = "TF_NUM_INTEROP_THREADS"
 _TENSORFLOW = (
     (
         "intra_op_threads",
@@ -48,7 +49,7 @@ _TENSORFLOW = (
     (
         "inter_op_threads",
         "TensorFlow's operations at a time",
-        "TF_NUM_INTEROP_THREADS",
+        INTEROP,
         "tf.config.threading.set_inter_op_parallelism_threads({})",
     ),
 )

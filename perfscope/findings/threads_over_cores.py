@@ -139,7 +139,7 @@ def _status(node: _Node) -> Status:
 def _title(node: _Node, status: Status) -> str:
     where = f"{node.node.runnable_mean:.1f} threads want to run on {_cpus(node)}"
     if status is Status.INFO:
-        who = "processes that they started, or others," if node.has_workers else "other processes"
+        who = "their own workers, or others," if node.has_workers else "other processes"
         return f"The ranks wait for CPUs of {node.node.host} that {who} use"
     if status is Status.PASS:
         return f"The threads fit the CPUs: {where}"
@@ -147,8 +147,7 @@ def _title(node: _Node, status: Status) -> str:
 
 
 def _cpus(node: _Node) -> str:
-    count = node.node.cpus
-    return "1 CPU" if count == 1 else f"{count:g} CPUs"
+    return wording.cpus(node.node.cpus)
 
 
 def _summary(node: _Node) -> str:
@@ -183,7 +182,8 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
     ]
     for place, pool in enumerate(node.pools[:SHOWN_POOLS]):
         label = "Another pool" if place else "Largest pool"
-        found.append(Evidence(label, f"{pool.name}, {pool.threads} threads in each rank"))
+        threads = "1 thread" if pool.threads == 1 else f"{pool.threads} threads"
+        found.append(Evidence(label, f"{pool.name}, {threads} in each rank"))
     group = named_group([group for rank in ranks for group in rank.groups])
     if group is not None and group.runnable_mean >= thresholds.CROWDED_WARN:
         text = f"{group.stem[:40]}, {group.count} in one rank, {group.runnable_mean:.1f} runnable"

@@ -34,6 +34,11 @@ def ranks(numbers: Sequence[int]) -> str:
     return f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
+def cpus(count: float) -> str:
+    """`1 CPU`, `4 CPUs`, `0.5 CPUs`."""
+    return "1 CPU" if count == 1 else f"{count:g} CPUs"
+
+
 def capitalised(sentence: str) -> str:
     """The sentence with its first letter large and everything else as it was."""
     return sentence[:1].upper() + sentence[1:]

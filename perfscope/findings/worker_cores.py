@@ -156,9 +156,10 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
         status=Status.FAIL if share >= thresholds.SHARED_CPU_SHARE else Status.WARN,
         title=f"{who} {shares} with {_named(worst, is_alone=len(ranks) == 1)}",
         summary=(
-            f"Rank {worst.rank.number} may use {worst.threads.cpus_available:g} CPUs; its training "
-            f"keeps {worst.own_cpus:.1f} busy and what works beside it {worst.cpus:.1f}. Its "
-            f"threads waited {format_seconds(worst.threads.queue_delay_s)} for a CPU, "
+            f"Rank {worst.rank.number} may use {wording.cpus(worst.threads.cpus_available)}; its "
+            f"training keeps {worst.own_cpus:.1f} busy and what works beside it "
+            f"{worst.cpus:.1f}. Its threads waited "
+            f"{format_seconds(worst.threads.queue_delay_s)} for a CPU, "
             f"{format_share(share)} of the CPU time that they got."
         ),
         confidence=Confidence.HIGH if worst.processes_cpus or worst.progress else Confidence.MEDIUM,

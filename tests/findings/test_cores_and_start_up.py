@@ -84,6 +84,16 @@ def test_a_pool_that_is_large_enough_is_not_made_larger() -> None:
     assert not any("sweep" in action for action in actions)
 
 
+def test_the_pool_that_computes_is_made_larger() -> None:
+    trace = bound(("0-3",), busy=1.0, delay=0.0)
+    told = {"intra_op_threads": 0, "inter_op_threads": 0}
+    trace.ranks[0].metadata = {
+        "frameworks": {"tensorflow": told},
+        "environment": {"TF_NUM_INTRAOP_THREADS": "2"},
+    }
+    assert "--env TF_NUM_INTRAOP_THREADS=2,4 --" in idle_of(trace).actions[0]
+
+
 def test_busy_cpus_are_not_idle() -> None:
     assert idle_of(bound(("0-1",), busy=1.9, delay=0.0, cpus=2)).status is Status.PASS
 

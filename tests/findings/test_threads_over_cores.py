@@ -273,7 +273,7 @@ def test_the_environment_sizes_the_pools_of_tensorflow() -> None:
 def test_a_part_of_a_cpu_is_not_told_as_no_rank() -> None:
     finding = judged(runnable=4, ranks=1, cpus="0-7", cgroup=0.5)
     assert finding.status is Status.FAIL
-    assert any("sk for 1 CPU" in action for action in finding.actions)
+    assert any(action.startswith("Ask for 1 CPU: waiting") for action in finding.actions)
     assert "0 ranks" not in " ".join(finding.actions)
 
 

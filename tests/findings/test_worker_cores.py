@@ -122,6 +122,17 @@ def test_workers_of_a_rank_that_was_killed_are_unknown(metadata: dict[str, Any] 
     assert finding.status is Status.NOT_MEASURED
 
 
+def test_ranks_with_workers_are_not_told_that_others_use_their_cpus() -> None:
+    builder = TraceBuilder(1, end_s=20.0)
+    rank = builder.rank(0).init(0.5).finalize(19.5)
+    rank.set(cpus_allowed="0", cpu_count_allowed=1, workers=({"pid": 7, "argv": ["python"]},))
+    for tick in range(5, 195):
+        rank.process_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=tick / 20)
+    finding = analyse_trace(builder.build()).findings["threads_over_cores"]
+    assert finding.status is Status.INFO
+    assert "that their own workers, or others, use" in finding.title
+
+
 def test_one_process_is_not_told_as_several() -> None:
     one = {"frameworks": {"torch": {"loaders": [{"workers": 1}]}}}
     finding = judged(metadata=one)
