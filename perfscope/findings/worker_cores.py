@@ -63,12 +63,12 @@ class _Helpers:
 
     @property
     def is_open(self) -> bool:
-        """Whether processes were started whose CPU time is not known, or was not yet.
+        """Whether processes that were, or may have been, started used CPU time that is not known.
 
-        A rank that did not end by itself noted that of processes which had ended by then.
+        What a rank that was ended noted before is that of processes which had ended by then.
         """
         started = self.processes > 0 or bool(self.rank.workers)
-        return started and (self.processes_cpus is None or not self.rank.ending.is_natural)
+        return (started and self.processes_cpus is None) or not self.rank.ending.is_natural
 
 
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
@@ -93,8 +93,9 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         return _fault(results, found)
     if any(one.is_open and _waits(one) for one in helpers):
         text = (
-            "Ranks that wait for CPUs started processes whose CPU time was not noted: they did not "
-            "end by themselves, or an older perfscope recorded them. Record a run that ends."
+            "Ranks wait for CPUs, and the CPU time of processes that they may have started was not "
+            "noted: they did not end by themselves, or an older perfscope recorded them. Record a "
+            "run that ends."
         )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     text = "What works beside the training of the ranks finds CPUs of its own, or needs none."

@@ -36,7 +36,7 @@ def judged(
         rank = builder.rank(number).init(0.5).finalize(19.5)
         rank.set(cpus_allowed=mask, cpu_count_allowed=count, metadata=noted)
         if ending is not None:
-            rank.set(ending=ending, workers=({"pid": 7, "argv": ["python"]},))
+            rank.set(ending=ending)
         if horovod_s:
             row = np.zeros(1, OPERATION_DTYPE)
             row["tid"], row["comm"] = 77, -1
@@ -116,10 +116,14 @@ def test_the_thread_of_horovod_is_named() -> None:
 
 @pytest.mark.parametrize("metadata", [None, {}])
 def test_workers_of_a_rank_that_was_killed_are_unknown(metadata: dict[str, Any] | None) -> None:
-    """Their time is noted when they have ended; a rank that is killed notes that of none."""
+    """Their time is noted when they have ended; a rank that is killed notes that of none.
+
+    Processes that a program forks by itself are not even known to be its workers.
+    """
     killed = Ending(EndKind.KILLED, 9, "by hand")
     finding = judged(children_s=0.0, metadata=metadata, ending=killed)
     assert finding.status is Status.NOT_MEASURED
+    assert judged(children_s=0.0, delay=0.0, ending=killed).status is Status.PASS
 
 
 def test_ranks_with_workers_are_not_told_that_others_use_their_cpus() -> None:
