@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfscope.findings import thresholds
+from perfscope.findings import thresholds, wording
+from perfscope.metrics.resources import known_cpus
 
 if TYPE_CHECKING:
-    from perfscope.trace.model import Rank
+    from perfscope.metrics.resources import NodeThreads
+    from perfscope.trace.model import Rank, Trace
 
 PROGRESS_VARIABLES = (
     "MPICH_ASYNC_PROGRESS",
@@ -32,7 +34,38 @@ def progress_variable(rank: Rank) -> str:
     if not isinstance(environment, dict):
         return ""
     on = (name for name in PROGRESS_VARIABLES if str(environment.get(name, "")).lower() in _ON)
-    return next(on, "")
+    return next((name for name in on if _is_read(name, rank.mpi_library.lower())), "")
+
+
+def _is_read(variable: str, library: str) -> bool:
+    """Whether the MPI library that a rank loaded knows the variable; an unknown one may."""
+    if not library:
+        return True
+    is_intel = "intel" in library or "impi" in library
+    if variable.startswith("I_MPI_"):
+        return is_intel
+    return not is_intel and "open mpi" not in library and "openmpi" not in library
+
+
+def more_cpus(trace: Trace, node: NodeThreads, needed: int) -> str:
+    """How each rank of a node gets so many CPUs: by binding while the node has them, else not.
+
+    What a node has beyond the ranks' masks is taken for enough where it was not noted, unless the
+    ranks alone are too many.
+    """
+    known = known_cpus(trace, node)
+    ranks = [rank for rank in trace.ranks if rank.number in node.ranks]
+    quotas = [rank.cgroup_cpus for rank in ranks if rank.cgroup_cpus is not None]
+    whole = int(min([node.cpus if known is None else known, *quotas]))
+    if needed * len(ranks) <= whole or (known is None and not quotas and needed > 1):
+        return f"give each rank {wording.cpus(needed)}: {BINDING.format(cpus=needed)}"
+    asks = f"ask for {wording.cpus(needed * len(ranks))}"
+    if whole:
+        asks += f" where there {'is' if whole == 1 else 'are'} {whole}"
+    fewer = len(ranks) - whole // needed
+    if fewer >= len(ranks):
+        return asks
+    return f"start {fewer} {'rank' if fewer == 1 else 'ranks'} fewer on {node.host}, or {asks}"
 
 
 def input_workers(rank: Rank) -> int:

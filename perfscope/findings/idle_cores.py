@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings import thresholds
+from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.sweep_command import doubled, sweep_command
-from perfscope.findings.thread_pools import pools
+from perfscope.findings.thread_pools import INTEROP, pools
 from perfscope.metrics.resources import busy_cpus, queue_share
 from perfscope.units import format_share
 
@@ -34,14 +34,15 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """How much of the CPUs of the node with the most idle ones is idle; never a fault."""
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
-        text = results.trace.not_recorded.get("threads") or (
-            "No CPU time was sampled: record with --sample-hz 10 (the default)."
+        text = wording.not_recorded(
+            results.trace,
+            "threads",
+            "No CPU time was sampled: record with --sample-hz 10 (the default).",
         )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
-    node = max(nodes, key=lambda node: _idle_share(results, node))
+    node = max(nodes, key=lambda node: (not _waits(results, node), _idle_share(results, node)))
     share = _idle_share(results, node)
-    waits = queue_share(results.resources.threads_of(node)) >= thresholds.QUEUE_DELAY_SHARE
-    if waits:
+    if _waits(results, node):
         text = f"The ranks of {node.host} wait for CPUs: what they do not use is not theirs."
         return Finding(ID, Status.PASS, WAITING, text, confidence=Confidence.MEDIUM)
     if share < thresholds.IDLE_CPUS_SHARE:
@@ -64,6 +65,11 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     )
 
 
+def _waits(results: Results, node: NodeThreads) -> bool:
+    """Whether the ranks of a node wait for CPUs: what they do not use is not theirs then."""
+    return queue_share(results.resources.threads_of(node)) >= thresholds.QUEUE_DELAY_SHARE
+
+
 def _idle_share(results: Results, node: NodeThreads) -> float:
     """Share of the CPUs that the ranks of a node may use together that had nothing to do."""
     return max(0.0, 1.0 - busy_cpus(results.resources.threads_of(node)) / node.cpus)
@@ -83,7 +89,8 @@ def _actions(results: Results, node: NodeThreads) -> tuple[str, ...]:
     """Threads of the largest pool raised until they fill the CPUs; else more ranks."""
     room = max(1, int(node.cpus // max(1, len(node.ranks))))
     first = next(rank for rank in results.trace.ranks if rank.number == node.ranks[0])
-    pool = next((pool for pool in pools(first, int(node.cpus)) if pool.variable), None)
+    # operations side by side do not compute by themselves: the pool inside each does
+    pool = next((p for p in pools(first) if p.variable not in {"", INTEROP}), None)
     actions = []
     if room > 1 and (pool is None or pool.threads < room):
         variable = pool.variable if pool else "OMP_NUM_THREADS"
@@ -94,8 +101,9 @@ def _actions(results: Results, node: NodeThreads) -> tuple[str, ...]:
         )
     elif pool is not None:
         actions.append(
-            f"{pool.name} may use {pool.threads} threads in each rank already: give the work of a "
-            "rank more that can be done at the same time (larger batches, more input workers)."
+            f"{wording.capitalised(pool.name)} may use {pool.threads} "
+            f"{'thread' if pool.threads == 1 else 'threads'} in each rank already: give the work "
+            "of a rank more that can be done at the same time (larger batches, more input workers)."
         )
     actions.append(
         f"Or start more ranks on {node.host}, or ask the batch system for fewer CPUs (Slurm: "

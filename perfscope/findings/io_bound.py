@@ -53,10 +53,12 @@ def judge(results: Results, replay: Replay) -> Finding:
     )
     length_s = results.focus.length_ns * NS
     known = [one for one in files if one.stalled_s is not None]
-    if not known and marked is None:
-        text = results.trace.not_recorded.get("io") or (
+    if not known and (marked is None or marked.share < thresholds.IO_WARN_SHARE):
+        text = wording.not_recorded(
+            results.trace,
+            "io",
             "Waiting for devices was not sampled: record with --sample-hz 10 (the default) and "
-            "this version of perfscope."
+            "this version of perfscope.",
         )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     share = (
@@ -134,7 +136,7 @@ def _stalled(results: Results, worst: RankFiles, share: float) -> Finding:
         confidence=Confidence.MEDIUM,
         ranks=ranks,
         evidence=_evidence(results, results.resources.files),
-        actions=_actions(results),
+        actions=_actions(results, worst),
         references=REFERENCES,
         overlaps=_OVERLAPS,
     )
@@ -186,9 +188,22 @@ def _evidence(results: Results, files: tuple[RankFiles, ...]) -> tuple[Evidence,
     return tuple(rows)
 
 
-def _actions(results: Results) -> tuple[str, ...]:
+def _reads_pages(one: RankFiles | None) -> bool:
+    """Whether a rank waited for single pages rather than for reading: swapped out, or mapped."""
+    if one is None or one.major_faults < thresholds.FAULTS_PER_STALLED_S * (one.stalled_s or 0.0):
+        return False
+    return one.major_faults > 0 and one.read_bytes < one.major_faults * thresholds.BYTES_PER_FAULT
+
+
+def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...]:
     types = set(_types(results))
     actions = []
+    if _reads_pages(worst):
+        actions.append(
+            "Look for swapping first (vmstat 1, columns si and so): the rank waits for pages and "
+            "reads little in calls. If it swaps, start fewer ranks on the node or ask for more "
+            "memory; if it does not, files are mapped: read what is needed of them at once."
+        )
     if types & PARALLEL or types & NETWORK:
         kind = min(types & (PARALLEL | NETWORK))
         actions.append(

@@ -142,8 +142,11 @@ def _not_measured(results: Results, short: Sequence[_Grown]) -> Finding:
         "The run is too short to tell steady growth from warm-up: 40 samples of memory over "
         "about 20 s of work are needed."
         if few
-        else results.trace.not_recorded.get("memory")
-        or "No memory was sampled: record with --sample-hz 10 (the default)."
+        else wording.not_recorded(
+            results.trace,
+            "memory",
+            "No memory was sampled: record with --sample-hz 10 (the default).",
+        )
     )
     return Finding(ID, Status.NOT_MEASURED, TITLE, reason, confidence=Confidence.HIGH)
 

@@ -41,8 +41,10 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """Whether memory runs out on a node or in a control group, and how many ranks fit."""
     found = rooms(results)
     if not found:
-        reason = results.trace.not_recorded.get("memory") or (
-            "No memory was sampled: record with --sample-hz 10 (the default)."
+        reason = wording.not_recorded(
+            results.trace,
+            "memory",
+            "No memory was sampled: record with --sample-hz 10 (the default).",
         )
         return Finding(ID, Status.NOT_MEASURED, TITLE, reason, confidence=Confidence.HIGH)
     killed = [room for room in found if _killed(results, room)]

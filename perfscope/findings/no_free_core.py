@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings import thresholds
+from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.helper_threads import UNEVEN
 from perfscope.metrics.resources import busy_cpus, node_cpus, queue_share
@@ -36,8 +36,10 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """Whether system noise of some node can only run at the expense of its ranks; a hint."""
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
-        text = results.trace.not_recorded.get("threads") or (
-            "No CPU time was sampled: record with --sample-hz 10 (the default)."
+        text = wording.not_recorded(
+            results.trace,
+            "threads",
+            "No CPU time was sampled: record with --sample-hz 10 (the default).",
         )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     if results.focus.length_ns * 1e-9 < thresholds.NOISE_LEAST_S:

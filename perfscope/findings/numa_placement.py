@@ -35,13 +35,15 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """Whether ranks reach over to the memory of another NUMA node; no seconds are claimed."""
     uses = numa_use(results.trace)
     if not uses:
-        text = results.trace.not_recorded.get("environment") or (
-            "The NUMA nodes of the machine were not noted: record with perfscope run."
+        text = wording.not_recorded(
+            results.trace,
+            "environment",
+            "The NUMA nodes of the machine were not noted: record with perfscope run.",
         )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     several = [use for use in uses if len(use.nodes) > 1]
     if not several:
-        text = "The machine has one NUMA node: all memory is equally near."
+        text = "The machine has one NUMA node with CPUs: it is the same for all ranks."
         return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
     remote = [use for use in several if _is_remote(use)]
     if remote:
@@ -70,7 +72,9 @@ def _is_remote(use: NumaUse) -> bool:
 def _moves(use: NumaUse, others: list[NumaUse]) -> bool:
     """Several ranks share the NUMA nodes of a host, and this one was seen on more than one."""
     together = sum(other.host == use.host for other in others)
-    return together > 1 and len(use.cpu_nodes) > 1 and use.moves >= thresholds.MOVES_LEAST
+    often = use.moves_per_minute >= thresholds.MOVES_PER_MINUTE
+    often = often and use.moves >= thresholds.MOVES_LEAST
+    return together > 1 and len(use.cpu_nodes) > 1 and often
 
 
 def _remote(found: list[NumaUse]) -> Finding:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from perfscope.metrics.resource_use import cpu_set
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -36,6 +38,7 @@ _LIBRARIES = (
     ("iomp5", "OpenMP", "OMP_NUM_THREADS"),
     ("libomp", "OpenMP", "OMP_NUM_THREADS"),
 )
+INTEROP = "TF_NUM_INTEROP_THREADS"
 _TENSORFLOW = (
     (
         "intra_op_threads",
@@ -46,20 +49,19 @@ _TENSORFLOW = (
     (
         "inter_op_threads",
         "TensorFlow's operations at a time",
-        "TF_NUM_INTEROP_THREADS",
+        INTEROP,
         "tf.config.threading.set_inter_op_parallelism_threads({})",
     ),
 )
 _OPENMP = "OMP_NUM_THREADS"
 
 
-def pools(rank: Rank, cpus: int) -> tuple[Pool, ...]:
+def pools(rank: Rank) -> tuple[Pool, ...]:
     """Every pool that the rank is known to have, the largest first; one entry a variable or call.
 
-    Args:
-        rank: the rank.
-        cpus: CPUs of its mask: what a pool of unset size takes.
+    A pool of unset size takes as many threads as the affinity mask has CPUs: quotas are not seen.
     """
+    cpus = rank.cpu_count_allowed or len(cpu_set(rank.cpus_allowed))
     found: dict[tuple[str, str], Pool] = {}
     for pool in _all(rank, cpus):
         known = found.get((pool.variable, pool.call))
@@ -70,7 +72,9 @@ def pools(rank: Rank, cpus: int) -> tuple[Pool, ...]:
 
 def _all(rank: Rank, cpus: int) -> Iterator[Pool]:
     yield from _libraries(rank.metadata)
-    yield from _tensorflow(rank.framework("tensorflow"), cpus)
+    environment = rank.metadata.get("environment")
+    told = environment if isinstance(environment, dict) else {}
+    yield from _tensorflow(rank.framework("tensorflow"), cpus, told)
     yield from _torch(rank.framework("torch"), rank.metadata)
     threads = _count(rank.framework("daal4py").get("threads"))
     if threads:
@@ -93,15 +97,23 @@ def _libraries(metadata: Mapping[str, Any]) -> Iterator[Pool]:
         yield Pool("the numerical library (BLAS)", threads, "OPENBLAS_NUM_THREADS")
 
 
-def _tensorflow(facts: Mapping[str, Any], cpus: int) -> Iterator[Pool]:
+def number_set(environment: Mapping[str, Any], name: str) -> int | None:
+    """The number of threads that a variable holds; None without one."""
+    text = str(environment.get(name, ""))
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else None
+
+
+def _tensorflow(
+    facts: Mapping[str, Any], cpus: int, environment: Mapping[str, Any]
+) -> Iterator[Pool]:
     for key, name, variable, call in _TENSORFLOW:
         if key not in facts or not isinstance(facts[key], int):
             continue
         told = _count(facts[key])
         if told:  # the program set it, which wins over the variable
             yield Pool(name, told, "", call)
-        elif cpus > 0:  # 0 is TensorFlow's word for: as many as there are CPUs
-            yield Pool(name, cpus, variable)
+        elif size := number_set(environment, variable) or cpus:
+            yield Pool(name, size, variable)  # 0 is TensorFlow's word for: as many as CPUs
 
 
 def _torch(facts: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[Pool]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfscope.findings import thresholds
+from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.helper_threads import BINDING, HelperThreads, helper_threads, input_workers
+from perfscope.findings.helper_threads import (
+    HelperThreads,
+    helper_threads,
+    input_workers,
+    more_cpus,
+)
 from perfscope.findings.sweep_command import doubled, sweep_command
-from perfscope.findings.thread_pools import named_group, pools
-from perfscope.metrics.resource_use import cpus_available
+from perfscope.findings.thread_pools import named_group, number_set, pools
 from perfscope.metrics.resources import queue_share
 from perfscope.units import format_seconds, format_share
 
@@ -37,6 +41,7 @@ REFERENCES = (
 )
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 SHOWN_POOLS = 4
+_SEVERITY = (Status.PASS, Status.INFO, Status.WARN, Status.FAIL)
 
 
 @dataclass(frozen=True)
@@ -81,10 +86,14 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
             id=ID,
             status=Status.NOT_MEASURED,
             title="Threads were not compared with CPUs",
-            summary="No threads were sampled: record with --sample-hz 10 (the default).",
+            summary=wording.not_recorded(
+                results.trace,
+                "threads",
+                "No threads were sampled: record with --sample-hz 10 (the default).",
+            ),
             confidence=Confidence.HIGH,
         )
-    worst = max(nodes, key=lambda node: node.crowding)
+    worst = max(nodes, key=lambda node: (_SEVERITY.index(_status(node)), node.crowding))
     status = _status(worst)
     return Finding(
         id=ID,
@@ -112,9 +121,9 @@ def _node(results: Results, node: NodeThreads) -> _Node:
         node=node,
         ranks=results.resources.threads_of(node),
         environment=environment if isinstance(environment, dict) else {},
-        pools=pools(ranks[0], int(cpus_available(ranks[0]))),
+        pools=pools(ranks[0]),
         beside=helper_threads(ranks[0]),
-        has_workers=any(input_workers(rank) for rank in ranks),
+        has_workers=any(input_workers(rank) or rank.workers for rank in ranks),
     )
 
 
@@ -130,16 +139,15 @@ def _status(node: _Node) -> Status:
 def _title(node: _Node, status: Status) -> str:
     where = f"{node.node.runnable_mean:.1f} threads want to run on {_cpus(node)}"
     if status is Status.INFO:
-        among = ", perhaps their own input processes," if node.has_workers else ""
-        return f"The ranks wait for CPUs of {node.node.host} that other processes{among} use"
+        who = "their own workers, or others," if node.has_workers else "other processes"
+        return f"The ranks wait for CPUs of {node.node.host} that {who} use"
     if status is Status.PASS:
         return f"The threads fit the CPUs: {where}"
     return f"{where} of {node.node.host}"
 
 
 def _cpus(node: _Node) -> str:
-    count = node.node.cpus
-    return "1 CPU" if count == 1 else f"{count:g} CPUs"
+    return wording.cpus(node.node.cpus)
 
 
 def _summary(node: _Node) -> str:
@@ -174,7 +182,8 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
     ]
     for place, pool in enumerate(node.pools[:SHOWN_POOLS]):
         label = "Another pool" if place else "Largest pool"
-        found.append(Evidence(label, f"{pool.name}, {pool.threads} threads in each rank"))
+        threads = "1 thread" if pool.threads == 1 else f"{pool.threads} threads"
+        found.append(Evidence(label, f"{pool.name}, {threads} in each rank"))
     group = named_group([group for rank in ranks for group in rank.groups])
     if group is not None and group.runnable_mean >= thresholds.CROWDED_WARN:
         text = f"{group.stem[:40]}, {group.count} in one rank, {group.runnable_mean:.1f} runnable"
@@ -202,8 +211,8 @@ def _actions(results: Results, node: _Node) -> tuple[str, ...]:
         actions += _settings(results, node, who)
     if node.too_many_ranks:
         actions.append(
-            f"Start at most {int(node.node.cpus)} ranks on {node.node.host}, or ask for "
-            f"{count} CPUs: waiting ranks poll and take CPU time from working ones."
+            f"{wording.capitalised(more_cpus(results.trace, node.node, 1))}: waiting ranks poll "
+            "and take CPU time from working ones."
         )
         actions.append("To measure the gain, record the run once more that way: perfscope compare.")
     return tuple(actions)
@@ -213,11 +222,13 @@ def _settings(results: Results, node: _Node, who: str) -> list[str]:
     """What makes the pools smaller, and the sweep that measures what it gives."""
     limit = node.threads_per_rank
     large = [pool for pool in node.pools if pool.threads > limit]
-    if helping := _helping_threads(node, who):
+    fixed = [pool for pool in large if _is_set_low(node, pool, limit)]
+    large = [pool for pool in large if pool not in fixed]
+    if helping := _helping_threads(results, node, who):
         again = "To measure the gain, record the run once more that way: perfscope compare."
         if not large or node.beside.has_idle_pools:
             return [*helping, again]
-    names = _to_set(node, large, limit)
+    names = () if fixed and not large else _to_set(node, large, limit)
     calls = [pool.call.format(limit) for pool in large if pool.call]
     actions = []
     if names:
@@ -225,9 +236,15 @@ def _settings(results: Results, node: _Node, who: str) -> list[str]:
         actions.append(f"Set {setting} {who}.")
     if calls:
         actions.append(f"In the program: {', '.join(calls)}, before anything is computed.")
-    if not names and not calls:
+    actions += [
+        f"{wording.capitalised(pool.name)} has {pool.threads} threads although the environment "
+        f"asks for {limit} at most: the program sets them itself, so set {limit} there."
+        for pool in fixed
+    ]
+    if not names and not calls and not fixed:
+        threads = "1 thread" if limit == 1 else f"{limit} threads"
         actions.append(
-            f"No known pool has more than {limit} threads: start fewer in the program itself "
+            f"No known pool has more than {threads}: start fewer in the program itself "
             "(threading, concurrent.futures, num_parallel_calls of tf.data)."
         )
     if names:
@@ -238,16 +255,25 @@ def _settings(results: Results, node: _Node, who: str) -> list[str]:
     return [*actions, *helping]
 
 
-def _helping_threads(node: _Node, who: str) -> list[str]:
+def _helping_threads(results: Results, node: _Node, who: str) -> list[str]:
     """What to do about threads that communicate beside the training."""
-    binding = BINDING.format(cpus=node.threads_per_rank + 1)
+    more = more_cpus(results.trace, node.node, node.threads_per_rank + 1)
     if node.beside.progress:
-        does = f"Unset {node.beside.progress} {who}, or give each rank a CPU more for the thread"
-        return [f"{does} that it starts, which polls all the time: {binding}."]
+        does = f"Unset {node.beside.progress} {who}: the thread that it starts polls all the time"
+        return [f"{does}. Or make room for it: {more}."]
     if node.beside.horovod_runnable >= thresholds.HELPERS_LEAST_RUNNABLE:
-        more = "Give each rank a CPU more, for Horovod's thread, or start fewer ranks on a node"
-        return [f"{more}: {binding}."]
+        return [f"Make room for Horovod's thread beside each rank: {more}."]
     return []
+
+
+def _is_set_low(node: _Node, pool: Pool, limit: int) -> bool:
+    """Whether the environment asks for few threads already, and the program has it otherwise."""
+    if not pool.variable:
+        return False
+    told = _set_to(node, pool.variable)
+    if told is None and not pool.variable.startswith("TF_"):
+        told = _set_to(node, VARIABLES[0])
+    return told is not None and 0 < told <= limit
 
 
 def _axes(node: _Node, names: Sequence[str], limit: int) -> dict[str, tuple[int, ...]]:
@@ -276,8 +302,7 @@ def _to_set(node: _Node, large: Sequence[Pool], limit: int) -> tuple[str, ...]:
 
 def _set_to(node: _Node, name: str) -> int | None:
     """The number that a variable of the run holds."""
-    text = str(node.environment.get(name, ""))
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else None
+    return number_set(node.environment, name)
 
 
 DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,29 @@ _OPENBLAS_CORES = {
     **dict.fromkeys(("skylakex", "cooperlake", "sapphirerapids"), _AVX512),
 }
 
+_NUMPY = {
+    "SSE41": "sse4_2",
+    "SSE42": "sse4_2",
+    "AVX": "avx",
+    "F16C": "f16c",
+    "FMA3": "fma",
+    "AVX2": "avx2",
+    "X86_V2": "sse4_2",
+    "X86_V3": "avx2",
+    "X86_V4": "avx512f",
+    "AVX512F": "avx512f",
+    "AVX512CD": "avx512f",
+    "AVX512_SKX": "avx512bw",
+    "AVX512_CLX": "avx512_vnni",
+    "AVX512_CNL": "avx512bw",
+    "AVX512_ICL": "avx512_vnni",
+    "AVX512_SPR": "avx512_fp16",
+}
+"""numpy's names of instructions, by what the kernel calls the newest of each group."""
+
+_BY_CHOICE = ("MKL_CBWR", "TF_ENABLE_ONEDNN_OPTS")
+"""Variables that are set so that results are the same elsewhere."""
+
 
 @dataclass(frozen=True)
 class _Limit:
@@ -54,7 +78,9 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """Which variable of which rank limits a library that the rank uses; no seconds are claimed."""
     levels = {rank.number: _cpu_level(rank) for rank in results.trace.ranks}
     if not any(level is not None for level in levels.values()):
-        text = "The instructions of the CPUs were not noted (x86 Linux, recorded by perfscope run)."
+        text = (
+            "The instructions of the CPUs were not noted: record on x86 Linux with perfscope run."
+        )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     for rank in results.trace.ranks:
         level = levels[rank.number]
@@ -92,12 +118,22 @@ def _limits(rank: Rank, cpu: int) -> list[_Limit]:
         if level is not None and level < highest and _uses(rank, library):
             limits.append(_Limit(name, str(text), library, level))
     disabled = str(environment.get("NPY_DISABLE_CPU_FEATURES", ""))
-    if disabled.strip() and _uses(rank, "numpy"):
-        limits.append(_Limit("NPY_DISABLE_CPU_FEATURES", disabled, "numpy", None))
+    lost = _disabled(rank, disabled)
+    if lost and _uses(rank, "numpy"):
+        level = _AVX2 if all(name.startswith("avx512") for name in lost) else None
+        limits.append(_Limit("NPY_DISABLE_CPU_FEATURES", disabled, "numpy", level))
     is_off = environment.get("TF_ENABLE_ONEDNN_OPTS") == "0" and cpu >= _AVX2
     if is_off and _uses(rank, "TensorFlow"):
         limits.append(_Limit("TF_ENABLE_ONEDNN_OPTS", "0", "TensorFlow", None))
     return limits
+
+
+def _disabled(rank: Rank, text: str) -> set[str]:
+    """Which of the CPU's instructions numpy is told not to use, by the kernel's names."""
+    topology = rank.metadata.get("topology")
+    features = topology.get("cpu_features") if isinstance(topology, dict) else None
+    named = {_NUMPY.get(word.upper(), "") for word in re.split(r"[\s,]+", text)}
+    return named & {name for name in features or () if isinstance(name, str)}
 
 
 def _aten(text: str) -> int | None:
@@ -141,7 +177,7 @@ def _fault(results: Results, rank: Rank, cpu: int, limits: list[_Limit]) -> Find
     worst = min(limits, key=lambda one: _AVX2 if one.level is None else one.level)
     # AVX-512 and fixed results across CPUs are given up on purpose by some
     on_purpose = all(
-        one.name == "MKL_CBWR" or (one.level is not None and one.level >= _AVX2) for one in limits
+        one.name in _BY_CHOICE or (one.level is not None and one.level >= _AVX2) for one in limits
     )
     ranks = tuple(r.number for r in results.trace.ranks if (c := _cpu_level(r)) and _limits(r, c))
     held = f"at {LEVELS[worst.level]}" if worst.level is not None else "below what it can do"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfscope.trace.model import Frame
+    from perfscope.trace.model import Frame, Trace
 
 
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
@@ -34,9 +34,30 @@ def ranks(numbers: Sequence[int]) -> str:
     return f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
+def cpus(count: float) -> str:
+    """`1 CPU`, `4 CPUs`, `0.5 CPUs`."""
+    return "1 CPU" if count == 1 else f"{count:g} CPUs"
+
+
 def capitalised(sentence: str) -> str:
     """The sentence with its first letter large and everything else as it was."""
     return sentence[:1].upper() + sentence[1:]
+
+
+def not_recorded(trace: Trace, part: str, otherwise: str) -> str:
+    """Why a part was not measured and what to do: of traces of other formats, or `otherwise`.
+
+    Args:
+        trace: the run.
+        part: a key of `Trace.not_recorded`.
+        otherwise: the sentence for a recording of perfscope's own.
+    """
+    reason = trace.not_recorded.get(part)
+    if not reason:
+        return otherwise
+    return (
+        f"{capitalised(reason.rstrip('.'))}. Record the job with perfscope run to have it judged."
+    )
 
 
 def others(count: int) -> str:

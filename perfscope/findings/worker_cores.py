@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.helper_threads import BINDING, UNEVEN, helper_threads, input_workers
-from perfscope.metrics.resources import queue_share
+from perfscope.findings.helper_threads import UNEVEN, helper_threads, input_workers, more_cpus
+from perfscope.metrics.resource_use import cpu_set
+from perfscope.metrics.resources import node_cpus, queue_share
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -62,8 +63,12 @@ class _Helpers:
 
     @property
     def is_open(self) -> bool:
-        """Whether processes were started whose CPU time is not known."""
-        return self.processes > 0 and self.processes_cpus is None
+        """Whether processes that were, or may have been, started used CPU time that is not known.
+
+        What a rank that was ended noted before is that of processes which had ended by then.
+        """
+        started = self.processes > 0 or bool(self.rank.workers)
+        return (started and self.processes_cpus is None) or not self.rank.ending.is_natural
 
 
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
@@ -77,8 +82,10 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     ]
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not helpers or not nodes:
-        text = results.trace.not_recorded.get("threads") or (
-            "No threads were sampled: record with --sample-hz 10 (the default)."
+        text = wording.not_recorded(
+            results.trace,
+            "threads",
+            "No threads were sampled: record with --sample-hz 10 (the default).",
         )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     found = [one for node in nodes for one in _in_the_way(node, helpers)]
@@ -86,8 +93,9 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         return _fault(results, found)
     if any(one.is_open and _waits(one) for one in helpers):
         text = (
-            "Ranks that wait for CPUs started processes whose CPU time was not noted: they did not "
-            "end by themselves, or an older perfscope recorded them. Record a run that ends."
+            "Ranks wait for CPUs, and the CPU time of processes that they may have started was not "
+            "noted: they did not end by themselves, or an older perfscope recorded them. Record a "
+            "run that ends."
         )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     text = "What works beside the training of the ranks finds CPUs of its own, or needs none."
@@ -149,9 +157,10 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
         status=Status.FAIL if share >= thresholds.SHARED_CPU_SHARE else Status.WARN,
         title=f"{who} {shares} with {_named(worst, is_alone=len(ranks) == 1)}",
         summary=(
-            f"Rank {worst.rank.number} may use {worst.threads.cpus_available:g} CPUs; its training "
-            f"keeps {worst.own_cpus:.1f} busy and what works beside it {worst.cpus:.1f}. Its "
-            f"threads waited {format_seconds(worst.threads.queue_delay_s)} for a CPU, "
+            f"Rank {worst.rank.number} may use {wording.cpus(worst.threads.cpus_available)}; its "
+            f"training keeps {worst.own_cpus:.1f} busy and what works beside it "
+            f"{worst.cpus:.1f}. Its threads waited "
+            f"{format_seconds(worst.threads.queue_delay_s)} for a CPU, "
             f"{format_share(share)} of the CPU time that they got."
         ),
         confidence=Confidence.HIGH if worst.processes_cpus or worst.progress else Confidence.MEDIUM,
@@ -167,7 +176,8 @@ def _named(one: _Helpers, *, is_alone: bool) -> str:
     """The helper that takes most CPU time, of one rank or of each of several."""
     processes = f"processes that {'it' if is_alone else 'they'} started"
     if one.processes:
-        processes = f"{one.processes} input processes{'' if is_alone else ' each'}"
+        count = "1 input process" if one.processes == 1 else f"{one.processes} input processes"
+        processes = f"{count}{'' if is_alone else ' each'}"
     parts = {
         processes: one.processes_cpus or 0.0,
         "Horovod's communication thread": one.horovod_cpus,
@@ -183,7 +193,10 @@ def _evidence(one: _Helpers) -> tuple[Evidence, ...]:
         Evidence("Busy with training", one.own_cpus, "CPUs"),
     ]
     if one.processes_cpus is not None:
-        its = f"its {one.processes} input processes" if one.processes else "processes it started"
+        its = "processes it started"
+        if one.processes:
+            count = "input process" if one.processes == 1 else f"{one.processes} input processes"
+            its = f"its {count}"
         rows.append(Evidence(f"Busy with {its}", one.processes_cpus, "CPUs"))
     if one.horovod_cpus:
         rows.append(Evidence("Busy with Horovod's thread", one.horovod_cpus, "CPUs"))
@@ -197,7 +210,8 @@ def _evidence(one: _Helpers) -> tuple[Evidence, ...]:
 
 def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
     needed = max(2, round(one.own_cpus + one.cpus + 0.5))
-    actions = [f"Give each rank {needed} CPUs: {BINDING.format(cpus=needed)}."]
+    node = next(n for n in results.resources.node_threads if one.rank.number in n.ranks)
+    actions = [f"{wording.capitalised(more_cpus(results.trace, node, needed))}."]
     if one.progress:
         actions.append(
             f"Or unset {one.progress}: its thread polls all the time and needs a CPU of its own "
@@ -212,12 +226,22 @@ def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
         )
     elif (one.processes_cpus or 0.0) > 0:
         actions.append("Or start fewer input processes in each rank.")
-    if one.horovod_cpus >= thresholds.HELPERS_LEAST_CPUS:
+    free = _free_cpus(results, node)
+    if one.horovod_cpus >= thresholds.HELPERS_LEAST_CPUS and len(free) >= len(node.ranks):
+        each = ",".join(map(str, free[: len(node.ranks)]))
         actions.append(
-            "Horovod: HOROVOD_THREAD_AFFINITY names a CPU for the thread of each rank of a node "
-            f"({','.join(map(str, range(len(results.trace.ranks))))[:40]} would be one each)."
+            f"Horovod: HOROVOD_THREAD_AFFINITY={each} puts the thread of each rank of {node.host} "
+            "on a CPU that no rank is bound to."
         )
     return tuple(actions)
+
+
+def _free_cpus(results: Results, node: NodeThreads) -> list[int]:
+    """CPUs of a node that are in no rank's mask, where the masks are known."""
+    masks = [cpu_set(rank.cpus_allowed) for rank in results.trace.ranks if rank.host == node.host]
+    if not all(masks):
+        return []
+    return sorted(set(range(int(node_cpus(results.trace, node)))) - frozenset().union(*masks))
 
 
 DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -77,11 +77,17 @@ def _by_phase(results: Results) -> tuple[CountedWork, ...]:
         return ()
     miss = next((name for name in MISSES if name in names), None)
     wanted = (INSTRUCTIONS, CYCLES, *([miss] if miss else []))
-    count = len(results.phase_ids) + 1
-    sums = np.zeros((len(wanted), count))
-    for place, rank in enumerate(results.trace.ranks):
-        for row, name in enumerate(wanted):
-            sums[row] += _growth_by_phase(results, place, rank, names[name])
+    counted = [
+        [_growth_by_phase(results, place, rank, names[name]) for name in wanted]
+        for place, rank in enumerate(results.trace.ranks)
+    ]
+    if miss and all(rows[2] is None for rows in counted):
+        miss, counted = None, [rows[:2] for rows in counted]
+    sums = np.zeros((len(wanted), len(results.phase_ids) + 1))
+    for rows in counted:
+        usable = [row for row in rows if row is not None]
+        if len(usable) == len(rows):  # else its ratios would be of different ranks
+            sums[: len(rows)] += usable
     labels = (*results.phase_ids, OUTSIDE)
     return tuple(
         CountedWork(label, sums[0][i], sums[1][i], sums[2][i] if miss else None)
@@ -92,13 +98,16 @@ def _by_phase(results: Results) -> tuple[CountedWork, ...]:
 
 def _growth_by_phase(
     results: Results, place: int, rank: Rank, name: int
-) -> npt.NDArray[np.float64]:
-    """How much a counter of the main location grew in each phase, by index; outside them last."""
+) -> npt.NDArray[np.float64] | None:
+    """How much a counter of the main location grew in each phase, by index; outside them last.
+
+    None where it did not only grow, and so says nothing of the time between samples.
+    """
     sums = np.zeros(len(results.phase_ids) + 1)
     rows = rank.counters[(rank.counters["name"] == name) & (rank.counters["tid"] == rank.main_tid)]
     growth = np.diff(rows["value"])
     if len(rows) < 2 or np.any(growth < 0) or not np.all(np.isfinite(growth)):
-        return sums  # no counter that only grows: it says nothing of the time between samples
+        return None
     timeline = results.timelines[place]
     segment = _segments(timeline.boundaries, rows)
     segment = np.clip(segment, 0, max(0, len(timeline.accounts) - 1))

@@ -21,6 +21,7 @@ class NumaUse:
         cpu_nodes: those that hold CPUs of the rank's affinity mask.
         bytes_by_node: resident memory of the rank; empty where it was not looked at.
         moves: how often the main thread was seen on another node than before.
+        seconds: life of the rank, over which it moved.
     """
 
     rank: int
@@ -29,18 +30,28 @@ class NumaUse:
     cpu_nodes: tuple[int, ...]
     bytes_by_node: Mapping[int, int]
     moves: int = 0
+    seconds: float = 0.0
+
+    @property
+    def moves_per_minute(self) -> float:
+        """How often it moved in a minute of its life."""
+        return 60.0 * self.moves / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def remote_bytes(self) -> int:
-        """Memory on nodes that hold no CPU of the rank."""
+        """Memory on nodes with CPUs of which the rank has none.
+
+        Nodes that are memory alone (HBM, CXL, that of a GPU) have it on purpose.
+        """
         if not self.cpu_nodes:
             return 0
-        return sum(s for node, s in self.bytes_by_node.items() if node not in self.cpu_nodes)
+        far = set(self.nodes) - set(self.cpu_nodes)
+        return sum(size for node, size in self.bytes_by_node.items() if node in far)
 
     @property
     def remote_share(self) -> float:
-        """The same as a share of the rank's memory."""
-        whole = sum(self.bytes_by_node.values())
+        """The same as a share of the rank's memory on nodes with CPUs."""
+        whole = sum(size for node, size in self.bytes_by_node.items() if node in self.nodes)
         return self.remote_bytes / whole if whole else 0.0
 
 
@@ -67,18 +78,21 @@ def _use(rank: Rank) -> NumaUse | None:
         cpu_nodes=tuple(sorted(node for node, cpus in nodes.items() if cpus & mask)),
         bytes_by_node=_bytes(facts.get("bytes_by_node")),
         moves=moves or 0,
+        seconds=(rank.end_ns - rank.start_ns) * 1e-9,
     )
 
 
 def _nodes(topology: Mapping[str, Any]) -> dict[int, frozenset[int]]:
-    """CPUs of each NUMA node; of a machine with one node only that there is one."""
+    """CPUs of each NUMA node; of a machine with one node that has CPUs only that there is one."""
     lists = topology.get("numa")
     found = {}
     for name, text in lists.items() if isinstance(lists, dict) else ():
         cpus = cpu_set(text) if isinstance(text, str) else frozenset()
         if cpus and str(name).isdigit() and int(name) < MOST_NODES:
             found[int(name)] = cpus
-    if not found and topology.get("numa_nodes") == 1:
+    count = topology.get("numa_nodes")
+    is_told = isinstance(count, int) and not isinstance(count, bool) and count > 0
+    if not found and is_told and (count == 1 or lists == {}):
         return {0: frozenset()}
     return found
 

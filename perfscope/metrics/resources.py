@@ -135,6 +135,12 @@ def busy_cpus(ranks: Sequence[RankThreads]) -> float:
 
 def node_cpus(trace: Trace, node: NodeThreads) -> float:
     """CPUs of a node as its topology tells, else those that its ranks may use."""
+    known = known_cpus(trace, node)
+    return node.cpus if known is None else known
+
+
+def known_cpus(trace: Trace, node: NodeThreads) -> float | None:
+    """CPUs of a node as its topology tells; None where that was not noted."""
     tables = [trace.environment.get("topology")]
     tables = [table.get(node.host) for table in tables if isinstance(table, dict)]
     tables += [rank.metadata.get("topology") for rank in trace.ranks if rank.host == node.host]
@@ -142,7 +148,7 @@ def node_cpus(trace: Trace, node: NodeThreads) -> float:
         cpus = table.get("cpus") if isinstance(table, dict) else None
         if isinstance(cpus, int) and cpus > 0:
             return float(cpus)
-    return node.cpus
+    return None
 
 
 @dataclass(frozen=True)

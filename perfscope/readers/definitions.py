@@ -97,7 +97,8 @@ def _take(definitions: Definitions, kind: int, number: int, payload: bytes) -> b
     elif kind == DefinitionType.LIBRARY:
         definitions.library = definitions.library or payload.decode("utf-8", "replace")
     elif kind == DefinitionType.AFFINITY:
-        definitions.affinity = definitions.affinity or payload.decode("ascii", "replace")
+        # MPI libraries bind the process when they start: the last mask is that of the work
+        definitions.affinity = payload.decode("ascii", "replace")
     elif kind == DefinitionType.DEVICE:
         lines = payload.decode("utf-8", "replace").splitlines()
         pairs = [line.split("=", 1) for line in lines if "=" in line]

@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from perfscope.trace.model import Trace
+from perfscope.trace.model import Rank, Trace
 
-SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "WORLD_SIZE")
+SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE")
+"""What a launcher of processes tells each of them; an outer batch system's own comes after."""
+
+OTHER_WORLD = "rank 0 of another world"
+STEP_IDS = 0xFFFFFF00
+"""Slurm's ids from here on are of batch scripts and interactive shells, which are one process."""
 
 
 def separate_worlds(trace: Trace) -> int:
-    """Processes that were started as one job and each became rank 0 of 1; 0 when that is not so."""
+    """Processes that were started as one job and each became rank 0 of 1; 0 when that is not so.
+
+    A process that nobody launched is a job of its own, however many its batch system reserves.
+    """
     sizes = [_count(trace.environment.get("ranks_requested"))]
-    for rank in trace.ranks:
-        table = rank.metadata.get("rank_environment")
-        if isinstance(table, dict):
-            sizes += [_count(table.get(name)) for name in SIZE_VARIABLES]
+    sizes += [_launched(rank) for rank in trace.ranks]
     launched = max(sizes)
-    return launched if trace.world_size == 1 and launched > 1 else 0
+    others = any(process.get("role") == OTHER_WORLD for process in trace.other_processes)
+    if trace.world_size != 1 or (trace.launcher == "direct" and not others):
+        return 0
+    return launched if launched > 1 else 0
+
+
+def _launched(rank: Rank) -> int:
+    """Processes that the innermost launcher of a rank says it started; 0 where none says so."""
+    table = rank.metadata.get("rank_environment")
+    if not isinstance(table, dict):
+        return 0
+    for name in SIZE_VARIABLES:
+        if size := _count(table.get(name)):
+            return size
+    step = table.get("SLURM_STEP_ID")  # srun alone starts as many processes as tasks
+    is_srun = step is not None and (str(step) == "0" or 0 < _count(step) < STEP_IDS)
+    return _count(table.get("SLURM_NTASKS")) if is_srun else 0
 
 
 def mpi_library(trace: Trace) -> str:
@@ -31,4 +52,4 @@ def library_text(library: str) -> str:
 
 def _count(value: object) -> int:
     text = str(value)
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else 0

@@ -84,6 +84,16 @@ def test_a_pool_that_is_large_enough_is_not_made_larger() -> None:
     assert not any("sweep" in action for action in actions)
 
 
+def test_the_pool_that_computes_is_made_larger() -> None:
+    trace = bound(("0-3",), busy=1.0, delay=0.0)
+    told = {"intra_op_threads": 0, "inter_op_threads": 0}
+    trace.ranks[0].metadata = {
+        "frameworks": {"tensorflow": told},
+        "environment": {"TF_NUM_INTRAOP_THREADS": "2"},
+    }
+    assert "--env TF_NUM_INTRAOP_THREADS=2,4 --" in idle_of(trace).actions[0]
+
+
 def test_busy_cpus_are_not_idle() -> None:
     assert idle_of(bound(("0-1",), busy=1.9, delay=0.0, cpus=2)).status is Status.PASS
 
@@ -193,3 +203,16 @@ def test_a_pipeline_in_every_call_is_told_from_a_model_made_anew() -> None:
     )
     assert finding.title.startswith("A tf.data pipeline is built 600 times")
     assert "predict_on_batch" in finding.actions[0]
+
+
+def test_idle_cpus_of_one_node_are_told_although_another_waits() -> None:
+    builder = TraceBuilder(2, end_s=12.0)
+    for number, (busy, delay) in enumerate(((0.2, 0.5), (1.0, 0.0))):
+        rank = builder.rank(number).init(1.0).finalize(11.0)
+        rank.set(host=f"n{number}", cpus_allowed="0-3", cpu_count_allowed=4)
+        for tick in range(10, 111):
+            at = tick / 10
+            rank.process_sample(at, cpu_s=at * busy, queue_delay_s=at * delay)
+    finding = idle_of(builder.build())
+    assert finding.status is Status.INFO
+    assert finding.ranks == (1,)

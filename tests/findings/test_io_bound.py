@@ -19,6 +19,8 @@ def run(
     kind: PhaseKind | None = PhaseKind.INPUT,
     communicating: bool = False,
     file_systems: list[dict[str, Any]] | None = None,
+    faults: int = 7,
+    read_bytes: int = 5 << 30,
 ) -> Analysed:
     """Two ranks for 20 s, sampled 10 times a second; every k-th sample of rank 1 is blocked."""
     builder = TraceBuilder(2, end_s=22.0)
@@ -39,7 +41,7 @@ def run(
                 blocked=1 if stops else 0,
             )
         rank.system_sample(1.0).system_sample(
-            20.0, read_bytes=5 << 30, written_bytes=1 << 20, major_faults=7
+            20.0, read_bytes=read_bytes, written_bytes=1 << 20, major_faults=faults
         )
     return analyse_trace(builder.build())
 
@@ -118,3 +120,19 @@ def test_file_systems_that_make_no_sense_are_left_out(rows: Any) -> None:
     finding = judged(blocked_every=4, file_systems=rows)
     assert finding.status is Status.FAIL
     assert "unknown" in finding.summary
+
+
+def test_waiting_for_pages_is_told_from_reading_files() -> None:
+    swaps = judged(blocked_every=4, faults=20_000, read_bytes=20_000 * 4096)
+    assert swaps.actions[0].startswith("Look for swapping first")
+    reads = judged(blocked_every=4, faults=20_000, read_bytes=5 << 30)
+    assert not any("swap" in action for action in reads.actions)
+
+
+def test_short_file_phases_do_not_stand_for_samples() -> None:
+    builder = TraceBuilder(2, end_s=32.0)
+    for number in (0, 1):
+        builder.rank(number).init(1.0).phase(PhaseKind.IO, 2.0, 2.05).finalize(31.0)
+    finding = analyse_trace(builder.build()).findings["io_bound"]
+    assert finding.status is Status.NOT_MEASURED
+    assert "--sample-hz" in finding.summary

@@ -92,3 +92,22 @@ def test_counters_that_do_not_only_grow_say_nothing(values: tuple[float, ...]) -
     finding = finding_of(analyse_trace(builder.build()))
     assert finding.status is Status.NOT_MEASURED
     assert "SCOREP_METRIC_PAPI" in finding.summary
+
+
+def test_a_rank_with_one_unusable_counter_is_left_out_of_all() -> None:
+    """One reset of the instructions of rank 1 must not halve those of all cycles."""
+    builder = TraceBuilder(2, end_s=12.0)
+    names = [builder.name(name) for name in ("PAPI_TOT_INS", "PAPI_TOT_CYC")]
+    for number in (0, 1):
+        rows = []
+        for k in range(20):
+            reset = number == 1 and k == 19
+            at = 10**9 * (2 + k) // 2
+            rows += [
+                (at, 1000 + number, names[0], 5.0 if reset else k * 1e9),
+                (at, 1000 + number, names[1], k * 1e9),
+            ]
+        builder.rank(number).init(1.0).finalize(11.0).set(counters=np.array(rows, COUNTER_DTYPE))
+    finding = finding_of(analyse_trace(builder.build()))
+    assert finding.status is Status.PASS
+    assert finding.summary == "1.000 instructions per cycle."

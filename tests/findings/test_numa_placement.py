@@ -15,10 +15,12 @@ TWO_NODES = {"numa_nodes": 2, "numa": {"0": "0-7", "1": "8-15"}, "cpus": 16}
 
 
 def judged(
-    *ranks: tuple[str, dict[str, Any] | None], topology: dict[str, Any] | None = None
+    *ranks: tuple[str, dict[str, Any] | None],
+    topology: dict[str, Any] | None = None,
+    end_s: float = 20.0,
 ) -> Finding:
     """Ranks of one host, each with its CPU list and what the agent noted of NUMA."""
-    builder = TraceBuilder(len(ranks), end_s=20.0)
+    builder = TraceBuilder(len(ranks), end_s=end_s)
     for number, (mask, numa) in enumerate(ranks):
         metadata = {"topology": TWO_NODES if topology is None else topology}
         rank = builder.rank(number).init(1.0).finalize(19.0)
@@ -94,3 +96,23 @@ def test_topologies_that_make_no_sense_are_not_measured(topology: dict[str, Any]
 def test_sizes_that_make_no_sense_are_left_out() -> None:
     noted = {"bytes_by_node": {"1": "much", "0": -5, "a": 3, "7": True}, "moves": "often"}
     assert judged(("0-7", noted)).status is Status.NOT_MEASURED
+
+
+def test_nodes_of_memory_alone_are_not_another_ranks() -> None:
+    """Xeon Max in flat mode: the fast memory is nodes of its own, and is used on purpose."""
+    topology = {"numa_nodes": 4, "numa": {"0": "0-7", "1": "8-15"}}
+    fast = {"moves": 0, "bytes_by_node": {"0": GIB, "2": 9 * GIB}}
+    assert judged(("0-7", fast), topology=topology).status is Status.PASS
+    far = {"moves": 0, "bytes_by_node": {"0": GIB, "1": GIB, "2": 9 * GIB}}
+    assert judged(("0-7", far), topology=topology).status is Status.FAIL
+
+
+def test_one_node_with_cpus_beside_those_of_a_gpu() -> None:
+    finding = judged(("0-71", None), topology={"numa_nodes": 9, "numa": {}})
+    assert finding.status is Status.NOT_APPLICABLE
+
+
+def test_moving_now_and_then_in_a_long_run_is_silent() -> None:
+    ranks = [("0-15", pages(4, 0, moves=20))] * 2
+    assert judged(*ranks, end_s=3600.0).status is Status.PASS
+    assert judged(*ranks, end_s=60.0).status is Status.WARN

@@ -61,3 +61,40 @@ def test_it_comes_before_what_else_was_found() -> None:
     assert verdict["top"][0] == "singleton_worlds"
     assert verdict["sentence"].startswith("The 4 processes never met")
     assert verdict["sentence"].count("never met") == 1
+
+
+SLURM = {"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_JOB_ID": "7"}
+
+
+def told(
+    environment: dict[str, str], *, launcher: str = "", others: int = 0, asked: int | None = None
+) -> bool:
+    """Whether the finding is there for one rank with what its launchers told it."""
+    builder = TraceBuilder(1, end_s=20.0).set(launcher=launcher)
+    builder.set(environment={"ranks_requested": asked})
+    builder.set(other_processes=[{"pid": 9, "role": "rank 0 of another world"}] * others)
+    builder.rank(0).init(1.0).finalize(19.0).set(metadata={"rank_environment": environment})
+    return finding_of(analyse_trace(builder.build())) is not None
+
+
+@pytest.mark.parametrize(
+    ("environment", "launcher", "asked"),
+    [
+        (SLURM, "", None),  # a single process inside a batch script of four tasks
+        (SLURM, "direct", None),
+        (SLURM, "mpirun (Open MPI)", 1),
+        ({**SLURM, "SLURM_STEP_ID": "4294967290"}, "", None),  # an interactive shell of Slurm's
+        ({**SLURM, "SLURM_STEP_ID": "0", "PMI_SIZE": "1"}, "mpirun (MPICH)", 1),
+        ({"PMI_SIZE": "4"}, "direct", None),  # each rank is recorded for itself
+    ],
+)
+def test_a_single_process_of_a_larger_allocation_met_all_there_are(
+    environment: dict[str, str], launcher: str, asked: int | None
+) -> None:
+    assert not told(environment, launcher=launcher, asked=asked)
+
+
+def test_what_starts_several_processes_is_counted() -> None:
+    assert told({**SLURM, "SLURM_STEP_ID": "0"}, launcher="srun", asked=4)
+    assert told({**SLURM, "SLURM_STEP_ID": "3"})
+    assert told({"PMI_SIZE": "4"}, launcher="direct", others=3)  # a script that calls mpirun

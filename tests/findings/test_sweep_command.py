@@ -43,10 +43,33 @@ def test_a_command_that_cannot_be_copied_is_left_to_the_reader(command: tuple[st
         (1, 1, (1,)),
         (1, 2, (1, 2)),
         (1, 8, (1, 2, 4, 8)),
-        (1, 64, (1, 2, 4, 8, 64)),
+        (1, 64, (1, 4, 8, 16, 64)),
+        (1, 32, (1, 2, 4, 16, 32)),
+        (1, 1000, (1, 4, 32, 256, 1000)),
         (4, 2, (4,)),
         (3, 7, (3, 6, 7)),
     ],
 )
 def test_values_double_up_to_the_last(first: int, last: int, values: tuple[int, ...]) -> None:
     assert doubled(first, last) == values
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("mpirun -n 2 -x OMP_NUM_THREADS=8 python t.py", "-x OMP_NUM_THREADS={omp_num_threads}"),
+        ("/usr/bin/env -u A B=1 OMP_NUM_THREADS=8 t.py", "B=1 OMP_NUM_THREADS={omp_num_threads}"),
+        ("mpiexec -genv OMP_NUM_THREADS 8 -n 2 t.py", "-genv OMP_NUM_THREADS {omp_num_threads}"),
+    ],
+)
+def test_a_value_that_the_command_sets_itself_becomes_a_place(command: str, changed: str) -> None:
+    words = shlex.split(sweep_command(run_of(*command.split()), {"OMP_NUM_THREADS": (1, 8)}))
+    assert words[:4] == ["perfscope", "sweep", "--var", "omp_num_threads=1,8"]
+    assert changed in " ".join(words)
+    assert "OMP_NUM_THREADS=8" not in words
+
+
+@pytest.mark.parametrize("command", ["mpirun -x OMP_NUM_THREADS t.py", "t.py OMP_NUM_THREADS=8"])
+def test_other_words_with_the_name_are_left_alone(command: str) -> None:
+    text = sweep_command(run_of(*command.split()), {"OMP_NUM_THREADS": (1, 8)})
+    assert text == f"perfscope sweep --env OMP_NUM_THREADS=1,8 -- {command}"

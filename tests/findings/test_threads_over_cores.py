@@ -21,6 +21,7 @@ def judged(
     cgroup: float | None = None,
     delay_share: float = 0.5,
     metadata: dict[str, Any] | None = None,
+    library: str = "",
 ) -> Finding:
     """The finding about ranks that compute for 10 s with so many runnable threads each."""
     builder = TraceBuilder(ranks, end_s=12.0)
@@ -32,6 +33,7 @@ def judged(
             cpu_count_allowed=high - low + 1,
             cgroup_cpus=cgroup,
             metadata=metadata or {},
+            mpi_library=library,
         )
         for tick in range(1, 110):
             at = tick * 0.1
@@ -90,7 +92,9 @@ def test_too_many_ranks_are_told_from_too_many_threads() -> None:
     finding = judged(runnable=1, ranks=4)
     assert finding.status is Status.FAIL
     assert "ranks alone" in finding.summary
-    assert finding.actions[0].startswith("Start at most 2 ranks on node0")
+    assert finding.actions[0].startswith(
+        "Start 2 ranks fewer on node0, or ask for 4 CPUs where there are 2: waiting"
+    )
     assert not any("OMP_NUM_THREADS" in action for action in finding.actions)
 
 
@@ -181,7 +185,7 @@ def test_what_makes_no_sense_names_no_pool(metadata: dict[str, Any]) -> None:
 def test_a_polling_thread_of_mpi_is_named_instead_of_a_pool() -> None:
     finding = judged(runnable=2, metadata={"environment": {"MPICH_ASYNC_PROGRESS": "1"}})
     assert finding.status is Status.FAIL
-    assert finding.actions[0].startswith("Unset MPICH_ASYNC_PROGRESS for 2 ranks on 2 CPUs, or")
+    assert finding.actions[0].startswith("Unset MPICH_ASYNC_PROGRESS for 2 ranks on 2 CPUs: ")
     assert not any("OMP_NUM_THREADS" in action for action in finding.actions)
 
 
@@ -214,7 +218,7 @@ def crowded_by_horovod(*, pool_runs: bool) -> Finding:
 def test_the_thread_of_horovod_is_named_where_the_pools_are_idle() -> None:
     finding = crowded_by_horovod(pool_runs=False)
     assert finding.status is Status.FAIL
-    assert finding.actions[0].startswith("Give each rank a CPU more, for Horovod's thread, or")
+    assert finding.actions[0].startswith("Make room for Horovod's thread beside each rank: ")
     assert not any("OMP_NUM_THREADS" in action for action in finding.actions)
     evidence = {item.label: item.value for item in finding.evidence}
     assert evidence["Horovod's thread of one rank wants to run"] == "90.0 % of the time"
@@ -223,12 +227,90 @@ def test_the_thread_of_horovod_is_named_where_the_pools_are_idle() -> None:
 def test_a_pool_that_runs_is_made_smaller_first() -> None:
     actions = crowded_by_horovod(pool_runs=True).actions
     assert actions[0].startswith("Set OMP_NUM_THREADS=1 for 2 ranks on 2 CPUs")
-    assert actions[-1].startswith("Give each rank a CPU more, for Horovod's thread")
+    assert actions[-1].startswith("Make room for Horovod's thread beside each rank: ")
 
 
 def test_a_variable_that_is_set_already_is_not_advised_again() -> None:
     metadata = {**libraries(gomp=1), "environment": {"OMP_NUM_THREADS": "1"}}
     finding = judged(runnable=8, metadata=metadata)
     assert finding.status is Status.FAIL
-    assert finding.actions[0].startswith("No known pool has more than 1 threads")
+    assert finding.actions[0].startswith("No known pool has more than 1 thread:")
     assert not any("OMP_NUM_THREADS" in action for action in finding.actions)
+
+
+def test_a_pool_that_the_program_itself_makes_large_is_told_as_such() -> None:
+    metadata = {**libraries(gomp=8), "environment": {"OMP_NUM_THREADS": "1"}}
+    finding = judged(runnable=8, metadata=metadata)
+    assert finding.actions[0].startswith(
+        "OpenMP (libgomp.so) has 8 threads although the environment asks for 1 at most"
+    )
+    assert not any("OMP_NUM_THREADS=" in action for action in finding.actions)
+
+
+def default_pools(environment: dict[str, str]) -> dict[str, Any]:
+    told = {"intra_op_threads": 0, "inter_op_threads": 0}
+    return {"frameworks": {"tensorflow": told}, "environment": environment}
+
+
+def test_pools_of_unset_size_take_the_mask_and_not_the_quota() -> None:
+    """docker --cpus 4 on a machine of 64 CPUs: the pools see 64."""
+    finding = judged(runnable=40, ranks=1, cpus="0-63", cgroup=4.0, metadata=default_pools({}))
+    evidence = {item.label: str(item.value) for item in finding.evidence}
+    assert evidence["Largest pool"].endswith("64 threads in each rank")
+    assert finding.actions[0] == (
+        "Set TF_NUM_INTRAOP_THREADS=4 TF_NUM_INTEROP_THREADS=4 for 1 rank on 4 CPUs."
+    )
+
+
+def test_the_environment_sizes_the_pools_of_tensorflow() -> None:
+    set_low = {"TF_NUM_INTRAOP_THREADS": "2", "TF_NUM_INTEROP_THREADS": "1"}
+    finding = judged(runnable=40, ranks=1, cpus="0-15", metadata=default_pools(set_low))
+    evidence = {item.label: str(item.value) for item in finding.evidence}
+    assert evidence["Largest pool"].endswith("(Eigen), 2 threads in each rank")
+    assert not any("TF_NUM" in action for action in finding.actions)
+
+
+def test_a_part_of_a_cpu_is_not_told_as_no_rank() -> None:
+    finding = judged(runnable=4, ranks=1, cpus="0-7", cgroup=0.5)
+    assert finding.status is Status.FAIL
+    assert any(action.startswith("Ask for 1 CPU: waiting") for action in finding.actions)
+    assert "0 ranks" not in " ".join(finding.actions)
+
+
+@pytest.mark.parametrize(
+    ("variable", "library", "named"),
+    [
+        ("I_MPI_ASYNC_PROGRESS", "/opt/lib/libmpi.so.40\nOpen MPI v5.0.9", False),
+        ("MPICH_ASYNC_PROGRESS", "/opt/lib/libmpi.so.40\nOpen MPI v5.0.9", False),
+        ("MPICH_ASYNC_PROGRESS", "libmpi.so.12\nIntel(R) MPI Library 2021.15", False),
+        ("I_MPI_ASYNC_PROGRESS", "libmpi.so.12\nIntel(R) MPI Library 2021.15", True),
+        ("MPICH_ASYNC_PROGRESS", "libmpi.so.12\nMPICH Version: 4.3", True),
+    ],
+)
+def test_a_variable_of_another_mpi_library_starts_no_thread(
+    variable: str, library: str, named: bool
+) -> None:
+    finding = judged(runnable=2, metadata={"environment": {variable: "1"}}, library=library)
+    assert any(variable in action for action in finding.actions) is named
+
+
+def test_no_cpu_more_is_offered_where_the_node_has_none() -> None:
+    noted = {"environment": {"MPICH_ASYNC_PROGRESS": "1"}, "topology": {"cpus": 2}}
+    full = judged(runnable=2, metadata=noted)
+    assert "start 1 rank fewer on node0, or ask for 4 CPUs where there are 2" in full.actions[0]
+    assert "PE=" not in full.actions[0]
+    wide = judged(runnable=2, metadata={**noted, "topology": {"cpus": 8}})
+    assert "give each rank 2 CPUs: mpirun --bind-to none" in wide.actions[0]
+
+
+def test_the_node_that_fails_comes_before_the_most_crowded() -> None:
+    builder = TraceBuilder(2, end_s=12.0)
+    for number, (runnable, delay) in enumerate(((4, 0.01), (2, 0.5))):
+        rank = builder.rank(number).init(1.0).finalize(11.0)
+        rank.set(host=f"n{number}", cpus_allowed="0", cpu_count_allowed=1)
+        for tick in range(1, 110):
+            at = tick * 0.1
+            rank.process_sample(at, cpu_s=at, queue_delay_s=at * delay, runnable=runnable)
+    finding = analyse_trace(builder.build()).findings["threads_over_cores"]
+    assert finding.status is Status.FAIL
+    assert finding.ranks == (1,)

@@ -14,6 +14,7 @@ AVX2 = ["avx", "avx2", "fma", "sse2", "sse4_2"]
 AVX512 = [*AVX2, "avx512f", "avx512bw"]
 AMX = [*AVX512, "amx_tile", "amx_bf16"]
 TORCH = {"versions": {"torch": "2.13.0"}}
+NUMPY = {"versions": {"numpy": "2"}}
 
 
 def judged(
@@ -60,7 +61,11 @@ def test_names_variable_library_and_what_the_cpu_has() -> None:
             {"versions": {"numpy": "2"}},
             Status.WARN,
         ),
-        ({"TF_ENABLE_ONEDNN_OPTS": "0"}, AVX2, {"versions": {"tensorflow": "2"}}, Status.WARN),
+        ({"NPY_DISABLE_CPU_FEATURES": "AVX512F,AVX512_SKX"}, AVX2, NUMPY, Status.PASS),
+        ({"NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512_SKX"}, AVX512, NUMPY, Status.INFO),
+        ({"NPY_DISABLE_CPU_FEATURES": "NEON"}, AVX512, NUMPY, Status.PASS),
+        # TensorFlow itself prints this setting as the way to unchanged rounding
+        ({"TF_ENABLE_ONEDNN_OPTS": "0"}, AVX2, {"versions": {"tensorflow": "2"}}, Status.INFO),
         ({"TF_ENABLE_ONEDNN_OPTS": "1"}, AVX2, {"versions": {"tensorflow": "2"}}, Status.PASS),
         (
             {"OPENBLAS_CORETYPE": "Nehalem"},

@@ -9,7 +9,7 @@ import pytest
 
 from perfscope.findings.finding import Finding, Status
 from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.model import OPERATION_DTYPE, ThreadInfo
+from perfscope.trace.model import OPERATION_DTYPE, Ending, EndKind, ThreadInfo
 from tests.findings.analysed import analyse_trace
 
 LOADER = {"frameworks": {"torch": {"loaders": [{"workers": 2}]}}}
@@ -24,6 +24,7 @@ def judged(
     horovod_s: float = 0.0,
     environment: dict[str, str] | None = None,
     metadata: dict[str, Any] | None = None,
+    ending: Ending | None = None,
 ) -> Finding:
     """Ranks of 20 s whose threads keep `own` CPUs busy beside processes that used so much."""
     builder = TraceBuilder(len(masks), end_s=20.0)
@@ -34,6 +35,8 @@ def judged(
             noted["children_cpu_s"] = children_s
         rank = builder.rank(number).init(0.5).finalize(19.5)
         rank.set(cpus_allowed=mask, cpu_count_allowed=count, metadata=noted)
+        if ending is not None:
+            rank.set(ending=ending)
         if horovod_s:
             row = np.zeros(1, OPERATION_DTYPE)
             row["tid"], row["comm"] = 77, -1
@@ -105,7 +108,40 @@ def test_the_progress_thread_of_mpi_is_named() -> None:
 def test_the_thread_of_horovod_is_named() -> None:
     finding = judged(children_s=0.0, own=0.95, horovod_s=5.0)
     assert "Horovod's communication thread" in finding.title
-    assert any("HOROVOD_THREAD_AFFINITY" in action for action in finding.actions)
+    assert not any("HOROVOD_THREAD_AFFINITY" in action for action in finding.actions)
+    wide = {**LOADER, "topology": {"cpus": 4}}
+    finding = judged(children_s=0.0, own=0.95, horovod_s=5.0, metadata=wide)
+    assert finding.actions[-1].startswith("Horovod: HOROVOD_THREAD_AFFINITY=2,3 puts")
+
+
+@pytest.mark.parametrize("metadata", [None, {}])
+def test_workers_of_a_rank_that_was_killed_are_unknown(metadata: dict[str, Any] | None) -> None:
+    """Their time is noted when they have ended; a rank that is killed notes that of none.
+
+    Processes that a program forks by itself are not even known to be its workers.
+    """
+    killed = Ending(EndKind.KILLED, 9, "by hand")
+    finding = judged(children_s=0.0, metadata=metadata, ending=killed)
+    assert finding.status is Status.NOT_MEASURED
+    assert judged(children_s=0.0, delay=0.0, ending=killed).status is Status.PASS
+
+
+def test_ranks_with_workers_are_not_told_that_others_use_their_cpus() -> None:
+    builder = TraceBuilder(1, end_s=20.0)
+    rank = builder.rank(0).init(0.5).finalize(19.5)
+    rank.set(cpus_allowed="0", cpu_count_allowed=1, workers=({"pid": 7, "argv": ["python"]},))
+    for tick in range(5, 195):
+        rank.process_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=tick / 20)
+    finding = analyse_trace(builder.build()).findings["threads_over_cores"]
+    assert finding.status is Status.INFO
+    assert "that their own workers, or others, use" in finding.title
+
+
+def test_one_process_is_not_told_as_several() -> None:
+    one = {"frameworks": {"torch": {"loaders": [{"workers": 1}]}}}
+    finding = judged(metadata=one)
+    assert finding.title == "Ranks 0 and 1 share their CPUs with 1 input process each"
+    assert "Busy with its input process" in {row.label for row in finding.evidence}
 
 
 def test_samples_are_needed() -> None:
@@ -124,4 +160,4 @@ def test_processor_time_that_makes_no_sense(told: Any) -> None:
     for tick in range(5, 195):
         rank.process_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=tick / 20)
     finding = analyse_trace(builder.build()).findings["worker_cores"]
-    assert finding.status in {Status.PASS, Status.NOT_MEASURED}
+    assert finding.status is Status.NOT_MEASURED

@@ -48,6 +48,10 @@ def test_sound_definitions(tmp_path: Path) -> None:
     )
 
 
+def test_the_mask_that_mpi_sets_replaces_the_first(tmp_path: Path) -> None:
+    assert read(tmp_path, entry(5, 0, b"0-7"), entry(5, 1, b"2")).affinity == "2"
+
+
 def test_damaged_definitions_are_counted(tmp_path: Path) -> None:
     found = read(
         tmp_path,

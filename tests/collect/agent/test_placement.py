@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from perfscope.collect.agent.perfscope_agent import metadata, placement, stacks, topology
+from perfscope.collect.agent.perfscope_agent import metadata, placement, stacks, start, topology
 from tests.collect.agent.jobs import RANK_ZERO, Job
 
 NUMA_MAPS = """\
@@ -158,7 +161,13 @@ def test_it_is_noted_once_before_the_end(monkeypatch: pytest.MonkeyPatch) -> Non
     """A program that is killed later leaves what was known after half a minute."""
     monkeypatch.setattr(stacks, "_LATER_S", 0.2)
     seen: list[str] = []
-    sampler = stacks.Sampler(50.0, lambda: seen.append("first"), lambda: seen.append("later"))
+    forkable: list[bool] = []
+
+    def later(busy: Any) -> None:
+        forkable.append(not busy.locked())
+        seen.append("later")
+
+    sampler = stacks.Sampler(50.0, lambda: seen.append("first"), later)
     sampler.start()
     deadline = time.monotonic() + 10
     while "later" not in seen and time.monotonic() < deadline:
@@ -166,3 +175,35 @@ def test_it_is_noted_once_before_the_end(monkeypatch: pytest.MonkeyPatch) -> Non
     time.sleep(0.1)
     sampler.stop()
     assert seen == ["first", "later"]
+    assert forkable == [True]  # forks do not wait while memory and mounts are looked at
+
+
+def test_looking_does_not_hold_up_forks_and_writing_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = threading.Lock()
+    held: dict[str, bool] = {}
+    monkeypatch.setattr(placement, "note", lambda: held.update(look=busy.locked()))
+    monkeypatch.setattr(metadata, "write", lambda: held.update(write=busy.locked()))
+    start._later(busy)
+    assert held == {"look": False, "write": True}
+    assert not busy.locked()
+
+
+def test_only_open_files_are_asked_for_their_stripes(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path of the command line may lie on a mount that is dead, or not mounted before it is."""
+    asked: list[object] = []
+
+    def layout(path: object, _name: str) -> bytes:
+        asked.append(path)
+        return b"\xd0\x0b\xd1\x0b" + bytes(24) + b"\x04\x00" + bytes(2)
+
+    monkeypatch.setattr(os, "getxattr", layout)
+    monkeypatch.setattr(sys, "argv", ["x", f"--data={machine}/scratch/a", f"{machine}/scratch/b"])
+    placement.note()
+    (row,) = (r for r in metadata.facts["file_systems"] if r["type"] == "lustre")
+    assert (row["files"], asked) == (2, [])
+    (machine / "proc" / "fd" / "7").symlink_to(machine / "scratch" / "c")
+    placement.note()
+    (row,) = (r for r in metadata.facts["file_systems"] if r["type"] == "lustre")
+    assert (row["stripes"], asked) == (4, [7])

@@ -7,9 +7,10 @@ to tell on which node each lies, so a very large process is left alone.
 from __future__ import annotations
 
 import os
+import resource
 import sys
 
-from . import metadata, topology
+from . import metadata, notes, topology
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ def note() -> None:
 
 
 def _try(name: str, part: Callable[[], None]) -> None:
-    from . import notes
-
     try:
         part()
     except (OSError, ValueError, IndexError) as error:
@@ -115,8 +114,6 @@ def bytes_by_node() -> dict[str, int]:
 
 def _children() -> None:
     """CPU time of the processes that this one started and waited for: input workers, mostly."""
-    import resource
-
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     metadata.facts["children_cpu_s"] = used.ru_utime + used.ru_stime
 
@@ -125,13 +122,13 @@ def _file_systems() -> None:
     """The mounts on which the process has its directory, its arguments and its open files."""
     mounts = _mounts()
     found: dict[str, dict[str, Any]] = {}
-    for path in _places():
+    for path, number in _places().items():
         mount, kind = _mount_of(path, mounts)
         if mount and kind not in _PSEUDO:
             row = found.setdefault(mount, {"mount": mount, "type": kind, "files": 0})
             row["files"] += 1
-            if kind == "lustre" and "stripes" not in row:
-                stripes = stripe_count(_layout(path))
+            if kind == "lustre" and "stripes" not in row and number is not None:
+                stripes = stripe_count(_layout(number))
                 row.update({"stripes": stripes} if stripes else {})
     noted = metadata.facts.get("file_systems")
     for row in noted if isinstance(noted, list) else ():
@@ -139,21 +136,24 @@ def _file_systems() -> None:
     metadata.facts["file_systems"] = list(found.values())
 
 
-def _places() -> list[str]:
-    """Paths that the program works with: where it is, what it was given, what it has open.
+def _places() -> dict[str, int | None]:
+    """Paths that the program works with, and the descriptors of those that it has open.
 
     None of them is looked up: on a file server that is gone, that would hold up the program's end.
     """
-    paths = [os.getcwd()]
-    paths += [word.partition("=")[2] or word for word in sys.argv[1:] if "/" in word]
-    paths += [_open_file(number) for number in os.listdir(_PROC + "/fd")[: 4 * _MOST_PLACES]]
+    paths: dict[str, int | None] = {os.getcwd(): None}
+    for word in sys.argv[1:]:
+        if "/" in word:
+            paths[word.partition("=")[2] or word] = None
+    for number in os.listdir(_PROC + "/fd")[: 4 * _MOST_PLACES]:
+        paths[_open_file(number)] = int(number)
     records = os.environ.get("PERFSCOPE_DIR") or "/nowhere"
     kept = [
         path
         for path in paths
         if path.startswith("/") and not path.startswith((records, "/dev/", "/proc/", "/memfd:"))
     ]
-    return list(dict.fromkeys(kept))[:_MOST_PLACES]
+    return {path: paths[path] for path in kept[:_MOST_PLACES]}
 
 
 def _open_file(number: str) -> str:
@@ -184,10 +184,10 @@ def _mount_of(path: str, mounts: list[tuple[str, str]]) -> tuple[str, str]:
     return "", ""
 
 
-def _layout(path: str) -> bytes:
-    """Lustre's layout of a file, empty where there is none to be had."""
+def _layout(number: int) -> bytes:
+    """Lustre's layout of an open file, empty where there is none to be had."""
     try:
-        return os.getxattr(path, "lustre.lov") if hasattr(os, "getxattr") else b""
+        return os.getxattr(number, "lustre.lov") if hasattr(os, "getxattr") else b""
     except OSError:
         return b""
 

@@ -11,7 +11,7 @@ from . import files, notes, python_objects, recorder
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
-    from typing import Callable
+    from typing import Any, Callable
 
 _MAX_HZ = 10.0
 _MAX_DEPTH = 64
@@ -35,7 +35,7 @@ class Sampler:
     """The sampling thread; started and stopped by the main thread."""
 
     def __init__(
-        self, hz: float, first: Callable[[], None], later: Callable[[], None] | None = None
+        self, hz: float, first: Callable[[], None], later: Callable[[Any], None] | None = None
     ) -> None:
         import _thread
 
@@ -81,12 +81,12 @@ class Sampler:
         # The waits vary, or a loop of the same period would always be caught at the same line.
         while not self._wake.acquire(True, self._period_s * (1.0 + 0.5 * (count * _GOLDEN % 1.0))):
             count += 1
+            if self._later is not None and time.monotonic() >= self._later_s:
+                self._later_s = float("inf")
+                self._later(self.busy)
             with self.busy:
                 if count == 1:
                     self._first()
-                elif self._later is not None and time.monotonic() >= self._later_s:
-                    self._later_s = float("inf")
-                    self._later()
                 rec = recorder.current
                 if rec is None:
                     continue
@@ -184,10 +184,11 @@ def watch_current_thread() -> None:
 sampler: Sampler | None = None
 
 
-def start(first: Callable[[], None], later: Callable[[], None] | None = None) -> None:
+def start(first: Callable[[], None], later: Callable[[Any], None] | None = None) -> None:
     """Starts sampling the main thread; `first` runs once in the sampler thread after a moment.
 
-    `later` does so after half a minute, in programs that live so long.
+    `later` does so after half a minute, in programs that live so long; it is given the lock that
+    keeps forks away, to be held only for what a fork must not catch half done.
     """
     global sampler
     hz = requested_hz()

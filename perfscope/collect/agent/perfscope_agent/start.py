@@ -10,7 +10,7 @@ from . import metadata, notes, recorder, roles
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
-    from typing import Callable
+    from typing import Any, Callable
 
 _MAX_RECORDED_FORKS = 64
 
@@ -69,7 +69,8 @@ def _start_recording(is_lazy: bool) -> None:
         _start_details(is_lazy)
         # A failure there must not end the sampler thread.
         stacks.start(
-            lambda: _try("after the start", _after_start), lambda: _try("placement", _later)
+            lambda: _try("after the start", _after_start),
+            lambda busy: _try("placement", lambda: _later(busy)),
         )
 
 
@@ -113,10 +114,16 @@ def _watch_numa(nodes: dict[str, str]) -> None:
         stacks.with_each_sample.append(lambda: _try("NUMA node", placement.watch))
 
 
-def _later() -> None:
-    """What is noted at exit, once before: a program that is killed has none."""
-    _note_placement()
-    metadata.write()
+def _later(busy: Any) -> None:
+    """What is noted at exit, once before: a program that is killed has none.
+
+    Looking at memory and mounts may take long, and a fork must not wait for it.
+    """
+    with busy:
+        from . import placement
+    placement.note()
+    with busy:
+        metadata.write()
 
 
 def _note_placement() -> None:

@@ -179,3 +179,51 @@ for _ in range(5):
 """
     process = job(text, python=environment("torch").python).process
     assert len(process.steps()) == 5
+
+
+OWN_CLASSES = """
+import torch
+from torch.utils.data import DataLoader, Dataset, RandomSampler, TensorDataset
+
+class Lazy(Dataset):  # needs no length where the batches are the program's own
+    def __getitem__(self, i):
+        return torch.full((4,), float(i))
+
+class Batches:
+    def __iter__(self):
+        for b in range(5):
+            yield [2 * b, 2 * b + 1]
+    def __len__(self):
+        return 5
+
+class Batch(list):
+    @property
+    def shape(self):
+        raise RuntimeError("not yet")
+
+class Odd(DataLoader):
+    @property
+    def prefetch_factor(self):
+        return "many"
+    @prefetch_factor.setter
+    def prefetch_factor(self, value):
+        pass
+
+lazy = DataLoader(Lazy(), batch_sampler=Batches())
+print(sum(float(x.sum()) for x in lazy), sum(float(x.sum()) for x in lazy))
+ten = TensorDataset(torch.ones(10, 1))
+print(len([b for b in DataLoader(ten, batch_size=5, sampler=RandomSampler(ten), collate_fn=Batch)]))
+print(len(list(Odd(ten, batch_size=2))))
+"""
+
+
+def test_loaders_and_batches_of_own_classes(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    """The agent asks for no length that PyTorch itself does not ask for."""
+    done = job(OWN_CLASSES, python=environment("torch").python, variables=RANK_ZERO)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, b"180.0 180.0\n2\n5\n", b"")
+    loaders = done.process.metadata["frameworks"]["torch"]["loaders"]
+    assert [row["samples"] for row in loaders] == [None, 10]
+    (note,) = done.process.metadata["agent_notes"]
+    assert note.startswith("DataLoader not noted: ValueError")

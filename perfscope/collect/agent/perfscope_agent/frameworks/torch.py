@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from .. import metadata, recorder, steps
+from .. import metadata, notes, recorder, steps
 from . import torch_compile, torch_devices, torch_profiler, wrap
 
 TYPE_CHECKING = False
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _SOURCE = "torch"
 _MOST_LOADERS = 8
+_MOST_NOTED = 64
 
 
 class _Loop:
@@ -153,6 +154,8 @@ before_backward: list[Callable[[], None]] = []
 after_backward: list[Callable[[int], None]] = []
 """What else wants to know of the outermost backward pass; the end is given in ns."""
 _loaders: list[dict[str, Any]] = []
+_noted: dict[tuple[int, bool], Any] = {}
+"""Loaders that were looked at, by identity and whether it was for training; weak references."""
 
 
 def install_loader(module: ModuleType) -> None:
@@ -196,33 +199,66 @@ def install_loader(module: ModuleType) -> None:
 
 
 def _note_loader(loader: Any) -> None:
-    settings = {
-        "batch_size": loader.batch_size,
-        "workers": loader.num_workers,
-        "prefetch_factor": loader.prefetch_factor,
+    """Notes a loader once; what a program's own classes do there must not reach the program."""
+    try:
+        is_training = bool(torch_compile.module().is_grad_enabled())
+        known = _noted.get((id(loader), is_training))
+        if len(_loaders) >= _MOST_LOADERS or (known is not None and known() is loader):
+            return
+        _remember(loader, is_training)
+        settings = _settings(loader, is_training)
+        if settings in _loaders:
+            return
+        _loaders.append(settings)
+        if metadata.facts.get("batch_size") is None:
+            metadata.facts["batch_size"] = settings["batch_size"]
+        metadata.framework(_SOURCE, loaders=_loaders)
+    except Exception as error:
+        notes.failure("DataLoader not noted", error)
+
+
+def _remember(loader: Any, is_training: bool) -> None:
+    """Not on the loader itself: programs copy, compare and send theirs."""
+    import weakref
+
+    if len(_noted) >= _MOST_NOTED:
+        _noted.clear()
+    _noted[id(loader), is_training] = weakref.ref(loader)
+
+
+def _settings(loader: Any, is_training: bool) -> dict[str, Any]:
+    """How a loader is set, and which samples it deals out."""
+    return {
+        "batch_size": _number(loader.batch_size),
+        "workers": _number(loader.num_workers),
+        "prefetch_factor": _number(loader.prefetch_factor),
         "pin_memory": bool(loader.pin_memory),
         "persistent_workers": bool(loader.persistent_workers),
-        **_data(loader),
-    }
-    if settings in _loaders or len(_loaders) >= _MOST_LOADERS:
-        return
-    _loaders.append(settings)
-    if metadata.facts.get("batch_size") is None:
-        metadata.facts["batch_size"] = loader.batch_size
-    metadata.framework(_SOURCE, loaders=_loaders)
-
-
-def _data(loader: Any) -> dict[str, Any]:
-    """Which samples a loader deals out: its sampler, how many there are, whether for training."""
-    sampler = type(loader.sampler).__name__
-    # these two have counted the data set already: no code of the program runs that would not anyway
-    is_counted = sampler in ("RandomSampler", "SequentialSampler")
-    return {
-        "sampler": sampler,
+        "sampler": type(loader.sampler).__name__,
         "dataset": type(loader.dataset).__name__,
-        "samples": len(loader.dataset) if is_counted else None,
-        "training": bool(torch_compile.module().is_grad_enabled()),
+        "samples": _samples(loader),
+        "training": is_training,
     }
+
+
+def _number(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _samples(loader: Any) -> int | None:
+    """How many samples the data set has; None unless PyTorch itself counts them as well.
+
+    With a batch sampler of the program's the sampler is never asked, and the data set of such a
+    loader need not have a length.
+    """
+    data = sys.modules["torch.utils.data"]
+    sampler = loader.sampler
+    if type(sampler) is data.RandomSampler:
+        return len(sampler.data_source)
+    is_asked = loader.batch_sampler is None or type(loader.batch_sampler) is data.BatchSampler
+    if type(sampler) is data.SequentialSampler and is_asked:
+        return len(sampler.data_source)
+    return None
 
 
 def install_backward(module: ModuleType) -> None:

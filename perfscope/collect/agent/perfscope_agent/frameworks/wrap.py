@@ -88,16 +88,20 @@ def phase(
 
 def batch_length(data: Any, depth: int = 3) -> int:
     """Samples in a batch, from the first dimension of its first array; 0 unknown."""
+    try:
+        return _batch_length(data, depth)
+    except Exception:  # a property of a batch of the program's own class may raise anything
+        return 0
+
+
+def _batch_length(data: Any, depth: int) -> int:
     if isinstance(data, (str, bytes)) or depth == 0:
         return 0
     shape = getattr(data, "shape", None)
     if shape is not None:
-        try:
-            return int(shape[0]) if len(shape) else 0
-        except (TypeError, ValueError, IndexError):
-            return 0
+        return int(shape[0]) if len(shape) else 0
     if isinstance(data, dict):
         data = list(data.values())
     if isinstance(data, (list, tuple)) and data:
-        return batch_length(data[0], depth - 1)
+        return _batch_length(data[0], depth - 1)
     return 0
