@@ -47,8 +47,9 @@ class Judgement:
 
     @property
     def cost(self) -> str:
-        """The gain in words: `1.20 s (3.4 %)`."""
-        return f"{format_seconds(self.gain_s)} ({format_share(self.share)})"
+        """The gain in words: `1.20 s (3.4 %)`, `at most 1.20 s (3.4 %)` without a replay."""
+        most = "" if self.facts.prediction else "at most "
+        return f"{most}{format_seconds(self.gain_s)} ({format_share(self.share)})"
 
     @property
     def is_replayed(self) -> bool:
@@ -115,7 +116,7 @@ def unable(results: Results, id: str, title: str) -> Finding | None:  # noqa: A0
 def judged(results: Results, replay: Replay) -> Judgement:
     """The judgement about a run of two ranks or more."""
     facts = imbalance_facts(results, replay)
-    gain_s = facts.prediction.gain_s if facts.prediction else facts.constant_s
+    gain_s = facts.prediction.gain_s if facts.prediction else facts.bound_s
     share = gain_s / (results.focus.length_ns * NS)
     is_contended = waits_for_cpus(results)
     crowded = is_contended and _waits_explain(results, facts)
