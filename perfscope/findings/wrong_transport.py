@@ -89,8 +89,8 @@ def _title(facts: NetworkFacts) -> str:
 def _summary(facts: NetworkFacts) -> str:
     share = format_share(facts.whole.share)
     cost = (
-        f"Moving data takes {format_seconds(facts.whole.gain_s)} ({share}) of the run; a faster "
-        "transport gives back a part of that, which only a run with it tells."
+        f"Moving data takes {facts.whole.at_most}{format_seconds(facts.whole.gain_s)} ({share}) of "
+        "the run; a faster transport gives back a part of that, which only a run with it tells."
     )
     if facts.settings or facts.slow_fabric is None:
         return cost
