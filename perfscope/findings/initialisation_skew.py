@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.one_rank import alone
 from perfscope.findings.opening_facts import OpeningFacts, beyond, opening_facts
 from perfscope.findings.price import NS
 from perfscope.units import format_seconds, format_share
@@ -34,9 +35,9 @@ REFERENCES = (
 
 def judge(results: Results, replay: Replay) -> Finding:
     """Whether ranks wait at the start for others, for whom, and why these are late."""
-    if len(results.trace.ranks) < 2:
-        text = "The run has a single rank: nobody waits for it."
-        return Finding(ID, Status.NOT_APPLICABLE, SUBJECT, text, confidence=Confidence.HIGH)
+    single = "The run has a single rank: nobody waits for it."
+    if quiet := alone(results, ID, SUBJECT, single):
+        return quiet
     facts = opening_facts(results, replay)
     if facts is None:
         text = f"It is not known how the run began: {results.opening.reason}."

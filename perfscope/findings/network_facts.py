@@ -12,6 +12,7 @@ import numpy as np
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Evidence, Finding, Status
+from perfscope.findings.one_rank import alone
 from perfscope.findings.price import NS, Price, gain_of, moved_s, price, transfer_bound_s
 from perfscope.findings.threads_over_cores import waits_for_cpus
 from perfscope.findings.transport_settings import Setting, fabric_bytes_per_s, slow_settings
@@ -171,9 +172,8 @@ def network_facts(results: Results, replay: Replay) -> NetworkFacts:
 
 def unknown(results: Results, id: str, title: str, passed: str) -> Finding | None:  # noqa: A002
     """What is said where transfer is not known; None where it is."""
-    if len(results.trace.ranks) < 2:
-        text = "The run has a single rank: nothing is moved."
-        return Finding(id, Status.NOT_APPLICABLE, title, text, confidence=Confidence.HIGH)
+    if quiet := alone(results, id, title, "The run has a single rank: nothing is moved."):
+        return quiet
     found = results.communication
     if any(found.wait_s_by_rank) or any(found.transfer_s_by_rank):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,12 @@ def test_what_a_replay_gives_back_is_no_pass(trace: Trace) -> None:
         if finding.status is Status.PASS and finding.gain_basis == "replay":
             assert finding.gain_share is not None
             assert finding.gain_share < WARN_SHARE, finding
+
+
+def test_one_of_several_ranks_is_no_run_of_one_rank() -> None:
+    trace = replace(training_run(Plan(ranks=1, steps=20)), world_size=2)
+    findings = analyse_trace(trace).findings
+    names = ("load_imbalance", "network_bound", "initialisation_skew", "rank_zero_evaluation")
+    for name in names:
+        assert findings[name].status is Status.NOT_MEASURED
+        assert "1 of 2 ranks was opened" in findings[name].summary
