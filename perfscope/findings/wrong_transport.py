@@ -27,8 +27,8 @@ PASSED = "Nothing keeps the ranks from a faster transport"
 DESCRIPTION = (
     "Looks for variables that keep ranks from shared memory inside a node or from the fabric "
     "between nodes (those of libfabric, UCX, Open MPI, Intel MPI, MPICH and NCCL), and for large "
-    "collectives between hosts that reach less than a tenth of the rate of the fabric that the "
-    "recording notes. It is a fault where transfer matters."
+    "collectives between hosts that reach less than 1 GB/s and a tenth of the rate of the fabric "
+    "that the recording notes. It is a fault where transfer matters."
 )
 REFERENCES = (
     "libfabric, FI_PROVIDER: https://ofiwg.github.io/libfabric/main/man/fabric.7.html",
