@@ -19,6 +19,7 @@ from perfscope.findings.network_facts import (
 )
 from perfscope.findings.price import NS
 from perfscope.findings.waiting_for_cpus import told_only
+from perfscope.findings.wording import capitalised
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -54,9 +55,11 @@ def judge(results: Results, replay: Replay) -> Finding:
         title=f"Each step moves data for {format_seconds(_transfer_s(results) / steps)} and "
         f"computes {format_seconds(_work_s(results) / steps)}",
         summary=(
-            f"{format_share(facts.whole.share)} of the run is data being moved, at a bandwidth "
-            f"that is fair. A step of {batch:.0f} samples is too short for that: twice the batch "
-            f"on each rank, in half as many steps, would give back {format_seconds(gain_s)}."
+            f"{capitalised(facts.whole.at_most)}{format_share(facts.whole.share)} of the run is "
+            "data being moved, at a bandwidth that is fair. A step of "
+            f"{batch:.0f} samples is too short for that: twice the batch "
+            "on each rank, in half as many steps, would give back "
+            f"{facts.whole.at_most}{format_seconds(gain_s)}."
             f"{CROWDED if facts.is_crowded else ''}"
         ),
         gain_s=gain_s,

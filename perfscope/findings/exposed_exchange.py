@@ -11,11 +11,13 @@ from perfscope.findings.network_facts import (
     IDEAL,
     Cause,
     confidence,
+    exchanges_on_hosts,
     network_facts,
     transfer_rows,
     unknown,
 )
 from perfscope.findings.waiting_for_cpus import told_only
+from perfscope.findings.wording import capitalised
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -55,11 +57,12 @@ def judge(results: Results, replay: Replay) -> Finding:
     result = Finding(
         id=ID,
         status=status,
-        title=f"{format_share(facts.whole.share)} of the run is exchange of gradients that "
-        f"{_framework(results)} cannot hide",
+        title=f"{capitalised(facts.whole.at_most)}{format_share(facts.whole.share)} of the run is "
+        f"exchange of gradients that {_framework(results)} cannot hide",
         summary=(
             "When their last gradient is ready the ranks still need "
-            f"{format_seconds(facts.whole.gain_s)} in all until the exchange is over; a change "
+            f"{facts.whole.at_most}{format_seconds(facts.whole.gain_s)} in all until the exchange "
+            "is over; a change "
             f"gives back a part of that.{CROWDED if facts.is_crowded else ''}"
         ),
         gain_s=facts.whole.gain_s,
@@ -74,12 +77,6 @@ def judge(results: Results, replay: Replay) -> Finding:
         edits=(IDEAL,),
     )
     return told_only(result)
-
-
-def exchanges_on_hosts(results: Results) -> bool:
-    """Whether a framework exchanges gradients, and no accelerator was measured that computes."""
-    is_known = results.horovod is not None or results.gradient_exchange is not None
-    return is_known and results.devices is None
 
 
 def _unknown(results: Results) -> str:

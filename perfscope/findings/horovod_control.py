@@ -8,13 +8,11 @@ from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.network_facts import (
     CROWDED,
-    IDEAL,
     Cause,
     confidence,
     network_facts,
     unknown,
 )
-from perfscope.findings.price import NS
 from perfscope.findings.waiting_for_cpus import told_only
 from perfscope.units import format_seconds, format_share
 
@@ -54,7 +52,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         return quiet or _not_told(results, found)
     facts = network_facts(results, replay)
     status = facts.status_of(Cause.CONTROL)
-    rest_s = _rest_s(found)
+    rest_s = facts.control_s
     whole_s = sum(found.exposed.transfer_s) / max(1, len(found.exposed.transfer_s))
     share = rest_s / whole_s if whole_s else 0.0
     text = (
@@ -70,15 +68,14 @@ def judge(results: Results, replay: Replay) -> Finding:
         title=f"Horovod spends {format_seconds(rest_s)} on agreeing what to reduce and on sleep "
         "between its cycles",
         summary=f"{text} All ranks wait for it.{CROWDED if facts.is_crowded else ''}",
-        gain_s=min(facts.whole.gain_s, rest_s),
-        gain_share=min(facts.whole.gain_s, rest_s) / (results.focus.length_ns * NS),
+        gain_s=facts.claim_s(Cause.CONTROL),
+        gain_share=facts.claim_s(Cause.CONTROL) / facts.length_s,
         gain_basis="upper_bound",
         confidence=Confidence.LOW if facts.is_crowded else Confidence.MEDIUM,
         evidence=_evidence(results, found),
         actions=_actions(results, found),
         references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value, Cause.EXCHANGE.value),
-        edits=(IDEAL,),
     )
     return told_only(result)
 
@@ -105,11 +102,6 @@ def _variable(results: Results, name: str) -> str:
 
 def _is_off(results: Results) -> bool:
     return _variable(results, CACHE).strip() == "0"
-
-
-def _rest_s(found: HorovodResult) -> float:
-    """Seconds of a rank in which Horovod was waited for and no tensor moved, mean of the ranks."""
-    return _mean(found.exposed.transfer_s) - _mean(found.exposed.data_s)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -17,7 +17,7 @@ from perfscope.replay.model import Edit, Level
 from perfscope.trace.model import Frame, PhaseKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from perfscope.metrics.phases import PhaseResult
     from perfscope.metrics.results import Results
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SOLO_KINDS = {PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT, PhaseKind.IO}
 SHARED = Edit(level=Level.SHARED)
+EVEN = Edit(level=Level.EVEN)
 
 
 class Pattern(Enum):
@@ -54,6 +55,7 @@ class Excess:
 class ImbalanceFacts:
     """The work of the ranks, without what one rank does alone, set-up and waiting for input.
 
+    Where most ranks are heavy, the usual rank is one of them: then all but the light ones are.
     `is_bound` says that `prediction` is more than a fix can give back: ordinary spread of the step
     times was taken away with it.
     """
@@ -83,6 +85,16 @@ class ImbalanceFacts:
         """Most work minus mean work: lost to ranks that always work longer."""
         return max(self.work_s) - mean(self.work_s)
 
+    @property
+    def bound_s(self) -> float:
+        """What `edits` give back at most, from the work added up over the run."""
+        if self.edits == (EVEN,):
+            return self.constant_s
+        heavy = set(self.heavy)
+        pairs = zip(self.ranks, self.work_s, strict=True)
+        rest = [work for rank, work in pairs if rank not in heavy]
+        return max(0.0, max(self.work_s) - median(rest)) if rest else self.constant_s
+
 
 def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
     """The facts about a run of two ranks or more."""
@@ -90,7 +102,9 @@ def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
     begun = opening_facts(results, replay)
     opening = begun.opening if begun and begun.explained else Opening()
     work_s = _work_without_solo(results, opening)
-    heavy = _heavy(ranks, work_s)
+    heavy, light = _heavy(ranks, work_s), _light(ranks, work_s)
+    if light:
+        heavy = tuple(rank for rank in ranks if rank not in light)
     solo = tuple(dict.fromkeys(work.edit for work in find_solo_work(results)))
     if begun:
         solo = (*solo, *begun.explained)
@@ -101,14 +115,17 @@ def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
     equal = _equal_samples(results)
     everywhere = constant and equal is not False and _everywhere(excess, work_s)
     host = _slow_host(results, heavy) if constant else ""
-    pattern = Pattern.ALTERNATING
-    if constant:
+    pattern = Pattern.CONSTANT if constant else Pattern.ALTERNATING
+    if constant and not light:
         same_work = everywhere or (equal is True and len(heavy) == 1)
         same_work = same_work or (bool(host) and len(heavy) > 1 and equal is not False)
         is_late = same_work and _comes_last(results, heavy)
         pattern = Pattern.STRAGGLER if is_late else Pattern.CONSTANT
-    edits = _edits(len(ranks), heavy, pattern, equal)
+    edits = (EVEN,) if light and constant else _edits(len(ranks), heavy, pattern, equal)
     prediction = replay.predict(edits, after=solo)
+    evenly = replay.predict([EVEN], after=solo)
+    if pattern is Pattern.CONSTANT and _is_more(evenly, prediction):
+        edits, prediction = (EVEN,), evenly
     is_bound = not constant and not _stands_out(prediction)
     return ImbalanceFacts(
         ranks=ranks,
@@ -121,7 +138,7 @@ def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
         equal_samples=equal,
         edits=(SHARED,) if is_bound else edits,
         prediction=ideal if is_bound else prediction,
-        evenly=replay.predict([Edit(level=Level.EVEN)], after=solo),
+        evenly=evenly,
         is_bound=is_bound,
         explained=solo,
         is_single=constant and _is_single(results, heavy),
@@ -137,10 +154,17 @@ def _stands_out(prediction: Prediction | None) -> bool:
     )
 
 
+def _is_more(one: Prediction | None, other: Prediction | None) -> bool:
+    """Whether the first gives back more, where both are known."""
+    return one is not None and other is not None and one.gain_s > other.gain_s
+
+
 def _work_without_solo(results: Results, opening: Opening) -> tuple[float, ...]:
     work = dict(zip(results.efficiency.ranks, results.efficiency.outside_s, strict=True))
     for solo in find_solo_work(results):
-        work[solo.rank] = max(0.0, work[solo.rank] - solo.seconds)
+        # what of it lies in set-up is taken off with the set-up
+        own_s = _later(opening, solo.source, [solo.rank], [solo.seconds])[solo.rank]
+        work[solo.rank] = max(0.0, work[solo.rank] - own_s)
     for rank, waited_s in input_wait_s(results).items():
         work[rank] = max(0.0, work[rank] - waited_s)
     for rank, setup_s in zip(opening.ranks, opening.setup_s, strict=True):
@@ -170,10 +194,25 @@ def _heavy(ranks: tuple[int, ...], work_s: tuple[float, ...]) -> tuple[int, ...]
     return found or (ranks[work_s.index(max(work_s))],)
 
 
+def _light(ranks: tuple[int, ...], work_s: tuple[float, ...]) -> frozenset[int]:
+    """Ranks that work less than the usual rank, where no rank works much more than it does.
+
+    So it is where most ranks are heavy, and with them the usual one.
+    """
+    if len(work_s) == 2:
+        return frozenset()
+    usual, most = median(work_s), max(work_s)
+    if most > (1.0 + thresholds.HEAVY_SHARE) * usual:
+        return frozenset()
+    below = max(thresholds.HEAVY_SHARE * usual, thresholds.HEAVY_PART * (usual - min(work_s)))
+    pairs = zip(ranks, work_s, strict=True)
+    return frozenset(rank for rank, work in pairs if work < usual - below)
+
+
 def _comes_last(results: Results, heavy: tuple[int, ...]) -> bool:
     """Whether it is mostly the heavy ranks that others wait for, where arrivals tell."""
-    late = results.communication.late_arrivals
-    last = sum(arrival.instances for arrival in late if arrival.rank in heavy)
+    late, chosen = results.communication.late_arrivals, set(heavy)
+    last = sum(arrival.instances for arrival in late if arrival.rank in chosen)
     return last >= thresholds.LAST_SHARE * sum(arrival.instances for arrival in late)
 
 
@@ -208,11 +247,12 @@ def _edits(
         return (Edit(ranks=heavy, level=Level.AS_OTHERS),)
     spread = equal_samples is False or (equal_samples is None and rank_count == 2)
     if spread:
-        return (Edit(level=Level.EVEN),)
+        return (EVEN,)
     return (Edit(ranks=heavy, level=Level.AS_OTHERS),)
 
 
-def _excess(results: Results, heavy: tuple[int, ...], opening: Opening) -> tuple[Excess, ...]:
+def _excess(results: Results, ranks: tuple[int, ...], opening: Opening) -> tuple[Excess, ...]:
+    heavy = set(ranks)
     rows = [
         (_name(p), p.id, p.where, _later(opening, p.id, p.ranks, own_seconds(p)))
         for p in results.phases
@@ -250,7 +290,7 @@ def _name(phase: PhaseResult) -> str:
     return phase.label if phase.kind is PhaseKind.USER else phase.label.lower()
 
 
-def _late_frames(results: Results, heavy: tuple[int, ...], phase: str) -> tuple[Frame, ...]:
+def _late_frames(results: Results, heavy: Collection[int], phase: str) -> tuple[Frame, ...]:
     """The function in which the heavy ranks kept the others waiting longest, and its caller.
 
     Functions that the others waited less for are often only seen at the edge of the work.
@@ -268,13 +308,14 @@ def _late_frames(results: Results, heavy: tuple[int, ...], phase: str) -> tuple[
 
 def _is_single(results: Results, heavy: tuple[int, ...]) -> bool:
     """Whether most of the waiting for these ranks, solo work left out, was one single wait."""
-    solo = {p.id for p in results.phases if p.kind in SOLO_KINDS}
+    solo, chosen = {p.id for p in results.phases if p.kind in SOLO_KINDS}, set(heavy)
     late = [
         arrival
         for arrival in results.communication.late_arrivals
-        if arrival.rank in heavy and arrival.phase not in solo
+        if arrival.rank in chosen and arrival.phase not in solo
     ]
-    single = sum(arrival.stall_s for arrival in late if arrival.instances == 1)
+    # many ranks that are late once each are late many times
+    single = max((arrival.stall_s for arrival in late if arrival.instances == 1), default=0.0)
     return single > thresholds.SINGLE_SHARE * sum(arrival.stall_s for arrival in late)
 
 

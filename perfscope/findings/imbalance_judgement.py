@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Evidence, Finding, Status
 from perfscope.findings.imbalance_facts import Excess, ImbalanceFacts, Pattern, imbalance_facts
+from perfscope.findings.one_rank import alone
 from perfscope.findings.price import NS
 from perfscope.findings.threads_over_cores import waits_for_cpus
 from perfscope.findings.waiting_for_cpus import explained_by_waiting
@@ -47,8 +48,9 @@ class Judgement:
 
     @property
     def cost(self) -> str:
-        """The gain in words: `1.20 s (3.4 %)`."""
-        return f"{format_seconds(self.gain_s)} ({format_share(self.share)})"
+        """The gain in words: `1.20 s (3.4 %)`, `at most 1.20 s (3.4 %)` without a replay."""
+        most = "" if self.facts.prediction else "at most "
+        return f"{most}{format_seconds(self.gain_s)} ({format_share(self.share)})"
 
     @property
     def is_replayed(self) -> bool:
@@ -103,9 +105,9 @@ class Judgement:
 
 def unable(results: Results, id: str, title: str) -> Finding | None:  # noqa: A002
     """What is said where nothing can be compared; None where it can."""
-    if len(results.trace.ranks) < 2:
-        text = "The run has one rank: there is nothing to balance."
-        return Finding(id, Status.NOT_APPLICABLE, title, text, confidence=Confidence.HIGH)
+    single = "The run has one rank: there is nothing to balance."
+    if quiet := alone(results, id, title, single):
+        return quiet
     if not any(results.efficiency.outside_s):
         text = "No work was recorded inside the focus of analysis."
         return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
@@ -115,7 +117,7 @@ def unable(results: Results, id: str, title: str) -> Finding | None:  # noqa: A0
 def judged(results: Results, replay: Replay) -> Judgement:
     """The judgement about a run of two ranks or more."""
     facts = imbalance_facts(results, replay)
-    gain_s = facts.prediction.gain_s if facts.prediction else facts.constant_s
+    gain_s = facts.prediction.gain_s if facts.prediction else facts.bound_s
     share = gain_s / (results.focus.length_ns * NS)
     is_contended = waits_for_cpus(results)
     crowded = is_contended and _waits_explain(results, facts)

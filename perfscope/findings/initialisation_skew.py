@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from statistics import median_high
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.one_rank import alone
 from perfscope.findings.opening_facts import OpeningFacts, beyond, opening_facts
 from perfscope.findings.price import NS
 from perfscope.units import format_seconds, format_share
@@ -33,14 +35,14 @@ REFERENCES = (
 
 def judge(results: Results, replay: Replay) -> Finding:
     """Whether ranks wait at the start for others, for whom, and why these are late."""
-    if len(results.trace.ranks) < 2:
-        text = "The run has a single rank: nobody waits for it."
-        return Finding(ID, Status.NOT_APPLICABLE, SUBJECT, text, confidence=Confidence.HIGH)
+    single = "The run has a single rank: nobody waits for it."
+    if quiet := alone(results, ID, SUBJECT, single):
+        return quiet
     facts = opening_facts(results, replay)
     if facts is None:
         text = f"It is not known how the run began: {results.opening.reason}."
         return Finding(ID, Status.NOT_MEASURED, SUBJECT, text, confidence=Confidence.HIGH)
-    length_s = results.focus.length_ns * NS
+    length_s = _length_s(results, facts)
     share = facts.total_s / length_s if length_s > 0 else 0.0
     status = _status(facts.total_s, share)
     is_told = status is not Status.PASS
@@ -54,14 +56,20 @@ def judge(results: Results, replay: Replay) -> Finding:
         gain_share=share if is_told else None,
         gain_basis=_basis(facts) if is_told else None,
         confidence=Confidence.MEDIUM,
-        ranks=(facts.opening.ranks[late],) if is_told else (),
+        ranks=_numbers(facts, late) if is_told else (),
         where=_where(facts, late) if is_told else (),
         evidence=_evidence(facts, late),
         actions=_actions(facts, late) if is_told else (),
         references=REFERENCES,
         overlaps=("start_up", "rank_zero_evaluation"),
-        edits=facts.explained if is_told else (),
+        # they give back what set-up costs, and nothing of what lies before it
+        edits=facts.explained if is_told and not facts.before_s else (),
     )
+
+
+def _length_s(results: Results, facts: OpeningFacts) -> float:
+    """Seconds that the gain is a share of: the focus, and what is lost before it."""
+    return results.focus.length_ns * NS + facts.before_s
 
 
 def _status(gain_s: float, share: float) -> Status:
@@ -83,36 +91,49 @@ def _is_before(facts: OpeningFacts) -> bool:
     return facts.before_s >= facts.setup_s
 
 
-def _late(facts: OpeningFacts) -> int:
-    """Position of the rank for which the others wait."""
+def _late(facts: OpeningFacts) -> tuple[int, ...]:
+    """Positions of the ranks for which the others wait, the last one first."""
     opening = facts.opening
     if _is_before(facts):
-        return opening.waiting_s.index(min(opening.waiting_s))
-    return opening.setup_s.index(max(opening.setup_s))
+        late_s = [max(opening.waiting_s) - seconds for seconds in opening.waiting_s]
+    else:
+        late_s = list(opening.setup_s)
+    bound = max(late_s) - 0.5 * beyond(late_s)
+    found = [place for place, seconds in enumerate(late_s) if seconds >= bound]
+    return tuple(sorted(found, key=lambda place: -late_s[place]))
 
 
-def _where(facts: OpeningFacts, late: int) -> tuple[Frame, ...]:
+def _numbers(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(facts.opening.ranks[place] for place in late))
+
+
+def _where(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[Frame, ...]:
     frames = facts.opening.before if _is_before(facts) else facts.opening.after
-    frame = frames[late]
+    frame = frames[late[0]]
     return (frame,) if frame is not None else ()
 
 
-def _started_later_s(facts: OpeningFacts, late: int) -> float:
+def _started_later_s(facts: OpeningFacts, late: tuple[int, ...]) -> float:
     """How much later than the usual rank the late one was started."""
     start_s = facts.opening.start_s
-    return beyond(start_s) if start_s[late] == max(start_s) else 0.0
+    return beyond(start_s) if start_s[late[0]] == max(start_s) else 0.0
 
 
-def _title(facts: OpeningFacts, late: int) -> str:
+def _title(facts: OpeningFacts, late: tuple[int, ...]) -> str:
     frames = _where(facts, late)
     at = f", {wording.place(frames[0])}," if frames and wording.place(frames[0]) else ""
-    rank, many = facts.opening.ranks[late], len(facts.opening.ranks) - 1
-    waits = "1 rank waits once" if many == 1 else f"{many:,} ranks wait once"
+    who = wording.capitalised(wording.ranks(_numbers(facts, late)))
+    waits = f"{wording.others(len(facts.opening.ranks) - len(late))} once"
+    is_one = len(late) == 1
+    them = "it" if is_one else "them"
     if not _is_before(facts):
-        return f"Rank {rank} sets up longer than the others{at} and {waits} for it"
+        does = "sets up" if is_one else "set up"
+        return f"{who} {does} longer than the others{at} and {waits} for {them}"
     if _started_later_s(facts, late) >= 0.5 * facts.before_s:
-        return f"Rank {rank} is started later than the others and {waits} for it"
-    return f"Rank {rank} takes longer until it can communicate{at} and {waits} for it"
+        was = "is" if is_one else "are"
+        return f"{who} {was} started later than the others and {waits} for {them}"
+    does, can = ("takes", "it can") if is_one else ("take", "they can")
+    return f"{who} {does} longer until {can} communicate{at} and {waits} for {them}"
 
 
 def _summary(facts: OpeningFacts, share: float) -> str:
@@ -127,18 +148,21 @@ def _summary(facts: OpeningFacts, share: float) -> str:
     told = wording.capitalised(" and ".join(parts)) if parts else "Nobody waits for another rank"
     return (
         f"{told}. Once a run, ranks that were ready at the same time would give back up to "
-        f"{format_seconds(facts.total_s)}, {format_share(share)} of the time that was analysed."
+        f"{format_seconds(facts.total_s)}, {format_share(share)} of the time that was analysed"
+        f"{' and what was waited before it' if facts.before_s > 0 else ''}."
     )
 
 
-def _evidence(facts: OpeningFacts, late: int) -> tuple[Evidence, ...]:
-    opening = facts.opening
-    name = f"rank {opening.ranks[late]}"
+def _evidence(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[Evidence, ...]:
+    opening, last = facts.opening, late[0]
+    name = f"rank {opening.ranks[last]}"
 
     def row(label: str, seconds: tuple[float, ...]) -> Evidence:
-        rest = sorted(value for place, value in enumerate(seconds) if place != late)
-        usual = rest[len(rest) // 2]
-        return Evidence(f"{label}, {name}", seconds[late], "s", f"{usual:.3g} s on the others")
+        places = [p for p in range(len(seconds)) if p not in late] or [
+            p for p in range(len(seconds)) if p != last
+        ]
+        usual = median_high(seconds[place] for place in places)
+        return Evidence(f"{label}, {name}", seconds[last], "s", f"{usual:.3g} s on the others")
 
     first = min(opening.start_s)
     started = tuple(start - first for start in opening.start_s)
@@ -150,13 +174,16 @@ def _evidence(facts: OpeningFacts, late: int) -> tuple[Evidence, ...]:
     )
 
 
-def _actions(facts: OpeningFacts, late: int) -> tuple[str, ...]:
-    rank, frames = facts.opening.ranks[late], _where(facts, late)
+def _actions(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[str, ...]:
+    who, frames = wording.ranks(_numbers(facts, late)), _where(facts, late)
+    does, runs = ("does", "is") if len(late) == 1 else ("do", "are")
+    whose = "its host's" if len(late) == 1 else "their hosts'"
+    only = "this rank does" if len(late) == 1 else "these ranks do"
     place = f" in {wording.place(frames[0])}" if frames else ""
     if not _is_before(facts):
         return (
             (
-                f"Let all ranks share what rank {rank} does first{place}: each reads its part, or "
+                f"Let all ranks share what {who} {does} first{place}: each reads its part, or "
                 "one reads and broadcasts while the others build the model."
             ),
             "Keep what every start needs in a prepared file instead of computing it each time.",
@@ -164,16 +191,16 @@ def _actions(facts: OpeningFacts, late: int) -> tuple[str, ...]:
     if _started_later_s(facts, late) >= 0.5 * facts.before_s:
         return (
             (
-                f"Look at how rank {rank} is started: a slow host, a container that is pulled or "
+                f"Look at how {who} {runs} started: a slow host, a container that is pulled or "
                 "unpacked first, or ssh in a row instead of srun."
             ),
         )
     return (
         (
-            f"Time the imports of rank {rank} (python -X importtime) and compare its host's file "
+            f"Time the imports of {who} (python -X importtime) and compare {whose} file "
             "system: put the environment on a local disk, or in one container image."
         ),
-        "Do what only this rank does, downloads or preprocessing, before the job is started.",
+        f"Do what only {only}, downloads or preprocessing, before the job is started.",
     )
 
 

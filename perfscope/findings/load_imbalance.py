@@ -91,6 +91,9 @@ def _passed(results: Results, found: Judgement) -> Finding:
     facts = found.facts
     gain_s = facts.evenly.gain_s if facts.evenly else facts.constant_s
     share = gain_s / (results.focus.length_ns * NS)
+    # as much would be a claim: it is another finding's, or may be chance
+    is_claim = share < thresholds.WARN_SHARE
+    basis = "replay" if facts.evenly else "upper_bound"
     aside = " apart from set-up and what one rank does alone" if facts.explained else ""
     text = f"The load balance{aside} is {facts.load_balance:.3f}"
     if facts.pattern is Pattern.STRAGGLER and found.status is not Status.PASS:
@@ -102,10 +105,10 @@ def _passed(results: Results, found: Judgement) -> Finding:
         title="The ranks work about equally long",
         summary=f"{text}; work spread evenly would give back {format_seconds(gain_s)} "
         f"({format_share(share)}).",
-        gain_s=gain_s,
-        gain_interval_s=facts.evenly.interval_s if facts.evenly else None,
-        gain_share=share,
-        gain_basis="replay" if facts.evenly else "upper_bound",
+        gain_s=gain_s if is_claim else None,
+        gain_interval_s=facts.evenly.interval_s if facts.evenly and is_claim else None,
+        gain_share=share if is_claim else None,
+        gain_basis=basis if is_claim else None,
         confidence=Confidence.HIGH if facts.evenly else Confidence.MEDIUM,
         evidence=_evidence(facts),
         references=REFERENCES,

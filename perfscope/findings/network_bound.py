@@ -23,6 +23,7 @@ from perfscope.findings.network_facts import (
 )
 from perfscope.findings.price import NS
 from perfscope.findings.waiting_for_cpus import told_only
+from perfscope.findings.wording import capitalised
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -101,12 +102,14 @@ def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
 
 
 def _title(facts: NetworkFacts) -> str:
-    return f"{format_share(facts.whole.share)} of the run is data being moved between ranks"
+    most = capitalised(facts.whole.at_most)
+    return f"{most}{format_share(facts.whole.share)} of the run is data being moved between ranks"
 
 
 def _summary(results: Results, facts: NetworkFacts) -> str:
     text = (
-        f"On a network that needs no time the run would take {format_seconds(facts.whole.gain_s)} "
+        f"On a network that needs no time the run would take {facts.whole.at_most}"
+        f"{format_seconds(facts.whole.gain_s)} "
         f"({format_share(facts.whole.share)}) less: more than any real change can give back."
     )
     known = classes(results)

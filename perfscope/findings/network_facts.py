@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -11,7 +12,8 @@ import numpy as np
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Evidence, Finding, Status
-from perfscope.findings.price import NS, Price, bound_s, gain_of, price
+from perfscope.findings.one_rank import alone
+from perfscope.findings.price import NS, Price, gain_of, moved_s, price, transfer_bound_s
 from perfscope.findings.threads_over_cores import waits_for_cpus
 from perfscope.findings.transport_settings import Setting, fabric_bytes_per_s, slow_settings
 from perfscope.findings.waiting_for_cpus import explained_by_waiting
@@ -19,7 +21,7 @@ from perfscope.replay.model import Edit
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from perfscope.metrics.collective_cost import SizeClass
     from perfscope.metrics.results import Results
@@ -55,9 +57,15 @@ class Cause(Enum):
     BANDWIDTH = "network_bound"
 
 
+SEVERITY = (Status.PASS, Status.INFO, Status.WARN, Status.FAIL)
+
+
 @dataclass(frozen=True)
 class Small:
-    """Collectives that are made of latency: their share of the time, number, and usual size."""
+    """Collectives that are made of latency: their share of all transfer, and their usual size.
+
+    `calls` and `seconds` are those of a rank, mean of the ranks.
+    """
 
     share: float = 0.0
     calls: int = 0
@@ -76,13 +84,19 @@ class NetworkFacts:
     whole: Price
     gains: Mapping[Edit, float | None]
     small: Small
+    control_s: float  # that Horovod spends on agreeing, mean of the ranks
     settings: tuple[Setting, ...]
     slow_fabric: float | None  # share of the fabric's rate that large collectives reach, if little
     is_crowded: bool
     is_explained: bool  # ranks wait for CPUs for as long
     usual_share: float  # of the focus, if each exchange took the median time of its kind
     cause: Cause
-    least_s: float  # seconds below which a gain is not told
+    length_s: float  # of the focus
+
+    @property
+    def least_s(self) -> float:
+        """Seconds below which a gain is not told."""
+        return thresholds.WARN_SHARE * self.length_s
 
     def gain_s(self, edit: Edit) -> float:
         """Seconds of a change, 0.0 where it is not known or not worth telling."""
@@ -99,7 +113,10 @@ class NetworkFacts:
 
         There what usual calls take decides: in those that take far longer a rank has lost its CPU.
         """
-        share = min(self.whole.share, self.usual_share) if self.is_crowded else self.whole.share
+        return self._status_at(self.whole.share)
+
+    def _status_at(self, part: float) -> Status:
+        share = min(part, self.usual_share) if self.is_crowded else part
         if self.is_explained and share >= thresholds.TRANSFER_WARN_SHARE:
             return Status.INFO
         if share >= thresholds.TRANSFER_FAIL_SHARE:
@@ -110,37 +127,53 @@ class NetworkFacts:
 
     def status_of(self, cause: Cause) -> Status:
         """The status of the finding about a cause: it passes where another one is the main one."""
-        return self.status() if cause is self.cause else Status.PASS
+        return self.own_status(cause) if cause is self.cause else Status.PASS
+
+    def claim_s(self, cause: Cause) -> float:
+        """Seconds that the finding about a cause claims."""
+        if cause is Cause.SMALL:
+            bound_s = min(self.whole.gain_s, self.small.seconds)
+            return min(self.gain_s(FUSED) or bound_s, self.whole.gain_s)
+        if cause is Cause.CONTROL:
+            return min(self.whole.gain_s, self.control_s)
+        return self.whole.gain_s
+
+    def own_status(self, cause: Cause) -> Status:
+        """What the seconds of a cause deserve, at most the status of the whole transfer."""
+        share = self.claim_s(cause) / self.length_s if self.length_s > 0 else 0.0
+        own = self._status_at(share)
+        if cause is Cause.SMALL and self.gain_s(FUSED):
+            own = Status.FAIL if share >= thresholds.FAIL_SHARE else Status.WARN
+        return min(own, self.status(), key=SEVERITY.index)
 
 
 def network_facts(results: Results, replay: Replay) -> NetworkFacts:
     """The facts of a run of two ranks or more whose transfer is known."""
-    nothing = [0.0] * len(results.trace.ranks)
-    whole = price(results, replay, [IDEAL], bound_s=bound_s(results, nothing), is_planned=True)
+    whole = price(results, replay, [IDEAL], bound_s=transfer_bound_s(results), is_planned=True)
     is_large = whole.share >= thresholds.TRANSFER_WARN_SHARE
     gains = {edit: gain_of(replay, edit) for edit in ASKED} if is_large else {}
-    least_s = thresholds.WARN_SHARE * results.focus.length_ns * NS
+    length_s = results.focus.length_ns * NS
     small, settings, slow = _small(results), slow_settings(results), _slow_fabric(results)
     found = NetworkFacts(
         whole=whole,
         gains=gains,
         small=small,
+        control_s=control_s(results),
         settings=settings,
         slow_fabric=slow,
         is_crowded=waits_for_cpus(results),
         is_explained=explained_by_waiting(results, whole.gain_s),
-        usual_share=_usual_s(results) / max(results.focus.length_ns * NS, NS),
+        usual_share=_usual_s(results) / max(length_s, NS),
         cause=Cause.BANDWIDTH,
-        least_s=least_s,
+        length_s=length_s,
     )
     return NetworkFacts(**{**vars(found), "cause": _cause(results, found)})
 
 
 def unknown(results: Results, id: str, title: str, passed: str) -> Finding | None:  # noqa: A002
     """What is said where transfer is not known; None where it is."""
-    if len(results.trace.ranks) < 2:
-        text = "The run has a single rank: nothing is moved."
-        return Finding(id, Status.NOT_APPLICABLE, title, text, confidence=Confidence.HIGH)
+    if quiet := alone(results, id, title, "The run has a single rank: nothing is moved."):
+        return quiet
     found = results.communication
     if any(found.wait_s_by_rank) or any(found.transfer_s_by_rank):
         return None
@@ -174,7 +207,7 @@ def transfer_rows(results: Results) -> tuple[Evidence, ...]:
     )
 
 
-def _mean(values: tuple[float, ...]) -> float:
+def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
@@ -185,14 +218,15 @@ def told_steps(results: Results) -> int:
 
 def _small(results: Results) -> Small:
     """Collectives below the size at which bandwidth counts."""
-    known = classes(results)
-    total_s = sum(c.seconds * c.calls for c in known)
-    small = [c for c in known if c.size_bytes < thresholds.SMALL_BYTES]
+    small = [c for c in classes(results) if c.size_bytes < thresholds.SMALL_BYTES]
+    total_s, ranks = moved_s(results), len(results.trace.ranks)
     if not small or total_s <= 0:
         return Small()
     main = max(small, key=lambda c: c.seconds * c.calls)
-    spent_s = sum(c.seconds * c.calls for c in small)
-    return Small(spent_s / total_s, sum(c.calls for c in small), float(main.size_bytes), spent_s)
+    # of all ranks, of which each communicator has a part
+    spent_s = sum(c.seconds * c.calls * c.ranks for c in small)
+    calls = round(sum(c.calls * c.ranks for c in small) / ranks)
+    return Small(min(1.0, spent_s / total_s), calls, float(main.size_bytes), spent_s / ranks)
 
 
 def _cause(results: Results, facts: NetworkFacts) -> Cause:
@@ -200,8 +234,11 @@ def _cause(results: Results, facts: NetworkFacts) -> Cause:
     if facts.settings or facts.slow_fabric is not None:
         return Cause.TRANSPORT
     if _is_exchange(results):
-        return Cause.CONTROL if _is_control(results) else Cause.EXCHANGE
-    if facts.small.share >= thresholds.SMALL_SHARE and _can_be_fused(results, facts):
+        if _is_control(results, facts):
+            return Cause.CONTROL
+        if exchanges_on_hosts(results):
+            return Cause.EXCHANGE
+    if _is_small(results, facts):
         return Cause.SMALL
     if has_fair_bandwidth(results) and told_steps(results) and samples_are_known(results):
         return Cause.PER_STEP
@@ -224,17 +261,34 @@ def _is_exchange(results: Results) -> bool:
     """Whether most of the transfer is what a framework could not hide."""
     spent = {row.name: row.transfer_s or 0.0 for row in results.communication.operations}
     exposed_s = sum(spent.get(name, 0.0) for name in EXCHANGES)
-    whole_s = sum(results.communication.transfer_s_by_rank)  # initialisation is no part of it
-    return exposed_s > 0 and exposed_s >= thresholds.MAIN_CAUSE_SHARE * whole_s
+    return exposed_s > 0 and exposed_s >= thresholds.MAIN_CAUSE_SHARE * moved_s(results)
 
 
-def _is_control(results: Results) -> bool:
-    """Whether Horovod spends most of what it exposes on agreeing, not on moving tensors."""
+def exchanges_on_hosts(results: Results) -> bool:
+    """Whether a framework exchanges gradients, and no accelerator was measured that computes."""
+    is_known = results.horovod is not None or results.gradient_exchange is not None
+    return is_known and results.devices is None
+
+
+def control_s(results: Results) -> float:
+    """Seconds of a rank in which Horovod was waited for and no tensor moved, mean of the ranks."""
     if results.horovod is None:
-        return False
+        return 0.0
     exposed = results.horovod.exposed
-    data_s, whole_s = sum(exposed.data_s), sum(exposed.transfer_s)
-    return whole_s > 0 and whole_s - data_s >= thresholds.MAIN_CAUSE_SHARE * whole_s
+    return max(0.0, _mean(exposed.transfer_s) - _mean(exposed.data_s))
+
+
+def _is_control(results: Results, facts: NetworkFacts) -> bool:
+    """Whether Horovod's agreeing takes most of the transfer, not its moving of tensors."""
+    spent_s = facts.control_s * len(results.trace.ranks)
+    is_most = spent_s > 0 and spent_s >= thresholds.MAIN_CAUSE_SHARE * moved_s(results)
+    return is_most and facts.own_status(Cause.CONTROL) is not Status.PASS
+
+
+def _is_small(results: Results, facts: NetworkFacts) -> bool:
+    """Whether most of the transfer goes into small collectives, and fewer of them would pay."""
+    is_most = facts.small.share >= thresholds.SMALL_SHARE and _can_be_fused(results, facts)
+    return is_most and facts.own_status(Cause.SMALL) is not Status.PASS
 
 
 def _can_be_fused(results: Results, facts: NetworkFacts) -> bool:
@@ -266,5 +320,14 @@ def _slow_fabric(results: Results) -> float | None:
     large = [c for c in large if c.ranks == len(results.trace.ranks)]
     if sum(c.calls for c in large) < thresholds.FEWEST_LARGE_CALLS:
         return None
-    share = max(c.bus_bytes_per_s for c in large) / rate
-    return share if share < thresholds.FABRIC_LEAST_SHARE else None
+    most = max(c.bus_bytes_per_s * _ranks_per_card(results, c) for c in large)
+    # ranks that add up numbers themselves are no faster on a faster fabric
+    least = min(thresholds.FABRIC_LEAST_SHARE * rate, thresholds.FAIR_BYTES_PER_S)
+    return most / rate if most < least else None
+
+
+def _ranks_per_card(results: Results, of: SizeClass) -> int:
+    """How many ranks of a host send other data at once: in an alltoall all of them do."""
+    if "alltoall" not in of.name.lower() and "all_to_all" not in of.name.lower():
+        return 1
+    return max(Counter(rank.host for rank in results.trace.ranks).values())

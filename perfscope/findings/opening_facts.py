@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median
+from statistics import median_high, median_low
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
@@ -61,10 +61,10 @@ def opening_facts(results: Results, replay: Replay) -> OpeningFacts | None:
     if setup_s < thresholds.WARN_SHARE * results.focus.length_ns * 1e-9:
         setup_s, is_replayed = 0.0, False
     waited = opening.waiting_s
-    usual = max(waited) if len(waited) == 2 else median(waited)
-    return OpeningFacts(opening, usual - min(waited), setup_s, is_replayed, edit)
+    before_s = median_high(waited) - min(waited)
+    return OpeningFacts(opening, before_s, setup_s, is_replayed, edit)
 
 
 def beyond(seconds: Sequence[float]) -> float:
-    """What the longest takes beyond the usual one, of two beyond the other."""
-    return max(seconds) - (min(seconds) if len(seconds) == 2 else median(seconds))
+    """What the longest takes beyond the usual one, where half are late beyond the others."""
+    return max(seconds) - median_low(seconds)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
 from perfscope.replay.model import RefusedEditError
+from perfscope.trace.operations import BY_NAME, COLLECTIVE_CLASSES, OperationClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from perfscope.replay.model import Edit, Replay
 
 NS = 1e-9
+NOT_MOVING = {OperationClass.INIT, OperationClass.FINALIZE}
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,37 @@ def bound_s(results: Results, seconds_by_rank: Sequence[float]) -> float:
     communication = (found.wait_s_by_rank, found.transfer_s_by_rank, found.other_s_by_rank)
     sums = [own + sum(parts) for own, *parts in zip(seconds_by_rank, *communication, strict=True)]
     return min(sums, default=0.0)
+
+
+def moved_s(results: Results) -> float:
+    """Seconds in which data is moved, summed over the ranks; beginning and ending is no moving."""
+    found = results.communication
+    whole_s = sum(found.transfer_s_by_rank)
+    return min(whole_s, sum(_by_class(results))) if found.operations else whole_s
+
+
+def transfer_bound_s(results: Results) -> float:
+    """Seconds that a network without transfer time gives back at most; waiting is no transfer.
+
+    All ranks are in a collective at once, so that it counts once; messages may be sent one after
+    the other by all ranks.
+    """
+    by_rank = results.communication.transfer_s_by_rank
+    messages_s, _ = _by_class(results)
+    once_s = max(by_rank, default=0.0) + messages_s
+    return min(bound_s(results, [0.0] * len(by_rank)), moved_s(results), once_s)
+
+
+def _by_class(results: Results) -> tuple[float, float]:
+    """Transfer of messages and that of collectives, summed over the ranks."""
+    messages_s = collectives_s = 0.0
+    for row in results.communication.operations:
+        found = BY_NAME[row.name].cls if row.name in BY_NAME else None
+        if found in COLLECTIVE_CLASSES:
+            collectives_s += row.transfer_s or 0.0
+        elif found not in NOT_MOVING:
+            messages_s += row.transfer_s or 0.0
+    return messages_s, collectives_s
 
 
 def gain_of(replay: Replay, edit: Edit) -> float | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.one_rank import alone
 from perfscope.findings.solo_work import SoloWork, find_solo_work
 from perfscope.metrics.ledger import Account
 from perfscope.replay.model import Edit, Level
@@ -59,8 +60,9 @@ class _Milder:
 
 def judge(results: Results, replay: Replay) -> Finding:
     """Whether one rank keeps the others waiting with work of its own, and what that costs."""
-    if len(results.trace.ranks) < 2:
-        return _quiet(Status.NOT_APPLICABLE, "The run has a single rank: nobody waits for it.")
+    single = "The run has a single rank: nobody waits for it."
+    if quiet := alone(results, ID, SUBJECT, single):
+        return quiet
     works = find_solo_work(results)
     if not works:
         return _nothing_alone(results)

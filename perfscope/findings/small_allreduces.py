@@ -8,7 +8,6 @@ from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding,
 from perfscope.findings.network_facts import (
     CROWDED,
     FUSED,
-    IDEAL,
     Cause,
     NetworkFacts,
     classes,
@@ -30,7 +29,7 @@ ID = Cause.SMALL.value
 TITLE = "Many small collectives take long"
 PASSED = "Small collectives cost little"
 DESCRIPTION = (
-    "Where transfer matters and most of the time of collectives goes into those below 64 KiB, "
+    "Where transfer matters and most of it goes into collectives below 64 KiB, "
     "several in each step or in quick succession, one for all of them saves their latency. Replays "
     "the run with allreduces in quick succession fused, by the latency and bandwidth fitted to it."
 )
@@ -52,18 +51,15 @@ def judge(results: Results, replay: Replay) -> Finding:
     if status is Status.PASS:
         return Finding(ID, status, PASSED, _passed(facts), confidence=confidence(facts))
     fused_s = facts.gain_s(FUSED)
-    bound_s = min(facts.whole.gain_s, facts.small.seconds)
-    gain_s = fused_s or bound_s
+    gain_s = facts.claim_s(Cause.SMALL)
     found = facts.small
-    interval = facts.whole.interval_s if not fused_s else _interval(replay)
     result = Finding(
         id=ID,
         status=status,
-        title=f"{found.calls:,} small collectives take {format_share(found.share)} of the time of "
-        "all collectives",
+        title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer",
         summary=_summary(facts, gain_s, is_bound=not fused_s),
         gain_s=gain_s,
-        gain_interval_s=interval,
+        gain_interval_s=_interval(replay) if fused_s else None,
         gain_share=gain_s / (results.focus.length_ns * NS),
         gain_basis="replay" if fused_s else "upper_bound",
         confidence=confidence(facts) if fused_s else Confidence.MEDIUM,
@@ -71,7 +67,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         actions=_actions(facts),
         references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value,),
-        edits=(FUSED,) if fused_s else (IDEAL,),
+        edits=(FUSED,) if fused_s else (),
     )
     return told_only(result)
 
@@ -103,7 +99,7 @@ def _summary(facts: NetworkFacts, gain_s: float, *, is_bound: bool) -> str:
 
 def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
     rows = [
-        Evidence("Share of the time of collectives", facts.small.share, "ratio", "below 0.5"),
+        Evidence("Share of all transfer", facts.small.share, "ratio", "below 0.5"),
         Evidence("Small collectives", facts.small.calls),
     ]
     if steps := told_steps(results):
@@ -133,8 +129,8 @@ def _actions(facts: NetworkFacts) -> tuple[str, ...]:
     return (
         (
             f"Put many small collectives into one: {found.calls:,} calls of about "
-            f"{format_bytes(found.size_bytes)} take {format_share(found.share)} of the "
-            "collectives' time. One buffer for all gradients"
+            f"{format_bytes(found.size_bytes)} take {format_share(found.share)} of all "
+            "transfer. One buffer for all gradients"
             f"{facts.back(FUSED)}. Horovod does it by HOROVOD_FUSION_THRESHOLD and "
             "HOROVOD_CYCLE_TIME, DistributedDataParallel by bucket_cap_mb."
         ),

@@ -31,6 +31,7 @@ class SoloWork:
 
     `seconds` is its own work there, `stall_s` what the job lost to it by the waiting of the others
     (an upper bound of the gain), `each_s` and `every_steps` how long and how often, where known.
+    `source` is the id of the phase, or the function and its file.
     """
 
     rank: int
@@ -46,6 +47,7 @@ class SoloWork:
     window_s: tuple[float, float] | None
     account: Account
     edit: Edit
+    source: str | tuple[str, str]
 
 
 def find_solo_work(results: Results) -> tuple[SoloWork, ...]:
@@ -102,6 +104,7 @@ def _from_phase(results: Results, phase: PhaseResult) -> SoloWork | None:
         window_s=(windows[0][0], windows[-1][1]) if windows else None,
         account=account,
         edit=Edit(account=account, ranks=(rank,)),
+        source=phase.id,
     )
 
 
@@ -139,6 +142,7 @@ def _from_function(results: Results, share: FunctionShare) -> SoloWork | None:
         account=Account.COMPUTATION,
         # the rank's ordinary work stays: only what it does beyond the others is taken away
         edit=Edit(account=Account.COMPUTATION, ranks=(rank,), level=Level.AS_OTHERS),
+        source=(share.function, share.file),
     )
 
 

@@ -30,6 +30,7 @@ RULES: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
     ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp|net)\b"), FABRIC, "the provider of the fabric"),
     ("I_MPI_OFI_PROVIDER", re.compile(r"^(tcp|sockets)\b"), FABRIC, "the provider of the fabric"),
     ("UCX_TLS", re.compile(r"^(?!\^)(?!.*\b(rc|dc|ud|ib|all)).*\btcp\b"), FABRIC, "all"),
+    ("UCX_TLS", re.compile(r"^\^.*\b(rc|dc|ud|ib)"), FABRIC, "all"),
     ("OMPI_MCA_btl", re.compile(r"^(?!\^)(?!.*(openib|ofi|uct|usnic)).*tcp"), FABRIC, ""),
     ("OMPI_MCA_pml", re.compile(r"^\s*ob1\s*$"), FABRIC, "ucx or cm"),
     ("NCCL_IB_DISABLE", _ON, FABRIC, "0"),
@@ -42,6 +43,7 @@ RULES: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
         SHARED_MEMORY,
         "all",
     ),
+    ("UCX_TLS", re.compile(r"^\^.*\b(sm|shm|shared|mm)\b"), SHARED_MEMORY, "all"),
     (
         "OMPI_MCA_btl",
         re.compile(r"^(?!\^)(?!.*\b(vader|sm|smcuda|ofi|uct)\b).*tcp|^\^.*\b(vader|sm)\b"),
@@ -68,19 +70,42 @@ def slow_settings(results: Results) -> tuple[Setting, ...]:
         FABRIC: len(by_host) > 1 and has_fabric(results) is not False,
     }
     environment = _environment(results)
-    libraries = " ".join(rank.mpi_library for rank in results.trace.ranks[:1]).lower()
     return tuple(
         Setting(name, str(environment[name]), lost, wanted)
         for name, slow, lost, wanted in RULES
         if matters[lost]
         and name in environment
+        and str(environment[name]).strip()  # an empty value is none
         and slow.search(str(environment[name]))
-        and _is_read(name, libraries)
+        and _is_read(results, name)
+        and not _is_overruled(name, environment)
     )
 
 
-def _is_read(name: str, library: str) -> bool:
-    """Whether the MPI library of the run looks at a variable, as far as that is known."""
+def is_recorded(results: Results) -> bool:
+    """Whether it is known which variables the ranks had."""
+    return any(isinstance(r.metadata.get("environment"), dict) for r in results.trace.ranks)
+
+
+def _is_overruled(name: str, environment: Mapping[str, Any]) -> bool:
+    """Whether another variable of Open MPI takes the effect away.
+
+    The layer below ob1, btl, is asked by ob1 alone, and may itself be made of fabrics.
+    """
+    pml = str(environment.get("OMPI_MCA_pml", "")).strip()
+    btl = str(environment.get("OMPI_MCA_btl", ""))
+    if name == "OMPI_MCA_btl":
+        return pml in {"ucx", "cm", "yalla", "mxm"}
+    is_fabric = not btl.startswith("^") and re.search(r"\b(openib|ofi|uct|usnic)\b", btl)
+    return name == "OMPI_MCA_pml" and bool(is_fabric)
+
+
+def _is_read(results: Results, name: str) -> bool:
+    """Whether the library that communicates looks at a variable, as far as that is known."""
+    if name.startswith("NCCL_"):
+        names = [row.name for row in results.communication.operations]
+        return any(name.startswith(("torch.", "Horovod_")) for name in names)
+    library = " ".join(rank.mpi_library for rank in results.trace.ranks[:1]).lower()
     readers = {"OMPI_": "open mpi", "I_MPI_": "intel", "MPIR_": "mpich"}
     known = next((wanted for start, wanted in readers.items() if name.startswith(start)), "")
     return not known or not library or known in library

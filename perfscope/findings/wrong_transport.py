@@ -14,7 +14,7 @@ from perfscope.findings.network_facts import (
     transfer_rows,
     unknown,
 )
-from perfscope.findings.transport_settings import fabrics
+from perfscope.findings.transport_settings import FABRIC, fabrics, has_fabric, is_recorded
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ PASSED = "Nothing keeps the ranks from a faster transport"
 DESCRIPTION = (
     "Looks for variables that keep ranks from shared memory inside a node or from the fabric "
     "between nodes (those of libfabric, UCX, Open MPI, Intel MPI, MPICH and NCCL), and for large "
-    "collectives between hosts that reach less than a tenth of the rate of the fabric that the "
-    "recording notes. It is a fault where transfer matters."
+    "collectives between hosts that reach less than 1 GB/s and a tenth of the rate of the fabric "
+    "that the recording notes. It is a fault where transfer matters."
 )
 REFERENCES = (
     "libfabric, FI_PROVIDER: https://ofiwg.github.io/libfabric/main/man/fabric.7.html",
@@ -43,6 +43,9 @@ def judge(results: Results, replay: Replay) -> Finding:
         return quiet
     facts = network_facts(results, replay)
     if facts.cause is not Cause.TRANSPORT:
+        if facts.status() is not Status.PASS and not is_recorded(results):
+            text = "Which variables the ranks had was not recorded: perfscope run notes them."
+            return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
         text = "No variable of this run keeps its ranks from shared memory or from a fabric."
         return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
     status = _status(facts)
@@ -56,7 +59,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         gain_interval_s=facts.whole.interval_s if is_fault else None,
         gain_share=facts.whole.share if is_fault else None,
         gain_basis="upper_bound" if is_fault else None,
-        confidence=_confidence(facts),
+        confidence=_confidence(results, facts),
         evidence=_evidence(results, facts),
         actions=_actions(results, facts),
         references=REFERENCES,
@@ -73,8 +76,13 @@ def _status(facts: NetworkFacts) -> Status:
     return Status.WARN if status is Status.FAIL and not facts.settings else status
 
 
-def _confidence(facts: NetworkFacts) -> Confidence:
-    """A setting shows what is lost, and not how much of the time it costs."""
+def _confidence(results: Results, facts: NetworkFacts) -> Confidence:
+    """A setting shows what is lost, and not how much of the time it costs.
+
+    Where it is not known whether there is a fabric, nothing may be lost.
+    """
+    if has_fabric(results) is None and all(s.lost == FABRIC for s in facts.settings):
+        return Confidence.LOW
     return Confidence.MEDIUM if facts.settings and not facts.is_crowded else Confidence.LOW
 
 
@@ -89,8 +97,8 @@ def _title(facts: NetworkFacts) -> str:
 def _summary(facts: NetworkFacts) -> str:
     share = format_share(facts.whole.share)
     cost = (
-        f"Moving data takes {format_seconds(facts.whole.gain_s)} ({share}) of the run; a faster "
-        "transport gives back a part of that, which only a run with it tells."
+        f"Moving data takes {facts.whole.at_most}{format_seconds(facts.whole.gain_s)} ({share}) of "
+        "the run; a faster transport gives back a part of that, which only a run with it tells."
     )
     if facts.settings or facts.slow_fabric is None:
         return cost

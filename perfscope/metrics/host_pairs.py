@@ -38,7 +38,8 @@ class HostPair:
     """Messages between two hosts.
 
     `ratio` is their time over that of the usual pair for messages of about one size, `excess_s`
-    what they take longer than that, added up on the rank that has most of it.
+    what they take longer than that: of each direction on the rank that has most of it (ranks of a
+    host receive at the same time), and both directions one after the other.
     """
 
     hosts: tuple[str, str]
@@ -63,9 +64,9 @@ class _Messages:
 
     pair: Ints  # lower host * number of hosts + higher host
     forward: npt.NDArray[np.bool_]  # from the lower to the higher host
-    rank: Ints  # position of the receiver
     size: Ints
     seconds: Floats
+    rank: Ints  # position of the receiver
 
 
 def host_pairs(prepared: Prepared) -> HostPairs:
@@ -82,10 +83,7 @@ def host_pairs(prepared: Prepared) -> HostPairs:
     ratios = _ratios(found, size_class)
     if not ratios:
         return HostPairs((), FEW_MESSAGES)
-    pairs = [
-        _pair(found, size_class, pair, by_class, hosts, len(ranks))
-        for pair, by_class in ratios.items()
-    ]
+    pairs = _pairs(found, size_class, ratios, hosts)
     return HostPairs(tuple(sorted(pairs, key=lambda pair: (-pair.ratio, pair.hosts))), "")
 
 
@@ -117,9 +115,9 @@ def _messages(prepared: Prepared, home: Ints, hosts: int) -> _Messages:
     return _Messages(
         pair=np.minimum(a, b) * hosts + np.maximum(a, b),
         forward=a < b,
-        rank=pool.rank[row],
         size=size,
         seconds=np.maximum(pool.exit[row] - waits.need[row], 0) * 1e-9,
+        rank=pool.rank[row],
     )
 
 
@@ -157,27 +155,47 @@ def _typical_s(found: _Messages, places: Ints) -> float:
     return float(np.median(seconds[forward]) + np.median(seconds[~forward])) / 2
 
 
-def _pair(
+def _pairs(
     found: _Messages,
     size_class: Ints,
-    pair: int,
+    ratios: dict[int, dict[int, tuple[float, int, float]]],
+    hosts: list[str],
+) -> list[HostPair]:
+    """All pairs that could be compared; the messages are sorted by pair once."""
+    return [
+        _pair(found, places, size_class[places], ratios[pair], hosts)
+        for places in _groups(found.pair)
+        if (pair := int(found.pair[places[0]])) in ratios
+    ]
+
+
+def _pair(
+    found: _Messages,
+    places: Ints,
+    size_class: Ints,
     by_class: dict[int, tuple[float, int, float]],
     hosts: list[str],
-    ranks: int,
 ) -> HostPair:
-    """One pair; its ratio is the median over its messages."""
+    """One pair with its messages; its ratio is the median over them."""
     values = np.repeat([v for v, _, _ in by_class.values()], [n for _, n, _ in by_class.values()])
-    excess = np.zeros(ranks)
+    seconds = found.seconds[places]
+    excess = np.zeros(len(places))
     for group, (_, _, usual) in by_class.items():
-        here = (found.pair == pair) & (size_class == group)
-        np.add.at(excess, found.rank[here], np.maximum(found.seconds[here] - usual, 0.0))
-    main = max(by_class, key=lambda group: by_class[group][1])
-    here = (found.pair == pair) & (size_class == main)
+        here = size_class == group
+        excess[here] = np.maximum(seconds[here] - usual, 0.0)
+    main = size_class == max(by_class, key=lambda group: by_class[group][1])
+    pair = int(found.pair[places[0]])
     return HostPair(
         hosts=(hosts[pair // len(hosts)], hosts[pair % len(hosts)]),
-        messages=int(np.count_nonzero(found.pair == pair)),
-        seconds=float(np.median(found.seconds[here])),
-        size_bytes=int(np.median(found.size[here])),
+        messages=len(places),
+        seconds=float(np.median(seconds[main])),
+        size_bytes=int(np.median(found.size[places][main])),
         ratio=float(np.median(values)),
-        excess_s=float(excess.max(initial=0.0)),
+        excess_s=_longest(excess, found.rank[places], found.forward[places]),
     )
+
+
+def _longest(seconds: Floats, rank: Ints, forward: npt.NDArray[np.bool_]) -> float:
+    """Most seconds of one receiver, added up over both directions."""
+    of_each = (np.bincount(rank[way], seconds[way]) for way in (forward, ~forward))
+    return float(sum(by_rank.max(initial=0.0) for by_rank in of_each))

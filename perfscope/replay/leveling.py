@@ -22,6 +22,7 @@ GROUP_LEAST = 8
 NOTHING = 1e-6  # of the most work: less counts as that much
 SPREAD_FROM_QUARTILE = 4.5  # standard deviations above the first quartile: beyond ordinary work
 NORMAL_QUARTILES = 0.970  # standard deviations from the 5 % to the 25 % quantile
+ROUNDING = 1e-9
 FEWEST_VALUES = 32  # below which the ordinary spread is not known
 
 
@@ -37,7 +38,8 @@ def levelled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Floa
     if level is Level.SHARED:
         return np.where(columns, work[:, columns].mean(axis=1, keepdims=True), work)
     if level is Level.MEDIAN:
-        usual = work.min(axis=1) if work.shape[1] == 2 else np.median(work, axis=1)
+        # the lower one of two in the middle: where half of the ranks are late, it is not the mean
+        usual = np.sort(work, axis=1)[:, (work.shape[1] - 1) // 2]
         return np.where(columns, np.minimum(work, usual[:, None]), work)
     result = work.copy()
     for kind in np.unique(kinds):
@@ -104,6 +106,7 @@ def _without_outliers(work: Floats, columns: Bools) -> Floats:
         return work
     low, quartile = np.quantile(positive, (0.05, 0.25))
     bound = np.exp(quartile + SPREAD_FROM_QUARTILE * (quartile - low) / NORMAL_QUARTILES)
+    bound *= 1.0 + ROUNDING  # exp(log(x)) may be less than x: constant work is not beyond itself
     late = (work > bound) & columns
     if not np.any(late):
         return work

@@ -25,7 +25,7 @@ class Level(Enum):
     EVEN = "even"  # each rank works as long as the ranks do on average: none is lost
     AS_OTHERS = "as_others"  # the chosen ranks work as long as the usual one of the others
     USUAL = "usual"  # work far beyond the ordinary spread takes as long as that of the others
-    MEDIAN = "median"  # nobody works longer in a segment than the usual rank, of two the faster
+    MEDIAN = "median"  # nobody works longer in a segment than the usual rank (the lower median)
 
 
 @dataclass(frozen=True)

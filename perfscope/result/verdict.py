@@ -67,6 +67,7 @@ def combined_gain(
 ) -> tuple[float | None, float | None]:
     """Seconds and share that the findings give back when all are fixed; gains do not add.
 
+    Together they give no less than the best of them alone, and no more than their sum is claimed.
     Findings without seconds do not count; without a replay only a single finding has a number, and
     a bound that was not replayed is no part of a sum.
     """
@@ -79,7 +80,9 @@ def combined_gain(
     prediction = _together(replay, replayable) if len(replayable) > 1 else None
     if prediction is None:
         return None, None
-    return prediction.gain_s, prediction.gain_s / (results.focus.length_ns * NS)
+    single = [finding.gain_s for finding in replayable if finding.gain_s is not None]
+    gain_s = min(max(prediction.gain_s, *single), sum(single))
+    return gain_s, gain_s / (results.focus.length_ns * NS)
 
 
 def _replayable(findings: Sequence[Finding]) -> list[Finding]:

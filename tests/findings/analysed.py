@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfscope.findings.catalogue import run_all
 from perfscope.findings.finding import Finding
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options, Results
+from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
 from perfscope.result.document import build
 from perfscope.trace.model import Trace
@@ -34,3 +36,22 @@ def analyse_trace(trace: Trace, options: Options | None = None) -> Analysed:
 
 def analyse(plan: Plan) -> Analysed:
     return analyse_trace(training_run(plan))
+
+
+class NoReplay:
+    """A run that cannot be replayed."""
+
+    available = False
+    reason = "made so by a test"
+    relative_error = None
+    ideal_runtime_s = None
+    causes = None
+
+    def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> None:
+        """Nothing is known."""
+
+
+def without_replay(run: Plan | Trace) -> tuple[Finding, ...]:
+    """The findings about a run that cannot be replayed."""
+    trace = training_run(run) if isinstance(run, Plan) else run
+    return run_all(compute(trace, Options()), NoReplay())

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from perfscope.findings import catalogue
 from perfscope.findings.finding import Diagnosis, Finding, Status
+from perfscope.findings.thresholds import WARN_SHARE
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Replay
-from tests.findings.analysed import analyse
-from tests.findings.training_runs import Plan
+from perfscope.trace.model import Trace
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.test_load_imbalance import working
+from tests.findings.training_runs import Plan, training_run
 
 
 def test_the_stated_order_comes_first() -> None:
@@ -46,3 +52,30 @@ def test_the_docs_tell_every_diagnosis() -> None:
     text = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
     missing = [one.id for one in catalogue.diagnoses() if f"| `{one.id}` |" not in text]
     assert not missing
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        *(working(shares) for shares in ([0.3, 0.3, 0.3, 0.2], [0.3, 0.295, 0.29, 0.285])),
+        training_run(Plan(input_s=0.0, unlucky_s=0.03, steps=60)),
+        training_run(Plan(input_s=0.0, unlucky_s=0.03, slow_rank=1, slow_forward_s=0.01, steps=60)),
+        training_run(Plan(input_s=0.0, noise=0.3, steps=60)),
+        training_run(Plan(input_s=0.0, tail=0.05, steps=60)),
+    ],
+)
+def test_what_a_replay_gives_back_is_no_pass(trace: Trace) -> None:
+    """The runs wait for no input, of which some is ordinary and passes."""
+    for finding in analyse_trace(trace).findings.values():
+        if finding.status is Status.PASS and finding.gain_basis == "replay":
+            assert finding.gain_share is not None
+            assert finding.gain_share < WARN_SHARE, finding
+
+
+def test_one_of_several_ranks_is_no_run_of_one_rank() -> None:
+    trace = replace(training_run(Plan(ranks=1, steps=20)), world_size=2)
+    findings = analyse_trace(trace).findings
+    names = ("load_imbalance", "network_bound", "initialisation_skew", "rank_zero_evaluation")
+    for name in names:
+        assert findings[name].status is Status.NOT_MEASURED
+        assert "1 of 2 ranks was opened" in findings[name].summary

@@ -187,3 +187,33 @@ def test_one_rank_waits_for_nobody() -> None:
     assert analyse(Plan(ranks=1, steps=20)).findings["initialisation_skew"].status is (
         Status.NOT_APPLICABLE
     )
+
+
+def test_half_of_the_ranks_import_longer() -> None:
+    finding = judged(Start(before_s=(1.0, 1.0, 13.0, 13.0)))
+    assert (finding.status, finding.ranks) == (Status.FAIL, (2, 3))
+    assert finding.gain_s == pytest.approx(12.0, rel=0.01)
+    assert finding.title.startswith("Ranks 2 and 3 take longer until they can communicate")
+    assert finding.title.endswith("and 2 ranks wait once for them")
+
+
+def test_half_of_the_ranks_set_up_longer() -> None:
+    start = Start(setup_s=(0.1, 0.1, 12.1, 12.1))
+    finding = judged(start)
+    assert (finding.status, finding.ranks) == (Status.FAIL, (2, 3))
+    healthy_s = length_s(analyse_trace(recorded(Start())))
+    truth_s = length_s(analyse_trace(recorded(start))) - healthy_s
+    assert finding.gain_s == pytest.approx(truth_s, rel=0.01)
+
+
+def test_what_lies_before_the_analysed_time_is_part_of_the_whole() -> None:
+    """60 s before 10 s of training are 6 of 7 parts, not six times the run."""
+    finding = judged(Start(before_s=(1.0, 1.0, 61.0, 1.0), steps=40))
+    assert finding.gain_share == pytest.approx(60 / 70, rel=0.02)
+    assert "waited before it" in finding.summary
+
+
+def test_changes_that_do_not_give_the_gain_are_not_handed_over() -> None:
+    both = judged(Start(before_s=(1.0, 1.0, 1.0, 5.0), setup_s=(8.1, 0.1, 0.1, 0.1)))
+    assert both.edits == ()
+    assert judged(Start(setup_s=(8.1, 0.1, 0.1, 0.1))).edits != ()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+import numpy as np
 import pytest
 
 from perfscope.findings.finding import Confidence, Finding, Status
+from perfscope.findings.imbalance_facts import _is_single as is_single
+from perfscope.findings.imbalance_facts import imbalance_facts
 from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.model import PhaseKind
-from tests.findings.analysed import analyse, analyse_trace
+from perfscope.trace.model import PhaseKind, Trace
+from tests.findings.analysed import analyse, analyse_trace, without_replay
 from tests.findings.training_runs import Plan, training_run
 
 
@@ -207,3 +212,80 @@ def test_a_rank_that_waits_for_its_cpu_is_not_slow(queued: float, status: Status
     finding = analyse_trace(run).findings["load_imbalance"]
     assert finding.status is status
     assert ("waiting for CPUs" in finding.summary) == (status is Status.WARN)
+
+
+def working(
+    shares: Sequence[float],
+    *,
+    steps: int = 60,
+    setup: Callable[[TraceBuilder], float] | None = None,
+) -> Trace:
+    """Each rank trains for its seconds in each step, 1 % more or less, and waits for the others."""
+    random, builder = np.random.default_rng(1), TraceBuilder(len(shares), end_s=1e6)
+    at = setup(builder) if setup else 1.0
+    for step in range(steps):
+        spent = [s * (1.0 + 0.01 * random.standard_normal()) for s in shares]
+        end = at + max(spent) + 0.001
+        for number, seconds in enumerate(spent):
+            rank = builder.rank(number).step(step, at, end)
+            rank.phase(PhaseKind.TRAIN, at, at + seconds, step=step)
+            rank.op("MPI_Allreduce", at + seconds, end, sent=8, received=8)
+        at = end
+    for number in range(len(shares)):
+        builder.rank(number).init(1.0).finalize(at).end_s = at + 0.1
+    return builder.set(wall_ns=round((at + 0.1) * 1e9)).build()
+
+
+@pytest.mark.parametrize(("heavy", "light"), [(3, 1), (6, 2)])
+def test_most_ranks_are_heavy(heavy: int, light: int) -> None:
+    """300 ms of work and 200: spread evenly, 275 a step."""
+    case = analyse_trace(working([0.3] * heavy + [0.2] * light))
+    finding = case.findings["load_imbalance"]
+    assert (finding.status, finding.ranks) == (Status.FAIL, tuple(range(heavy)))
+    assert finding.gain_s == pytest.approx(60 * 0.025, rel=0.05)
+    assert finding.gain_basis == "replay"
+    assert "evenly" in finding.summary
+
+
+def test_ranks_that_are_late_once_each_are_late_many_times() -> None:
+    """Ten ranks have each one step that takes 2 s longer, in a function of its own."""
+    builder, at, extra = TraceBuilder(24, end_s=1e6), 1.0, 2.0
+    for step in range(10):
+        for number in range(24):
+            late = extra if number == step else 0.0
+            rank, end = builder.rank(number), at + 0.1 + extra
+            for tick in range(int(at * 10) + 1, int((at + 0.1 + late) * 10) + 1):
+                rank.stack(tick * 0.1, [("main", "/job/train.py", 3)])
+            rank.op("MPI_Allreduce", at + 0.1 + late, end + 1e-3, sent=8, received=8)
+        at += 0.101 + extra
+    for number in range(24):
+        builder.rank(number).init(1.0).finalize(at).end_s = at
+    results = analyse_trace(builder.set(wall_ns=round(at * 1e9)).build()).results
+    late_once = tuple(range(10))
+    assert {a.instances for a in results.communication.late_arrivals} == {1}
+    assert not is_single(results, late_once)
+    assert is_single(results, (0,))
+
+
+def test_files_that_one_rank_reads_in_the_set_up_are_taken_off_once() -> None:
+    """Rank 0 reads for 20 s, and prepares for 12 s: none of it is work of the training."""
+
+    def setup(builder: TraceBuilder) -> float:
+        builder.rank(0).phase(PhaseKind.IO, 1.0, 21.0)
+        for number in range(4):
+            begin = 33.0 if number == 0 else 1.5
+            builder.rank(number).op("MPI_Bcast", begin, 33.5, peer=0, sent=8, received=8)
+        return 33.5
+
+    case = analyse_trace(working([0.1] * 4, steps=200, setup=setup))
+    facts = imbalance_facts(case.results, case.replay)
+    assert facts.work_s[0] == pytest.approx(200 * 0.1, rel=0.02)
+
+
+def test_without_a_replay_the_others_are_the_bound() -> None:
+    """Rank 1 needs 100 ms more than the others in each of 200 steps: 20 s, not 15."""
+    found = {f.id: f for f in without_replay(Plan(slow_rank=1, slow_forward_s=0.1))}
+    finding = found["load_imbalance"]
+    assert (finding.status, finding.gain_basis) == (Status.FAIL, "upper_bound")
+    assert finding.gain_s == pytest.approx(200 * 0.1, rel=0.02)
+    assert "give back at most" in finding.summary

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.finding import Finding, Status
+from perfscope.findings.network_facts import Cause, network_facts
 from perfscope.replay.words import parse_edit
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind, Trace
 from perfscope.units import format_seconds
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analysed import analyse, analyse_trace, without_replay
 from tests.findings.exchange_runs import exchanges
 from tests.findings.training_runs import Plan, training_run
 from tests.replay.test_network_edits import SIZES, recorded
@@ -85,3 +88,86 @@ def test_actions_are_priced_by_their_own_replay() -> None:
         assert prediction is not None
         action = next(action for action in actions if action.startswith(start))
         assert format_seconds(prediction.gain_s) in action
+
+
+def messages(*, message_s: float, small: int, steps: int = 50) -> Trace:
+    """Four ranks train for 100 ms, send 64 MiB to their neighbour, and then reduce numbers."""
+    builder, at = TraceBuilder(4, end_s=1e6), 1.0
+    for step in range(steps):
+        end = at + 0.1
+        for number in range(4):
+            rank, is_sender = builder.rank(number), number % 2 == 0
+            rank.phase(PhaseKind.TRAIN, at, end, step=step)
+            until = end + message_s
+            if is_sender:
+                rank.op("MPI_Send", end, until, peer=number + 1, tag=0, sent=64 << 20)
+            else:
+                rank.op("MPI_Recv", end, until, peer=number - 1, tag=0, received=64 << 20)
+            for call in range(small):
+                begin = end + message_s + call * 1e-4
+                rank.op("MPI_Allreduce", begin, begin + 1e-4, sent=8, received=8)
+        end += message_s + small * 1e-4
+        for number in range(4):
+            builder.rank(number).step(step, at, end)
+        at = end
+    for number in range(4):
+        builder.rank(number).init(1.0).finalize(at).end_s = at + 0.1
+    return builder.set(wall_ns=round((at + 0.1) * 1e9)).build()
+
+
+def test_large_messages_beside_small_collectives() -> None:
+    """All collectives are small, and yet nearly all of the transfer is messages."""
+    findings = analyse_trace(messages(message_s=0.04, small=4)).findings
+    assert findings["small_allreduces"].status is Status.PASS
+    finding = findings["network_bound"]
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(50 * 0.0404, rel=0.01)
+
+
+def test_collectives_of_parts_of_the_ranks_are_counted_for_each_rank() -> None:
+    """One allreduce a step on each of four communicators is one for each rank."""
+    builder, at = TraceBuilder(8, end_s=1e6), 1.0
+    comms = [builder.communicator((first, first + 1)) for first in range(0, 8, 2)]
+    for step in range(50):
+        for number in range(8):
+            rank = builder.rank(number).phase(PhaseKind.TRAIN, at, at + 0.1, step=step)
+            comm = comms[number // 2]
+            rank.op("MPI_Allreduce", at + 0.1, at + 0.12, comm=comm, sent=2048, received=2048)
+            rank.step(step, at, at + 0.12)
+        at += 0.12
+        if step % 10 == 9:
+            for number in range(8):
+                builder.rank(number).op("MPI_Barrier", at, at + 1e-5)
+            at += 1e-5
+    for number in range(8):
+        builder.rank(number).init(1.0).finalize(at).end_s = at
+    case = analyse_trace(builder.set(wall_ns=round(at * 1e9)).build())
+    facts = network_facts(case.results, case.replay)
+    assert facts.small.calls == 50
+    assert facts.small.seconds == pytest.approx(50 * 0.02, rel=1e-3)
+    assert facts.cause is Cause.BANDWIDTH
+
+
+def test_a_bound_of_small_collectives_has_no_change_and_no_interval() -> None:
+    finding = judged(2048, 100, 0.001)["small_allreduces"]
+    assert (finding.gain_basis, finding.edits) == ("upper_bound", ())
+    assert finding.gain_interval_s is None
+
+
+def test_without_a_replay_waiting_is_no_transfer() -> None:
+    found = {f.id: f for f in without_replay(Plan(slow_rank=1, slow_forward_s=0.2))}
+    assert found["network_bound"].status is Status.PASS
+    found = {f.id: f for f in without_replay(Plan(allreduce_s=0.2))}
+    finding = found["network_bound"]
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(40.0, rel=0.03)
+    assert finding.title.startswith("Up to ")
+    assert "would take up to" in finding.summary
+
+
+def test_beginning_and_ending_move_no_data() -> None:
+    builder = TraceBuilder(2, end_s=20.0)
+    for number in (0, 1):
+        enter_s = 1.0 if number == 0 else 14.0
+        builder.rank(number).init(15.0, enter_s=enter_s).finalize(15.0)
+    assert analyse_trace(builder.build()).findings["network_bound"].status is Status.PASS

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from perfscope.findings.finding import Finding, Status
+from perfscope.findings.network_facts import Cause, network_facts
 from perfscope.trace.builder import to_ns
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import code_of
@@ -62,6 +64,7 @@ def test_horovod_that_agrees_longer_than_it_reduces() -> None:
     told = {row.label: row.value for row in finding.evidence}
     assert told["Of it in calls that carry tensors"] == pytest.approx(STEPS * 0.03, rel=1e-6)
     assert "HOROVOD_CYCLE_TIME" in finding.actions[0]
+    assert finding.edits == ()  # no change of the replay gives as much
 
 
 def moved(trace: Trace, later_s: float) -> Trace:
@@ -83,6 +86,28 @@ def test_horovod_that_cannot_hide_its_reductions() -> None:
     assert "Horovod cannot hide" in finding.title
     assert "HOROVOD_FUSION_THRESHOLD" in finding.actions[0]
     assert findings["horovod_control"].status is Status.PASS
+
+
+def test_an_exchange_beside_accelerators_is_not_called_exposed() -> None:
+    """There the finding about it does not apply: what it is called must be told all the same."""
+    case = analyse_trace(moved(job(), -0.05))
+    assert network_facts(case.results, case.replay).cause is Cause.EXCHANGE
+    measured = replace(case.results, devices=cast(Any, object()))
+    assert network_facts(measured, case.replay).cause is Cause.BANDWIDTH
+
+
+def test_little_agreeing_beside_much_transfer_is_not_the_cause() -> None:
+    """Horovod's agreeing is most of what it exposes, and 70 ms of 470 in each step."""
+    case = analyse_trace(moved(job(), 0.02))
+    assert network_facts(case.results, case.replay).cause is Cause.CONTROL
+    found = case.results.communication
+    more = tuple(seconds + STEPS * 0.4 for seconds in found.transfer_s_by_rank)
+    rows = tuple(
+        replace(row, transfer_s=(row.transfer_s or 0.0) + STEPS * 0.8) for row in found.operations
+    )
+    busy = replace(found, transfer_s_by_rank=more, operations=rows)
+    facts = network_facts(replace(case.results, communication=busy), case.replay)
+    assert facts.cause is not Cause.CONTROL
 
 
 def test_an_exchange_that_ddp_cannot_hide() -> None:

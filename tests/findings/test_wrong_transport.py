@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from perfscope.findings.finding import Finding, Status
+from perfscope.findings.finding import Confidence, Finding, Status
+from perfscope.trace.builder import TraceBuilder
 from tests.findings.analysed import analyse_trace
 from tests.findings.exchange_runs import exchanges, fired
 
@@ -50,8 +53,6 @@ def judged(
         ("I_MPI_FABRICS", "shm:ofi", ONE, False),
         ("MPIR_CVAR_NOLOCAL", "1", ONE, True),
         ("MPIR_CVAR_NOLOCAL", "0", ONE, False),
-        ("NCCL_IB_DISABLE", "1", TWO, True),
-        ("NCCL_SHM_DISABLE", "1", ONE, True),
     ],
 )
 def test_settings(name: str, value: str, hosts: tuple[str, ...], *, is_slow: bool) -> None:
@@ -64,6 +65,19 @@ def test_settings(name: str, value: str, hosts: tuple[str, ...], *, is_slow: boo
         assert finding.gain_s == pytest.approx(50 * 0.1, rel=1e-6)
         assert finding.gain_basis == "upper_bound"
         assert findings["network_bound"].status is Status.INFO
+
+
+@pytest.mark.parametrize(("name", "hosts"), [("NCCL_IB_DISABLE", TWO), ("NCCL_SHM_DISABLE", ONE)])
+def test_settings_of_nccl_where_a_framework_communicates(name: str, hosts: tuple[str, ...]) -> None:
+    trace = exchanges(
+        size=MIB,
+        count=1,
+        each_s=0.1,
+        environment={name: "1"},
+        hosts=hosts,
+        operation="torch.distributed.all_reduce",
+    )
+    assert fired(analyse_trace(trace).findings) == ["wrong_transport"]
 
 
 def test_a_setting_that_costs_little_is_told() -> None:
@@ -117,3 +131,65 @@ def test_a_card_for_ethernet_tells_no_rate_of_a_fabric() -> None:
 def test_a_few_large_collectives_tell_no_rate() -> None:
     trace = exchanges(size=16 * MIB, count=1, each_s=0.1, hosts=TWO, topology=EDR, steps=10)
     assert fired(analyse_trace(trace).findings) == ["network_bound"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "hosts", "is_slow"),
+    [
+        ({"NCCL_IB_DISABLE": "1"}, TWO, False),  # of a run of MPI alone
+        ({"OMPI_MCA_pml": "ucx", "OMPI_MCA_btl": "self,vader,tcp"}, TWO, False),
+        ({"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader,openib"}, TWO, False),
+        ({"OMPI_MCA_pml": "ob1"}, TWO, True),
+        ({"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader,tcp"}, TWO, True),
+        ({"I_MPI_FABRICS": ""}, ONE, False),
+        ({"UCX_TLS": "^sm"}, ONE, True),
+        ({"UCX_TLS": "^rc,dc,ud"}, TWO, True),
+    ],
+)
+def test_settings_together(
+    environment: dict[str, str], hosts: tuple[str, ...], *, is_slow: bool
+) -> None:
+    trace = exchanges(size=MIB, count=1, each_s=0.1, environment=environment, hosts=hosts)
+    findings = analyse_trace(trace).findings
+    assert fired(findings) == (["wrong_transport"] if is_slow else ["network_bound"])
+
+
+def test_a_fabric_of_which_nothing_is_known_may_not_be_there() -> None:
+    assert judged("FI_PROVIDER", "tcp", TWO)["wrong_transport"].confidence is Confidence.LOW
+    known = judged("FI_PROVIDER", "tcp", TWO, fabrics=["mlx5_0 100 Gb/sec"])
+    assert known["wrong_transport"].confidence is Confidence.MEDIUM
+
+
+def test_variables_that_were_not_recorded_are_not_absent() -> None:
+    trace = exchanges(size=MIB, count=1, each_s=0.1, hosts=TWO)
+    assert analyse_trace(trace).findings["wrong_transport"].status is Status.PASS  # none is set
+    trace = replace(trace, ranks=[replace(rank, metadata={}) for rank in trace.ranks])
+    assert analyse_trace(trace).findings["wrong_transport"].status is Status.NOT_MEASURED
+    trace = exchanges(size=8, count=1, each_s=1e-4, hosts=TWO)
+    trace = replace(trace, ranks=[replace(rank, metadata={}) for rank in trace.ranks])
+    assert analyse_trace(trace).findings["wrong_transport"].status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("operation", "each_s", "rate", "is_slow"),
+    [
+        ("MPI_Alltoall", 0.2, "100", False),  # 16 ranks share a card: 10.7 of 12.5 GB/s
+        ("MPI_Allreduce", 0.2, "100", False),  # 2.6 GB/s
+        ("MPI_Allreduce", 0.2, "400", False),  # the same of 50 GB/s: no sockets
+        ("MPI_Allreduce", 0.8, "100", True),  # 650 MB/s
+        ("MPI_Alltoall", 12.0, "100", True),  # 16 times 11 MB/s
+    ],
+)
+def test_the_rate_of_a_card(operation: str, each_s: float, rate: str, *, is_slow: bool) -> None:
+    """32 ranks on two hosts move 256 MiB each."""
+    builder, at = TraceBuilder(32, end_s=1e6, hosts=[f"n{i // 16}" for i in range(32)]), 1.0
+    table = {"environment": {"A": "1"}, "topology": {"fabrics": [f"mlx5_0 {rate} Gb/sec"]}}
+    for _ in range(20):
+        for number in range(32):
+            rank, end = builder.rank(number), at + 0.3
+            rank.op(operation, end, end + each_s, sent=256 * MIB, received=256 * MIB)
+        at += 0.3 + each_s
+    for number in range(32):
+        builder.rank(number).init(1.0).finalize(at).set(metadata=table).end_s = at
+    findings = analyse_trace(builder.set(wall_ns=round(at * 1e9)).build()).findings
+    assert fired(findings) == (["wrong_transport"] if is_slow else ["network_bound"])

@@ -119,7 +119,7 @@ def test_kinds_are_collectives_and_places_in_the_step() -> None:
     [
         ([[4.0, 1.0]], [[1.0, 1.0]]),  # of two the faster
         ([[4.0, 1.0, 2.0]], [[2.0, 1.0, 2.0]]),
-        ([[9.0, 1.0, 2.0, 3.0], [1.0, 1.0, 1.0, 1.0]], [[2.5, 1.0, 2.0, 2.5], [1.0] * 4]),
+        ([[9.0, 1.0, 2.0, 3.0], [1.0, 1.0, 1.0, 1.0]], [[2.0, 1.0, 2.0, 2.0], [1.0] * 4]),
     ],
 )
 def test_nobody_works_longer_than_the_usual_rank(work: list[list[float]], after: Floats) -> None:
@@ -127,3 +127,20 @@ def test_nobody_works_longer_than_the_usual_rank(work: list[list[float]], after:
     every = np.ones(table.shape[1], np.bool_)
     kinds = np.zeros(len(table), np.int64)
     assert levelled(table, level=Level.MEDIAN, columns=every, kinds=kinds).tolist() == after
+
+
+@pytest.mark.filterwarnings("error")
+def test_constant_work_is_not_beyond_itself() -> None:
+    """exp(log(x)) is less than x for this value of the work."""
+    work = np.full((100, 4), 0.25e9)
+    assert np.exp(np.log(work[0, 0])) < work[0, 0]
+    every = np.ones(4, dtype=bool)
+    found = levelled(work, level=Level.USUAL, columns=every, kinds=np.zeros(100, int))
+    np.testing.assert_array_equal(found, work)
+
+
+def test_where_half_of_the_ranks_are_late_the_usual_one_is_not() -> None:
+    work = np.array([[1.0, 13.0, 1.0, 13.0]])
+    every = np.ones(4, dtype=bool)
+    found = levelled(work, level=Level.MEDIAN, columns=every, kinds=np.zeros(1, int))
+    np.testing.assert_array_equal(found, np.ones((1, 4)))

@@ -171,3 +171,19 @@ def test_a_low_efficiency_without_a_finding_is_not_called_healthy() -> None:
         "No cause was found for a low efficiency: 2 ranks, parallel efficiency 0.211; "
         "communication took 78.9 % of their time (other 78.9 %)."
     )
+
+
+@pytest.mark.parametrize(("gains", "together"), [((30.0, 1.0), 30.0), ((9.0, 0.5), 9.5)])
+def test_together_lies_between_the_best_and_the_sum(
+    gains: tuple[float, float], together: float
+) -> None:
+    """The replay of both says 20 s."""
+    analysed = analyse(Plan(ranks=2, evaluate_s=2.0))
+    alone = analysed.findings["rank_zero_evaluation"]
+    assert alone.gain_s == pytest.approx(20.0, rel=0.05)
+    faults = [
+        fault(name, Status.FAIL, gain_s, *alone.edits)
+        for name, gain_s in zip("ab", gains, strict=True)
+    ]
+    found = build_verdict(analysed.results, analysed.replay, faults)
+    assert found["combined_gain_s"] == pytest.approx(together)
