@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
@@ -58,6 +58,12 @@ def price(results: Results, found: DevicesResult, seconds: Sequence[float]) -> D
         return DevicePrice(None, None, None, status, during)
     of_focus = most / (results.focus.length_ns * NS) if results.focus.length_ns else 0.0
     return DevicePrice(most, of_focus, "upper_bound", status, "")
+
+
+def unpriced(worth: DevicePrice) -> DevicePrice:
+    """Of time whose cause is not known: nobody can say what would be gained, or that it is bad."""
+    status = Status.WARN if worth.status is Status.FAIL else worth.status
+    return replace(worth, gain_s=None, share=None, basis=None, status=status)
 
 
 def has_accelerators(results: Results) -> bool:

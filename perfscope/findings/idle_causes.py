@@ -103,6 +103,15 @@ WORDS: dict[IdleCause, Words] = {
         ("Look at the order of the streams: events and copies on which the next kernel waits.",),
         ("exposed_device_communication",),
     ),
+    IdleCause.BEFORE_FIRST: Words(
+        "before their first work",
+        ("See what ranks do before they train, under Phases.",),
+        ("start_up",),
+    ),
+    IdleCause.AFTER_LAST: Words(
+        "after their last work",
+        ("See what ranks do after they have trained, under Phases.",),
+    ),
     IdleCause.UNKNOWN: Words(
         "for a reason that the trace does not hold: launches are missing in it",
         ("Record host and device together (ProfilerActivity.CPU and .CUDA).",),

@@ -26,7 +26,7 @@ def recorded(
     """A recorded job whose GPUs are sampled as often as can be."""
     values = {"PERFSCOPE_NVML": str(mock), "PERFSCOPE_GPU_HZ": "20"}
     values |= {name: str(value) for name, value in variables.items()}
-    command = [sys.executable, running.JOBS / job, *map(str, arguments)]
+    command: list[str | Path] = [sys.executable, running.JOBS / job, *map(str, arguments)]
     return running.run(command, library, place / "run", variables=values)
 
 
