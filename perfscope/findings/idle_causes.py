@@ -36,7 +36,10 @@ WORDS: dict[IdleCause, Words] = {
     IdleCause.COMMUNICATION: Words(
         "while the host communicates",
         ("Let the devices communicate (backend nccl) while they compute.",),
-        ("network_bound", "exposed_exchange"),
+        (
+            *("network_bound", "exposed_exchange", "wrong_transport", "small_allreduces"),
+            *("communication_per_step", "horovod_control", "slow_host_pair"),
+        ),
     ),
     IdleCause.EVALUATION: Words(
         "while the host evaluates",

@@ -35,7 +35,7 @@ def judge(results: Results, _: Replay) -> Finding:
     """Whether devices are idle long enough to act on, and what they wait for."""
     found = results.devices
     if found is None:
-        return not_watched(ID, TITLE)
+        return not_watched(results, ID, TITLE)
     devices = found.devices
     window_s = sum(device.use.window_ns for device in devices) * NS
     causes = ranked_causes(devices)

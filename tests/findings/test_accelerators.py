@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from perfscope.findings.catalogue import diagnoses
 from perfscope.findings.finding import Confidence, Finding, Status
+from perfscope.findings.idle_causes import WORDS
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_traces
 from perfscope.trace.model import PhaseKind
@@ -235,6 +237,19 @@ def test_single_precision_is_told_where_tensor_cores_are(tmp_path: Path) -> None
     assert findings(tmp_path, step, capability=(6, 1))["tensor_cores"].status is (
         Status.NOT_APPLICABLE
     )
+
+
+def test_names_that_tell_of_little_computing_do_not_pass(tmp_path: Path) -> None:
+    def step(writer: KinetoWriter, start: int) -> None:
+        writer.kernel("ampere_bf16_s16816gemm", start, start + 5 * MS, launch=start)
+        writer.kernel("elementwise", start + 5 * MS, start + 98 * MS, launch=start)
+
+    assert findings(tmp_path, step)["tensor_cores"].status is Status.NOT_APPLICABLE
+
+
+def test_findings_that_share_idle_time_exist() -> None:
+    known = {diagnosis.id for diagnosis in diagnoses()}
+    assert {name for words in WORDS.values() for name in words.overlaps} <= known
 
 
 def recorded(place: Path, *, with_torch: bool = False, is_starved: bool = False) -> Path:

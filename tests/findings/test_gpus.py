@@ -9,7 +9,7 @@ import pytest
 
 from perfscope.findings.finding import Finding, Status
 from perfscope.trace.builder import RankBuilder, TraceBuilder
-from perfscope.trace.devices import REASONS_UNKNOWN, Gpu
+from perfscope.trace.devices import REASONS_UNKNOWN, DeviceActivity, DeviceInfo, Gpu
 from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised
 from tests.findings.analysed import analyse_trace
 from tests.support.trace_invariants import check_trace
@@ -89,6 +89,42 @@ def test_idle_gpus_are_told_with_what_their_hosts_do(busy: float, status: Status
     assert "GPU 0 of node0" in finding.summary
     assert "--torch-profiler" in finding.actions[0]
     assert "data_stall" in finding.overlaps
+
+
+def watched(*windows: tuple[int, int]) -> Callable[[RankBuilder], None]:
+    """Gives rank n a profiler's window n, in seconds, in which its device did nothing."""
+
+    def prepare(rank: RankBuilder) -> None:
+        start, end = windows[rank.number]
+        rank.set(
+            devices=DeviceActivity(
+                devices=(DeviceInfo(0, "A GPU"),), watched=(start * 10**9, end * 10**9)
+            )
+        )
+
+    return prepare
+
+
+def test_beside_a_profile_the_finding_about_it_is_named() -> None:
+    found = judged(lambda _gpu, _second: {"busy": 0.1}, prepare=watched((10, 20), (10, 20)))
+    finding = found["gpu_utilisation"]
+    assert (finding.status, finding.overlaps) == (Status.INFO, ("idle_devices",))
+    assert "idle_devices" in finding.summary
+
+
+def test_windows_without_a_common_moment_are_told() -> None:
+    found = judged(prepare=watched((5, 10), (15, 20)))["idle_devices"]
+    assert found.status is Status.NOT_MEASURED
+    assert "no moment in common" in found.summary
+
+
+def test_programs_of_tensorflow_are_told_of_its_own_profiler() -> None:
+    values = {"versions": {"tensorflow": "2.21.0"}}
+    found = judged(lambda _gpu, _second: {"busy": 0.1}, metadata=values)
+    for name in ("gpu_utilisation", "idle_devices"):
+        text = " ".join((found[name].summary, *found[name].actions))
+        assert "TensorBoard(profile_batch" in text
+        assert "--torch-profiler" not in text
 
 
 def test_a_short_run_is_not_judged() -> None:
