@@ -208,7 +208,7 @@ static void find_devices(void)
     for (uint32_t i = 0; i < count; i++)
         devices[i].device = found[i];
     device_count = count;
-    if (!count)
+    if (!count && !atomic_load(&is_leaving))
         tell_reason(why ? why : "the driver shows no device");
 }
 
