@@ -54,9 +54,10 @@ enum ps_sample {
     PS_SAMPLE_NODE = 3,    /* sent = bytes available, received = bytes in total on the node, request = bytes charged to
                               the cgroup, peer = runnable tasks on the node */
     PS_SAMPLE_DEVICE = 4, /* comm = device (PS_DEF_DEVICE), sent = bytes of its memory in use (0 unknown), received =
-                             reasons of throttling as NVML numbers their bits, request = MHz of its processors and, from
-                             bit 32, of its memory (0 unknown), seq = milliwatts (UINT32_MAX unknown), peer = percent of
-                             time with a kernel and, from bit 8, with memory traffic (255 unknown), tag = degrees Celsius */
+                             reasons of throttling as NVML numbers their bits (bit 62 alone: not told), request = MHz of
+                             its processors and, from bit 32, of its memory (0 unknown), seq = milliwatts (UINT32_MAX
+                             unknown), peer = percent of time with a kernel and, from bit 8, with memory traffic (255
+                             unknown), tag = degrees Celsius */
     PS_SAMPLE_DEVICE_PROCESS = 5, /* comm = device, seq = process id, sent = bytes of the device's memory (0 unknown) */
     PS_SAMPLE_TREE = 6,    /* sent = proportional bytes (PSS) of the process, received = of its descendants together,
                               request = how many descendants */

@@ -1,21 +1,19 @@
 #include "gpu.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "buffer.h"
 #include "definitions.h"
+#include "gpu_claim.h"
 #include "nvml.h"
+#include "process.h"
 #include "sampler.h"
 #include "text.h"
 
@@ -24,24 +22,27 @@
 #define HIGHEST_HZ 20u /* the driver itself measures utilisation at most about that often */
 #define NS_PER_SECOND 1000000000u
 #define MAX_DEVICES 64u
-#define MAX_PROCESSES 64u
 /* A round over all devices may take this part of the time until the next one. */
 #define ROUND_BUDGET_DIVISOR 200u
 #define PROCESS_HZ 1u
 #define CLAIM_HZ 1u
-#define LOWEST_DESCRIPTOR 200 /* out of the way of programs that count on small numbers */
 #define UNKNOWN_PERCENT 255u
-#define LEAVE_TRIES 50 /* of 1 ms each, that the end of the process waits for a call that is under way */
+/* Of 1 ms each, that the end of the process, and that a fork, waits for a call that is under way. A library whose
+ * destructors run below a call would crash the job; nvmlInit takes a second or two. */
+#define LEAVE_TRIES 2000
+#define FORK_TRIES 20
+#define RUNTIME_LOOK_NS 1000000000u
 
 typedef struct {
     ps_nvml_device device;
+    ps_gpu_claim claim;
     bool is_mine; /* this process samples it for all processes of the job on this node */
     bool is_lost;
 } watched;
 
 static atomic_flag is_launched = ATOMIC_FLAG_INIT;
 static _Atomic uint64_t cpu_ns;
-static atomic_bool is_leaving, is_inside;
+static atomic_bool is_leaving, is_forking, is_inside;
 static watched devices[MAX_DEVICES];
 static uint32_t device_count;
 
@@ -58,44 +59,11 @@ static void tell_reason(const char *why)
     ps_define(PS_DEF_DEVICE, 0, text, (uint32_t)length, NULL, 0);
 }
 
-/* Equal for the processes of one job on one node, which write into one directory. */
-static uint64_t hash_directory(void)
-{
-    const char *end = strrchr(ps_recorder.base_path, '/');
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *at = ps_recorder.base_path; end && at < end; at++)
-        hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
-    return hash;
-}
-
-/* One process of the job samples a device: the one that has bound a name of it in the kernel's own name space, which
- * ends with the process. Where that cannot be found out, several do, and the reader takes one. */
-static bool claim(const ps_nvml_device *device)
-{
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int low = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (low < 0)
-        return true;
-    /* The C library's own fcntl is of a newer version than may be needed. */
-    int file = (int)syscall(SYS_fcntl, low, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR);
-    close(low);
-    if (file < 0)
-        return true;
-    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "perfscope-gpu/%016llx/%.60s",
-                          (unsigned long long)hash_directory(), device->uuid);
-    socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-    if (bind(file, (struct sockaddr *)&name, bytes) == 0)
-        return true; /* the descriptor stays open for the life of the process */
-    bool is_taken = errno == EADDRINUSE;
-    close(file);
-    return !is_taken;
-}
-
 static void claim_devices(void)
 {
     for (uint32_t i = 0; i < device_count; i++) {
         char text[512];
-        if (devices[i].is_mine || !claim(&devices[i].device))
+        if (devices[i].is_mine || !ps_gpu_claim_device(devices[i].device.uuid, &devices[i].claim))
             continue;
         devices[i].is_mine = true;
         size_t length = ps_nvml_describe(&devices[i].device, text, sizeof text);
@@ -144,8 +112,8 @@ static void write_reading(uint32_t device, const ps_nvml_reading *reading, uint6
 
 static void write_processes(uint32_t device, const ps_nvml_device *asked, uint64_t now_ns)
 {
-    ps_nvml_process found[MAX_PROCESSES];
-    uint32_t count = ps_nvml_processes(asked, found, MAX_PROCESSES);
+    static ps_nvml_process found[PS_NVML_MAX_PROCESSES]; /* one thread alone is ever here */
+    uint32_t count = ps_nvml_processes(asked, found);
     for (uint32_t i = 0; i < count; i++) {
         ps_record *record = claim_sample(PS_SAMPLE_DEVICE_PROCESS, device, now_ns);
         if (!record)
@@ -156,9 +124,14 @@ static void write_processes(uint32_t device, const ps_nvml_device *asked, uint64
     }
 }
 
+static bool may_go_on(void)
+{
+    return !atomic_load(&is_leaving) && !atomic_load(&is_forking) && !atomic_load(&ps_recorder.is_closed);
+}
+
 static void sample_devices(bool with_processes)
 {
-    for (uint32_t i = 0; i < device_count && !atomic_load(&is_leaving); i++) {
+    for (uint32_t i = 0; i < device_count && may_go_on(); i++) {
         watched *one = &devices[i];
         ps_nvml_reading reading;
         if (!one->is_mine || one->is_lost)
@@ -178,35 +151,65 @@ static void sample_devices(bool with_processes)
     }
 }
 
-/* Registered after the library's own handlers, it runs before them: nobody is inside when they clean up. */
+/* Whether no call of the driver's library is under way, at the latest after so many milliseconds. */
+static bool is_outside_within(int tries)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < tries && atomic_load(&is_inside); i++)
+        nanosleep(&pause, NULL);
+    return !atomic_load(&is_inside);
+}
+
+/* Registered after the library's own handlers, it runs before them: nobody is inside when they clean up. Where a call
+ * does not return, the process ends here, with its own exit code, as destructors below that call would crash it. */
 static void leave(int code, void *unused)
 {
-    (void)code;
     (void)unused;
-    struct timespec pause = {.tv_nsec = 1000000};
+    if (getpid() != ps_recorder.pid)
+        return;
     atomic_store(&is_leaving, true);
-    for (int i = 0; i < LEAVE_TRIES && getpid() == ps_recorder.pid && atomic_load(&is_inside); i++)
-        nanosleep(&pause, NULL);
+    if (is_outside_within(LEAVE_TRIES))
+        return;
+    fflush(NULL);
+    ps_process_end(code);
 }
 
-static bool may_go_on(void)
+/* A child of fork has the driver's locks as they are now, and nobody who would release them. */
+static void before_fork(void)
 {
-    return !atomic_load(&is_leaving) && !atomic_load(&ps_recorder.is_closed);
+    atomic_store(&is_forking, true);
+    is_outside_within(FORK_TRIES);
 }
 
-static bool find_devices(void)
+static void after_fork(void)
+{
+    atomic_store(&is_forking, false);
+}
+
+static void in_forked_child(void)
+{
+    atomic_store(&is_inside, false);
+    atomic_store(&is_forking, false);
+    for (uint32_t i = 0; i < device_count; i++)
+        ps_gpu_drop_claim(&devices[i].claim);
+}
+
+static void find_devices(void)
 {
     static ps_nvml_device found[MAX_DEVICES];
     const char *path = getenv("PERFSCOPE_NVML");
     on_exit(leave, NULL); /* for an end while the library is being loaded */
-    const char *why = ps_nvml_open(path && *path ? path : LIBRARY);
-    on_exit(leave, NULL); /* and for one behind its own handlers */
-    device_count = why ? 0 : ps_nvml_devices(found, MAX_DEVICES);
-    for (uint32_t i = 0; i < device_count; i++)
+    const char *why = ps_nvml_load(path && *path ? path : LIBRARY);
+    on_exit(leave, NULL); /* for one behind the handlers of its constructors */
+    if (!why && !atomic_load(&is_leaving))
+        why = ps_nvml_start();
+    on_exit(leave, NULL); /* and behind those that it has registered since */
+    uint32_t count = why || atomic_load(&is_leaving) ? 0 : ps_nvml_devices(found, MAX_DEVICES);
+    for (uint32_t i = 0; i < count; i++)
         devices[i].device = found[i];
-    if (device_count == 0)
+    device_count = count;
+    if (!count && !atomic_load(&is_leaving))
         tell_reason(why ? why : "the driver shows no device");
-    return device_count > 0;
 }
 
 static void sleep_for(uint64_t ns)
@@ -225,26 +228,74 @@ static uint64_t pause_after(uint64_t period_ns)
     return least_ns > period_ns ? least_ns : period_ns;
 }
 
+static int is_runtime(struct dl_phdr_info *image, size_t bytes, void *stand_in)
+{
+    static const char *const names[] = {"libcuda.so", "libcudart.so", "libtorch_cuda.so"};
+    (void)bytes;
+    if (!image->dlpi_name)
+        return 0;
+    if (stand_in)
+        return strstr(image->dlpi_name, stand_in) != NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(image->dlpi_name, names[i]))
+            return 1;
+    return 0;
+}
+
+/* A process that has not loaded CUDA uses no GPU: it does not ask a driver either, which may not answer, and whose
+ * calls no signal ends. A stand-in is asked at once, unless the test names a library to wait for. */
+static bool has_runtime(void)
+{
+    char *stand_in = getenv("PERFSCOPE_NVML"), *runtime = getenv("PERFSCOPE_GPU_RUNTIME");
+    bool is_named = runtime && *runtime;
+    if (stand_in && *stand_in && !is_named)
+        return true;
+    return dl_iterate_phdr(is_runtime, is_named ? runtime : NULL) != 0;
+}
+
+static bool is_open(void)
+{
+    return !atomic_load(&is_leaving) && !atomic_load(&ps_recorder.is_closed);
+}
+
+static bool wait_for_runtime(void)
+{
+    if (has_runtime())
+        return true;
+    tell_reason("no process of this rank has loaded CUDA");
+    while (is_open() && !has_runtime())
+        sleep_for(RUNTIME_LOOK_NS);
+    if (is_open())
+        tell_reason("");
+    return is_open();
+}
+
 static void *run(void *period)
 {
     uint64_t period_ns = (uint64_t)(uintptr_t)period;
     uint64_t rounds_per_second = NS_PER_SECOND / period_ns ? NS_PER_SECOND / period_ns : 1;
-    bool is_found = false;
+    bool is_asked = false;
     prctl(PR_SET_NAME, "perfscope-gpu", 0, 0, 0);
     ps_sampler_ignore(ps_tid());
-    for (uint64_t round = 0; may_go_on(); round++) {
+    if (!wait_for_runtime())
+        return NULL;
+    for (uint64_t round = 0; is_open(); round++) {
+        bool is_first = false;
         atomic_store(&is_inside, true);
         if (may_go_on()) {
-            is_found = round == 0 ? find_devices() : is_found;
-            if (is_found && round % (rounds_per_second / CLAIM_HZ) == 0)
+            is_first = !is_asked;
+            is_asked = true;
+            if (is_first)
+                find_devices();
+            if (is_first || round % (rounds_per_second / CLAIM_HZ) == 0)
                 claim_devices();
-            sample_devices(round % (rounds_per_second / PROCESS_HZ) == 0);
+            sample_devices(is_first || round % (rounds_per_second / PROCESS_HZ) == 0);
         }
         atomic_store(&is_inside, false);
-        if (!is_found)
+        if (is_asked && device_count == 0)
             return NULL;
         uint64_t pause_ns = pause_after(period_ns);
-        sleep_for(round == 0 ? period_ns : pause_ns); /* loading the library happens once */
+        sleep_for(is_first ? period_ns : pause_ns); /* loading the library happens once */
     }
     return NULL;
 }
@@ -256,6 +307,12 @@ static bool has_driver(void)
         return true;
     return access("/proc/driver/nvidia/version", F_OK) == 0 || access("/dev/nvidiactl", F_OK) == 0 ||
            access("/dev/dxg", F_OK) == 0;
+}
+
+void ps_gpu_decline(const char *why)
+{
+    if (!atomic_flag_test_and_set(&is_launched))
+        tell_reason(why);
 }
 
 void ps_gpu_launch(void)
@@ -274,6 +331,7 @@ void ps_gpu_launch(void)
         return;
     }
     hz = hz > HIGHEST_HZ ? HIGHEST_HZ : hz;
+    pthread_atfork(before_fork, after_fork, in_forked_child);
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     /* Started by the sampler thread, whose mask it inherits: no signal of the job is ever handled on it. */

@@ -9,7 +9,8 @@
 /* Numbers of NVML's interface, which never change. */
 enum { OK = 0, GPU_IS_LOST = 15, RESET_REQUIRED = 16 };
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, TEMPERATURE_GPU = 0 };
-#define MAX_PROCESSES 64u
+/* Drivers 535.43 to 535.86 write 32 bytes for each process of the newest list instead of 24: there must be room. */
+#define LARGEST_PROCESS_BYTES 32u
 
 typedef struct {
     unsigned long long total, free, used;
@@ -80,17 +81,16 @@ static void find_all(void *library)
     find(library, &nvml.temperature, "nvmlDeviceGetTemperature", NULL);
     find(library, &nvml.throttling, "nvmlDeviceGetCurrentClocksEventReasons",
          "nvmlDeviceGetCurrentClocksThrottleReasons");
-    find(library, &nvml.processes_2, "nvmlDeviceGetComputeRunningProcesses_v3",
-         "nvmlDeviceGetComputeRunningProcesses_v2");
+    find(library, &nvml.processes_2, "nvmlDeviceGetComputeRunningProcesses_v2",
+         "nvmlDeviceGetComputeRunningProcesses_v3");
     find(library, &nvml.processes_1, "nvmlDeviceGetComputeRunningProcesses", NULL);
     find(library, &nvml.mig_mode, "nvmlDeviceGetMigMode", NULL);
     find(library, &nvml.mig_count, "nvmlDeviceGetMaxMigDeviceCount", NULL);
     find(library, &nvml.mig_handle, "nvmlDeviceGetMigDeviceHandleByIndex", NULL);
 }
 
-const char *ps_nvml_open(const char *path)
+const char *ps_nvml_load(const char *path)
 {
-    static char reason[160];
     if (!dlopen || !dlsym)
         return "the program cannot load libraries";
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -99,6 +99,12 @@ const char *ps_nvml_open(const char *path)
     find_all(library);
     if (!nvml.init || !nvml.count || !nvml.handle || !nvml.uuid)
         return "the driver's library is too old";
+    return NULL;
+}
+
+const char *ps_nvml_start(void)
+{
+    static char reason[160];
     int result = nvml.init();
     if (result == OK)
         return NULL;
@@ -212,7 +218,8 @@ bool ps_nvml_read(const ps_nvml_device *device, ps_nvml_reading *reading)
     unsigned long long bits = 0;
     *reading = (ps_nvml_reading){
         .busy_percent = PS_NVML_UNKNOWN, .memory_busy_percent = PS_NVML_UNKNOWN, .sm_mhz = PS_NVML_UNKNOWN,
-        .memory_mhz = PS_NVML_UNKNOWN,   .power_mw = PS_NVML_UNKNOWN,            .celsius = PS_NVML_UNKNOWN};
+        .memory_mhz = PS_NVML_UNKNOWN,   .power_mw = PS_NVML_UNKNOWN,            .celsius = PS_NVML_UNKNOWN,
+        .throttling = PS_NVML_THROTTLING_UNKNOWN};
     if (nvml.memory && is_told(nvml.memory(device->handle, &memory), &is_gone))
         reading->memory_used = memory.used;
     if (nvml.utilisation && is_told(nvml.utilisation(device->board, &busy), &is_gone)) {
@@ -238,24 +245,25 @@ static uint64_t known_memory(unsigned long long bytes)
     return bytes == ~0ull ? 0 : bytes;
 }
 
-uint32_t ps_nvml_processes(const ps_nvml_device *device, ps_nvml_process *processes, uint32_t most)
+uint32_t ps_nvml_processes(const ps_nvml_device *device, ps_nvml_process *processes)
 {
-    unsigned int count = MAX_PROCESSES;
-    most = most < MAX_PROCESSES ? most : MAX_PROCESSES;
-    if (nvml.processes_2) {
-        process_info_2 found[MAX_PROCESSES];
-        if (nvml.processes_2(device->handle, &count, found) != OK)
-            return 0;
-        for (uint32_t i = 0; i < count && i < most; i++)
-            processes[i] = (ps_nvml_process){.pid = found[i].pid, .memory_used = known_memory(found[i].memory)};
-    } else if (nvml.processes_1) {
-        process_info_1 found[MAX_PROCESSES];
-        if (nvml.processes_1(device->handle, &count, found) != OK)
-            return 0;
-        for (uint32_t i = 0; i < count && i < most; i++)
-            processes[i] = (ps_nvml_process){.pid = found[i].pid, .memory_used = known_memory(found[i].memory)};
-    } else {
+    static union {
+        process_info_1 first[PS_NVML_MAX_PROCESSES];
+        process_info_2 second[PS_NVML_MAX_PROCESSES];
+        char bytes[PS_NVML_MAX_PROCESSES * LARGEST_PROCESS_BYTES];
+    } found;
+    unsigned int count = PS_NVML_MAX_PROCESSES;
+    int result = nvml.processes_2   ? nvml.processes_2(device->handle, &count, found.second)
+                 : nvml.processes_1 ? nvml.processes_1(device->handle, &count, found.first)
+                                    : OK + 1;
+    if (result != OK)
         return 0;
+    count = count < PS_NVML_MAX_PROCESSES ? count : PS_NVML_MAX_PROCESSES;
+    for (uint32_t i = 0; i < count; i++) {
+        const process_info_2 *second = &found.second[i];
+        const process_info_1 *first = &found.first[i];
+        processes[i].pid = nvml.processes_2 ? second->pid : first->pid;
+        processes[i].memory_used = known_memory(nvml.processes_2 ? second->memory : first->memory);
     }
-    return count < most ? count : most;
+    return count;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #define PS_NVML_TEXT_BYTES 96
+#define PS_NVML_MAX_PROCESSES 256u
 
 /* A GPU, or an instance of one that is divided (MIG). */
 typedef struct {
@@ -19,9 +20,10 @@ typedef struct {
 
 /* What is not known is PS_NVML_UNKNOWN in 32-bit fields and 0 in `memory_used`. */
 #define PS_NVML_UNKNOWN UINT32_MAX
+#define PS_NVML_THROTTLING_UNKNOWN (1ull << 62)
 typedef struct {
     uint64_t memory_used;
-    uint64_t throttling; /* bits as NVML numbers its reasons */
+    uint64_t throttling; /* bits as NVML numbers its reasons, or PS_NVML_THROTTLING_UNKNOWN */
     uint32_t busy_percent, memory_busy_percent;
     uint32_t sm_mhz, memory_mhz;
     uint32_t power_mw;
@@ -33,13 +35,15 @@ typedef struct {
     uint64_t memory_used; /* 0 unknown */
 } ps_nvml_process;
 
-/* Opens the library. NULL, or why no device can be asked, as part of a sentence. */
-const char *ps_nvml_open(const char *path);
+/* Loads the library; then asks it for its devices. NULL, or why none can be asked, as part of a sentence. */
+const char *ps_nvml_load(const char *path);
+const char *ps_nvml_start(void);
 uint32_t ps_nvml_devices(ps_nvml_device *devices, uint32_t most);
 /* What never changes about a device, as lines of key=value. Returns the bytes. */
 size_t ps_nvml_describe(const ps_nvml_device *device, char *text, size_t bytes);
 /* False when the device is gone and need not be asked again. */
 bool ps_nvml_read(const ps_nvml_device *device, ps_nvml_reading *reading);
-uint32_t ps_nvml_processes(const ps_nvml_device *device, ps_nvml_process *processes, uint32_t most);
+/* Fills at most PS_NVML_MAX_PROCESSES. */
+uint32_t ps_nvml_processes(const ps_nvml_device *device, ps_nvml_process *processes);
 
 #endif

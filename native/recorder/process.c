@@ -88,6 +88,15 @@ PS_EXPORT void _exit(int code)
         syscall(SYS_exit_group, code);
 }
 
+void ps_process_end(int code)
+{
+    set_exit(code);
+    ps_buffer_close();
+    ps_drain_close();
+    for (;;)
+        syscall(SYS_exit_group, code);
+}
+
 PS_EXPORT void _Exit(int code)
 {
     _exit(code);

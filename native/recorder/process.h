@@ -14,5 +14,7 @@ uint64_t ps_start_ticks(void);
 /* Affinity and cgroup limits; written again when they changed. */
 void ps_note_limits(void);
 void ps_mark_aborted(int32_t code);
+/* Ends the process at once, with all that was recorded. No destructor runs: for an end that they would spoil. */
+void ps_process_end(int code) __attribute__((noreturn));
 
 #endif

@@ -213,6 +213,8 @@ static void *run(void *period)
 void ps_sampler_launch(void)
 {
     uint64_t hz = ps_env_u64("PERFSCOPE_SAMPLE_HZ", DEFAULT_HZ);
+    if (hz == 0)
+        ps_gpu_decline("GPU samples need those of the process, which were switched off (--sample-hz 0)");
     if (hz == 0 || !pthread_create || atomic_flag_test_and_set(&is_launched))
         return;
     hz = hz > HIGHEST_HZ ? HIGHEST_HZ : hz;

@@ -47,6 +47,7 @@ ORDER = (
     "shared_gpus",
     "gpu_memory",
     "throttled_gpus",
+    "lost_gpus",
     "tensor_cores",
     "start_up",
     "vector_instructions",

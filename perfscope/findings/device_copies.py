@@ -30,7 +30,7 @@ def judge(results: Results, _: Replay) -> Finding:
     """Whether copies that no kernel hides take enough of the devices' time to act on."""
     found = results.devices
     if found is None:
-        return not_watched(ID, TITLE)
+        return not_watched(results, ID, TITLE)
     exposed = [_exposed_s(device, is_known=True) for device in found.devices]
     worth = price(results, found, exposed)
     unknown = [_exposed_s(device, is_known=False) for device in found.devices]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
 NS = 1e-9
+NO_COMMON_MOMENT = (
+    "What profilers watched has no moment in common with all these ranks and with the analysed "
+    "time: record the same steps on all ranks, inside of it."
+)
+OF_TENSORFLOW = (
+    "TensorFlow's own profiler shows it: tf.keras.callbacks.TensorBoard(profile_batch=(20, 30)), "
+    "or tf.profiler.experimental.start()."
+)
 HOW = (
     "Record some steps with PyTorch's profiler: perfscope run --torch-profiler 20:30. "
     "Traces of other profilers (Kineto, OTF2) can be given beside the recording."
@@ -60,6 +68,12 @@ def price(results: Results, found: DevicesResult, seconds: Sequence[float]) -> D
     return DevicePrice(most, of_focus, "upper_bound", status, "")
 
 
+def unpriced(worth: DevicePrice) -> DevicePrice:
+    """Of time whose cause is not known: nobody can say what would be gained, or that it is bad."""
+    status = Status.WARN if worth.status is Status.FAIL else worth.status
+    return replace(worth, gain_s=None, share=None, basis=None, status=status)
+
+
 def has_accelerators(results: Results) -> bool:
     """Whether a rank uses an accelerator, as far as anything tells."""
     if results.devices is not None or results.gpus.used:
@@ -90,7 +104,17 @@ def variable(results: Results, name: str) -> str | None:
     return None
 
 
-def not_watched(finding: str, title: str) -> Finding:
+def how_to_watch(results: Results) -> str:
+    """The profiler that would show what the accelerators did, for the framework of the job."""
+    versions = [rank.metadata.get("versions") for rank in results.trace.ranks]
+    names = {name for told in versions if isinstance(told, Mapping) for name in told}
+    return OF_TENSORFLOW if "tensorflow" in names and "torch" not in names else HOW
+
+
+def not_watched(results: Results, finding: str, title: str) -> Finding:
     """That no profiler watched the accelerators of this run, and what would."""
-    text = f"No profiler watched the accelerators. {HOW}"
+    if any(rank.devices is not None and rank.devices.numbers for rank in results.trace.ranks):
+        text = NO_COMMON_MOMENT
+    else:
+        text = f"No profiler watched the accelerators. {how_to_watch(results)}"
     return Finding(finding, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)

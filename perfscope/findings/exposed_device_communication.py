@@ -36,7 +36,7 @@ def judge(results: Results, _: Replay) -> Finding:
     """Whether communication that nothing hides takes enough of the devices' time to act on."""
     found = results.devices
     if found is None:
-        return not_watched(ID, TITLE)
+        return not_watched(results, ID, TITLE)
     if not any(device.use.communication_ns for device in found.devices):
         text = "No kernel communicates."
         return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)

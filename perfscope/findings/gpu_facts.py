@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 FRAMEWORKS = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
 """Whose programs are expected to use a GPU where there is one."""
 
+WORKED = 0.02
+"""Of the time with a kernel, from which on a GPU was used by somebody."""
+WHAT_TELLS = (
+    "Set CUDA_VISIBLE_DEVICES to one GPU for each rank, or let containers see the processes of "
+    "the node (--pid=host)."
+)
+
 
 def has_gpus(results: Results) -> bool:
     """Whether a node has GPUs, or a driver that should show some, or a rank told of one."""
@@ -32,6 +39,9 @@ def not_sampled(results: Results, finding: str, title: str) -> Finding | None:
             f"GPUs were not sampled: {found.reason}. perfscope run samples them through NVIDIA's "
             "driver (--gpu-hz 2, the default); perfscope doctor says what is missing."
         )
+        return Finding(finding, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
+    if any((use.busy or 0.0) >= WORKED for use in found.gpus):
+        text = f"GPUs worked, and it is not known which ranks used them. {WHAT_TELLS}"
         return Finding(finding, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
     text = (
         f"None of the {len(found.gpus)} sampled GPUs is known to be used by a rank: neither the "

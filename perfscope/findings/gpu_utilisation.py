@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
-from perfscope.findings.device_facts import NS
+from perfscope.findings.device_facts import NS, how_to_watch
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.gpu_facts import (
     has_gpus,
@@ -49,13 +49,15 @@ def judge(results: Results, _: Replay) -> Finding:
         text = "A profiler watched the devices: see idle_devices."
         return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
     known = [use for use in results.gpus.used if use.busy is not None]
-    if reason := _too_little(known):
+    if reason := _too_little(known, how_to_watch(results)):
         return Finding(ID, Status.NOT_MEASURED, TITLE, reason, confidence=Confidence.HIGH)
     mean = _mean(known)
     worst = min(known, key=lambda use: use.busy or 0.0)
     if mean >= thresholds.GPU_BUSY_WARN:
         text = f"A kernel ran {format_share(mean)} of the time, on average of {len(known)} GPUs."
         return Finding(ID, Status.PASS, "The GPUs have work", text, confidence=Confidence.MEDIUM)
+    if results.devices is not None:
+        return _beside_a_profile(known, mean)
     hint = _hint(results, ranks_of(known))
     return Finding(
         id=ID,
@@ -70,10 +72,7 @@ def judge(results: Results, _: Replay) -> Finding:
         ranks=ranks_of(known),
         evidence=_evidence(known),
         actions=(
-            (
-                "Record some steps with PyTorch's profiler to see what the GPUs wait for: "
-                "perfscope run --torch-profiler 20:30."
-            ),
+            f"See what the GPUs wait for. {how_to_watch(results)}",
             "Larger batches and mixed precision use a GPU better, where its memory allows.",
         ),
         references=REFERENCES,
@@ -84,11 +83,28 @@ def judge(results: Results, _: Replay) -> Finding:
     )
 
 
+def _beside_a_profile(known: list[GpuUse], mean: float) -> Finding:
+    """Some steps were profiled too, and the finding about them says what the GPUs waited for."""
+    return Finding(
+        id=ID,
+        status=Status.INFO,
+        title=f"GPUs run kernels only {format_share(mean)} of the time",
+        summary="By the driver's samples. idle_devices says what they wait for in profiled steps.",
+        confidence=Confidence.MEDIUM,
+        ranks=ranks_of(known),
+        evidence=_evidence(known),
+        actions=("Act on what idle_devices says of the profiled steps.",),
+        overlaps=("idle_devices",),
+    )
+
+
 def _idle_beside_a_framework(results: Results) -> Finding | None:
     """A job of a framework for GPUs, on a node with GPUs of which none did anything."""
     frameworks = loaded_frameworks(results)
     gpus = results.gpus.gpus
     if not gpus or not frameworks or any(use.busy is None or use.busy > 0 for use in gpus):
+        return None
+    if max(use.samples for use in gpus) < thresholds.GPU_WATCHED_LEAST_SAMPLES:
         return None
     count = len(gpus)
     return Finding(
@@ -101,12 +117,12 @@ def _idle_beside_a_framework(results: Results) -> Finding | None:
     )
 
 
-def _too_little(known: list[GpuUse]) -> str:
+def _too_little(known: list[GpuUse], how: str) -> str:
     """Why nothing can be said; "" where enough was sampled."""
     if not known:
         return (
             "The driver does not tell the utilisation of these GPUs (as of divided ones, MIG). "
-            "Record with --torch-profiler 20:30 to see what they do."
+            f"{how}"
         )
     samples = max(use.samples for use in known)
     watched_s = max(use.watched_s for use in known)
@@ -117,8 +133,7 @@ def _too_little(known: list[GpuUse]) -> str:
         return ""
     return (
         f"The GPUs were sampled {samples} times in {format_seconds(watched_s)}, which is too "
-        f"little: record at least {format_seconds(thresholds.GPU_WATCHED_LEAST_S)}, or with "
-        "--torch-profiler 20:30."
+        f"little: record at least {format_seconds(thresholds.GPU_WATCHED_LEAST_S)}. {how}"
     )
 
 

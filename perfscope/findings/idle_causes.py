@@ -36,7 +36,10 @@ WORDS: dict[IdleCause, Words] = {
     IdleCause.COMMUNICATION: Words(
         "while the host communicates",
         ("Let the devices communicate (backend nccl) while they compute.",),
-        ("network_bound", "exposed_exchange"),
+        (
+            *("network_bound", "exposed_exchange", "wrong_transport", "small_allreduces"),
+            *("communication_per_step", "horovod_control", "slow_host_pair"),
+        ),
     ),
     IdleCause.EVALUATION: Words(
         "while the host evaluates",
@@ -102,6 +105,15 @@ WORDS: dict[IdleCause, Words] = {
         "while work that was launched in time waits for another stream or an event",
         ("Look at the order of the streams: events and copies on which the next kernel waits.",),
         ("exposed_device_communication",),
+    ),
+    IdleCause.BEFORE_FIRST: Words(
+        "before their first work",
+        ("See what ranks do before they train, under Phases.",),
+        ("start_up",),
+    ),
+    IdleCause.AFTER_LAST: Words(
+        "after their last work",
+        ("See what ranks do after they have trained, under Phases.",),
     ),
     IdleCause.UNKNOWN: Words(
         "for a reason that the trace does not hold: launches are missing in it",

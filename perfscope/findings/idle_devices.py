@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
-from perfscope.findings.device_facts import has_accelerators, not_watched, price
+from perfscope.findings.device_facts import has_accelerators, not_watched, price, unpriced
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.idle_causes import WORDS
 from perfscope.metrics.device_gaps import IdleCause
@@ -22,6 +22,9 @@ ID = "idle_devices"
 TITLE = "Devices have nothing to do"
 NS = 1e-9
 MOST_CAUSES = 6
+MOST_OF_IT = 0.5
+EDGES = (IdleCause.BEFORE_FIRST, IdleCause.AFTER_LAST)
+"""What is before and after all work of a device: start-up and end have findings of their own."""
 REFERENCES = (
     "HolisticTraceAnalysis, idle time breakdown: https://hta.readthedocs.io",
     "PyTorch, performance tuning: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
@@ -32,17 +35,19 @@ def judge(results: Results, _: Replay) -> Finding:
     """Whether devices are idle long enough to act on, and what they wait for."""
     found = results.devices
     if found is None:
-        return not_watched(ID, TITLE)
+        return not_watched(results, ID, TITLE)
     devices = found.devices
     window_s = sum(device.use.window_ns for device in devices) * NS
-    idle_s = sum(device.use.idle_ns for device in devices) * NS
+    causes = ranked_causes(devices)
+    edge_s = sum(seconds for cause, seconds in causes if cause in EDGES)
+    idle_s = sum(device.use.idle_ns for device in devices) * NS - edge_s
     share = idle_s / window_s if window_s else 0.0
     if share < thresholds.IDLE_DEVICES_SHARE:
-        text = f"They were idle for {format_share(share)} of the time."
-        return Finding(ID, Status.PASS, title="The devices are busy", summary=text)
-    causes = ranked_causes(devices)
-    cause, cause_s = causes[0]
+        return _busy(share, edge_s / window_s if window_s else 0.0)
+    cause, cause_s = next(one for one in causes if one[0] not in EDGES)
     worth = price(results, found, [device.causes_s.get(cause, 0.0) for device in devices])
+    if cause is IdleCause.UNKNOWN:
+        worth = unpriced(worth)
     words = WORDS[cause]
     return Finding(
         id=ID,
@@ -50,12 +55,12 @@ def judge(results: Results, _: Replay) -> Finding:
         title=f"Devices are idle {format_share(share)} of the time, mostly {words.what}",
         summary=(
             f"{worth.during}{format_share(cause_s / idle_s)} of the idle time passes "
-            f"{words.what}{_second(causes, idle_s)}.{worth.bound}"
+            f"{words.what}{_second(causes, cause, idle_s)}.{worth.bound}"
         ),
         gain_s=worth.gain_s,
         gain_share=worth.share,
         gain_basis=worth.basis,
-        confidence=Confidence.HIGH if cause_s > idle_s / 2 else Confidence.MEDIUM,
+        confidence=_confidence(cause, cause_s / idle_s),
         ranks=tuple(sorted({device.rank for device in devices})),
         evidence=_evidence(devices, causes, share),
         actions=words.actions,
@@ -74,11 +79,37 @@ def ranked_causes(devices: Sequence[DeviceUse]) -> list[tuple[IdleCause, float]]
     return sorted(known, key=lambda pair: -pair[1])
 
 
-def _second(causes: Sequence[tuple[IdleCause, float]], idle_s: float) -> str:
+def _busy(share: float, edges: float) -> Finding:
+    """That devices work, apart from what is before and after all their work."""
+    text = f"They were idle for {format_share(share)} of the time"
+    if edges < thresholds.IDLE_DEVICES_SHARE:
+        return Finding(ID, Status.PASS, title="The devices are busy", summary=f"{text}.")
+    return Finding(
+        ID,
+        Status.INFO,
+        title=f"Devices have no work yet, or no more, {format_share(edges)} of the time",
+        summary=(
+            f"{text} between their first and their last work, and for {format_share(edges)} "
+            "before and after it, which may be meant."
+        ),
+        confidence=Confidence.MEDIUM,
+        actions=WORDS[IdleCause.BEFORE_FIRST].actions,
+        overlaps=WORDS[IdleCause.BEFORE_FIRST].overlaps,
+    )
+
+
+def _confidence(cause: IdleCause, part: float) -> Confidence:
+    if cause is IdleCause.UNKNOWN:
+        return Confidence.LOW
+    return Confidence.HIGH if part > MOST_OF_IT else Confidence.MEDIUM
+
+
+def _second(causes: Sequence[tuple[IdleCause, float]], first: IdleCause, idle_s: float) -> str:
     """The second cause, where it is as large as a tenth of the idle time."""
-    if len(causes) < 2 or causes[1][1] < idle_s / 10:
+    others = [one for one in causes if one[0] is not first and one[0] not in EDGES]
+    if not others or others[0][1] < idle_s / 10:
         return ""
-    cause, seconds = causes[1]
+    cause, seconds = others[0]
     return f", and {format_share(seconds / idle_s)} {WORDS[cause].what}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
@@ -17,6 +18,7 @@ ID = "tensor_cores"
 TITLE = "Tensor cores"
 HALF, TF32 = (7, 0), (8, 0)
 """Capabilities from which on tensor cores multiply 16 bits, and rounded single precision."""
+_OTHERS = re.compile(r"\bAMD\b|Instinct|Radeon|gfx\d|Intel|Ascend", re.IGNORECASE)
 REFERENCES = (
     "PyTorch, TensorFloat-32: https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",
     "PyTorch, automatic mixed precision: https://docs.pytorch.org/docs/stable/amp.html",
@@ -31,7 +33,10 @@ def judge(results: Results, _: Replay) -> Finding:
     """
     found = results.devices
     if found is None:
-        return not_watched(ID, TITLE)
+        return not_watched(results, ID, TITLE)
+    if others := [device.name for device in found.devices if _OTHERS.search(device.name)]:
+        text = f"Names of kernels tell it of NVIDIA's devices only, not of {others[0][:60]}."
+        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
     capability = _capability(results)
     if capability is None:
         text = "The trace does not tell what the devices can do."
@@ -45,6 +50,13 @@ def judge(results: Results, _: Replay) -> Finding:
         return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
     share = matrices.single_s / matrices.compute_s if matrices.compute_s else 0.0
     if share < thresholds.SINGLE_PRECISION_SHARE:
+        known = (matrices.single_s + matrices.tensor_s) / (matrices.compute_s or 1.0)
+        if not matrices.tensor_s or known < thresholds.MATRIX_LEAST_SHARE:
+            text = (
+                f"The names of kernels tell of {format_share(known)} of computing how it "
+                "multiplies matrices, which is too little to judge."
+            )
+            return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
         text = (
             f"{format_share(share)} of computing is multiplying in single precision without tensor "
             "cores, as the names of the kernels tell."

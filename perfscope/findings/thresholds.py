@@ -121,6 +121,7 @@ GPU_WATCHED_LEAST_SAMPLES = 10
 GPU_MEMORY_SCARCE = 0.05  # left at the peak: the next larger batch, or a longer sample, fails
 THROTTLED_WARN = 0.1  # of the busy samples, slowed for heat or for power that is not there
 THROTTLED_FAIL = 0.5
+MATRIX_LEAST_SHARE = 0.1  # of computing, known by its names: less says nothing of the program
 SINGLE_PRECISION_SHARE = 0.1  # of computing, multiplied without tensor cores: worth knowing
 
 

@@ -33,11 +33,19 @@ def judge(results: Results, _: Replay) -> Finding:
     """Whether GPUs with work were slowed for heat or a power brake, and for how long."""
     if unknown := not_sampled(results, ID, TITLE):
         return unknown
-    worst = max(results.gpus.used, key=slowed)
-    share = slowed(worst)
-    if worst.samples < thresholds.GPU_WATCHED_LEAST_SAMPLES:
-        text = "The GPUs were sampled too few times: record at least 10 s."
+    judged = [
+        use
+        for use in results.gpus.used
+        if use.judged_samples >= thresholds.GPU_WATCHED_LEAST_SAMPLES
+    ]
+    if not judged:
+        text = (
+            "The driver told in too few samples of busy GPUs whether they are slowed down: record "
+            "at least 10 s of work. Divided GPUs (MIG) and old drivers do not tell it."
+        )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    worst = max(judged, key=slowed)
+    share = slowed(worst)
     if share < thresholds.THROTTLED_WARN:
         text = (
             f"At most {format_share(share)} of a GPU's busy samples were slowed by heat or power."
@@ -61,7 +69,7 @@ def judge(results: Results, _: Replay) -> Finding:
             "Until then leave the node out of the job.",
         ),
         references=REFERENCES,
-        overlaps=("load_imbalance",),
+        overlaps=("load_imbalance", "straggler"),
     )
 
 

@@ -13,6 +13,11 @@ FRAMEWORK = "PyTorch"
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 ASSUMED = "CUDA_VISIBLE_DEVICES and the order of the ranks on the node (assumed)"
 
+ALONE = "the only rank of the node (assumed)"
+ASSUMPTIONS = (ASSUMED, ALONE)
+MOST_DIGITS = 6
+"""Of the number of a device: what is longer names none."""
+
 Users = dict[int, dict[int, str]]
 """By number of the GPU: how it is known of each rank that uses it."""
 
@@ -22,7 +27,8 @@ def users(trace: Trace) -> Users:
 
     The driver's process lists are believed first: where they show a rank of a node, they show all
     of them. In containers they often show nobody; then PyTorch names the devices on which it holds
-    memory; else $CUDA_VISIBLE_DEVICES names them. A rank of which nothing tells uses none.
+    memory; else $CUDA_VISIBLE_DEVICES names them; else the only rank of a node is taken to use
+    what has worked there. A rank of which nothing tells uses none.
     """
     found: Users = {number: {} for number in range(len(trace.gpus))}
     listed = {rank.number: _listed(trace, rank) for rank in trace.ranks}
@@ -34,6 +40,27 @@ def users(trace: Trace) -> Users:
             numbers, how = _told(trace, rank)
         for number in numbers:
             found[number][rank.number] = how
+    return found
+
+
+def unknown(trace: Trace) -> tuple[int, ...]:
+    """Ranks of which nothing tells which GPU they use, or only an assumption."""
+    listed = {rank.number: _listed(trace, rank) for rank in trace.ranks}
+    shown = {rank.host for rank in trace.ranks if listed[rank.number]}
+    return tuple(
+        rank.number
+        for rank in trace.ranks
+        if rank.host not in shown and _told(trace, rank)[1] in ("", *ASSUMPTIONS)
+    )
+
+
+def may_use(trace: Trace) -> set[int]:
+    """The GPUs that some rank of their node may use, as far as the environment limits them."""
+    found: set[int] = set()
+    for rank in trace.ranks:
+        here = [n for n, gpu in enumerate(trace.gpus) if gpu.host == rank.host]
+        text = _variable(rank, VARIABLE)
+        found.update(here if text is None else _visible(trace, rank, here, text))
     return found
 
 
@@ -53,12 +80,15 @@ def _told(trace: Trace, rank: Rank) -> tuple[list[int], str]:
     if named := [n for n in here if _bare(trace.gpus[n].uuid) in _framework_uuids(rank)]:
         return named, FRAMEWORK
     text = _variable(rank, "CUDA_VISIBLE_DEVICES")
+    beside = [other for other in trace.ranks if other.host == rank.host]
     if text is None:
-        return [], ""
+        worked = [n for n in here if _has_worked(trace, n)] if len(beside) == 1 else []
+        return worked, ALONE if worked else ""
     visible = list(_visible(trace, rank, here, text))
+    if not visible and text.strip() not in ("", "-1"):
+        return [], ""
     if len(visible) <= 1:
         return visible, VARIABLE
-    beside = [other for other in trace.ranks if other.host == rank.host]
     if len(beside) == 1:
         return [n for n in visible if _has_worked(trace, n)], VARIABLE
     place = [other.number for other in beside].index(rank.number)
@@ -99,6 +129,8 @@ def _entry(trace: Trace, rank: Rank, here: Sequence[int], entry: str) -> int | N
         found = [n for n in here if len(entry) > 4 and gpus[n].uuid.startswith(entry)]
         return found[0] if len(found) == 1 else None
     if not _is_in_order_of_bus(rank, [gpus[n] for n in here]):
+        return None
+    if len(entry) > MOST_DIGITS:
         return None
     found = [n for n in here if gpus[n].index == int(entry)]
     if len({gpus[n].board or gpus[n].uuid for n in found}) > 1:

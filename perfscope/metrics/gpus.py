@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.metrics.gpu_users import users
+from perfscope.metrics.gpu_users import may_use, unknown, users
 from perfscope.metrics.preparation import Prepared
 from perfscope.metrics.resources import Series
-from perfscope.trace.devices import Gpu, Throttling
+from perfscope.trace.devices import REASONS_UNKNOWN, Gpu, Throttling
 from perfscope.trace.model import Table, Trace
 
 MAX_POINTS = 300
@@ -37,6 +37,8 @@ class GpuUse:
         power_w: mean.
         celsius: highest.
         throttled: share of the busy samples with each reason to clock lower.
+        judged_samples: busy ones in which the driver told these reasons.
+        may_be_used: whether a rank of its node may use it.
         series: busy, memory_bytes, power_w and sm_mhz over time.
     """
 
@@ -54,6 +56,8 @@ class GpuUse:
     power_w: float | None
     celsius: float | None
     throttled: Mapping[Throttling, float]
+    judged_samples: int
+    may_be_used: bool
     series: Mapping[str, Series]
 
 
@@ -64,12 +68,14 @@ class GpusResult:
     Attributes:
         gpus: by host and index.
         reason: why none was sampled; "" where some were.
-        has_driver: whether any node has a driver, so that there may be GPUs.
+        has_driver: whether any node has a driver that a process asked, so that there may be GPUs.
+        unknown_ranks: of which nothing tells what they use, or only an assumption.
     """
 
     gpus: tuple[GpuUse, ...]
     reason: str
     has_driver: bool
+    unknown_ranks: tuple[int, ...] = ()
 
     @property
     def used(self) -> tuple[GpuUse, ...]:
@@ -78,6 +84,10 @@ class GpusResult:
 
 
 NO_DRIVER = "no NVIDIA driver is loaded on this node"
+NO_CUDA = "no process of this rank has loaded CUDA"
+TOO_OLD = "the trace was recorded by a version that did not sample GPUs"
+OLD_S = 2.0
+"""Processes that were sampled for longer say what they know of GPUs."""
 TOO_SHORT = "GPUs are sampled from half a second after the start of a process, by perfscope run"
 
 
@@ -85,30 +95,41 @@ def gpus(prepared: Prepared) -> GpusResult:
     """What was sampled of each GPU in the focus of analysis."""
     trace = prepared.trace
     told = users(trace)
-    found = [_use(prepared, number, told[number]) for number in range(len(trace.gpus))]
+    usable = may_use(trace)
+    found = [
+        _use(prepared, number, told[number], may_be_used=number in usable)
+        for number in range(len(trace.gpus))
+    ]
     known = sorted(
         (use for use in found if use is not None),
         key=lambda use: (use.gpu.host, use.gpu.index, use.gpu.uuid),
     )
     reasons = list(dict.fromkeys(rank.gpu_reason for rank in trace.ranks if rank.gpu_reason))
     reason = "" if known else _reason(trace, reasons)
-    has_driver = bool(known) or any(one != NO_DRIVER for one in reasons)
-    return GpusResult(tuple(known), reason, has_driver)
+    has_driver = bool(known) or any(one not in (NO_DRIVER, NO_CUDA) for one in reasons)
+    return GpusResult(tuple(known), reason, has_driver, unknown(trace))
 
 
 def _reason(trace: Trace, reasons: Sequence[str]) -> str:
     if trace.gpus:
         return "no sample lies in the focus of analysis"
-    return "; ".join(reasons[:3]) or TOO_SHORT
+    if reasons:
+        return "; ".join(reasons[:3])
+    sampled = [rank.process_samples["t"] for rank in trace.ranks if len(rank.process_samples)]
+    is_old = any((times.max() - times.min()) / NS_PER_S > OLD_S for times in sampled)
+    return TOO_OLD if is_old else TOO_SHORT
 
 
-def _use(prepared: Prepared, number: int, ranks: Mapping[int, str]) -> GpuUse | None:
+def _use(
+    prepared: Prepared, number: int, ranks: Mapping[int, str], *, may_be_used: bool
+) -> GpuUse | None:
     """One GPU; None where no sample lies in the focus."""
     rows = _rows(prepared, "gpu_samples", number)
     if not len(rows):
         return None
     gpu, busy = prepared.trace.gpus[number], rows["busy"].astype(np.float64)
     working = rows[~(busy <= 0)]
+    judged = working[working["throttling"] != REASONS_UNKNOWN]
     memory = rows["memory_bytes"]
     peak = int(np.argmax(memory))
     return GpuUse(
@@ -125,7 +146,9 @@ def _use(prepared: Prepared, number: int, ranks: Mapping[int, str]) -> GpuUse | 
         sm_mhz=_mean(working["sm_mhz"]),
         power_w=_mean(rows["power_w"]),
         celsius=_most(rows["celsius"]),
-        throttled=_throttled(working),
+        throttled=_throttled(judged),
+        judged_samples=len(judged),
+        may_be_used=may_be_used,
         series={
             name: _series(rows["t"], rows[name])
             for name in ("busy", "memory_bytes", "power_w", "sm_mhz")

@@ -10,7 +10,12 @@ import numpy.typing as npt
 from perfscope.readers.amounts import MAX_AMOUNT
 from perfscope.readers.process_file import ProcessFile
 from perfscope.readers.recording_layout import RecordKind, SampleKind
-from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, Gpu
+from perfscope.trace.devices import (
+    GPU_PROCESS_DTYPE,
+    GPU_SAMPLE_DTYPE,
+    REASONS_UNKNOWN,
+    Gpu,
+)
 from perfscope.trace.model import Rank, Table
 
 MOST_GPUS = 4096
@@ -112,7 +117,8 @@ def _readings(raw: Table, table: Mapping[int, int]) -> Table:
     rows = np.zeros(len(raw), GPU_SAMPLE_DTYPE)
     rows["t"], rows["gpu"] = raw["t0_ns"], _numbers(raw, table)
     rows["memory_bytes"] = raw["sent"]
-    rows["throttling"] = raw["received"] & np.uint64(0xFFFF)
+    is_told = raw["received"] & np.uint64(REASONS_UNKNOWN) == 0
+    rows["throttling"] = np.where(is_told, raw["received"] & np.uint64(0xFFFF), REASONS_UNKNOWN)
     percents = raw["peer"].astype(np.int64)
     rows["busy"] = _share(percents & 0xFF)
     rows["memory_busy"] = _share(percents >> 8 & 0xFF)

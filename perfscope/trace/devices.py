@@ -57,7 +57,7 @@ GPU_SAMPLE_DTYPE = np.dtype(
         ("memory_mhz", "f4"),  # NaN unknown
         ("power_w", "f4"),  # NaN unknown
         ("celsius", "f4"),  # NaN unknown
-        ("throttling", "i8"),  # Throttling bits
+        ("throttling", "i8"),  # Throttling bits, or REASONS_UNKNOWN
     ]
 )
 """What the driver said of a GPU at one moment."""
@@ -94,6 +94,10 @@ class Throttling(IntFlag):
     HARDWARE_THERMAL = 0x40
     POWER_BRAKE = 0x80
     DISPLAY_CLOCKS = 0x100
+
+
+REASONS_UNKNOWN = 1 << 62
+"""Instead of Throttling bits: the driver does not tell them."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from perfscope.findings.finding import Finding, Status
+from perfscope.findings.catalogue import diagnoses
+from perfscope.findings.finding import Confidence, Finding, Status
+from perfscope.findings.idle_causes import WORDS
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_traces
 from perfscope.trace.model import PhaseKind
@@ -99,6 +101,43 @@ def test_the_cause_of_idle_time_is_named(
     assert found.gain_basis == "upper_bound"
     assert found.gain_s == pytest.approx(idle_s, rel=0.06)
     assert found.actions
+
+
+def test_a_wait_costs_at_most_its_own_length(tmp_path: Path) -> None:
+    """A wait of 1 ms ends in each gap of 9 ms: the other 8 the host works."""
+
+    def step(writer: KinetoWriter, start: int) -> None:
+        for place in range(10):
+            begin = start + place * 10 * MS
+            writer.kernel("gemm", begin, begin + MS, launch=begin)
+            writer.host_event("cudaStreamSynchronize", begin, begin + MS, "cuda_runtime")
+
+    found = findings(tmp_path, step)["idle_devices"]
+    assert "while the host does other work" in found.title
+    told = {row.label: row.value for row in found.evidence}
+    host = told["Idle while the host does other work before it launches the next kernel"]
+    waits = [value for label, value in told.items() if "because the host waited" in label]
+    assert host == pytest.approx(199 * 0.008)
+    assert waits == [pytest.approx(199 * 0.001)]
+
+
+def test_what_is_before_and_after_all_work_is_told_and_not_priced(tmp_path: Path) -> None:
+    def step(writer: KinetoWriter, start: int) -> None:
+        if 8 * 100 * MS <= start < 16 * 100 * MS:
+            busy(writer, start)
+
+    found = findings(tmp_path, step)["idle_devices"]
+    assert (found.status, found.gain_s) == (Status.INFO, None)
+    assert "no work yet, or no more, 60" in found.title
+
+
+def test_idle_time_of_unknown_cause_is_not_priced(tmp_path: Path) -> None:
+    def step(writer: KinetoWriter, start: int) -> None:
+        writer.kernel("gemm", start + 50 * MS, start + 100 * MS)
+
+    found = findings(tmp_path, step)["idle_devices"]
+    assert (found.status, found.gain_s) == (Status.WARN, None)
+    assert found.confidence is Confidence.LOW
 
 
 def test_a_busy_device_gives_no_finding(tmp_path: Path) -> None:
@@ -198,6 +237,19 @@ def test_single_precision_is_told_where_tensor_cores_are(tmp_path: Path) -> None
     assert findings(tmp_path, step, capability=(6, 1))["tensor_cores"].status is (
         Status.NOT_APPLICABLE
     )
+
+
+def test_names_that_tell_of_little_computing_do_not_pass(tmp_path: Path) -> None:
+    def step(writer: KinetoWriter, start: int) -> None:
+        writer.kernel("ampere_bf16_s16816gemm", start, start + 5 * MS, launch=start)
+        writer.kernel("elementwise", start + 5 * MS, start + 98 * MS, launch=start)
+
+    assert findings(tmp_path, step)["tensor_cores"].status is Status.NOT_APPLICABLE
+
+
+def test_findings_that_share_idle_time_exist() -> None:
+    known = {diagnosis.id for diagnosis in diagnoses()}
+    assert {name for words in WORDS.values() for name in words.overlaps} <= known
 
 
 def recorded(place: Path, *, with_torch: bool = False, is_starved: bool = False) -> Path:

@@ -9,13 +9,14 @@ import pytest
 
 from perfscope.findings.finding import Finding, Status
 from perfscope.trace.builder import RankBuilder, TraceBuilder
-from perfscope.trace.devices import Gpu
+from perfscope.trace.devices import REASONS_UNKNOWN, DeviceActivity, DeviceInfo, Gpu
 from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised
 from tests.findings.analysed import analyse_trace
 from tests.support.trace_invariants import check_trace
 
 GIB = 1 << 30
 SAMPLED = ("gpu_utilisation", "shared_gpus", "gpu_memory", "throttled_gpus")
+NO_CUDA = "no process of this rank has loaded CUDA"
 NO_GPU = "no NVIDIA driver is loaded on this node"
 Values = Callable[[int, int], Mapping[str, float]]
 """Of the GPU and the second: what the driver says then."""
@@ -33,10 +34,20 @@ def judged(
     on: tuple[int, ...] = (0, 1),
     prepare: Callable[[RankBuilder], None] = lambda _: None,
     metadata: Mapping[str, Any] | None = None,
+    lost: int | None = None,
 ) -> dict[str, Finding]:
     """Two ranks; `on`: the GPU that the driver's lists show each of them on."""
     devices = [
-        Gpu("node0", f"GPU-{n}", n, "A GPU", memory_bytes=80 * GIB, sm_mhz=1980.0, power_w=700.0)
+        Gpu(
+            "node0",
+            f"GPU-{n}",
+            n,
+            "A GPU",
+            memory_bytes=80 * GIB,
+            sm_mhz=1980.0,
+            power_w=700.0,
+            is_lost=n == lost,
+        )
         for n in range(gpus)
     ]
     builder = TraceBuilder(2, end_s=length_s + 2.0).set(gpus=devices)
@@ -78,6 +89,42 @@ def test_idle_gpus_are_told_with_what_their_hosts_do(busy: float, status: Status
     assert "GPU 0 of node0" in finding.summary
     assert "--torch-profiler" in finding.actions[0]
     assert "data_stall" in finding.overlaps
+
+
+def watched(*windows: tuple[int, int]) -> Callable[[RankBuilder], None]:
+    """Gives rank n a profiler's window n, in seconds, in which its device did nothing."""
+
+    def prepare(rank: RankBuilder) -> None:
+        start, end = windows[rank.number]
+        rank.set(
+            devices=DeviceActivity(
+                devices=(DeviceInfo(0, "A GPU"),), watched=(start * 10**9, end * 10**9)
+            )
+        )
+
+    return prepare
+
+
+def test_beside_a_profile_the_finding_about_it_is_named() -> None:
+    found = judged(lambda _gpu, _second: {"busy": 0.1}, prepare=watched((10, 20), (10, 20)))
+    finding = found["gpu_utilisation"]
+    assert (finding.status, finding.overlaps) == (Status.INFO, ("idle_devices",))
+    assert "idle_devices" in finding.summary
+
+
+def test_windows_without_a_common_moment_are_told() -> None:
+    found = judged(prepare=watched((5, 10), (15, 20)))["idle_devices"]
+    assert found.status is Status.NOT_MEASURED
+    assert "no moment in common" in found.summary
+
+
+def test_programs_of_tensorflow_are_told_of_its_own_profiler() -> None:
+    values = {"versions": {"tensorflow": "2.21.0"}}
+    found = judged(lambda _gpu, _second: {"busy": 0.1}, metadata=values)
+    for name in ("gpu_utilisation", "idle_devices"):
+        text = " ".join((found[name].summary, *found[name].actions))
+        assert "TensorBoard(profile_batch" in text
+        assert "--torch-profiler" not in text
 
 
 def test_a_short_run_is_not_judged() -> None:
@@ -185,12 +232,50 @@ def test_slowing_down_counts_while_busy(bits: int, share: float, status: Status)
 
 def test_an_idle_gpu_is_slow_without_fault() -> None:
     found = judged(lambda _gpu, _second: {"busy": 0.0, "throttling": 0x41})
-    assert found["throttled_gpus"].status is Status.PASS
+    assert found["throttled_gpus"].status is Status.NOT_MEASURED
+
+
+def test_reasons_that_the_driver_does_not_tell_are_not_passed() -> None:
+    found = judged(lambda _gpu, _second: {"busy": 0.9, "throttling": REASONS_UNKNOWN})
+    assert found["throttled_gpus"].status is Status.NOT_MEASURED
+
+
+def test_a_gpu_that_the_job_may_not_use_is_not_missed() -> None:
+    """Two ranks share the one GPU that they see; another job's idle one is beside it."""
+    values = {"environment": {"CUDA_VISIBLE_DEVICES": "0"}}
+    busy = lambda gpu, _: {"busy": 0.0 if gpu else 0.99}  # noqa: E731 - shorter than a function
+    assert judged(busy, on=(0, 0), metadata=values)["shared_gpus"].status is Status.INFO
+    assert judged(busy, on=(0, 0))["shared_gpus"].status is Status.FAIL
+
+
+def test_a_stray_context_is_told_and_is_no_sharing() -> None:
+    def also_on_the_first(rank: RankBuilder) -> None:
+        if rank.number == 1:
+            rank.gpu_process(5.0, 0, 1001, memory_bytes=GIB // 20)
+
+    found = judged(prepare=also_on_the_first)["shared_gpus"]
+    assert (found.status, found.ranks) == (Status.INFO, (1,))
+    assert "Rank 1 also took memory on GPU 0 of node0" in found.title
+
+
+def test_assumed_and_unknown_ranks_are_not_passed() -> None:
+    seen = judged(on=(), metadata={"environment": {"CUDA_VISIBLE_DEVICES": "0,1"}})["shared_gpus"]
+    assert seen.status is Status.NOT_MEASURED
+    assert "CUDA_VISIBLE_DEVICES" in seen.summary
+
+
+def test_a_lost_gpu_fails() -> None:
+    found = judged(lost=1)["lost_gpus"]
+    assert (found.status, found.ranks) == (Status.FAIL, (1,))
+    assert "GPU 1 of node0 fell out" in found.title
+    assert "lost_gpus" not in judged()
 
 
 def test_gpus_that_no_rank_uses() -> None:
-    """A CPU job on a node with GPUs is left alone; one of a framework is told."""
-    assert judged(on=())["gpu_utilisation"].status is Status.NOT_APPLICABLE
+    """GPUs that worked for nobody knows whom are not judged; idle ones of a framework are told."""
+    worked = judged(on=())["gpu_utilisation"]
+    assert worked.status is Status.NOT_MEASURED
+    assert "CUDA_VISIBLE_DEVICES" in worked.summary
     idle = lambda _gpu, _second: {"busy": 0.0}  # noqa: E731 - shorter than a function
     assert judged(idle, on=())["gpu_utilisation"].status is Status.NOT_APPLICABLE
     told = judged(idle, on=(), metadata={"versions": {"torch": "2.13.0"}})["gpu_utilisation"]
@@ -209,3 +294,4 @@ def test_a_driver_that_failed_is_not_measured_and_no_driver_lists_nothing() -> N
         assert failed[name].status is Status.NOT_MEASURED
         assert "NVML error 18" in failed[name].summary
     assert not set(SAMPLED) & set(one(NO_GPU))
+    assert not set(SAMPLED) & set(one(NO_CUDA))

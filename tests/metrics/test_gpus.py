@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from perfscope.metrics.compute import compute
-from perfscope.metrics.gpu_users import ASSUMED, FRAMEWORK, PROCESS_LIST, VARIABLE, users
+from perfscope.metrics.gpu_users import (
+    ALONE,
+    ASSUMED,
+    FRAMEWORK,
+    PROCESS_LIST,
+    VARIABLE,
+    may_use,
+    unknown,
+    users,
+)
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.devices import Gpu, Throttling
 from perfscope.trace.model import PhaseKind, Trace
@@ -134,11 +143,47 @@ def test_ranks_of_other_hosts_are_not_meant() -> None:
         gpus=gpus, hosts=("node0", "node1"), environments=[{"CUDA_VISIBLE_DEVICES": "0"}] * 2
     )
     assert mapped(trace) == {"GPU-a": [0], "GPU-b": [1]}
-    assert mapped(job(gpus=gpus, hosts=("node0", "node1"), lists=[(1, 1000)])) == {}
+    assert how(job(gpus=gpus, hosts=("node0", "node1"), lists=[(1, 1000)])) == {ALONE}
 
 
 def test_nothing_tells_and_nothing_is_guessed() -> None:
     assert mapped(job()) == {}
+
+
+def test_the_only_rank_of_a_node_uses_what_worked_there() -> None:
+    trace = job(1)
+    assert mapped(trace) == {"GPU-a": [0]}
+    assert unknown(trace) == (0,)
+
+
+def test_ranks_are_known_where_something_tells() -> None:
+    assert unknown(job()) == (0, 1)
+    assert unknown(job(lists=[(1, 1001)])) == ()
+    assert unknown(job(environments=[{"CUDA_VISIBLE_DEVICES": "0"}, {}])) == (1,)
+    assert unknown(job(environments=[{"CUDA_VISIBLE_DEVICES": "0,1"}] * 2)) == (0, 1)
+
+
+def test_a_rank_may_use_what_it_sees() -> None:
+    assert may_use(job(environments=[{"CUDA_VISIBLE_DEVICES": v} for v in "02"])) == {0, 2}
+    assert may_use(job(environments=[{"CUDA_VISIBLE_DEVICES": "0"}, {}])) == {0, 1, 2, 3}
+
+
+def test_hostile_numbers_of_devices_name_none() -> None:
+    """Python refuses to read a number of so many digits."""
+    values = [{"CUDA_VISIBLE_DEVICES": "1" * 5000}] * 2
+    assert mapped(job(environments=values)) == {}
+
+
+def test_an_old_recording_is_told_from_a_short_process() -> None:
+    def reason(end_s: float) -> str:
+        builder = TraceBuilder(1, end_s=end_s)
+        rank = builder.rank(0).init(0.1).finalize(end_s)
+        rank.process_sample(0.2)
+        rank.process_sample(end_s - 0.1)
+        return compute(builder.build()).gpus.reason
+
+    assert "did not sample GPUs" in reason(9.0)
+    assert "half a second" in reason(1.0)
 
 
 def test_samples_add_up() -> None:

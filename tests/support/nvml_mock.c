@@ -3,12 +3,15 @@
  *   NVML_MOCK_DEVICES      how many GPUs there are (1)
  *   NVML_MOCK_MIG          how many instances GPU 0 is divided into (0: it is not)
  *   NVML_MOCK_INIT         what nvmlInit returns (0)
+ *   NVML_MOCK_INIT_MS      how long that takes (0)
+ *   NVML_MOCK_READ_MS      how long a reading of its memory holds the library's lock (0)
  *   NVML_MOCK_UNSUPPORTED  1: utilisation, power and throttling are not supported
  *   NVML_MOCK_LOST_AFTER   GPU 0 has gone after so many readings of its memory
  *   NVML_MOCK_HANG         1: reading a temperature never returns
  *   NVML_MOCK_USERS        file in which each process adds "pid device", which process lists then show
  *
  * -DOLD_DRIVER leaves out what drivers of before 2020 lack. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +27,8 @@ typedef struct {
 
 static device boards[MOST];
 static device instances[MOST];
+static volatile int *volatile table; /* which the destructor takes away from calls that are under way */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int told(const char *name, int otherwise)
 {
@@ -37,10 +42,26 @@ __attribute__((constructor)) static void on_load(void)
         boards[i] = (device){.index = i, .instance = -1};
         instances[i] = (device){.index = 0, .instance = (int)i};
     }
+    table = calloc(1, sizeof *table);
+}
+
+__attribute__((destructor)) static void on_unload(void)
+{
+    table = NULL;
+    usleep(50000);
+}
+
+static void work(int ms)
+{
+    for (; ms > 0; ms--) {
+        usleep(1000);
+        table[0]++;
+    }
 }
 
 int nvmlInit_v2(void)
 {
+    work(told("NVML_MOCK_INIT_MS", 0));
     return told("NVML_MOCK_INIT", 0);
 }
 
@@ -81,6 +102,9 @@ int nvmlDeviceGetName(void *handle, char *name, unsigned int bytes)
 int nvmlDeviceGetMemoryInfo(void *handle, unsigned long long *info)
 {
     static int readings;
+    pthread_mutex_lock(&lock);
+    work(told("NVML_MOCK_READ_MS", 0));
+    pthread_mutex_unlock(&lock);
     const device *of = handle;
     int last = told("NVML_MOCK_LOST_AFTER", 0);
     if (of->index == 0 && last && ++readings > last + 1) /* the first one only describes it */
@@ -188,18 +212,40 @@ typedef struct {
     unsigned int gpu_instance, compute_instance;
 } process_info;
 
-int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned int *count, process_info *found)
+/* Drivers 535.43 to 535.86 write their newest entries further apart than is agreed. */
+typedef struct {
+    process_info told;
+    unsigned long long more;
+} wide_process_info;
+
+static int list_processes(const device *of, unsigned int *count, process_info *found, wide_process_info *wide)
 {
     const char *path = getenv("NVML_MOCK_USERS");
-    const device *of = handle;
     FILE *file = path && *path ? fopen(path, "re") : NULL;
-    unsigned int pid, index, known = 0;
-    while (file && fscanf(file, "%u %u", &pid, &index) == 2)
-        if (known < *count && index == of->index)
-            found[known++] = (process_info){.pid = pid, .memory = (index + 1) * GIB / 2};
+    unsigned int pid, index, known = 0, room = *count;
+    while (file && fscanf(file, "%u %u", &pid, &index) == 2) {
+        process_info one = {.pid = pid, .memory = (index + 1) * GIB / 2};
+        if (index != of->index)
+            continue;
+        if (known < room && wide)
+            wide[known] = (wide_process_info){.told = one};
+        else if (known < room)
+            found[known] = one;
+        known++;
+    }
     if (file)
         fclose(file);
     *count = known;
-    return 0;
+    return known > room ? 7 : 0;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v2(void *handle, unsigned int *count, process_info *found)
+{
+    return list_processes(handle, count, found, NULL);
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned int *count, wide_process_info *found)
+{
+    return list_processes(handle, count, NULL, found);
 }
 #endif

@@ -29,3 +29,12 @@ def compile_mock(directory: Path, *, is_old: bool = False) -> Path:
     options = ["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", *(["-DOLD_DRIVER"] * is_old)]
     subprocess.run([compiler, *options, "-o", str(target), str(SOURCE)], check=True)
     return target
+
+
+def compile_runtime(directory: Path) -> Path:
+    """An empty library, for that of CUDA, which a process loads that uses a GPU."""
+    source, target = directory / "runtime.c", directory / "libmockcuda.so"
+    source.write_text("int mock_cuda;\n")
+    compiler = str(require_tool("cc"))
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(target), str(source)], check=True)
+    return target

@@ -45,6 +45,7 @@ def look(around: Surroundings) -> Sequence[Outcome]:
         bool(given)
         or Path("/proc/driver/nvidia/version").exists()
         or Path("/dev/nvidiactl").exists()
+        or Path("/dev/dxg").exists()  # Windows' driver, below WSL
     )
     # In a process of its own: a driver that hangs or fails must not take this one along.
     done = finish(

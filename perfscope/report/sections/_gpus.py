@@ -39,6 +39,8 @@ CAUSES = {
     "host": "other work of the host",
     "kernel": "starting what was launched in time",
     "device": "another stream, an event or the device",
+    "before_first": "before the first work",
+    "after_last": "after the last work",
     "unknown": "launches missing in the trace",
 }
 

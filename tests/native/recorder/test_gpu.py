@@ -17,6 +17,7 @@ from tests.support.nvml_mock import GIB, compile_mock, gpu_uuid, mig_uuid
 DEVICE, DEVICE_PROCESS = 4, 5
 DEFINITION = 7
 UNKNOWN = 0xFFFFFFFF
+UNKNOWN_REASONS = 1 << 62
 RUN_S = 1.2
 """Sampling begins half a second after the process."""
 
@@ -102,7 +103,7 @@ def test_an_old_driver_gives_what_it_has(library: Path, tmp_path: Path) -> None:
     assert "driver" not in device
     found = samples(recording)
     assert found
-    assert {(r.received, r.seq, r.tag) for r in found} == {(0, 200_000, 50)}
+    assert {(r.received, r.seq, r.tag) for r in found} == {(UNKNOWN_REASONS, 200_000, 50)}
     assert not samples(recording, DEVICE_PROCESS)
 
 
@@ -112,7 +113,9 @@ def test_what_a_device_does_not_support_is_unknown(
     [recording] = sampled(library, tmp_path, mock, UNSUPPORTED=1)
     found = samples(recording)
     assert found
-    assert {(r.peer, r.seq, r.received) for r in found} == {(255 | 255 << 8, UNKNOWN, 0)}
+    assert {(r.peer, r.seq, r.received) for r in found} == {
+        (255 | 255 << 8, UNKNOWN, UNKNOWN_REASONS)
+    }
     assert {r.sent for r in found} == {GIB}
 
 
