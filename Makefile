@@ -27,8 +27,13 @@ demo: ## install into an environment of its own, record a two-rank training, rep
 demo-sgan: ## record the S-GAN in Keras on two ranks (with Horovod where it can be built), report on it
 	@PYTHON="$(PYTHON)" bash scripts/demo_sgan.sh
 
-test: environments coverage-hints lint native-warnings native-sanitize ## all that CI runs
+test: environments coverage-hints checks ## all that CI runs
 	@$(BIN)/python -m pytest -m "not long"
+
+.PHONY: checks
+checks: environments
+	@# mypy keeps one core busy and compilers the other; what a part prints comes when it is over
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint native-sanitize
 
 test-long: environments ## what takes longer than CI may
 	@$(BIN)/python -m pytest -m long --timeout 1800
@@ -49,7 +54,7 @@ lint: environments ## ruff (rules and format) and mypy --strict
 native-warnings: environments ## the C code with every warning an error
 	$(call part,C warnings,$(CMAKE) -S . -B build/warnings -DPERFSCOPE_WERROR=ON >/dev/null && cmake --build build/warnings -- --quiet)
 
-native-sanitize: environments ## real ranks recorded under address and undefined-behaviour sanitizers
+native-sanitize: native-warnings ## real ranks recorded under address and undefined-behaviour sanitizers
 	$(call part,C sanitizers,$(CMAKE) -S . -B build/sanitize -DPERFSCOPE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug >/dev/null && cmake --build build/sanitize -- --quiet && scripts/sanitize.sh build/sanitize)
 
 bench-gallery: environments ## planted faults and their cures: is each one named, and nothing else?

@@ -25,7 +25,13 @@ def test_recording_changes_no_result(tmp_path: Path) -> None:
     assert marked.losses == plain.losses
 
 
-@pytest.mark.parametrize("markers", [(), ("--markers",)], ids=["samples", "markers"])
+@pytest.mark.parametrize(
+    "markers",
+    [
+        pytest.param((), id="samples"),
+        pytest.param(("--markers",), id="markers", marks=pytest.mark.long),
+    ],
+)
 def test_evaluation_on_rank_zero(tmp_path: Path, markers: tuple[str, ...]) -> None:
     options = (*TINY, *STEP, "--steps", "120")
     evaluation = ("--evaluate-every", "30", "--evaluate-ms", "600")
@@ -41,6 +47,7 @@ def test_evaluation_on_rank_zero(tmp_path: Path, markers: tuple[str, ...]) -> No
     assert "evaluate" in analysis["verdict"]["sentence"]
 
 
+@pytest.mark.long
 def test_slow_rank(tmp_path: Path) -> None:
     options = (*TINY, *STEP, "--steps", "150", "--evaluate-every", "none")
     slow = ("--slow-rank", "1", "--slow-ms", "15", "--slow-where", "backward")

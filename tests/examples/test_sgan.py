@@ -103,6 +103,7 @@ def test_the_wait_for_a_straggler_in_horovod(tmp_path: Path) -> None:
     assert sum(second for _, second in exposed["step_wait_s"]) < 0.5 * sum(net_s)
 
 
+@pytest.mark.long
 def test_with_mpi4py(tmp_path: Path) -> None:
     stdout, analysis = record(tmp_path, "tensorflow")
     assert "result: parallel mpi4py" in stdout

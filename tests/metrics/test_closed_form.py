@@ -57,7 +57,7 @@ def measure(
     ("program", "ranks"),
     [
         ("barriers", 2),
-        ("barriers", 8),
+        pytest.param("barriers", 8, marks=pytest.mark.long),
         ("reductions", 4),
         ("ring", 4),
         ("sub_communicators", 4),
