@@ -4,7 +4,7 @@ PERFSCOPE_REFERENCE ?= $(abspath ../shared/reference)
 export PERFSCOPE_REFERENCE
 SHELL := /bin/bash
 BIN := .envs/mpich/bin
-CMAKE := export PATH="$(CURDIR)/$(BIN):$$PATH"; cmake -G Ninja
+CMAKE := unset MAKEFLAGS; export PATH="$(CURDIR)/$(BIN):$$PATH"; cmake -G Ninja
 ENVIRONMENTS := mpich openmpi intelmpi torch tensorflow daal4py horovod
 
 # $(call part,NAME,COMMANDS): runs the commands of one part and prints how long they took.

@@ -76,6 +76,7 @@ def test_slow_rank_without_markers(tmp_path: Path) -> None:
     assert verdict["gain_s"] == pytest.approx(given_back_s, rel=SPREAD_TOLERANCE)
 
 
+@pytest.mark.long
 def test_another_rank_slow_in_each_step(tmp_path: Path) -> None:
     options = (*TINY, *STEP, "--steps", "150", "--evaluate-every", "none")
     _, analysis = record_trainer(tmp_path, *options, "--random-slow-ms", "30")

@@ -83,6 +83,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.long
 def test_torch_compile_sees_no_wrapper(
     tmp_path: Path, environment: Callable[[str], Environment]
 ) -> None:
