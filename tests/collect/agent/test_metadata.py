@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,26 @@ def test_leaves_no_temporary_file(job: Callable[..., Job]) -> None:
     done = job("import time; time.sleep(0.2)")
     endings = {path.suffix for path in done.directory.rglob("*") if path.is_file()}
     assert endings <= {".json", ".rec", ".def", ".ends"}
+
+
+def test_threads_that_write_at_once_lose_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "process.json"
+    monkeypatch.setattr(metadata, "_path", str(path))
+    monkeypatch.setattr(metadata, "facts", {"frameworks": {}})
+
+    def note(thread: int) -> None:
+        for number in range(100):
+            metadata.framework(f"framework {thread}.{number}")
+            metadata.write()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(note, range(4)))
+    written = json.loads(path.read_text())
+    assert written["agent_notes"] == []
+    assert len(written["frameworks"]) == 400
+    assert list(tmp_path.iterdir()) == [path]
 
 
 JSON = st.recursive(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 
@@ -40,6 +41,10 @@ facts: dict[str, Any] = {}
 """Everything known so far; keys and types are those of the metadata file."""
 
 _path = ""
+_one_writer = _thread.RLock()
+"""Reentrant, since a signal's handler may write while its own thread does."""
+
+_writes = 0
 
 
 def encode(value: Any) -> str:
@@ -53,9 +58,10 @@ def encode(value: Any) -> str:
     if isinstance(value, float):
         return repr(float(value)) if value - value == 0 else "null"
     if isinstance(value, dict):
-        return "{%s}" % ", ".join(encode(str(k)) + ": " + encode(v) for k, v in value.items())
+        # Copies, since other threads go on noting.
+        return "{%s}" % ", ".join(encode(str(k)) + ": " + encode(v) for k, v in dict(value).items())
     if isinstance(value, (list, tuple)):
-        return "[%s]" % ", ".join(encode(item) for item in value)
+        return "[%s]" % ", ".join(encode(item) for item in list(value))
     return _quoted(str(value))
 
 
@@ -145,9 +151,9 @@ def _without_secrets(value: Any) -> Any:
     if isinstance(value, str):
         return redact_value(value)
     if isinstance(value, dict):
-        return {key: _without_secrets(inner) for key, inner in value.items()}
+        return {key: _without_secrets(inner) for key, inner in dict(value).items()}
     if isinstance(value, (list, tuple)):
-        return [_without_secrets(inner) for inner in value]
+        return [_without_secrets(inner) for inner in list(value)]
     return value
 
 
@@ -163,16 +169,26 @@ def collect_versions() -> None:
 
 
 def write() -> None:
-    """Replaces the file in one step; a failure leaves the older one."""
-    if not _path:
-        return
+    """Replaces the file in one step; a failure leaves the older one.
+
+    May be called from any thread: the file that stays is that of the last call.
+    """
+    with _one_writer:
+        if _path:
+            _replace_file()
+
+
+def _replace_file() -> None:
+    global _writes
+    _writes += 1
     facts["agent_notes"] = [redact_value(note) for note in notes.notes]
-    temporary = "%s.%d.tmp" % (_path, os.getpid())
+    temporary = "%s.%d-%d.tmp" % (_path, os.getpid(), _writes)
     try:
         os.makedirs(os.path.dirname(_path), exist_ok=True)
         with open(temporary, "w", encoding="ascii") as stream:
-            safe = {key: _without_secrets(facts[key]) for key in facts if key == "frameworks"}
-            stream.write(encode({**facts, **safe}) + "\n")
+            noted = dict(facts)
+            safe = {key: _without_secrets(noted[key]) for key in noted if key == "frameworks"}
+            stream.write(encode({**noted, **safe}) + "\n")
         os.replace(temporary, _path)
     except (OSError, ValueError) as error:
         notes.failure("metadata not written", error)
@@ -182,7 +198,8 @@ def write() -> None:
 
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
-    global _path
+    global _path, _one_writer
     _path = ""
+    _one_writer = _thread.RLock()  # the thread that held the parent's may not be here
     facts.clear()
     del notes.notes[:]
