@@ -4,17 +4,17 @@ PERFSCOPE_REFERENCE ?= $(abspath ../shared/reference)
 export PERFSCOPE_REFERENCE
 SHELL := /bin/bash
 BIN := .envs/mpich/bin
-CMAKE := unset MAKEFLAGS; export PATH="$(CURDIR)/$(BIN):$$PATH"; cmake -G Ninja
-ENVIRONMENTS := mpich openmpi intelmpi torch tensorflow daal4py horovod
+CMAKE := export PATH="$(CURDIR)/$(BIN):$$PATH"; cmake -G Ninja
+ENVIRONMENTS := openmpi intelmpi torch tensorflow daal4py horovod
 
 # $(call part,NAME,COMMANDS): runs the commands of one part and prints how long they took.
 define part
-@echo "== $(1)"; began=$$(date +%s.%N); ( set -e; $(2) ); code=$$?; \
+@echo "== $(1)"; began=$$(date +%s.%N); ( unset MAKEFLAGS; set -e; $(2) ); code=$$?; \
  printf '== %s: %s, %.1f s\n' '$(1)' "$$([ $$code = 0 ] && echo fine || echo FAILED)" \
  "$$(echo "$$(date +%s.%N) $$began" | awk '{print $$1 - $$2}')"; exit $$code
 endef
 
-.PHONY: help demo test test-long pytest environments lint native-warnings native-sanitize
+.PHONY: help demo test test-long pytest environments lint native-sanitize
 .PHONY: bench-engine bench-gallery bench-recorder bench-replay bench-whatif reports studies format clean
 
 help: ## these commands
@@ -27,19 +27,26 @@ demo: ## install into an environment of its own, record a two-rank training, rep
 demo-sgan: ## record the S-GAN in Keras on two ranks (with Horovod where it can be built), report on it
 	@PYTHON="$(PYTHON)" bash scripts/demo_sgan.sh
 
-test: environments coverage-hints checks ## all that CI runs
+test: coverage-hints ## all that CI runs
+	@# pip waits for the network and the disk, mypy keeps one core busy, compilers the rest
+	@echo "making environments and checking the code; each part is printed when it is over"
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target environments checks
 	@$(BIN)/python -m pytest -m "not long"
 
 .PHONY: checks
-checks: environments
-	@# mypy keeps one core busy and compilers the other; what a part prints comes when it is over
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint native-sanitize
+checks: lint native-sanitize
 
 test-long: environments ## what takes longer than CI may
 	@$(BIN)/python -m pytest -m long --timeout 1800
 
-environments: ## the environments that the tests need, below .envs/
-	$(call part,environments,$(PYTHON) scripts/environments.py $(ENVIRONMENTS))
+environments: developer-environment other-environments ## the environments that the tests need, below .envs/
+
+.PHONY: developer-environment other-environments
+developer-environment:
+	$(call part,developer environment (C and C++ with every warning an error),$(PYTHON) scripts/environments.py mpich)
+
+other-environments:
+	$(call part,other environments,$(PYTHON) scripts/environments.py $(ENVIRONMENTS))
 
 .PHONY: coverage-hints
 coverage-hints:
@@ -47,14 +54,11 @@ coverage-hints:
 	 echo "no chromium here: the tests of the page in a browser will be skipped (in CI: fail)."; \
 	 command -v apt-get >/dev/null && echo "For full coverage: apt-get install chromium" || true
 
-lint: environments ## ruff (rules and format) and mypy --strict
+lint: developer-environment ## ruff (rules and format) and mypy --strict
 	$(call part,ruff,$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .)
 	$(call part,mypy,$(BIN)/mypy --no-error-summary)
 
-native-warnings: environments ## the C code with every warning an error
-	$(call part,C warnings,$(CMAKE) -S . -B build/warnings -DPERFSCOPE_WERROR=ON >/dev/null && cmake --build build/warnings -- --quiet)
-
-native-sanitize: native-warnings ## real ranks recorded under address and undefined-behaviour sanitizers
+native-sanitize: developer-environment ## real ranks recorded under address and undefined-behaviour sanitizers
 	$(call part,C sanitizers,$(CMAKE) -S . -B build/sanitize -DPERFSCOPE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug >/dev/null && cmake --build build/sanitize -- --quiet && scripts/sanitize.sh build/sanitize)
 
 bench-gallery: environments ## planted faults and their cures: is each one named, and nothing else?

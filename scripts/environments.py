@@ -27,6 +27,11 @@ from scripts import horovod_build  # noqa: E402, the path above finds it
 
 MINIMUM_PYTHON = (3, 10)
 BUILD_INPUTS = ("pyproject.toml", "CMakeLists.txt", "LICENSE", "native")
+DEVELOPERS_BUILD = (
+    f"--config-settings=build-dir={ROOT / 'build' / 'developer'}",
+    "--config-settings=cmake.define.PERFSCOPE_WERROR=ON",
+)
+"""What is compiled in the checkout is kept: for the next change, and for the wheel of the tests."""
 
 
 class Perfscope(Enum):
@@ -75,9 +80,10 @@ def source_files(inputs: tuple[str, ...]) -> list[Path]:
     return [path for path in found if path.is_file() and "__pycache__" not in path.parts]
 
 
-def digest(paths: list[Path]) -> str:
-    """A hash over names and contents of files, and over the Python that makes the environment."""
-    text = hashlib.sha256(f"{sys.version}\n{sys.executable}\n{ROOT}\n".encode())
+def digest(paths: list[Path], options: tuple[str, ...] = ()) -> str:
+    """A hash over files, options, and the Python that makes the environment."""
+    whole = (sys.version, sys.executable, str(ROOT), *options)
+    text = hashlib.sha256("".join(f"{part}\n" for part in whole).encode())
     for path in paths:
         text.update(f"{path.relative_to(ROOT)}\n".encode())
         text.update(hashlib.sha256(path.read_bytes()).digest())
@@ -155,14 +161,15 @@ def make_packages(name: str, place: Path) -> bool:
 
 def install_perfscope(kind: Perfscope, place: Path) -> bool:
     """Installs perfscope from this checkout; whether there was anything to do."""
-    stamp, wanted = place / "perfscope.stamp", digest(source_files(build_inputs(kind)))
+    options = DEVELOPERS_BUILD if kind is Perfscope.EDITABLE else ()
+    stamp, wanted = place / "perfscope.stamp", digest(source_files(build_inputs(kind)), options)
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return False
     pip = (place / "bin" / "python", "-m", "pip", "install", "--quiet")
     if kind is Perfscope.EDITABLE:
         path = f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-        options = ("--no-deps", "--no-build-isolation", "--force-reinstall", "--editable", ROOT)
-        run(*pip, *options, variables={"PATH": path})
+        whole = ("--no-deps", "--no-build-isolation", "--force-reinstall")
+        run(*pip, *whole, *options, "--editable", ROOT, variables={"PATH": path})
     else:
         run(*pip, "-r", ROOT / "requirements" / f"{place.name}.txt", f"{ROOT}[mpi]")
     stamp.write_text(wanted, encoding="utf-8")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.environments import DEVELOPERS_BUILD
 from tests.support.environments import REPOSITORY, environment
 
 NEEDED = (
@@ -25,10 +26,10 @@ def contents(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The names in a wheel built from this checkout."""
     python = environment("mpich").python
     place = tmp_path_factory.mktemp("wheel")
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(place)]
+    options = ["--quiet", "--no-deps", "--no-build-isolation", *DEVELOPERS_BUILD]
     path = f"{python.parent}:{Path(sys.executable).parent}:/usr/bin:/bin"
     subprocess.run(
-        [str(python), "-m", "pip", "wheel", *options, str(REPOSITORY)],
+        [str(python), "-m", "pip", "wheel", *options, f"--wheel-dir={place}", str(REPOSITORY)],
         check=True,
         env={"PATH": path, "HOME": str(place)},
     )
