@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfscope.collect.agent.perfscope_agent import metadata, topology
+from perfscope.collect.agent.perfscope_agent import metadata, notes, topology
 from tests.collect.agent.jobs import RANK_ZERO, Job
 
 CRASH = """
@@ -68,6 +69,7 @@ def test_threads_that_write_at_once_lose_nothing(
     path = tmp_path / "process.json"
     monkeypatch.setattr(metadata, "_path", str(path))
     monkeypatch.setattr(metadata, "facts", {"frameworks": {}})
+    monkeypatch.setattr(notes, "notes", [])
 
     def note(thread: int) -> None:
         for number in range(100):
@@ -80,6 +82,44 @@ def test_threads_that_write_at_once_lose_nothing(
     assert written["agent_notes"] == []
     assert len(written["frameworks"]) == 400
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_signals_handler_writes_in_between_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, encode = tmp_path / "process.json", metadata.encode
+    at_once: list[bool] = []
+
+    def interrupted(value: object) -> str:
+        text = encode(value)
+        if not at_once:
+            at_once.append(True)
+            metadata.facts["exit"] = "terminated"
+            metadata.write()
+        return text
+
+    monkeypatch.setattr(metadata, "_path", str(path))
+    monkeypatch.setattr(metadata, "facts", {})
+    monkeypatch.setattr(metadata, "encode", interrupted)
+    metadata.write()
+    assert json.loads(path.read_text())["exit"] == "terminated"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_forked_child_does_not_wait_for_a_thread_that_it_does_not_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def as_a_child() -> None:
+        metadata.forget()
+        metadata._path = str(tmp_path / "child.json")
+        metadata.write()
+
+    monkeypatch.setattr(metadata, "_path", "")
+    child = threading.Thread(target=as_a_child, daemon=True)
+    with metadata._one_writer:
+        child.start()
+        child.join(timeout=60)
+    assert (tmp_path / "child.json").is_file()
 
 
 JSON = st.recursive(

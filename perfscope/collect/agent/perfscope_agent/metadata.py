@@ -180,18 +180,20 @@ def write() -> None:
 
 def _replace_file() -> None:
     global _writes
-    _writes += 1
+    _writes = mine = _writes + 1
     facts["agent_notes"] = [redact_value(note) for note in notes.notes]
-    temporary = "%s.%d-%d.tmp" % (_path, os.getpid(), _writes)
+    temporary = "%s.%d-%d.tmp" % (_path, os.getpid(), mine)
     try:
         os.makedirs(os.path.dirname(_path), exist_ok=True)
         with open(temporary, "w", encoding="ascii") as stream:
             noted = dict(facts)
             safe = {key: _without_secrets(noted[key]) for key in noted if key == "frameworks"}
             stream.write(encode({**noted, **safe}) + "\n")
-        os.replace(temporary, _path)
+        if mine == _writes:  # else a signal's handler has written something newer
+            os.replace(temporary, _path)
     except (OSError, ValueError) as error:
         notes.failure("metadata not written", error)
+    finally:
         if os.path.exists(temporary):
             os.unlink(temporary)
 
