@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Confidence, Finding, Status
-from perfscope.trace.metadata import noted_frameworks
+from perfscope.trace.metadata import noted_environment, noted_frameworks
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
@@ -97,10 +97,9 @@ def frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
 def variable(results: Results, name: str) -> str | None:
     """An environment variable of the first rank that has it."""
     for rank in results.trace.ranks:
-        environment = rank.metadata.get("environment")
-        value = environment.get(name) if isinstance(environment, Mapping) else None
-        if isinstance(value, str):
-            return value
+        environment = noted_environment(rank.metadata)
+        if name in environment:
+            return environment[name]
     return None
 
 

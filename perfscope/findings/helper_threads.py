@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.metrics.resources import known_cpus
+from perfscope.trace.metadata import noted_environment
 
 if TYPE_CHECKING:
     from perfscope.metrics.resources import NodeThreads
@@ -30,10 +31,8 @@ BINDING = (
 
 def progress_variable(rank: Rank) -> str:
     """The variable that has MPI start a thread which polls beside the rank; "" where none does."""
-    environment = rank.metadata.get("environment")
-    if not isinstance(environment, dict):
-        return ""
-    on = (name for name in PROGRESS_VARIABLES if str(environment.get(name, "")).lower() in _ON)
+    environment = noted_environment(rank.metadata)
+    on = (name for name in PROGRESS_VARIABLES if environment.get(name, "").lower() in _ON)
     return next((name for name in on if _is_read(name, rank.mpi_library.lower())), "")
 
 

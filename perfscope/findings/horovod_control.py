@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
+from perfscope.findings.device_facts import variable
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.network_facts import (
     CROWDED,
     Cause,
     confidence,
+    mean,
     network_facts,
     unknown,
 )
@@ -17,8 +19,6 @@ from perfscope.findings.waiting_for_cpus import told_only
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from perfscope.metrics.horovod import HorovodResult
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
@@ -92,20 +92,8 @@ def _not_told(results: Results, found: HorovodResult | None) -> Finding:
     )
 
 
-def _variable(results: Results, name: str) -> str:
-    for rank in results.trace.ranks:
-        told: Any = rank.metadata.get("environment")
-        if isinstance(told, dict) and name in told:
-            return str(told[name])
-    return ""
-
-
 def _is_off(results: Results) -> bool:
-    return _variable(results, CACHE).strip() == "0"
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
+    return (variable(results, CACHE) or "").strip() == "0"
 
 
 def _calls_per_step(results: Results, found: HorovodResult) -> float:
@@ -116,23 +104,23 @@ def _calls_per_step(results: Results, found: HorovodResult) -> float:
 def _evidence(results: Results, found: HorovodResult) -> tuple[Evidence, ...]:
     rows = [
         Evidence(
-            "Waited for Horovod alone, mean of the ranks", _mean(found.exposed.transfer_s), "s"
+            "Waited for Horovod alone, mean of the ranks", mean(found.exposed.transfer_s), "s"
         ),
-        Evidence("Of it in calls that carry tensors", _mean(found.exposed.data_s), "s"),
+        Evidence("Of it in calls that carry tensors", mean(found.exposed.data_s), "s"),
         Evidence(
             "Control messages, mean of the ranks",
-            _mean([x.control_s for x in found.locations]),
+            mean([x.control_s for x in found.locations]),
             "s",
         ),
-        Evidence("Calls that carry tensors", _mean([x.data_s for x in found.locations]), "s"),
-        Evidence("Cycles, mean of the ranks", _mean([x.control_cycles for x in found.locations])),
+        Evidence("Calls that carry tensors", mean([x.data_s for x in found.locations]), "s"),
+        Evidence("Cycles, mean of the ranks", mean([x.control_cycles for x in found.locations])),
     ]
     if per_step := _calls_per_step(results, found):
         rows.append(Evidence("Reductions in each step", per_step))
     rows += [
         Evidence(f"{name} in this run", value)
         for name in (CYCLE, CACHE, FUSION)
-        if (value := _variable(results, name))
+        if (value := variable(results, name))
     ]
     new = [int(rank.readiness["uncached"].sum()) for rank in results.trace.ranks]
     if any(new):
@@ -141,7 +129,7 @@ def _evidence(results: Results, found: HorovodResult) -> tuple[Evidence, ...]:
 
 
 def _actions(results: Results, found: HorovodResult) -> tuple[str, ...]:
-    cycle = _variable(results, CYCLE)
+    cycle = variable(results, CYCLE)
     set_to = f" (it is {cycle})" if cycle else " (1 ms unless set)"
     search = f"HOROVOD_AUTOTUNE=1 searches, or perfscope sweep --env {CYCLE}=0.5,1,2,5."
     actions = [

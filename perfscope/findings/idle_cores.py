@@ -34,11 +34,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """How much of the CPUs of the node with the most idle ones is idle; never a fault."""
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
-        text = wording.not_recorded(
-            results.trace,
-            "threads",
-            "No CPU time was sampled: record with --sample-hz 10 (the default).",
-        )
+        text = wording.threads_not_sampled(results.trace)
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     node = max(nodes, key=lambda node: (not _waits(results, node), _idle_share(results, node)))
     share = _idle_share(results, node)

@@ -36,11 +36,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """Whether system noise of some node can only run at the expense of its ranks; a hint."""
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
-        text = wording.not_recorded(
-            results.trace,
-            "threads",
-            "No CPU time was sampled: record with --sample-hz 10 (the default).",
-        )
+        text = wording.threads_not_sampled(results.trace)
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     if results.focus.length_ns * 1e-9 < thresholds.NOISE_LEAST_S:
         text = f"Less than {format_seconds(thresholds.NOISE_LEAST_S)} do not tell noise from start."

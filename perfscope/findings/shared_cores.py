@@ -31,11 +31,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """Whether ranks are bound to the same CPUs while others are free."""
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
-        text = wording.not_recorded(
-            results.trace,
-            "threads",
-            "No threads were sampled: record with --sample-hz 10 (the default).",
-        )
+        text = wording.threads_not_sampled(results.trace)
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     bound = [node for node in nodes if _bound_together(results, node)]
     if bound:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfscope.metrics.resource_use import cpu_set
+from perfscope.trace.metadata import noted_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -72,8 +73,7 @@ def pools(rank: Rank) -> tuple[Pool, ...]:
 
 def _all(rank: Rank, cpus: int) -> Iterator[Pool]:
     yield from _libraries(rank.metadata)
-    environment = rank.metadata.get("environment")
-    told = environment if isinstance(environment, dict) else {}
+    told = noted_environment(rank.metadata)
     yield from _tensorflow(rank.framework("tensorflow"), cpus, told)
     yield from _torch(rank.framework("torch"), rank.metadata)
     threads = _count(rank.framework("daal4py").get("threads"))
@@ -97,14 +97,14 @@ def _libraries(metadata: Mapping[str, Any]) -> Iterator[Pool]:
         yield Pool("the numerical library (BLAS)", threads, "OPENBLAS_NUM_THREADS")
 
 
-def number_set(environment: Mapping[str, Any], name: str) -> int | None:
+def number_set(environment: Mapping[str, str], name: str) -> int | None:
     """The number of threads that a variable holds; None without one."""
-    text = str(environment.get(name, ""))
+    text = environment.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else None
 
 
 def _tensorflow(
-    facts: Mapping[str, Any], cpus: int, environment: Mapping[str, Any]
+    facts: Mapping[str, Any], cpus: int, environment: Mapping[str, str]
 ) -> Iterator[Pool]:
     for key, name, variable, call in _TENSORFLOW:
         if key not in facts or not isinstance(facts[key], int):
@@ -119,9 +119,8 @@ def _tensorflow(
 def _torch(facts: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[Pool]:
     threads = _count(facts.get("threads"))
     if threads:
-        environment = metadata.get("environment")
-        told = environment.get(_OPENMP) if isinstance(environment, dict) else None
-        is_set_by_program = told is not None and str(told) != str(threads)
+        told = noted_environment(metadata).get(_OPENMP)
+        is_set_by_program = told is not None and told != str(threads)
         call = "torch.set_num_threads({})" if is_set_by_program else ""
         yield Pool("PyTorch's threads inside an operation", threads, "" if call else _OPENMP, call)
     threads = _count(facts.get("interop_threads"))

@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from perfscope.trace.metadata import noted_environment
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -71,12 +73,12 @@ def slow_settings(results: Results) -> tuple[Setting, ...]:
     }
     environment = _environment(results)
     return tuple(
-        Setting(name, str(environment[name]), lost, wanted)
+        Setting(name, environment[name], lost, wanted)
         for name, slow, lost, wanted in RULES
         if matters[lost]
         and name in environment
-        and str(environment[name]).strip()  # an empty value is none
-        and slow.search(str(environment[name]))
+        and environment[name].strip()  # an empty value is none
+        and slow.search(environment[name])
         and _is_read(results, name)
         and not _is_overruled(name, environment)
     )
@@ -87,13 +89,13 @@ def is_recorded(results: Results) -> bool:
     return any(isinstance(r.metadata.get("environment"), dict) for r in results.trace.ranks)
 
 
-def _is_overruled(name: str, environment: Mapping[str, Any]) -> bool:
+def _is_overruled(name: str, environment: Mapping[str, str]) -> bool:
     """Whether another variable of Open MPI takes the effect away.
 
     The layer below ob1, btl, is asked by ob1 alone, and may itself be made of fabrics.
     """
-    pml = str(environment.get("OMPI_MCA_pml", "")).strip()
-    btl = str(environment.get("OMPI_MCA_btl", ""))
+    pml = environment.get("OMPI_MCA_pml", "").strip()
+    btl = environment.get("OMPI_MCA_btl", "")
     if name == "OMPI_MCA_btl":
         return pml in {"ucx", "cm", "yalla", "mxm"}
     is_fabric = not btl.startswith("^") and re.search(r"\b(openib|ofi|uct|usnic)\b", btl)
@@ -111,13 +113,11 @@ def _is_read(results: Results, name: str) -> bool:
     return not known or not library or known in library
 
 
-def _environment(results: Results) -> Mapping[str, Any]:
+def _environment(results: Results) -> Mapping[str, str]:
     """Variables of the ranks, those of the first one first."""
-    found: dict[str, Any] = {}
+    found: dict[str, str] = {}
     for rank in results.trace.ranks:
-        told = rank.metadata.get("environment")
-        if isinstance(told, dict):
-            found = {**told, **found}
+        found = {**noted_environment(rank.metadata), **found}
     return found
 
 

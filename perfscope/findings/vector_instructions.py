@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.trace.metadata import noted_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
     from perfscope.trace.model import Rank
@@ -100,8 +99,7 @@ def _cpu_level(rank: Rank) -> int | None:
 
 
 def _limits(rank: Rank, cpu: int) -> list[_Limit]:
-    found = rank.metadata.get("environment")
-    environment: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    environment = noted_environment(rank.metadata)
     checks = (
         ("ATEN_CPU_CAPABILITY", "PyTorch", _aten),
         ("ONEDNN_MAX_CPU_ISA", "oneDNN", _isa),
@@ -112,12 +110,12 @@ def _limits(rank: Rank, cpu: int) -> list[_Limit]:
     )
     limits = []
     for name, library, level_of in checks:
-        text = environment.get(name)
-        level = level_of(text) if isinstance(text, str) and text else None
+        text = environment.get(name, "")
+        level = level_of(text) if text else None
         highest = cpu if library == "oneDNN" else min(cpu, _AVX512)
         if level is not None and level < highest and _uses(rank, library):
-            limits.append(_Limit(name, str(text), library, level))
-    disabled = str(environment.get("NPY_DISABLE_CPU_FEATURES", ""))
+            limits.append(_Limit(name, text, library, level))
+    disabled = environment.get("NPY_DISABLE_CPU_FEATURES", "")
     lost = _disabled(rank, disabled)
     if lost and _uses(rank, "numpy"):
         level = _AVX2 if all(name.startswith("avx512") for name in lost) else None

@@ -69,3 +69,12 @@ def ordinal(number: int) -> str:
     """`2nd`, `3rd`, `11th`, `21st`."""
     last = 0 if number % 100 in {11, 12, 13} else number % 10
     return f"{number}{_ENDINGS.get(last, 'th')}"
+
+
+def threads_not_sampled(trace: Trace) -> str:
+    """Why nothing is known about threads and their CPU time, and what to do."""
+    return not_recorded(
+        trace,
+        "threads",
+        "No threads were sampled: record with --sample-hz 10 (the default).",
+    )

@@ -82,11 +82,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     ]
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not helpers or not nodes:
-        text = wording.not_recorded(
-            results.trace,
-            "threads",
-            "No threads were sampled: record with --sample-hz 10 (the default).",
-        )
+        text = wording.threads_not_sampled(results.trace)
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     found = [one for node in nodes for one in _in_the_way(node, helpers)]
     if found:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perfscope.trace.devices import Gpu
+from perfscope.trace.metadata import noted_environment
 from perfscope.trace.model import Rank, Trace
 
 PROCESS_LIST = "the driver's process list"
@@ -59,7 +60,7 @@ def may_use(trace: Trace) -> set[int]:
     found: set[int] = set()
     for rank in trace.ranks:
         here = [n for n, gpu in enumerate(trace.gpus) if gpu.host == rank.host]
-        text = _variable(rank, VARIABLE)
+        text = noted_environment(rank.metadata).get(VARIABLE)
         found.update(here if text is None else _visible(trace, rank, here, text))
     return found
 
@@ -79,7 +80,7 @@ def _told(trace: Trace, rank: Rank) -> tuple[list[int], str]:
     here = [n for n, gpu in enumerate(trace.gpus) if gpu.host == rank.host]
     if named := [n for n in here if _bare(trace.gpus[n].uuid) in _framework_uuids(rank)]:
         return named, FRAMEWORK
-    text = _variable(rank, "CUDA_VISIBLE_DEVICES")
+    text = noted_environment(rank.metadata).get("CUDA_VISIBLE_DEVICES")
     beside = [other for other in trace.ranks if other.host == rank.host]
     if text is None:
         worked = [n for n in here if _has_worked(trace, n)] if len(beside) == 1 else []
@@ -105,12 +106,6 @@ def _framework_uuids(rank: Rank) -> set[str]:
     rows = devices if isinstance(devices, list) else []
     told = [device for device in rows if isinstance(device, Mapping)]
     return {str(device.get("uuid", "")).lower() for device in told if device.get("reserved_bytes")}
-
-
-def _variable(rank: Rank, name: str) -> str | None:
-    environment = rank.metadata.get("environment")
-    value = environment.get(name) if isinstance(environment, Mapping) else None
-    return value if isinstance(value, str) else None
 
 
 def _visible(trace: Trace, rank: Rank, here: Sequence[int], text: str) -> Iterator[int]:
@@ -143,7 +138,7 @@ def _entry(trace: Trace, rank: Rank, here: Sequence[int], entry: str) -> int | N
 def _is_in_order_of_bus(rank: Rank, gpus: Sequence[Gpu]) -> bool:
     """Whether CUDA counts the devices as the driver does: by speed first, unless all are equal."""
     same = len({gpu.name for gpu in gpus}) <= 1
-    return same or _variable(rank, "CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    return same or noted_environment(rank.metadata).get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
 
 
 def _has_worked(trace: Trace, number: int) -> bool:

@@ -12,3 +12,11 @@ def noted_frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Mapping[str, A
     if not isinstance(found, Mapping):
         return {}
     return {str(name): facts for name, facts in found.items() if isinstance(facts, Mapping)}
+
+
+def noted_environment(metadata: Mapping[str, Any]) -> Mapping[str, str]:
+    """The environment variables of a rank's metadata by name; empty where none were noted."""
+    found = metadata.get("environment")
+    if not isinstance(found, Mapping):
+        return {}
+    return {str(name): text for name, text in found.items() if isinstance(text, str)}

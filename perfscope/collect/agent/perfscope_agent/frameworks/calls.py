@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Callable
 
-    AnyFunction = Callable[..., Any]
-
 _FIRST = 128  # calls that are written one by one
 _PART = 128  # later: when this part of all calls has come anew
 _BRIEF_NS = 1000000  # of shorter calls only some are measured: reading memory takes 2 us
@@ -137,20 +135,7 @@ def phase(
     owner: Any, name: str, kind: int, label: str, before: Callable[[], None] | None = None
 ) -> bool:
     """Records every call of `owner.name` as a phase and counts it; `before` runs first."""
-
-    def make(original: AnyFunction) -> AnyFunction:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            rec = recorder.current
-            if rec is None:
-                return original(*args, **kwargs)
-            if before is not None:
-                before()
-            with Counted(rec, label, kind=kind):
-                return original(*args, **kwargs)
-
-        return call
-
-    return wrap.replace(owner, name, make)
+    return wrap.surround(owner, name, lambda rec: Counted(rec, label, kind=kind), before)
 
 
 def finish() -> None:

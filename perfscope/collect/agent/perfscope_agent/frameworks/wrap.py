@@ -9,7 +9,7 @@ from .. import exceptions, recorder
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Callable
+    from typing import Any, Callable, ContextManager
 
     AnyFunction = Callable[..., Any]
 
@@ -70,6 +70,16 @@ def phase(
     owner: Any, name: str, kind: int, label: str, before: Callable[[], None] | None = None
 ) -> bool:
     """Records every call of `owner.name` as a phase; `before` runs first."""
+    return surround(owner, name, lambda rec: Inside(rec, kind, label), before)
+
+
+def surround(
+    owner: Any,
+    name: str,
+    context: Callable[[recorder.Recorder], ContextManager[None]],
+    before: Callable[[], None] | None = None,
+) -> bool:
+    """Runs every recorded call of `owner.name` inside a context; `before` runs first."""
 
     def make(original: AnyFunction) -> AnyFunction:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -78,7 +88,7 @@ def phase(
                 return original(*args, **kwargs)
             if before is not None:
                 before()
-            with Inside(rec, kind, label):
+            with context(rec):
                 return original(*args, **kwargs)
 
         return call
