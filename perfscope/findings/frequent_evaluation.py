@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 ID = "frequent_evaluation"
 TITLE = "All ranks evaluate or print too often"
 PASSED = "Evaluation and progress output cost little"
+UNKNOWN = "Whether evaluation and progress output cost much is not certain"
 DESCRIPTION = (
     "Looks for evaluation, prediction and progress output (computing and printing a loss, an "
     "error, statistics) that ranks do again and again between training steps, and replays the run "
@@ -34,6 +36,7 @@ REFERENCES = (
 )
 FAULTS = {Status.FAIL, Status.WARN}
 PROGRESS = "user:progress"
+UNCERTAIN = " Few samples tell it: whether it is too much, a longer recording shows."
 RARER = (2, 5, 10, 30, 100)
 """How much more rarely it may be done; the first that leaves little is advised."""
 
@@ -45,6 +48,13 @@ class _Habit:
     phase: PhaseResult
     seconds: float  # of the rank that spends most on it
     times: int  # that a rank does it
+    samples: float | None  # of that rank that tell it, about; None: it is known exactly
+
+    @property
+    def certain_s(self) -> float:
+        """The seconds, of n samples less their standard error, 1 / sqrt(n) of them."""
+        error = 0.0 if self.samples is None else 1.0 / sqrt(max(1.0, self.samples))
+        return self.seconds * (1.0 - error)
 
     @property
     def is_output(self) -> bool:
@@ -62,13 +72,15 @@ def judge(results: Results, replay: Replay) -> Finding:
     edit = Edit(phase=main.phase.id, keep_every=every)
     work = own_seconds(main.phase)
     found = price(results, replay, [edit], bound_s=bound_s(results, work), is_planned=True)
-    status = Status.PASS if _is_affordable(results, main, every=1) else found.status
+    is_affordable = _is_affordable(results, main.seconds)
+    is_certain = _is_affordable(results, main.certain_s) == is_affordable
+    status = found.status if is_certain and not is_affordable else Status.PASS
     is_fault = status in FAULTS
     return Finding(
         id=ID,
         status=status,
-        title=_title(main) if is_fault else PASSED,
-        summary=_summary(results, main, every, found),
+        title=_title(main) if is_fault else PASSED if is_certain else UNKNOWN,
+        summary=_summary(results, main, every, found) + ("" if is_certain else UNCERTAIN),
         gain_s=found.gain_s,
         gain_interval_s=found.interval_s,
         gain_share=found.share,
@@ -98,8 +110,19 @@ def _habits(results: Results) -> list[_Habit]:
             continue  # one rank does it while the others wait: another diagnosis
         times = round(phase.count / max(1, len(phase.entering_ranks)))
         if times >= 2 and not _is_part_of_steps(results, phase, times):
-            found.append(_Habit(phase, max(work), times))
-    return sorted(found, key=lambda habit: -habit.seconds)
+            found.append(_Habit(phase, max(work), times, _samples(results, phase)))
+    return sorted(found, key=lambda habit: -habit.certain_s)
+
+
+def _samples(results: Results, phase: PhaseResult) -> float | None:
+    """How many samples tell of the rank that is in a phase longest; None where it is marked."""
+    if phase.source != "sampled":
+        return None
+    work = own_seconds(phase)
+    rank = results.trace.ranks[work.index(max(work))]
+    sampled = int((rank.stacks["tid"] == rank.main_tid).sum())
+    lived_s = (rank.end_ns - rank.start_ns) * NS
+    return sampled * max(work) / lived_s if lived_s > 0 else 0.0
 
 
 def _is_part_of_steps(results: Results, phase: PhaseResult, times: int) -> bool:
@@ -125,15 +148,15 @@ def _nothing(results: Results) -> Finding:
 def _rarer(results: Results, habit: _Habit) -> int:
     """The smallest factor that leaves an affordable share, at most as often as it is done now."""
     for every in RARER:
-        if every >= habit.times or _is_affordable(results, habit, every=every):
+        if every >= habit.times or _is_affordable(results, habit.seconds, every=every):
             return min(every, habit.times)
     return min(RARER[-1], habit.times)
 
 
-def _is_affordable(results: Results, habit: _Habit, *, every: int) -> bool:
-    """Whether it takes no more than it may if only every so many-th time is kept."""
-    left_s = habit.seconds / every
-    rest_s = results.focus.length_ns * NS - habit.seconds + left_s
+def _is_affordable(results: Results, seconds: float, *, every: int = 1) -> bool:
+    """Whether so many seconds are no more than it may take if every so many-th time is kept."""
+    left_s = seconds / every
+    rest_s = results.focus.length_ns * NS - seconds + left_s
     return left_s <= thresholds.AFFORDABLE_SHARE * rest_s
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from perfscope.metrics.phases import PhaseResult
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Prediction, Replay
+    from perfscope.replay.model import Persistence, Prediction, Replay
 
 SOLO_KINDS = {PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT, PhaseKind.IO}
 SHARED = Edit(level=Level.SHARED)
@@ -72,6 +72,7 @@ class ImbalanceFacts:
     prediction: Prediction | None
     evenly: Prediction | None  # when the ranks work equally long, step times varying as they do
     is_bound: bool
+    lasting: Persistence | None  # how far a rank late in one step is late in the next; None unknown
     explained: tuple[Edit, ...]  # what other findings explain
     is_single: bool  # whether most of the waiting for the heavy ranks was one single wait
 
@@ -79,6 +80,11 @@ class ImbalanceFacts:
     def load_balance(self) -> float:
         """Mean work over most work."""
         return mean(self.work_s) / max(self.work_s) if max(self.work_s) > 0 else 1.0
+
+    @property
+    def lasts(self) -> bool:
+        """Whether ranks that are late by turns are so for several steps on end."""
+        return self.pattern is Pattern.ALTERNATING and self.is_bound and _lasts(self.lasting)
 
     @property
     def constant_s(self) -> float:
@@ -126,7 +132,8 @@ def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
     evenly = replay.predict([EVEN], after=solo)
     if pattern is Pattern.CONSTANT and _is_more(evenly, prediction):
         edits, prediction = (EVEN,), evenly
-    is_bound = not constant and not _stands_out(prediction)
+    lasting = replay.persistence(after=solo)
+    is_bound = not constant and not _stands_out(prediction, lasting)
     return ImbalanceFacts(
         ranks=ranks,
         work_s=work_s,
@@ -140,18 +147,30 @@ def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
         prediction=ideal if is_bound else prediction,
         evenly=evenly,
         is_bound=is_bound,
+        lasting=lasting,
         explained=solo,
         is_single=constant and _is_single(results, heavy),
     )
 
 
-def _stands_out(prediction: Prediction | None) -> bool:
-    """Whether ranks are late again and again, and by more than step times vary anyway."""
+def _stands_out(prediction: Prediction | None, lasting: Persistence | None) -> bool:
+    """Whether ranks are late again and again, and by more than step times vary anyway.
+
+    What a step costs by its data mostly says nothing about the next one: a rank that is late in
+    many steps on end may have a CPU that is slow for a while.
+    """
     return (
         prediction is not None
         and prediction.reach >= thresholds.RECURRING_SHARE
         and prediction.gain_share >= thresholds.JITTER_SHARE
+        and not _lasts(lasting)
     )
+
+
+def _lasts(lasting: Persistence | None) -> bool:
+    if lasting is None:
+        return False
+    return lasting.value >= max(thresholds.PERSISTENT, thresholds.CERTAIN_ERRORS * lasting.error)
 
 
 def _is_more(one: Prediction | None, other: Prediction | None) -> bool:

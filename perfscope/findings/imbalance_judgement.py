@@ -33,6 +33,7 @@ CROWDED_ACTIONS = (
         "processes on the same CPUs."
     ),
 )
+LITTLE = " So little may as well be a bad moment of the machine."
 OVERLAPS = ("rank_zero_evaluation", "threads_over_cores", "shared_cores", "data_stall")
 
 
@@ -45,6 +46,7 @@ class Judgement:
     share: float  # of the focus of analysis
     is_crowded: bool  # waiting for CPUs explains it
     status: Status
+    is_little: bool  # so little that a bad moment of the machine costs as much
 
     @property
     def cost(self) -> str:
@@ -71,16 +73,17 @@ class Judgement:
         facts = self.facts
         interval = facts.prediction.interval_s if facts.prediction and self.is_replayed else None
         # what no change can take away is told, and claims nothing
-        by_chance = facts.is_bound or (self.is_crowded and facts.pattern is Pattern.ALTERNATING)
+        by_turns = self.is_crowded and facts.pattern is Pattern.ALTERNATING
+        by_chance = facts.is_bound or by_turns or self.is_little
         is_claim = not (by_chance and self.status is Status.INFO)
         basis = "replay" if self.is_replayed else "upper_bound"
         return Finding(
             id=id,
             status=self.status,
             title=title,
-            summary=summary,
+            summary=f"{summary}{LITTLE if self.is_little else ''}",
             gain_s=self.gain_s if is_claim else None,
-            gain_interval_s=interval,
+            gain_interval_s=interval if is_claim else None,
             gain_share=self.share if is_claim else None,
             gain_basis=basis if is_claim else None,
             confidence=self._confidence(),
@@ -121,13 +124,15 @@ def judged(results: Results, replay: Replay) -> Judgement:
     share = gain_s / (results.focus.length_ns * NS)
     is_contended = waits_for_cpus(results)
     crowded = is_contended and _waits_explain(results, facts)
-    status = _status(facts, gain_s, share, crowded=crowded)
+    deserved = _status(facts, gain_s, share, crowded=crowded)
+    status = thresholds.unless_chance(deserved, gain_s, share)
+    is_little = status is not deserved
     if is_contended and status is Status.WARN and share < thresholds.FAIL_SHARE:
         status = Status.INFO  # so little is chance where threads wait for CPUs
     by_turns = facts.pattern is Pattern.ALTERNATING and status in {Status.FAIL, Status.WARN}
     if by_turns and explained_by_waiting(results, gain_s):
         status = Status.INFO
-    return Judgement(facts, gain_s, share, crowded, status)
+    return Judgement(facts, gain_s, share, crowded, status, is_little)
 
 
 def _status(facts: ImbalanceFacts, gain_s: float, share: float, *, crowded: bool) -> Status:

@@ -30,6 +30,8 @@ REFERENCES = (
     "Lustre, striping: https://doc.lustre.org/lustre_manual.xhtml#managingstripingfreespace",
 )
 EDIT = Edit(Account.IO)
+BEGINS = " All of it is at the start, where programs, libraries and data are read first."
+WHOLE_LIVES = {"process_lifetime", "communication_lifetime"}
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs", "afs"})
 PARALLEL = frozenset({"lustre", "gpfs", "beegfs", "panfs", "orangefs", "pvfs2", "wekafs"})
 _PARTS = {
@@ -66,29 +68,29 @@ def judge(results: Results, replay: Replay) -> Finding:
     )
     if marked is not None and marked.share >= thresholds.IO_WARN_SHARE:
         return _marked(results, marked, spent_s)
-    worst = max(known, key=lambda one: one.stalled_s or 0.0, default=None)
-    if (
-        worst is None
-        or share < thresholds.IO_WARN_SHARE
-        or ((worst.stalled_s or 0.0) < thresholds.IO_LEAST_S)
-    ):
+    long = [
+        one
+        for one in known
+        if (one.stalled_s or 0.0) >= max(thresholds.IO_LEAST_S, thresholds.IO_WARN_SHARE * length_s)
+    ]
+    if not long:
         text = (
             f"A rank stands still for a device {format_share(share)} of the time at most; together "
             f"they read {format_bytes(sum(one.read_bytes for one in files))} and wrote "
             f"{format_bytes(sum(one.written_bytes for one in files))}."
         )
         return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
-    return _stalled(results, worst, share)
+    again = [one for one in long if not _is_start(results, one)]
+    return _stalled(results, again or long, is_start=not again)
 
 
 def _marked(results: Results, marked: Price, spent_s: list[float]) -> Finding:
     """File phases and MPI's file calls, which a replay can take away."""
     worst = spent_s.index(max(spent_s))
     rank = results.ledger.ranks[worst]
-    is_failed = marked.share >= thresholds.IO_FAIL_SHARE
     return Finding(
         id=ID,
-        status=Status.FAIL if is_failed else Status.WARN,
+        status=_status(marked.share),
         title=f"Reading and writing files takes up to {format_share(marked.share)} of the run",
         summary=(
             f"Rank {rank} spends most time in file calls, {format_seconds(max(spent_s))}. Without "
@@ -113,25 +115,26 @@ def _marked(results: Results, marked: Price, spent_s: list[float]) -> Finding:
     )
 
 
-def _stalled(results: Results, worst: RankFiles, share: float) -> Finding:
+def _stalled(results: Results, long: list[RankFiles], *, is_start: bool) -> Finding:
     """Found by samples alone: what it costs is part of other times, so no seconds are claimed."""
+    worst = max(long, key=lambda one: one.stalled_s or 0.0)
     stalled_s = worst.stalled_s or 0.0
-    ranks = tuple(
-        one.rank for one in results.resources.files if (one.stalled_s or 0.0) >= stalled_s / 2
-    )
+    share = stalled_s / (results.focus.length_ns * NS)
+    ranks = tuple(one.rank for one in long if (one.stalled_s or 0.0) >= stalled_s / 2)
     who = wording.capitalised(wording.ranks(ranks))
     part, seconds = _largest_part(worst)
     where = f", {format_seconds(seconds)} of it {part}" if part else ""
     kinds = ", ".join(dict.fromkeys(_types(results))) or "unknown"
     return Finding(
         id=ID,
-        status=Status.FAIL if share >= thresholds.IO_FAIL_SHARE else Status.WARN,
+        status=Status.INFO if is_start else _status(share),
         title=f"{who} {'stands' if len(ranks) == 1 else 'stand'} still for files "
-        f"{format_share(share)} of the time",
+        f"{format_share(share)} of the time{', at the start' if is_start else ''}",
         summary=(
             f"Rank {worst.rank} waits {format_seconds(stalled_s)} for a device with no thread "
             f"running{where}. It read {format_bytes(worst.read_bytes)} and wrote "
             f"{format_bytes(worst.written_bytes)}; file systems of the job: {kinds}."
+            f"{BEGINS if is_start else ''}"
         ),
         confidence=Confidence.MEDIUM,
         ranks=ranks,
@@ -140,6 +143,22 @@ def _stalled(results: Results, worst: RankFiles, share: float) -> Finding:
         references=REFERENCES,
         overlaps=_OVERLAPS,
     )
+
+
+def _status(share: float) -> Status:
+    return Status.FAIL if share >= thresholds.IO_FAIL_SHARE else Status.WARN
+
+
+def _is_start(results: Results, one: RankFiles) -> bool:
+    """Whether a rank only stood still while it began, outside phases and not for long."""
+    if results.focus.kind not in WHOLE_LIVES:
+        return False
+    stalled_s = one.stalled_s or 0.0
+    in_parts_s = sum(seconds for account, seconds in one.stalled_by_account if account in _PARTS)
+    is_short = stalled_s < thresholds.START_UP_LEAST_S and in_parts_s < stalled_s / 2
+    length_s = results.focus.length_ns * NS
+    least, most = (share * length_s for share in thresholds.IO_START_SHARES)
+    return is_short and one.last_stalled_s <= min(most, max(least, thresholds.IO_START_S))
 
 
 def _largest_part(worst: RankFiles) -> tuple[str, float]:

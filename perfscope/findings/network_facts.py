@@ -113,7 +113,8 @@ class NetworkFacts:
 
         There what usual calls take decides: in those that take far longer a rank has lost its CPU.
         """
-        return self._status_at(self.whole.share)
+        gain_s, share = self.whole.gain_s, self.whole.share
+        return thresholds.unless_chance(self._status_at(share), gain_s, share)
 
     def _status_at(self, part: float) -> Status:
         share = min(part, self.usual_share) if self.is_crowded else part
@@ -144,6 +145,7 @@ class NetworkFacts:
         own = self._status_at(share)
         if cause is Cause.SMALL and self.gain_s(FUSED):
             own = Status.FAIL if share >= thresholds.FAIL_SHARE else Status.WARN
+        own = thresholds.unless_chance(own, self.claim_s(cause), share)
         return min(own, self.status(), key=SEVERITY.index)
 
 
@@ -202,12 +204,13 @@ def transfer_rows(results: Results) -> tuple[Evidence, ...]:
     """Transfer beside waiting, which is judged elsewhere."""
     found = results.communication
     return (
-        Evidence("Transfer, mean of the ranks", _mean(found.transfer_s_by_rank), "s"),
-        Evidence("Waiting for other ranks, mean of the ranks", _mean(found.wait_s_by_rank), "s"),
+        Evidence("Transfer, mean of the ranks", mean(found.transfer_s_by_rank), "s"),
+        Evidence("Waiting for other ranks, mean of the ranks", mean(found.wait_s_by_rank), "s"),
     )
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean(values: Sequence[float]) -> float:
+    """The mean; 0 of nothing."""
     return sum(values) / len(values) if values else 0.0
 
 
@@ -275,20 +278,28 @@ def control_s(results: Results) -> float:
     if results.horovod is None:
         return 0.0
     exposed = results.horovod.exposed
-    return max(0.0, _mean(exposed.transfer_s) - _mean(exposed.data_s))
+    return max(0.0, mean(exposed.transfer_s) - mean(exposed.data_s))
 
 
 def _is_control(results: Results, facts: NetworkFacts) -> bool:
     """Whether Horovod's agreeing takes most of the transfer, not its moving of tensors."""
     spent_s = facts.control_s * len(results.trace.ranks)
     is_most = spent_s > 0 and spent_s >= thresholds.MAIN_CAUSE_SHARE * moved_s(results)
-    return is_most and facts.own_status(Cause.CONTROL) is not Status.PASS
+    return is_most and is_worth(facts, Cause.CONTROL)
 
 
 def _is_small(results: Results, facts: NetworkFacts) -> bool:
     """Whether most of the transfer goes into small collectives, and fewer of them would pay."""
     is_most = facts.small.share >= thresholds.SMALL_SHARE and _can_be_fused(results, facts)
-    return is_most and facts.own_status(Cause.SMALL) is not Status.PASS
+    return is_most and is_worth(facts, Cause.SMALL)
+
+
+def is_worth(facts: NetworkFacts, cause: Cause) -> bool:
+    """Whether a cause deserves a word, and a warning where the whole transfer deserves one."""
+    own = facts.own_status(cause)
+    if facts.status() in {Status.WARN, Status.FAIL}:
+        return own in {Status.WARN, Status.FAIL}
+    return own is not Status.PASS
 
 
 def _can_be_fused(results: Results, facts: NetworkFacts) -> bool:

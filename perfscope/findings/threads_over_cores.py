@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
@@ -16,6 +16,7 @@ from perfscope.findings.helper_threads import (
 from perfscope.findings.sweep_command import doubled, sweep_command
 from perfscope.findings.thread_pools import named_group, number_set, pools
 from perfscope.metrics.resources import queue_share
+from perfscope.trace.metadata import noted_environment
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class _Node:
 
     node: NodeThreads
     ranks: tuple[RankThreads, ...]
-    environment: Mapping[str, Any]  # of its first rank
+    environment: Mapping[str, str]  # of its first rank
     pools: tuple[Pool, ...]  # of its first rank, the largest first
     beside: HelperThreads  # of its first rank
     has_workers: bool  # whether ranks started processes of their own
@@ -86,11 +87,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
             id=ID,
             status=Status.NOT_MEASURED,
             title="Threads were not compared with CPUs",
-            summary=wording.not_recorded(
-                results.trace,
-                "threads",
-                "No threads were sampled: record with --sample-hz 10 (the default).",
-            ),
+            summary=wording.threads_not_sampled(results.trace),
             confidence=Confidence.HIGH,
         )
     worst = max(nodes, key=lambda node: (_SEVERITY.index(_status(node)), node.crowding))
@@ -116,11 +113,10 @@ def waits_for_cpus(results: Results) -> bool:
 
 def _node(results: Results, node: NodeThreads) -> _Node:
     ranks = [rank for rank in results.trace.ranks if rank.number in node.ranks]
-    environment = ranks[0].metadata.get("environment")
     return _Node(
         node=node,
         ranks=results.resources.threads_of(node),
-        environment=environment if isinstance(environment, dict) else {},
+        environment=noted_environment(ranks[0].metadata),
         pools=pools(ranks[0]),
         beside=helper_threads(ranks[0]),
         has_workers=any(input_workers(rank) or rank.workers for rank in ranks),
@@ -131,14 +127,16 @@ def _status(node: _Node) -> Status:
     waits = node.queue_share >= thresholds.QUEUE_DELAY_SHARE
     if node.crowding < thresholds.CROWDED_WARN:
         return Status.INFO if node.queue_share >= thresholds.SHARED_CPU_SHARE else Status.PASS
-    if node.crowding >= thresholds.CROWDED_FAIL and waits:
-        return Status.FAIL
-    return Status.WARN if node.crowding >= thresholds.CROWDED_WARN and waits else Status.PASS
+    if not waits:
+        return Status.PASS
+    if node.node.samples < thresholds.CROWDED_LEAST_SAMPLES:
+        return Status.INFO
+    return Status.FAIL if node.crowding >= thresholds.CROWDED_FAIL else Status.WARN
 
 
 def _title(node: _Node, status: Status) -> str:
     where = f"{node.node.runnable_mean:.1f} threads want to run on {_cpus(node)}"
-    if status is Status.INFO:
+    if status is Status.INFO and node.crowding < thresholds.CROWDED_WARN:
         who = "their own workers, or others," if node.has_workers else "other processes"
         return f"The ranks wait for CPUs of {node.node.host} that {who} use"
     if status is Status.PASS:
@@ -160,6 +158,9 @@ def _summary(node: _Node) -> str:
         f"({node.crowding:.1f} per CPU); they used {format_seconds(cpu_s)} of CPU time and waited "
         f"{format_seconds(delay_s)} for it."
     )
+    is_crowded = node.crowding >= thresholds.CROWDED_WARN
+    if is_crowded and node.node.samples < thresholds.CROWDED_LEAST_SAMPLES:
+        text += f" No more than {node.node.samples} samples of all ranks tell it."
     if node.too_many_ranks:
         text += " The ranks alone are more than the CPUs."
     return text
@@ -195,7 +196,7 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
     if beside.progress:
         found.append(Evidence("A polling thread of MPI in each rank", f"{beside.progress} is set"))
     settings = [
-        Evidence(f"{name} in this run", str(node.environment[name]))
+        Evidence(f"{name} in this run", node.environment[name])
         for name in VARIABLES
         if name in node.environment
     ]

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 FAIL_SHARE = 0.03  # of the focus of analysis: worth acting on
 WARN_SHARE = 0.01  # below it a finding passes
 FAIL_SHARE_UPPER_BOUND = 0.05  # the same where only an upper bound of the gain is known
+CHANCE_S = 0.2  # given back: in a recording of seconds, a bad moment of the machine costs as much,
+CHANCE_SHARE = 0.1  # unless it is so much of the recording
 
 SOLO_SHARE = 0.8  # of all ranks' time in a phase or function, on one rank: it works alone there
 SOLO_LEAST_SHARE = 0.005  # of the focus of analysis, below which such work is not looked at
@@ -24,7 +26,10 @@ EQUAL_SAMPLES_SHARE = 0.02  # ranks whose sample counts differ by less have the 
 SINGLE_LEAST_S = 1.0  # given back: what happened once and cost less is told, not warned of
 SINGLE_SHARE = 0.5  # of the waiting for a rank, in one single wait: it happened once
 NARROW_INTERVAL = 1.0  # width of the interval of a gain over the gain, up to which it is certain
-JITTER_SHARE = 0.03  # of the focus: ordinary jitter, when another rank is late each time
+JITTER_SHARE = 0.06  # of the focus: ordinary jitter, when another rank is late each time
+PERSISTENT = 0.25  # autocorrelation of being late from step to step: it lasts for several steps
+# (a virtual machine without a fault: 0.4 to 0.65)
+CERTAIN_ERRORS = 2.0  # standard errors beyond which it is no chance
 SPREAD_SHARE = 0.05  # the same where nobody is late by more than step times vary anyway
 RECURRING_SHARE = 0.25  # of the time: what makes ranks late more rarely is a disturbance
 LAST_SHARE = 0.6  # of the collectives at which ranks waited, for the same ranks: these are late
@@ -41,10 +46,11 @@ INPUT_LEAST_SHARE = 0.03  # of the focus: what getting a batch that is ready may
 
 CROWDED_WARN = 1.2  # runnable threads per CPU
 CROWDED_FAIL = 1.5
+CROWDED_LEAST_SAMPLES = 20  # of all ranks of a node: fewer are the start of a run
 SHARED_CPU_SHARE = 0.25  # run-queue delay per CPU second that no own thread explains
 QUEUE_DELAY_SHARE = 0.05  # run-queue delay per CPU second that shows that threads wait for CPUs
 
-AFFORDABLE_SHARE = 0.04  # of the run that is left: what evaluation and output may take
+AFFORDABLE_SHARE = 0.05  # of the run that is left: what evaluation and output may take
 
 TRANSFER_WARN_SHARE = 0.05  # of the focus, given back by a network that needs no time
 TRANSFER_FAIL_SHARE = 0.10  # which no real one is
@@ -105,6 +111,8 @@ IO_WARN_SHARE = 0.05  # of the focus, standing still for files; as of other uppe
 IO_FAIL_SHARE = 0.15  # what no cache and no faster disk takes away completely
 FAULTS_PER_STALLED_S = 50.0  # pages waited for, in a second of it: each takes 20 ms at most
 BYTES_PER_FAULT = 64 << 10  # the kernel brings up to as much with a page; reading brings more
+IO_START_S = 20.0  # who stood still before it only, read what it needs to begin; or before these
+IO_START_SHARES = (0.3, 0.5)  # of the focus: at least the first, at most the second
 IO_LEAST_S = 1.0  # a few samples of a short run are chance
 LOW_IPC = 0.7  # instructions per cycle: current CPUs do 2 to 4 in work that fits the cache
 MANY_MISSES = 10.0  # misses of the last cache per 1,000 instructions: bound by memory
@@ -138,6 +146,12 @@ def judge(
     if prediction.interval_s[0] <= 0 and not is_planned:
         return Status.WARN if prediction.gain_share >= FAIL_SHARE else Status.PASS
     return _by_share(prediction.gain_share, FAIL_SHARE)
+
+
+def unless_chance(status: Status, gain_s: float, share: float) -> Status:
+    """The status of what ranks and network lose: told of only, where chance may cost as much."""
+    is_chance = gain_s < CHANCE_S and share < CHANCE_SHARE
+    return Status.INFO if is_chance and status in {Status.FAIL, Status.WARN} else status
 
 
 def _by_share(share: float, fail_share: float) -> Status:

@@ -20,8 +20,28 @@ PASSED = "The ranks are not late by turns"
 DESCRIPTION = (
     "Added up the ranks work equally long, and yet they wait, as in each step another one works "
     "longer (a good load balance and a low serialization efficiency). Replays the run with work "
-    "that is far beyond the usual taking the usual time; where step times just vary, only a bound "
-    "is known, and it is told (info) and not warned of until it is large."
+    "that is far beyond the usual taking the usual time; where step times just vary, or who is "
+    "late is so for several steps on end, only a bound is known, and it is told (info) and not "
+    "warned of until it is large."
+)
+
+ACTIONS = (
+    (
+        "Give all ranks batches of similar cost in the same step: group samples by length "
+        "or size before they are dealt out."
+    ),
+    "Synchronise less often: accumulate gradients over several batches.",
+)
+WHY_LASTING = (
+    ": its CPU is slow for a while, as others use it or its frequency is low, or its data stay "
+    "costly."
+)
+LASTING_ACTIONS = (
+    (
+        "Look at what else runs on the nodes, and at the frequencies of their CPUs: give the ranks "
+        "CPUs that nobody else uses."
+    ),
+    "Where samples are sorted by length or cost, shuffle them before they are dealt out.",
 )
 
 
@@ -38,13 +58,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         title=_title(found),
         summary=_summary(found),
         evidence=_evidence(results, found),
-        actions=(
-            (
-                "Give all ranks batches of similar cost in the same step: group samples by length "
-                "or size before they are dealt out."
-            ),
-            "Synchronise less often: accumulate gradients over several batches.",
-        ),
+        actions=LASTING_ACTIONS if found.facts.lasts else ACTIONS,
     )
 
 
@@ -55,6 +69,9 @@ def _passed(found: Judgement) -> str:
 
 
 def _title(found: Judgement) -> str:
+    if found.facts.lasts:
+        why = ", because they wait for CPUs" if found.is_crowded else ""
+        return f"Ranks are late by turns, each for several steps on end{why}"
     if found.is_crowded:
         return f"{TITLE}, because the ranks wait for CPUs"
     how = "varies from step to step" if found.facts.is_bound else "alternates between ranks"
@@ -71,10 +88,15 @@ def _summary(found: Judgement) -> str:
     change, most = "Work that takes the usual time instead of far longer", ""
     if facts.is_bound:
         change, most = "Equally much work for every rank in every single step", "at most "
+    who = "at each collective all wait for a different rank."
+    if facts.lasts:
+        who = (
+            "they wait by turns for one that is late for several steps on end"
+            f"{'.' if cause else WHY_LASTING}"
+        )
     return (
         f"Added up, the ranks work equally long (load balance {facts.load_balance:.3f}), but "
-        f"at each collective all wait for a different rank.{cause} {change} would "
-        f"give back {most}{found.cost}."
+        f"{who}{cause} {change} would give back {most}{found.cost}."
     )
 
 
@@ -83,6 +105,8 @@ def _evidence(results: Results, found: Judgement) -> tuple[Evidence, ...]:
     rows = [Evidence("Load balance", found.facts.load_balance, "ratio", "above 0.95")]
     if serialization is not None:
         rows.append(Evidence("Serialization efficiency", serialization, "ratio", "above 0.95"))
+    if lasting := found.facts.lasting:
+        rows.append(Evidence("Lateness that lasts to the next step", lasting.value, "ratio"))
     times: dict[int, int] = {}
     for arrival in results.communication.late_arrivals:
         times[arrival.rank] = times.get(arrival.rank, 0) + arrival.instances

@@ -43,8 +43,14 @@ def _files(prepared: Prepared, place: int, rank: Rank) -> RankFiles:
         written_bytes=_last(system, "written_bytes"),
         major_faults=_last(system, "major_faults"),
         stalled_s=float(np.count_nonzero(stalled)) * each_s if len(known) else None,
+        last_stalled_s=_last_s(known["t"][stalled], focus.start_ns),
         stalled_by_account=tuple((ACCOUNTS[i], float(counts[i]) * each_s) for i in order),
     )
+
+
+def _last_s(times: npt.NDArray[np.int64], start_ns: int) -> float:
+    """Seconds from the start of the focus to the last of some samples; 0 of none."""
+    return float(times[-1] - start_ns) * NS if len(times) else 0.0
 
 
 def _accounts(prepared: Prepared, place: int, samples: Table) -> npt.NDArray[np.int64]:

@@ -263,12 +263,13 @@ def _node_threads(prepared: Prepared, host: str) -> NodeThreads | None:
     masks = [cpu_set(rank.cpus_allowed) for rank in ranks]
     together = len(frozenset[int]().union(*masks)) or max(r.cpu_count_allowed for r in ranks)
     quotas = [rank.cgroup_cpus for rank in ranks if rank.cgroup_cpus is not None]
-    runnable = _runnable_together(prepared, ranks)
+    runnable, samples = _runnable_together(prepared, ranks)
     return NodeThreads(
         host=host,
         ranks=tuple(rank.number for rank in ranks),
         cpus=min([float(together), *quotas]),
         runnable_mean=float(runnable.mean()) if len(runnable) else 0.0,
+        samples=samples,
         runnable_p95=float(np.percentile(runnable, 95)) if len(runnable) else 0.0,
         ranks_sharing_a_cpu=_crowded(ranks, masks),
     )
@@ -284,15 +285,17 @@ def _crowded(ranks: Sequence[Rank], masks: Sequence[frozenset[int]]) -> tuple[in
     return tuple(sorted(crowded))
 
 
-def _runnable_together(prepared: Prepared, ranks: Sequence[Rank]) -> npt.NDArray[np.float64]:
+def _runnable_together(
+    prepared: Prepared, ranks: Sequence[Rank]
+) -> tuple[npt.NDArray[np.float64], int]:
     """Runnable threads of all ranks, in stretches of 0.1 s in which no rank was communicating.
 
-    Where there are none, all stretches of the focus count.
+    Where there are none, all stretches of the focus count. Also, in how many all were sampled.
     """
     focus = prepared.focus
     count = max(1, -(-focus.length_ns // BIN_NS))
     if count > 10_000_000:
-        return np.empty(0)
+        return np.empty(0), 0
     total, computing = np.zeros(count), np.ones(count, np.bool_)
     everybody = np.ones(count, np.bool_)
     positions = {rank.number: place for place, rank in enumerate(prepared.trace.ranks)}
@@ -310,7 +313,7 @@ def _runnable_together(prepared: Prepared, ranks: Sequence[Rank]) -> npt.NDArray
         waiting = IS_COMMUNICATION[timeline.accounts[segment]]
         computing[place[waiting]] = False
     chosen = everybody & computing
-    return total[chosen if np.any(chosen) else everybody]
+    return total[chosen if np.any(chosen) else everybody], int(np.count_nonzero(everybody))
 
 
 def _last(table: Table, column: str) -> int:

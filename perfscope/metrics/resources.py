@@ -96,7 +96,8 @@ class NodeThreads:
     host: str
     ranks: tuple[int, ...]
     cpus: float  # union of their affinity masks, limited by the cgroup quota
-    runnable_mean: float  # summed over ranks, over samples at which all were computing
+    runnable_mean: float  # summed over ranks, over stretches in which all were computing
+    samples: int  # of all its ranks at a time, computing or not
     runnable_p95: float
     ranks_sharing_a_cpu: tuple[
         int, ...
@@ -110,7 +111,8 @@ class RankFiles:
     Attributes:
         stalled_s: seconds in which a thread waited for a device, none ran, and the rank was not
             communicating; None where that was not sampled.
-        stalled_by_account: the same by account of the ledger, most first.
+        last_stalled_s: from the start of the focus to the last time that it did so.
+        stalled_by_account: the same seconds by account of the ledger, most first.
         major_faults: pages that had to be read from a device first.
     """
 
@@ -119,6 +121,7 @@ class RankFiles:
     written_bytes: int
     major_faults: int
     stalled_s: float | None
+    last_stalled_s: float = 0.0
     stalled_by_account: tuple[tuple[Account, float], ...] = ()
 
 

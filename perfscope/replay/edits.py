@@ -31,6 +31,11 @@ def apply_edits(program: Program, edits: Sequence[Edit]) -> Work:
     return work
 
 
+def by_segment(program: Program, work: Work) -> Floats:
+    """Work by segment and rank without waiting for input or devices, shape (segments, ranks)."""
+    return _totals(program, work, ~np.isin(work.account, WAITING))
+
+
 def _apply(program: Program, work: Work, edit: Edit) -> Work:
     chosen = _chosen(program, work, edit)
     if edit.level is None and edit.keep_every is None:

@@ -82,6 +82,18 @@ class Prediction:
 
 
 @dataclass(frozen=True)
+class Persistence:
+    """How far being late lasts from step to step: an autocorrelation and its standard error.
+
+    Near 0 where each step deals out work anew, near 1 where a CPU is slow for many steps. The error
+    is that of steps that know nothing of each other.
+    """
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
 class Part:
     """Seconds of the critical path that one rank, phase, operation or line accounts for."""
 
@@ -179,4 +191,10 @@ class Replay(Protocol):
 
         Raises:
             RefusedEditError: the run does not hold what an edit needs.
+        """
+
+    def persistence(self, *, after: Sequence[Edit] = ()) -> Persistence | None:
+        """How far a rank that is late in one step is late in the next one.
+
+        None when not available, without known steps or with too few (`replay.persistence`).
         """

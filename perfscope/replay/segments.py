@@ -27,11 +27,12 @@ from perfscope.replay.bootstrap import gain_interval
 from perfscope.replay.call_costs import CallCosts
 from perfscope.replay.causes import causes
 from perfscope.replay.coupled import Fed, coupled_lengths, is_small_enough
-from perfscope.replay.edits import apply_edits, background_end_ns
+from perfscope.replay.edits import apply_edits, background_end_ns, by_segment
 from perfscope.replay.extract import NotReplayableError, extract
 from perfscope.replay.feeds import feeds
-from perfscope.replay.model import Causes, Edit, Prediction, RefusedEditError
+from perfscope.replay.model import Causes, Edit, Persistence, Prediction, RefusedEditError
 from perfscope.replay.network_edits import fused, network_after
+from perfscope.replay.persistence import persistence
 from perfscope.replay.program import Floats, Ints, Program, Work, segment_lengths
 
 if TYPE_CHECKING:
@@ -125,6 +126,13 @@ class SegmentReplay:
         if isinstance(answer, RefusedEditError):
             raise RefusedEditError(*answer.args)
         return answer
+
+    def persistence(self, *, after: Sequence[Edit] = ()) -> Persistence | None:
+        """How far a rank late in one step is late in the next one; None when not known."""
+        if self._program is None:
+            return None
+        work = by_segment(self._program, apply_edits(self._program, after))
+        return persistence(work, self._program.segment_kind, self._results.steps.count)
 
     def _predict(self, edits: tuple[Edit, ...], after: tuple[Edit, ...]) -> Prediction:
         everything = (*after, *edits)

@@ -17,7 +17,7 @@ REPEATS = 10
 STEP = ("--quiet", "--batch", "64", "--hidden", "128", "--work", "sleep", "--forward-ms", "8")
 PROGRAMS: dict[str, tuple[str, ...]] = {
     "train_numpy.py": (*STEP, "--evaluate-every", "none", "--steps", "500"),
-    "faults/progress_output.py": ("--quiet", "--epochs", "60", "--print-every", "30"),
+    "faults/progress_output.py": ("--quiet", "--epochs", "150", "--print-every", "30"),
 }
 
 
@@ -47,7 +47,7 @@ def test_no_false_alarm(name: str, program: str, tmp_path: Path) -> None:
 
 def test_no_false_alarm_over_k_means(tmp_path: Path) -> None:
     daal = environments.environment("daal4py")
-    options = ("--threads", "1", "--points", "400000", "--rounds", "12")
+    options = ("--threads", "1", "--points", "1000000", "--rounds", "40")
     script = EXAMPLES / "kmeans_daal4py.py"
     words = [str(word) for word in (daal.mpirun, "-n", 2, daal.python, script, *options)]
     found = []

@@ -15,7 +15,7 @@ from tests.support.recording import Recorded, Recorder, analyze
 from tests.support.requirements import require_tool
 
 pytestmark = pytest.mark.long
-PROGRAM = REPOSITORY / "tests" / "programs" / "loader_trainer.py"
+PROGRAM = REPOSITORY / "examples" / "faults" / "loader_cores.py"
 
 
 def judged(recorded: Recorded) -> dict[str, Any]:
@@ -32,13 +32,13 @@ def test_workers_and_training_on_one_cpu(
     allowed = sorted(os.sched_getaffinity(0))
     one, two = str(allowed[0]), ",".join(str(cpu) for cpu in allowed[:2])
     python = environment("torch").python
-    shared = record([require_tool("taskset"), "-c", one, python, PROGRAM, "2", "150"])
+    shared = record([require_tool("taskset"), "-c", one, python, PROGRAM])
     found = judged(shared)
     assert found["status"] in {"fail", "warn"}
     assert found["title"] == "Rank 0 shares its CPUs with 2 input processes"
     assert "num_workers of the DataLoader from 2 to 1" in found["actions"][1]
     apart = record(
-        [require_tool("taskset"), "-c", two, python, PROGRAM, "1", "150"],
+        [require_tool("taskset"), "-c", two, python, PROGRAM, "--workers", "1"],
         output=shared.directory.with_name("apart"),
     )
     assert judged(apart)["status"] == "pass"

@@ -50,6 +50,9 @@ class NoReplay:
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> None:
         """Nothing is known."""
 
+    def persistence(self, *, after: Sequence[Edit] = ()) -> None:
+        """Nothing is known."""
+
 
 def without_replay(run: Plan | Trace) -> tuple[Finding, ...]:
     """The findings about a run that cannot be replayed."""

@@ -77,6 +77,16 @@ def test_what_was_advised_is_not_complained_of_again() -> None:
     assert not finding.actions
 
 
+def test_what_four_samples_tell_is_no_fault() -> None:
+    """7 % of the run by four samples of each rank: the output may as well take half of that."""
+    few = analyse_trace(epochs(2, output_s=0.1, work_s=1.3)).findings["frequent_evaluation"]
+    assert few.status is Status.PASS
+    assert few.title.endswith("is not certain")
+    assert few.summary.endswith("a longer recording shows.")
+    often = epochs(60, output_s=0.1, work_s=1.3)
+    assert analyse_trace(often).findings["frequent_evaluation"].status is Status.FAIL
+
+
 def test_one_rank_alone_is_another_diagnosis() -> None:
     analysed = analyse(Plan(steps=200, evaluate_s=1.0))
     assert analysed.findings["frequent_evaluation"].status is Status.PASS

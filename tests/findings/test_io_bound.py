@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from perfscope.findings.finding import Finding, Status
+from perfscope.metrics.results import Options
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
 from tests.findings.analysed import Analysed, analyse_trace
@@ -15,6 +16,7 @@ from tests.findings.analysed import Analysed, analyse_trace
 def run(
     *,
     blocked_every: int = 0,
+    until: int = 210,
     runnable: int = 0,
     kind: PhaseKind | None = PhaseKind.INPUT,
     communicating: bool = False,
@@ -22,7 +24,10 @@ def run(
     faults: int = 7,
     read_bytes: int = 5 << 30,
 ) -> Analysed:
-    """Two ranks for 20 s, sampled 10 times a second; every k-th sample of rank 1 is blocked."""
+    """Two ranks for 20 s, sampled 10 times a second.
+
+    Every k-th sample of rank 1 is blocked, up to a tick.
+    """
     builder = TraceBuilder(2, end_s=22.0)
     for number in (0, 1):
         rank = builder.rank(number).init(1.0)
@@ -32,7 +37,7 @@ def run(
             rank.phase(kind, 1.0, 21.0)
         rank.finalize(21.0).set(metadata={"file_systems": file_systems or []})
         for tick in range(10, 210):
-            stops = number == 1 and blocked_every and tick % blocked_every == 0
+            stops = number == 1 and tick < until and blocked_every and tick % blocked_every == 0
             rank.process_sample(
                 tick / 10 + 0.05,
                 cpu_s=tick / 10,
@@ -73,6 +78,41 @@ def test_a_little_is_a_warning_and_less_is_silent() -> None:
     assert judged(blocked_every=10).status is Status.WARN
     assert judged(blocked_every=40).status is Status.PASS
     assert judged().status is Status.PASS
+
+
+def test_programs_that_are_read_once_are_told_of() -> None:
+    """The first 5 s, the same in phases, and as much until later."""
+    once = judged(blocked_every=1, until=60, kind=None)
+    assert once.status is Status.INFO
+    assert once.title == "Rank 1 stands still for files 25.0 % of the time, at the start"
+    assert judged(blocked_every=1, until=60).status is Status.FAIL
+    assert judged(blocked_every=4, until=190, kind=None).status is Status.FAIL
+
+
+def test_a_rank_that_reads_programs_hides_no_other() -> None:
+    """5 s of the first 10 on rank 0; 4 s of all 20 on rank 1."""
+    builder = TraceBuilder(2, end_s=22.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).finalize(21.0)
+        for tick in range(10, 210):
+            stops = tick < 60 if number == 0 else tick % 5 == 0
+            runs = 0 if stops else 1
+            rank.process_sample(tick / 10 + 0.05, threads=2, runnable=runs, blocked=1 - runs)
+    finding = analyse_trace(builder.build()).findings["io_bound"]
+    assert (finding.status, finding.ranks) == (Status.FAIL, (1,))
+
+
+def test_a_part_of_a_run_begins_nothing() -> None:
+    """The same samples, in a window of the run that the user chose."""
+    builder = TraceBuilder(1, end_s=60.0)
+    rank = builder.rank(0)
+    for tick in range(10, 590):
+        stops = 300 <= tick < 340
+        rank.process_sample(tick / 10, threads=2, runnable=0 if stops else 1, blocked=int(stops))
+    trace = builder.build()
+    assert analyse_trace(trace).findings["io_bound"].status is not Status.INFO
+    window = Options(focus="30:50")
+    assert analyse_trace(trace, window).findings["io_bound"].status is Status.FAIL
 
 
 def test_writing_in_the_background_while_others_run_is_silent() -> None:

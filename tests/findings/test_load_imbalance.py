@@ -134,6 +134,22 @@ def test_a_short_wait_that_happened_once_is_told_and_not_warned_of() -> None:
     assert finding.status is Status.INFO
 
 
+@pytest.mark.parametrize(("steps", "status"), [(20, Status.INFO), (200, Status.FAIL)])
+def test_what_a_bad_moment_costs_as_well_is_told_of(steps: int, status: Status) -> None:
+    """5 % of 2.1 s, and of 21 s."""
+    builder, clock = TraceBuilder(2, end_s=1e6), 1.0
+    for _ in range(steps):
+        for number, work_s in enumerate((0.1, 0.09)):
+            builder.rank(number).phase(PhaseKind.TRAIN, clock, clock + work_s)
+            builder.rank(number).op("MPI_Allreduce", clock + work_s, clock + 0.105)
+        clock += 0.105
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(clock)
+    finding = analyse_trace(builder.build()).findings["load_imbalance"]
+    assert finding.status is status
+    assert ("bad moment" in finding.summary) == (finding.gain_s is None) == (status is Status.INFO)
+
+
 def test_ordinary_jitter_passes() -> None:
     finding = judged(Plan(jitter=0.03))
     assert finding.status is Status.PASS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from perfscope.findings.finding import Finding, Status
-from perfscope.findings.network_facts import Cause, network_facts
+from perfscope.findings.network_facts import Cause, is_worth, network_facts
 from perfscope.trace.builder import to_ns
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import code_of
@@ -65,6 +65,15 @@ def test_horovod_that_agrees_longer_than_it_reduces() -> None:
     assert told["Of it in calls that carry tensors"] == pytest.approx(STEPS * 0.03, rel=1e-6)
     assert "HOROVOD_CYCLE_TIME" in finding.actions[0]
     assert finding.edits == ()  # no change of the replay gives as much
+
+
+def test_a_cause_that_is_worth_little_names_not_the_whole() -> None:
+    """Agreeing takes 0.15 s in all: more is lost in moving, and that is to be warned of."""
+    found = analyse_trace(moved(job(), 0.02))
+    facts = network_facts(found.results, found.replay)
+    assert is_worth(facts, Cause.CONTROL)
+    assert facts.status() is Status.WARN
+    assert not is_worth(replace(facts, control_s=0.15), Cause.CONTROL)
 
 
 def moved(trace: Trace, later_s: float) -> Trace:

@@ -22,12 +22,13 @@ def judged(
     delay_share: float = 0.5,
     metadata: dict[str, Any] | None = None,
     library: str = "",
+    seconds: int = 10,
 ) -> Finding:
-    """The finding about ranks that compute for 10 s with so many runnable threads each."""
-    builder = TraceBuilder(ranks, end_s=12.0)
+    """The finding about ranks that compute for some time with so many runnable threads each."""
+    builder = TraceBuilder(ranks, end_s=seconds + 2.0)
     low, high = (int(part) for part in cpus.split("-"))
     for number in range(ranks):
-        rank = builder.rank(number).init(1.0).finalize(11.0)
+        rank = builder.rank(number).init(1.0).finalize(seconds + 1.0)
         rank.set(
             cpus_allowed=cpus,
             cpu_count_allowed=high - low + 1,
@@ -35,7 +36,7 @@ def judged(
             metadata=metadata or {},
             mpi_library=library,
         )
-        for tick in range(1, 110):
+        for tick in range(1, 10 * seconds + 10):
             at = tick * 0.1
             rank.process_sample(
                 at,
@@ -66,6 +67,13 @@ def test_fails_with_the_exact_setting() -> None:
     evidence = {item.label: item.value for item in finding.evidence}
     assert "8 threads" in str(evidence["Largest pool"])
     assert evidence["OPENBLAS_NUM_THREADS in this run"] == "8"
+
+
+def test_few_samples_are_no_fault() -> None:
+    finding = judged(runnable=8, seconds=1)
+    assert finding.status is Status.INFO
+    assert finding.title == "16.0 threads want to run on 2 CPUs of node0"
+    assert finding.summary.endswith("No more than 10 samples of all ranks tell it.")
 
 
 def test_more_cpus_allow_more_threads() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from perfscope.findings.finding import Finding, Status
 from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan, training_run
 
@@ -54,6 +56,32 @@ def test_waiting_for_cpus(queued: float | None, status: Status) -> None:
 def test_no_other_fault_is_transient(plan: Plan) -> None:
     found = analyse(plan).findings["transient_imbalance"]
     assert (found.status, found.gain_s) == (Status.PASS, None)
+
+
+def by_turns(steps_on_end: int) -> Finding:
+    """Two ranks of which one takes 40 ms more for 100 ms of work, for so many steps on end."""
+    builder, clock = TraceBuilder(2, end_s=1e6), 1.0
+    turns = np.random.default_rng(3).integers(0, 2, 200 // steps_on_end + 1)
+    for step in range(200):
+        for number in (0, 1):
+            work_s = 0.14 if number == turns[step // steps_on_end] else 0.1
+            builder.rank(number).phase(PhaseKind.TRAIN, clock, clock + work_s, step=step)
+            builder.rank(number).op("MPI_Allreduce", clock + work_s, clock + 0.141)
+        clock += 0.141
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(clock)
+        builder.rank(number).end_s = clock + 0.1
+    return analyse_trace(builder.build()).findings["transient_imbalance"]
+
+
+def test_ranks_that_are_late_for_several_steps_on_end_are_told_of() -> None:
+    """The same seconds, dealt out anew in each step or every 10 steps."""
+    assert by_turns(1).status is Status.FAIL
+    slow = by_turns(10)
+    assert (slow.status, slow.gain_s) == (Status.INFO, None)
+    assert slow.title == "Ranks are late by turns, each for several steps on end"
+    assert "different rank" not in slow.summary
+    assert "shuffle" in slow.actions[1]
 
 
 def test_one_rank() -> None:

@@ -1,0 +1,43 @@
+"""Whether being late lasts: what single steps cost by their data does not, a slow CPU does."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from perfscope.replay.model import Persistence
+from perfscope.replay.program import Floats, Ints
+
+FEWEST_SEGMENTS = 16  # of a kind, below which one segment says nothing about the next
+PER_STEP = 1.1  # segments of a kind in a step: of several, one that is long makes the others long
+STALLS = 0.05  # of the segments, whose lateness counts as that of the others: a stall is no rule
+
+
+def persistence(work: Floats, kinds: Ints, steps: int) -> Persistence | None:
+    """How far a rank that is late in one step is late in the next one.
+
+    The autocorrelation, from one segment to the next of its kind, of the work of each rank beyond
+    the mean of the ranks in the segment and beyond the usual of that rank. Kinds that come several
+    times in a step do not count. None with too few segments, or where no rank is ever late.
+
+    Args:
+        work: by segment and rank, in any unit, shape (segments, ranks).
+        kinds: which segments are alike, shape (segments,).
+        steps: how many steps there are.
+    """
+    together = spread = 0.0
+    pairs = 0
+    for kind in np.unique(kinds):
+        late = work[kinds == kind]
+        if not FEWEST_SEGMENTS <= len(late) <= PER_STEP * steps:
+            continue
+        late = late - late.mean(axis=1, keepdims=True)
+        late = late - np.median(late, axis=0)
+        least = np.quantile(late.min(axis=1), STALLS)
+        late = np.clip(late, least, np.quantile(late.max(axis=1), 1.0 - STALLS))
+        late = late - late.mean(axis=0)
+        together += float((late[1:] * late[:-1]).sum())
+        spread += float((late * late).sum()) * (len(late) - 1) / len(late)
+        pairs = max(pairs, (len(late) - 1) * (late.shape[1] - 1))  # kinds share their steps
+    return Persistence(together / spread, 1.0 / sqrt(pairs)) if spread > 0 else None
