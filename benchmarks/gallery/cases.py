@@ -7,6 +7,7 @@ from dataclasses import dataclass
 TRAINER = "train_numpy.py"
 KERAS = "faults/keras_loop.py"
 PROGRESS = "faults/progress_output.py"
+LOADER = "faults/loader_cores.py"
 KMEANS = "kmeans_daal4py.py"
 
 
@@ -218,14 +219,14 @@ CASES = (
     ),
     Case(
         "a variable keeps ranks of one node from shared memory",
-        "mpich",
+        "openmpi",
         TRAINER,
-        (*NEVER, "--network-extra-kib", "1024"),
-        (*NEVER, "--network-extra-kib", "1024"),
+        (*NEVER, "--tensors", "50"),
+        (*NEVER, "--tensors", "50"),
         ("wrong_transport",),
-        words="MPIR_CVAR_NOLOCAL",
-        companions=(*NOT_EVEN, *LARGE),
-        wrapper=("env", "MPIR_CVAR_NOLOCAL=1"),
+        words="OMPI_MCA_btl",
+        companions=(*NOT_EVEN, *SMALL),
+        wrapper=("env", "OMPI_MCA_btl=tcp,self"),
     ),
     Case(
         "mpirun of another MPI library: two worlds of one rank",
@@ -260,6 +261,18 @@ CASES = (
         ranks=(0, 1),
         words="Bind each rank",
         companions=("threads_over_cores", *NOT_EVEN, *LARGE),
+        wrapper=("taskset", "-c", "0"),
+    ),
+    Case(
+        "a DataLoader's processes on the CPU of the training",
+        "torch",
+        LOADER,
+        ("--workers", "2", "--steps", "400"),
+        ("--workers", "1", "--steps", "400"),
+        ("worker_cores",),
+        words="num_workers",
+        companions=("threads_over_cores", "data_stall"),
+        ranks_started=0,
         wrapper=("taskset", "-c", "0"),
     ),
     Case(
@@ -300,9 +313,9 @@ CASES = (
 HEALTHY: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     *((name, TRAINER, NEVER) for name in ("mpich", "openmpi", "intelmpi")),
     *(
-        (name, PROGRESS, ("--quiet", "--epochs", "60", "--print-every", "30"))
+        (name, PROGRESS, ("--quiet", "--epochs", "150", "--print-every", "30"))
         for name in ("mpich", "openmpi", "intelmpi")
     ),
-    ("daal4py", KMEANS, ("--threads", "1", "--points", "400000", "--rounds", "12")),
+    ("daal4py", KMEANS, ("--threads", "1", "--points", "1000000", "--rounds", "40")),
 )
 """Environments, scripts and options of runs of which no diagnosis may say a fault."""
