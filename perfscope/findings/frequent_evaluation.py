@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from pathlib import PurePath
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.phases import PhaseResult
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
+    from perfscope.trace.model import Rank
 
 ID = "frequent_evaluation"
 TITLE = "All ranks evaluate or print too often"
@@ -36,6 +40,8 @@ REFERENCES = (
 )
 FAULTS = {Status.FAIL, Status.WARN}
 PROGRESS = "user:progress"
+EVALUATES = {PhaseKind.EVALUATE, PhaseKind.PREDICT}
+TRAINS = {PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER}
 UNCERTAIN = " Few samples tell it: whether it is too much, a longer recording shows."
 RARER = (2, 5, 10, 30, 100)
 """How much more rarely it may be done; the first that leaves little is advised."""
@@ -49,6 +55,7 @@ class _Habit:
     seconds: float  # of the rank that spends most on it
     times: int  # that a rank does it
     samples: float | None  # of that rank that tell it, about; None: it is known exactly
+    may_share: float  # of the run, that it may take
 
     @property
     def certain_s(self) -> float:
@@ -72,8 +79,8 @@ def judge(results: Results, replay: Replay) -> Finding:
     edit = Edit(phase=main.phase.id, keep_every=every)
     work = own_seconds(main.phase)
     found = price(results, replay, [edit], bound_s=bound_s(results, work), is_planned=True)
-    is_affordable = _is_affordable(results, main.seconds)
-    is_certain = _is_affordable(results, main.certain_s) == is_affordable
+    is_affordable = _is_affordable(results, main, main.seconds)
+    is_certain = _is_affordable(results, main, main.certain_s) == is_affordable
     status = found.status if is_certain and not is_affordable else Status.PASS
     is_fault = status in FAULTS
     return Finding(
@@ -101,8 +108,10 @@ def _habits(results: Results) -> list[_Habit]:
     """What several ranks, or the only one, do more than once; most seconds first."""
     found = []
     ranks = len(results.trace.ranks)
+    is_training = _trains(results)
     for phase in results.phases:
-        if phase.kind not in {PhaseKind.EVALUATE, PhaseKind.PREDICT} and phase.id != PROGRESS:
+        is_output = phase.id == PROGRESS
+        if not (is_output or (phase.kind in EVALUATES and is_training)):
             continue
         work = own_seconds(phase)
         alone = max(work) >= thresholds.SOLO_SHARE * sum(work)
@@ -110,8 +119,32 @@ def _habits(results: Results) -> list[_Habit]:
             continue  # one rank does it while the others wait: another diagnosis
         times = round(phase.count / max(1, len(phase.entering_ranks)))
         if times >= 2 and not _is_part_of_steps(results, phase, times):
-            found.append(_Habit(phase, max(work), times, _samples(results, phase)))
+            samples, may = _samples(results, phase), _may_share(results, phase, times)
+            found.append(_Habit(phase, max(work), times, samples, may))
     return sorted(found, key=lambda habit: -habit.certain_s)
+
+
+def _trains(results: Results) -> bool:
+    """Whether the program trains at all: in others evaluation is what they are for."""
+    if results.steps.source in {"framework", "marker"}:
+        return True
+    if any(phase.kind in TRAINS for phase in results.phases):
+        return True
+    return any("train" in PurePath(frame.file).stem.lower() for frame in results.trace.frames)
+
+
+def _may_share(results: Results, phase: PhaseResult, times: int) -> float:
+    """Of the run, what is no fault: more for evaluation, most once an epoch."""
+    if phase.id == PROGRESS:
+        return thresholds.OUTPUT_SHARE
+    epochs = max((_epochs(rank) for rank in results.trace.ranks), default=0)
+    return thresholds.VALIDATION_SHARE if times <= epochs else thresholds.EVALUATION_SHARE
+
+
+def _epochs(rank: Rank) -> int:
+    """Epochs that a framework or a marker told of."""
+    numbers = rank.steps["epoch"]
+    return len(np.unique(numbers[numbers >= 0]))
 
 
 def _samples(results: Results, phase: PhaseResult) -> float | None:
@@ -146,18 +179,18 @@ def _nothing(results: Results) -> Finding:
 
 
 def _rarer(results: Results, habit: _Habit) -> int:
-    """The smallest factor that leaves an affordable share, at most as often as it is done now."""
+    """The smallest factor that leaves little of it, at most as often as it is done now."""
     for every in RARER:
-        if every >= habit.times or _is_affordable(results, habit.seconds, every=every):
+        left_s = habit.seconds / every
+        rest_s = results.focus.length_ns * NS - habit.seconds + left_s
+        if every >= habit.times or left_s <= thresholds.OUTPUT_SHARE * rest_s:
             return min(every, habit.times)
     return min(RARER[-1], habit.times)
 
 
-def _is_affordable(results: Results, seconds: float, *, every: int = 1) -> bool:
-    """Whether so many seconds are no more than it may take if every so many-th time is kept."""
-    left_s = seconds / every
-    rest_s = results.focus.length_ns * NS - seconds + left_s
-    return left_s <= thresholds.AFFORDABLE_SHARE * rest_s
+def _is_affordable(results: Results, habit: _Habit, seconds: float) -> bool:
+    """Whether so many seconds are no more than it may take."""
+    return seconds <= habit.may_share * results.focus.length_ns * NS
 
 
 def _title(habit: _Habit) -> str:

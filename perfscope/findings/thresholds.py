@@ -50,7 +50,9 @@ CROWDED_LEAST_SAMPLES = 20  # of all ranks of a node: fewer are the start of a r
 SHARED_CPU_SHARE = 0.25  # run-queue delay per CPU second that no own thread explains
 QUEUE_DELAY_SHARE = 0.05  # run-queue delay per CPU second that shows that threads wait for CPUs
 
-AFFORDABLE_SHARE = 0.05  # of the run that is left: what evaluation and output may take
+OUTPUT_SHARE = 0.05  # of the run: what progress output may take
+EVALUATION_SHARE = 0.10  # the same of evaluation, which tells whether the training is any good
+VALIDATION_SHARE = 0.20  # of evaluation once an epoch: what a fifth of the data held back costs
 
 TRANSFER_WARN_SHARE = 0.05  # of the focus, given back by a network that needs no time
 TRANSFER_FAIL_SHARE = 0.10  # which no real one is
@@ -68,6 +70,8 @@ PAIR_RATIO = 2.0  # times the usual pair's time: hops and switches differ by les
 
 GROWTH_LEAST_BYTES = 2 << 20  # in the second half of the run: less is noise of the allocator
 GROWTH_LEAST_SHARE = 0.005  # the same, of the peak of the rank
+GROWTH_SURE_S = 30.0  # of steady growth, from when on it may be drawn on over hours
+GROWTH_REACH = 100.0  # times as far as it was seen: how far shorter growth may be drawn on
 GROWTH_LONG_S = 24 * 3600.0  # a node that lasts longer at this pace is no failure yet
 
 KEPT_FAIL_BYTES = 50 << 10  # per call, steady: retracing, compiling anew and new models keep more
@@ -88,6 +92,7 @@ IDLE_CPUS_SHARE = 0.5  # of the CPUs allowed to the ranks of a node, idle: worth
 START_UP_SHARE = 0.2  # of the life of a rank, before ordinary steps
 TRACED_OFTEN = 3  # times: the first one and one for a last, smaller batch are ordinary
 TRACED_FAIL = 20
+TRACED_PER_STEP = 0.02  # in fewer of the steps new shapes turn up and do not come again and again
 MADE_OFTEN = 20  # functions of one name: more than a program has models and layers, mostly
 MADE_LEAST_PER_STEP = 0.05  # functions: one for 20 steps and more is a model that is used
 PREDICTS_OFTEN = 20  # calls in the steady half of the run: predict is called in a loop

@@ -33,7 +33,7 @@ DEFAULT_RULES: tuple[tuple[str, str], ...] = (
         ("progress", glob)
         for glob in ("*compute_error*", "*epoch_error*", "*training_error*", "*track_error*")
     ),
-    *(("train", glob) for glob in ("*train*", "fit", "fit_*", "*_fit")),
+    *(("train", glob) for glob in ("*train*", "*pretrain*", "*retrain*", "fit", "fit_*", "*_fit")),
     *(
         ("progress", glob)
         for glob in ("progress", "*_progress", "*progress_bar*", "print_*", "report_*")
@@ -43,7 +43,12 @@ DEFAULT_RULES: tuple[tuple[str, str], ...] = (
         for glob in ("log_metric*", "log_stat*", "log_epoch*", "show_*", "monitor_*")
     ),
 )
-"""Names of the user's functions that tell a phase, unless a rule of the user's does; any case."""
+"""Names of the user's functions that tell a phase, unless a rule of the user's does; any case.
+
+A leading `*` stands for whole words: `constrain` does not train, `pre_train` and `preTrain` do.
+"""
+
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 _LIBRARY_INPUT = (
     ("get", re.compile(r"(^|/)(queue|queues)\.py$")),
@@ -155,11 +160,11 @@ class _Matcher:
 
     def of_frame(self, frame: Frame) -> int:
         """The label that this frame alone tells."""
-        name = frame.function.rpartition(".")[2].lower()
-        whole = frame.function.lower()
-        own = is_user_file(frame.file)
+        own_name = frame.function.rpartition(".")[2]
+        name, whole = own_name.lower(), frame.function.lower()
+        ends = _word_ends(own_name) if is_user_file(frame.file) else ()
         for label, glob, is_default in self._rules:
-            if is_default and own and fnmatchcase(name, glob):
+            if is_default and _matches(ends, glob):
                 return label
             if not is_default and (fnmatchcase(name, glob) or fnmatchcase(whole, glob)):
                 return label
@@ -167,6 +172,19 @@ class _Matcher:
             if name == function and file.search(frame.file):
                 return self.ids.index("input")
         return UNLABELLED
+
+
+def _word_ends(name: str) -> tuple[str, ...]:
+    """A name in lower case from each of its words on, the whole name first."""
+    words = [word for word in _WORD_START.sub("_", name).lower().split("_") if word]
+    return tuple("_".join(words[start:]) for start in range(len(words)))
+
+
+def _matches(ends: Sequence[str], glob: str) -> bool:
+    """Whether a default rule tells of a name, whose leading `*` stands for whole words."""
+    if glob.startswith("*"):
+        return any(fnmatchcase(end, glob.lstrip("*_")) for end in ends)
+    return bool(ends) and fnmatchcase(ends[0], glob)
 
 
 def most_seen_line(lines: Sequence[int]) -> int:

@@ -52,6 +52,40 @@ def test_all_ranks_evaluate_too_often() -> None:
     assert "every 5th time" in finding.actions[0]
 
 
+@pytest.mark.parametrize(
+    ("share", "status"), [(0.07, Status.PASS), (0.17, Status.PASS), (0.3, Status.FAIL)]
+)
+def test_validation_once_an_epoch_is_ordinary(share: float, status: Status) -> None:
+    """20 epochs of 10 steps; validation takes up to a third of the run."""
+    builder = TraceBuilder(1, end_s=1e6)
+    rank, clock = builder.rank(0).init(1.0), 1.0
+    for epoch in range(20):
+        for step in range(10):
+            rank.step(epoch * 10 + step, clock, clock + 0.1, epoch=epoch)
+            clock += 0.1
+        spent = share / (1.0 - share)
+        rank.phase(PhaseKind.EVALUATE, clock, clock + spent)
+        clock += spent
+    rank.finalize(clock)
+    rank.end_s = clock + 0.1
+    trace = builder.set(wall_ns=round((clock + 0.1) * 1e9)).build()
+    assert analyse_trace(trace).findings["frequent_evaluation"].status is status
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "status"),
+    [("train_epoch", "/job/solve.py", Status.FAIL), ("advance", "/job/solve.py", Status.PASS)],
+)
+def test_evaluation_is_a_habit_of_programs_that_train(name: str, file: str, status: Status) -> None:
+    """A solver whose forces are evaluated half of the time is for that."""
+    builder = TraceBuilder(1, end_s=41.0)
+    rank = builder.rank(0).init(0.5).finalize(40.5)
+    for tick in range(20, 800):
+        inside = ("evaluate_forces", file, 9) if tick // 20 % 2 else (name, file, 5)
+        rank.stack((tick + 0.5) / 20, [("main", file, 3), inside])
+    assert analyse_trace(builder.build()).findings["frequent_evaluation"].status is status
+
+
 def test_progress_output_is_named_with_its_line() -> None:
     finding = analyse_trace(epochs(60, output_s=1.0)).findings["frequent_evaluation"]
     assert finding.status is Status.FAIL

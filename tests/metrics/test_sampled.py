@@ -69,6 +69,25 @@ def test_names_tell_phases() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("constrain_step", None),
+        ("apply_strain", None),
+        ("invalidate_cache", None),
+        ("pretrain", "train"),
+        ("_train_epoch", "train"),
+        ("trainStep", "train"),
+        ("runValidation", "evaluate"),
+        ("cross_validate", "evaluate"),
+        ("EvalLoop", "evaluate"),
+        ("nextMiniBatch", "input"),
+    ],
+)
+def test_names_are_read_word_by_word(name: str, label: str | None) -> None:
+    assert labels_of((MAIN, (name, File, 5))) == [label]
+
+
 def test_the_innermost_match_wins_but_train_comes_last() -> None:
     inside = (*EVALUATE, ("load_batch", File, 1))
     around = ((MAIN, ("evaluate", File, 1), ("train_step", File, 2)),)
