@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.support import environments, recording, requirements
 from tests.support.environments import Environment, Mpi
@@ -17,10 +17,11 @@ from tests.support.recording import JOB_TIMEOUT_S, Recorded, Recorder
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# In CI the examples of property tests are always the same; elsewhere new ones are drawn.
-settings.register_profile("ci", derandomize=True, database=None, deadline=None)
-if requirements.in_ci():
-    settings.load_profile("ci")
+# How long an example takes decides nothing. In CI the examples of property tests are always the
+# same; elsewhere new ones are drawn.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("untimed"), derandomize=True, database=None)
+settings.load_profile("ci" if requirements.in_ci() else "untimed")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS, bound_s, gain_of, price
+from perfscope.findings.queue_evidence import queue_evidence
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.metrics.resources import busy_cpus
 from perfscope.replay.model import Edit
@@ -133,6 +134,7 @@ def _evidence(results: Results, waits_s: list[float], worst: int) -> tuple[Evide
     ]
     if results.steps.count:
         rows.append(Evidence("Longest, per step", waits_s[worst] / results.steps.count, "s"))
+    rows += queue_evidence(results.trace.ranks[worst])
     loader = _loader(results, worst)
     rows += [
         Evidence(f"DataLoader: {key}", str(loader[key]))

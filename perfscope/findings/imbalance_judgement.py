@@ -111,10 +111,19 @@ def unable(results: Results, id: str, title: str) -> Finding | None:  # noqa: A0
     single = "The run has one rank: there is nothing to balance."
     if quiet := alone(results, id, title, single):
         return quiet
+    if _never_meet(results):
+        text = "The ranks never communicate: none of them waits for another."
+        return Finding(id, Status.NOT_APPLICABLE, title, text, confidence=Confidence.HIGH)
     if not any(results.efficiency.outside_s):
         text = "No work was recorded inside the focus of analysis."
         return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
     return None
+
+
+def _never_meet(results: Results) -> bool:
+    """Whether the ranks are tasks of their own: started together, without MPI and the like."""
+    joined = any(rank.init_exit_ns is not None for rank in results.trace.ranks)
+    return not joined and not results.communication.operations and results.devices is None
 
 
 def judged(results: Results, replay: Replay) -> Judgement:

@@ -66,7 +66,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     worst = max(growing, key=lambda one: one.pace_bytes_per_s)
     full_s, room = _first_full(results, pace)
     status = min((one.status for one in growing), key=SEVERITY.index)
-    if full_s is not None and full_s < thresholds.GROWTH_LONG_S and not is_slight(worst.cause):
+    if full_s is not None and _is_soon(full_s, worst) and not is_slight(worst.cause):
         status = Status.FAIL
     lines = lines_that_keep(results, [one.rank for one in growing])
     everywhere = len(growing) == len(found)
@@ -108,6 +108,13 @@ class _Grown:
         if calls is None or calls.growth_bytes is None or calls.steady_s <= 0:
             return 0.0
         return calls.growth_bytes * calls.steady_calls / calls.steady_s
+
+
+def _is_soon(full_s: float, worst: _Grown) -> bool:
+    """Whether a node is full in a time that counts, and not told from far shorter growth."""
+    seen_s = worst.growth.steady_s if worst.growth is not None else 0.0
+    is_sure = seen_s >= thresholds.GROWTH_SURE_S or full_s <= thresholds.GROWTH_REACH * seen_s
+    return full_s < thresholds.GROWTH_LONG_S and is_sure
 
 
 def _of_rank(results: Results, rank: int) -> _Grown:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
-from perfscope.findings.memory_limits import rooms
+from perfscope.findings.memory_limits import rooms, usable_bytes
 from perfscope.metrics.resource_use import memory_ran_out
 from perfscope.trace.model import EndKind, Frame
 from perfscope.units import format_bytes, format_share
@@ -135,7 +135,7 @@ def _summary(results: Results, room: Room) -> str:
     phase = _peak_phase(results, largest)
     during = f", in {phase}" if phase else ""
     here = len(room.ranks)
-    fits = here + room.left_bytes // largest.needed_bytes
+    fits = usable_bytes(results, room) // largest.needed_bytes
     with_them = " with its processes" if largest.descendants else ""
     return (
         f"{text} Rank {largest.rank} needs most, {format_bytes(largest.needed_bytes)}{with_them}"

@@ -56,6 +56,16 @@ def rooms(results: Results) -> list[Room]:
     return found
 
 
+def usable_bytes(results: Results, room: Room) -> int:
+    """What the ranks of a room could have together: what they need at their peaks and what is left.
+
+    At most the whole room, since not all of them are at their peak at once.
+    """
+    needed = {memory.rank: memory.needed_bytes for memory in results.resources.memory}
+    together = sum(needed.get(number, 0) for number in room.ranks)
+    return min(room.total_bytes, room.left_bytes + together)
+
+
 @dataclass(frozen=True)
 class Fits:
     """How many ranks like one fit a room at the peak of that rank, and without its growth."""
@@ -72,7 +82,7 @@ def ranks_that_fit(results: Results, rank: int, growth: MemoryGrowth | None) -> 
     if growth is None or not here or needed.get(rank, 0) <= 0:
         return None
     room = min(here, key=lambda one: one.total_bytes)
-    usable = room.left_bytes + sum(needed.get(number, 0) for number in room.ranks)
+    usable = usable_bytes(results, room)
     without = max(needed[rank] - growth.grown_bytes, 1)
     return Fits(room, usable // needed[rank], usable // without)
 

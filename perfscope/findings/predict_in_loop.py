@@ -48,8 +48,9 @@ class _Loop:
     """One method on one rank: seconds of a call, and of them what need not be.
 
     `cure` are the calls of the on_batch method on the same rank, None where there are none, or
-    where setting up is not most of the difference, so that both may get unequal batches: then only
-    what the call sets up counts as needless.
+    where setting up is not most of the difference, so that both may get unequal batches. Without
+    them a call is needless at most as a whole where setting up is most of it (what iterates over
+    the pipeline and calls back goes with it), else what it sets up.
     """
 
     calls: FrameworkCalls
@@ -106,8 +107,7 @@ def _loops(results: Results) -> list[_Loop]:
         if not often or not calls.seconds or not calls.set_up_s:
             continue
         cure = _cure(results, calls)
-        other_s = cure.seconds if cure is not None else None
-        needless_s = calls.set_up_s if other_s is None else calls.seconds - other_s
+        needless_s = calls.seconds - ((cure.seconds or 0.0) if cure is not None else 0.0)
         if calls.set_up_s < needless_s / 2:  # mostly other work: the batches may not be alike
             needless_s, cure = calls.set_up_s, None
         found.append(_Loop(calls, calls.seconds, min(max(0.0, needless_s), calls.seconds), cure))
@@ -169,7 +169,7 @@ def _title(results: Results, loop: _Loop) -> str:
             f"Model.{calls.name} is called {calls.calls:,} times{at} and takes {ratio:,.0f} times "
             f"as long as {loop.cure.name}"
         )
-    share = format_share(loop.needless_s / loop.each_s)
+    share = format_share((calls.set_up_s or 0.0) / loop.each_s)
     return (
         f"Model.{calls.name} is called {calls.calls:,} times{at} and builds an input pipeline each "
         f"time: {share} of each call"

@@ -26,6 +26,9 @@ class Setting:
 
 
 SHARED_MEMORY, FABRIC = "shared memory", "the fabric"
+TORCH = "torch.distributed"
+AROUND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize"}
+"""Operations that move no data."""
 _ON = re.compile(r"^\s*(1|yes|true|on|y|t)\s*$", re.IGNORECASE)
 
 RULES: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
@@ -104,13 +107,27 @@ def _is_overruled(name: str, environment: Mapping[str, str]) -> bool:
 
 def _is_read(results: Results, name: str) -> bool:
     """Whether the library that communicates looks at a variable, as far as that is known."""
+    operations = [row.name for row in results.communication.operations]
+    names = [one for one in operations if one not in AROUND]
+    by_framework = [one for one in names if one.startswith(("torch.", "Horovod_"))]
     if name.startswith("NCCL_"):
-        names = [row.name for row in results.communication.operations]
-        return any(name.startswith(("torch.", "Horovod_")) for name in names)
+        return bool(by_framework) and _may_use_nccl(results)
+    if by_framework and len(by_framework) == len(names) and not _may_use_nccl(results):
+        return False  # gloo has its own sockets and no MPI library below it
     library = " ".join(rank.mpi_library for rank in results.trace.ranks[:1]).lower()
+    if name.startswith("UCX_") and "ch4:ofi" in library:
+        return False
+    if name.startswith("FI_") and "ch4:ucx" in library:
+        return False
     readers = {"OMPI_": "open mpi", "I_MPI_": "intel", "MPIR_": "mpich"}
     known = next((wanted for start, wanted in readers.items() if name.startswith(start)), "")
     return not known or not library or known in library
+
+
+def _may_use_nccl(results: Results) -> bool:
+    """Whether a framework says that it communicates by NCCL, or does not say by what."""
+    backends = [str(rank.framework(TORCH).get("backend", "")) for rank in results.trace.ranks]
+    return not any(backends) or any("nccl" in backend.lower() for backend in backends)
 
 
 def _environment(results: Results) -> Mapping[str, str]:

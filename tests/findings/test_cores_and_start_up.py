@@ -158,6 +158,12 @@ def test_tracing_again_and_again() -> None:
     assert "input_signature" in finding.actions[0]
 
 
+def test_tracing_in_few_of_many_steps_is_told_only() -> None:
+    """Batches of 30 lengths in 3,000 steps: each is traced once."""
+    finding = started(before_s=2.0, first_s=1.0, traces=30, steps=3000)
+    assert finding.status is Status.INFO
+
+
 def test_several_models_share_a_name() -> None:
     """Two networks that are trained and evaluated, with a last, smaller batch."""
     assert started(before_s=2.0, first_s=1.0, traces=8, functions=4).status is Status.PASS

@@ -121,5 +121,16 @@ def test_more_producers_are_priced_where_the_queue_was_recorded() -> None:
     assert float(told[1]) == pytest.approx(given_back, rel=0.05)
 
 
+def test_the_queue_tells_producer_against_consumer() -> None:
+    """A batch is made in 150 ms by one thread; work on it, evaluation and an allreduce: 110 ms."""
+    plan = Queues(evaluate_s=0.0, service_s=0.15, spread=0.01)
+    finding = analyse_trace(recorded(plan)).findings["data_stall"]
+    rows = {row.label: row.value for row in finding.evidence}
+    assert rows["Batches that the input queue holds at most"] == plan.depth
+    assert rows["Threads that put batches into it"] == 1
+    assert rows["One of them makes a batch in, median"] == pytest.approx(0.15, rel=0.02)
+    assert rows["The training works on a batch for, median"] == pytest.approx(0.11, rel=0.02)
+
+
 def test_more_producers_have_no_price_where_no_queue_was_seen() -> None:
     assert "give back" not in judged(Plan(steps=100, input_s=0.1)).actions[0]

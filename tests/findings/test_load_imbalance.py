@@ -172,6 +172,22 @@ def test_one_rank_has_nothing_to_balance() -> None:
     assert judged(Plan(ranks=1, steps=20)).status is Status.NOT_APPLICABLE
 
 
+@pytest.mark.parametrize(
+    ("joined", "status"), [(False, Status.NOT_APPLICABLE), (True, Status.FAIL)]
+)
+def test_tasks_that_never_meet_wait_for_nobody(*, joined: bool, status: Status) -> None:
+    """Tasks of 20 to 29 s that were started together; with MPI they wait in MPI_Finalize."""
+    builder = TraceBuilder(4, end_s=40.0)
+    for number in range(4):
+        rank, end_s = builder.rank(number), 20.0 + 3 * number
+        for tick in range(20, int(end_s * 20)):
+            rank.stack((tick + 0.5) / 20, [("main", "/job/x.py", 3), ("work", "/job/x.py", 4)])
+        if joined:
+            rank.init(1.0).finalize(end_s + 0.1)
+        rank.end_s = end_s + 0.5
+    assert analyse_trace(builder.build()).findings["load_imbalance"].status is status
+
+
 def test_waiting_for_input_is_named_and_claims_nothing() -> None:
     """Whose turn it is to wait for a slow producer says nothing about the work of the ranks."""
     finding = judged(Plan(ranks=2, steps=100, starved_rank=0, starved_s=0.02))

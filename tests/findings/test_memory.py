@@ -83,6 +83,15 @@ def test_steady_growth_is_told_from_warm_up() -> None:
     assert rows["Time until it is used up at this pace"] == pytest.approx(left_s, rel=0.01)
 
 
+def test_short_growth_is_not_drawn_on_over_hours() -> None:
+    """9.5 s of growth, of which the node would be full after 9 hours; a warning says so."""
+    slow = growth_of(series(growth=3 * MIB, seconds=20))
+    assert slow.status is Status.WARN
+    assert growth_of(series(growth=3 * MIB, seconds=90)).status is Status.FAIL
+    fast = growth_of(series(growth=200 * MIB, seconds=20))  # full after 8 minutes
+    assert fast.status is Status.FAIL
+
+
 @pytest.mark.parametrize(
     "healthy",
     [
@@ -233,6 +242,17 @@ def test_shared_pages_and_descendants_decide_how_many_fit() -> None:
     finding = headroom_of(builder.build())
     assert "needs most, 3.00 GiB with its processes" in finding.summary
     assert "5 ranks like it would fit; 2 ran there" in finding.summary
+
+
+def test_how_many_fit_beside_smaller_ranks() -> None:
+    """One rank of 50 GiB and three of 5, 40 GiB left: 105 GiB hold two like the first."""
+    builder = TraceBuilder(4, end_s=10.0)
+    for number in range(4):
+        rank = builder.rank(number).init(0.5).finalize(9.5)
+        for at in (2.0, 6.0, 8.0):
+            rank.process_sample(at, rss_bytes=(50 if number == 0 else 5) * GIB)
+            rank.node_sample(at, available_bytes=40 * GIB, total_bytes=500 * GIB)
+    assert "2 ranks like it would fit; 4 ran there" in headroom_of(builder.build()).summary
 
 
 def test_a_kill_before_the_run_is_not_its_own() -> None:

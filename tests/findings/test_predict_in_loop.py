@@ -57,13 +57,14 @@ def test_the_ratio_is_that_of_the_run() -> None:
     assert finding.ranks == (0,)
 
 
-def test_without_the_cure_in_the_run_only_the_setting_up_counts() -> None:
+def test_without_the_cure_in_the_run_the_whole_call_is_the_bound() -> None:
+    """Setting up is most of each: of the 60 ms predict_on_batch leaves at least nothing."""
     finding = judged(loop())
     assert finding.status is Status.FAIL
     assert "builds an input pipeline each time: 83.3 % of each call" in finding.title
     assert finding.gain_basis == "upper_bound"
-    assert finding.gain_s == pytest.approx(5.0, rel=0.01)
-    assert "up to 5.00 s" in finding.actions[0]
+    assert finding.gain_s == pytest.approx(6.0, rel=0.01)
+    assert "up to 6.00 s" in finding.actions[0]
     assert "predict_on_batch" in finding.actions[0]
 
 

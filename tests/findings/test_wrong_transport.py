@@ -80,6 +80,27 @@ def test_settings_of_nccl_where_a_framework_communicates(name: str, hosts: tuple
     assert fired(analyse_trace(trace).findings) == ["wrong_transport"]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "backend", "is_slow"),
+    [
+        ("NCCL_SHM_DISABLE", "1", "cpu:gloo,cuda:nccl", True),
+        ("NCCL_SHM_DISABLE", "1", "gloo", False),
+        ("UCX_TLS", "tcp,self", "gloo", False),
+    ],
+)
+def test_gloo_reads_no_variable_of_another_library(
+    name: str, value: str, backend: str, *, is_slow: bool
+) -> None:
+    operation = "torch.distributed.all_reduce"
+    trace = exchanges(size=MIB, count=1, each_s=0.1, environment={name: value}, operation=operation)
+    for rank in trace.ranks:
+        frameworks = {"torch.distributed": {"backend": backend}}
+        rank.metadata = {**rank.metadata, "frameworks": frameworks}
+    assert fired(analyse_trace(trace).findings) == (
+        ["wrong_transport"] if is_slow else ["network_bound"]
+    )
+
+
 def test_a_setting_that_costs_little_is_told() -> None:
     trace = exchanges(size=8, count=1, each_s=1e-4, environment={"MPIR_CVAR_NOLOCAL": "1"})
     finding = analyse_trace(trace).findings["wrong_transport"]
