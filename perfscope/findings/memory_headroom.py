@@ -120,7 +120,7 @@ def _title(results: Results, room: Room, status: Status, *, killed: bool) -> str
     if killed:
         ranks = wording.capitalised(wording.ranks(_killed(results, room)))
         if _refused(results, room):
-            return f"{ranks} ended out of memory: {room.host} gave no more"
+            return f"{ranks} asked for memory that {room.host} did not have, and ended"
         return f"{ranks} ended when {room.host} was out of memory"
     if status is Status.PASS:
         return PASSED

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.helper_threads import UNEVEN
+from perfscope.metrics.resource_use import cpu_set
 from perfscope.metrics.resources import node_cpus, queue_share
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ DESCRIPTION = (
     "Compares the affinity masks of the ranks of a node: ranks that are bound to fewer CPUs than "
     "they are ranks take turns on them, however many CPUs the node has."
 )
+SHOWN_MASKS = 3  # in the title, of a node on which many ranks share CPUs
 REFERENCES = (
     "Linux, sched_setaffinity(2): https://man7.org/linux/man-pages/man2/sched_setaffinity.2.html",
     "Open MPI, binding: https://docs.open-mpi.org/en/main/man-openmpi/man1/mpirun.1.html",
@@ -54,18 +56,20 @@ def _sharing(results: Results, node: NodeThreads) -> list[RankThreads]:
 
 def _shared(results: Results, node: NodeThreads) -> Finding:
     ranks = _sharing(results, node)
-    masks = sorted({rank.cpus_allowed for rank in ranks})
+    masks = sorted({rank.cpus_allowed for rank in ranks}, key=lambda mask: sorted(cpu_set(mask)))
     turns = "; ".join(
         f"{wording.ranks([r.rank for r in ranks if r.cpus_allowed == mask])} on CPU {mask}"
-        for mask in masks
+        for mask in masks[:SHOWN_MASKS]
     )
+    if len(masks) > SHOWN_MASKS:
+        turns += f"; and so on, {len(masks)} times in all"
     everybody = len(ranks) == len(node.ranks) and len(masks) == 1
     cpus = node_cpus(results.trace, node)
     return Finding(
         id=ID,
         # all ranks on the same CPUs may be all that the batch system gave to the job
         status=Status.WARN if everybody else Status.FAIL,
-        title=f"Ranks of {node.host} take turns: {turns}",
+        title=f"Ranks of {node.host} are bound to the same CPU and take turns: {turns}",
         summary=(
             f"They are more ranks than CPUs that they are bound to; {node.host} has {cpus:g} CPUs. "
             f"They waited {sum(rank.queue_delay_s for rank in ranks):.1f} s for a CPU and used "

@@ -141,7 +141,10 @@ def _title(node: _Node, status: Status) -> str:
         return f"The ranks wait for CPUs of {node.node.host} that {who} use"
     if status is Status.PASS:
         return f"The threads fit the CPUs: {where}"
-    return f"{where} of {node.node.host}"
+    pool = node.pools[0] if node.pools else None
+    named = pool is not None and pool.threads > node.threads_per_rank
+    whose = f": {pool.name} has {pool.threads} in each rank" if pool and named else ""
+    return f"{where} of {node.node.host}{whose}"
 
 
 def _cpus(node: _Node) -> str:

@@ -196,7 +196,7 @@ def test_an_error_for_want_of_memory_is_named() -> None:
     builder.rank(0).set(ending=Ending(EndKind.EXITED, 1, "python", raised))
     finding = headroom_of(builder.build())
     assert finding.status is Status.FAIL
-    assert finding.title == "Rank 0 ended out of memory: node0 gave no more"
+    assert finding.title == "Rank 0 asked for memory that node0 did not have, and ended"
     assert (finding.where[0].file, finding.where[0].line) == ("/job/train.py", 12)
     assert "Unable to allocate 74.5 GiB" in str(finding.evidence[0].value)
 

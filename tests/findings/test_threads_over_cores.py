@@ -53,7 +53,10 @@ def test_fails_with_the_exact_setting() -> None:
     metadata = {"environment": {"OPENBLAS_NUM_THREADS": "8"}, "blas_threads": 8}
     finding = judged(runnable=8, metadata=metadata)
     assert finding.status is Status.FAIL
-    assert finding.title == "16.0 threads want to run on 2 CPUs of node0"
+    assert finding.title == (
+        "16.0 threads want to run on 2 CPUs of node0: the numerical library (BLAS) has 8 in each "
+        "rank"
+    )
     assert finding.gain_s is None
     assert finding.gain_basis is None
     assert finding.actions[0] == (
