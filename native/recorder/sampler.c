@@ -35,6 +35,7 @@ typedef struct {
     uint64_t next_node_tick;
     uint64_t next_tree_tick;
     uint64_t oom_kills;
+    uint64_t program_cpu_ns;  /* of all threads but the recorder's own */
     ps_thread_counts threads; /* of the last scan */
 } sampler_state;
 
@@ -71,17 +72,25 @@ static ps_record *claim_sample(uint16_t sample, uint64_t now_ns)
     return record;
 }
 
-static void sample_process(const sampler_state *state, uint64_t now_ns)
+/* Two clocks are read one after the other: what this thread does between must not make the difference shrink. */
+static uint64_t program_cpu_ns(sampler_state *state, uint64_t own_ns)
+{
+    uint64_t all_ns = ps_clock(CLOCK_PROCESS_CPUTIME_ID);
+    if (all_ns > own_ns + state->program_cpu_ns)
+        state->program_cpu_ns = all_ns - own_ns;
+    return state->program_cpu_ns;
+}
+
+static void sample_process(sampler_state *state, uint64_t now_ns)
 {
     uint64_t own_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) + ps_gpu_cpu_ns();
     ps_recorder.header->sampler_cpu_ns = own_ns;
     ps_record *record = claim_sample(PS_SAMPLE_PROCESS, now_ns);
     if (!record)
         return;
-    uint64_t all_ns = ps_clock(CLOCK_PROCESS_CPUTIME_ID);
     record->comm = PS_NO_INDEX;
     record->sent = ps_memory_resident();
-    record->received = all_ns > own_ns ? all_ns - own_ns : 0;
+    record->received = program_cpu_ns(state, own_ns);
     record->request = state->threads.queue_ns;
     record->peer = (int32_t)state->threads.threads;
     record->seq = state->threads.blocked;
