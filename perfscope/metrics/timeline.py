@@ -143,6 +143,15 @@ def build_timeline(
     )
 
 
+def marked_accounts(rows: Table, steps: Table) -> Times:
+    """The account that each marked phase of a rank stands for, as an index; NOTHING for none."""
+    account_of = np.full(max(PhaseKind) + 1, NOTHING, np.int64)
+    for kind, account in (_BROAD_ACCOUNTS | SPECIAL_ACCOUNTS).items():
+        account_of[kind] = INDEX[account]
+    in_step = _starts_inside(rows, steps) & (rows["kind"] == PhaseKind.PREDICT)
+    return np.where(in_step, INDEX[Account.TRAINING], account_of[rows["kind"]])
+
+
 @dataclass(frozen=True)
 class _Decided:
     """Marked phases by the rank that they have among the accounts."""

@@ -20,6 +20,10 @@ NO_PRODUCERS = (
     "too few batches were waited for to tell how long one takes to make"
 )
 TOO_MANY_CALLS = "fusing leaves too many calls to replay one by one together with input queues"
+SINGLE_TIMES = (
+    "Of what only stack samples tell of, single times are not known apart: each is taken to be so "
+    "much shorter, and none to be left out."
+)
 BACKGROUND = (
     "What is moved aside begins when it did, one after the other on each rank, and slows nothing "
     "else down."

@@ -11,16 +11,14 @@ import numpy.typing as npt
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.replay.leveling import levelled
 from perfscope.replay.model import Edit
-from perfscope.replay.program import Floats, Program, Work
+from perfscope.replay.occurrences import factors
+from perfscope.replay.program import Floats, Ints, Program, Work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WAITING = (INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT])
 """Accounts in which a rank waits for something else than a rank: no work that can be levelled."""
-
-FIRST_LONGER = 1.5  # times the usual: then the first time does something once and for all
-FEWEST_TIMES = 4
 
 
 def apply_edits(program: Program, edits: Sequence[Edit]) -> Work:
@@ -38,20 +36,50 @@ def by_segment(program: Program, work: Work) -> Floats:
 
 def _apply(program: Program, work: Work, edit: Edit) -> Work:
     chosen = _chosen(program, work, edit)
-    if edit.level is None and edit.keep_every is None:
-        factor = 0.0 if edit.background else edit.factor
-        return Work(work.row, work.account, np.where(chosen, work.ns * factor, work.ns))
     if edit.level is None:
-        totals = _totals(program, work, chosen)
-        target = _thinned_out(totals, edit.keep_every or 1)
-    else:
-        everywhere = replace(edit, ranks=None)
-        of_all = _chosen(program, work, everywhere)
-        totals = _totals(program, work, of_all)
-        target = levelled(
-            totals, level=edit.level, columns=_columns(program, edit), kinds=program.segment_kind
-        )
+        factor: float | Floats = 0.0 if edit.background else edit.factor
+        if edit.keep_every is not None:
+            factor = _kept(program, work, edit, chosen)
+        return Work(work.row, work.account, np.where(chosen, work.ns * factor, work.ns))
+    everywhere = replace(edit, ranks=None)
+    of_all = _chosen(program, work, everywhere)
+    totals = _totals(program, work, of_all)
+    target = levelled(
+        totals, level=edit.level, columns=_columns(program, edit), kinds=program.segment_kind
+    )
     return _rescale(program, work, edit, chosen, totals, target)
+
+
+def _kept(program: Program, work: Work, edit: Edit, chosen: npt.NDArray[np.bool_]) -> Floats:
+    """What is left of each piece when every so many-th time is kept, shape (pieces,)."""
+    result = np.ones(len(work.row))
+    column, number = program.row_rank[work.row[chosen]], _times(program, work, edit)[chosen]
+    result[chosen] = factors(column, number, work.ns[chosen], edit.keep_every or 1)
+    return result
+
+
+def _times(program: Program, work: Work, edit: Edit) -> Ints:
+    """Which time of its rank each piece belongs to, from 1, of what an edit thins out; 0 unknown.
+
+    Shape (pieces,).
+    """
+    result = np.zeros(len(work.row), np.int64)
+    marks, begin = program.marks, program.begin_ns
+    if marks is not None and begin is not None:
+        column = program.row_rank[work.row[: len(begin)]]
+        chosen = marks.chosen(edit, program.phase_ids)
+        result[: len(begin)] = marks.numbers(chosen, column, begin)
+    return result
+
+
+def are_times_unknown(program: Program, edits: Sequence[Edit]) -> bool:
+    """Whether an edit thins out work whose single times are not known apart."""
+    work = program.work
+    return any(
+        bool(np.any(_chosen(program, work, edit) & (_times(program, work, edit) == 0)))
+        for edit in edits
+        if edit.keep_every is not None
+    )
 
 
 def _columns(program: Program, edit: Edit) -> npt.NDArray[np.bool_]:
@@ -133,33 +161,6 @@ def _totals(program: Program, work: Work, chosen: npt.NDArray[np.bool_]) -> Floa
     cells = _cells(program, work)[chosen]
     totals = np.bincount(cells, weights=work.ns[chosen], minlength=shape[0] * shape[1])
     return totals.astype(np.float64).reshape(shape)
-
-
-def _thinned_out(totals: Floats, every: int) -> Floats:
-    """Work of which every so many-th is kept, shape (segments, ranks).
-
-    What the first one takes longer than usual, to compile for example, the first that is kept takes
-    longer then.
-    """
-    kept = _kept(totals, every)
-    result = np.where(kept[:, None], totals, 0.0)
-    first_kept = np.flatnonzero(kept)
-    for rank in range(totals.shape[1]):
-        times = totals[totals[:, rank] > 0, rank]
-        if len(times) < FEWEST_TIMES or not len(first_kept):
-            continue
-        usual = float(np.median(times[1:]))
-        is_first_kept = result[:, rank].any() and bool(kept[np.argmax(totals[:, rank] > 0)])
-        if times[0] > FIRST_LONGER * usual and not is_first_kept:
-            result[first_kept[0], rank] += float(times[0]) - usual
-    return result
-
-
-def _kept(totals: Floats, every: int) -> npt.NDArray[np.bool_]:
-    """Which segments keep their work when only every so many-th does, shape (segments,)."""
-    holds = totals.sum(axis=1) > 0
-    ordinal = np.cumsum(holds)
-    return np.asarray(holds & (ordinal % every == 0))
 
 
 def _rescale(

@@ -10,6 +10,7 @@ import numpy as np
 from perfscope.metrics.ledger import IS_COMMUNICATION
 from perfscope.replay.dependencies import Dependencies
 from perfscope.replay.kinds import segment_kinds
+from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Floats, Ints, Needs, Program, Work
 from perfscope.replay.schedule import cut_table, is_cut
 
@@ -51,7 +52,8 @@ def lay_out(results: Results, run: Run) -> Program:
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     row_count = int(starts[-1])
     row_of_call = np.arange(len(run.rank)) + 2 * run.rank + 1
-    pieces = _pieces(results, run, starts)
+    marks = Marks.of(results)
+    pieces = _pieces(results, run, starts, marks)
     need = Dependencies.of(run.meetings, run.finish_of, *run.messages).needs(calls.enter)
     meetings = run.meetings.renumbered(row_of_call)
     cut_rows = cut_table(meetings, starts)
@@ -72,6 +74,7 @@ def lay_out(results: Results, run: Run) -> Program:
         phase_ids=results.phase_ids,
         begin_ns=pieces.begin_ns,
         pool_row=_scattered(calls.pool_row, row_of_call, row_count, fill=-1),
+        marks=marks,
     )
     if not program.has_only_cuts:
         program.engine  # noqa: B018 - brings the rows into an order now, or says that there is none
@@ -111,11 +114,12 @@ class _Pieces:
     fixed_ns: Floats
 
 
-def _pieces(results: Results, run: Run, starts: Ints) -> _Pieces:
+def _pieces(results: Results, run: Run, starts: Ints, marks: Marks) -> _Pieces:
     fixed = np.zeros(int(starts[-1]))
     parts: list[tuple[Ints, Ints, Floats, Ints, Ints, Ints]] = []
     for position, timeline in enumerate(results.timelines):
-        row, piece, begin, ns = _gaps(timeline, results.focus, run, position)
+        begins = marks.begin[marks.column == position]  # of two in a row each has its own pieces
+        row, piece, begin, ns = _gaps(timeline, results.focus, run, position, begins)
         row = row + starts[position] + 1
         account = timeline.accounts[piece].astype(np.int64)
         busy = ~IS_COMMUNICATION[account]
@@ -140,14 +144,17 @@ def _segment_kinds(results: Results, run: Run, cut_rows: Ints) -> Ints:
 
 
 def _gaps(
-    timeline: Timeline, focus: Focus, run: Run, position: int
+    timeline: Timeline, focus: Focus, run: Run, position: int, also: Ints
 ) -> tuple[Ints, Ints, Ints, Floats]:
-    """Time between a rank's calls: before which row, piece of the timeline, begin and length."""
+    """Time between a rank's calls: before which row, piece of the timeline, begin and length.
+
+    It is split where the timeline changes, and `also` at some moments.
+    """
     boundaries = timeline.boundaries
     own = run.of_rank(position)
     enters, exits, end = run.calls.enter[own], run.calls.exit[own], int(run.end[position])
     # a piece of the partition that reaches over the edge of a call is split there
-    points = _merged(boundaries, enters, exits, np.array([focus.start_ns, end]))
+    points = _merged(boundaries, enters, exits, also, np.array([focus.start_ns, end]))
     points = points[(points >= focus.start_ns) & (points <= end)]
     begin, ns = points[:-1], np.diff(points)
     piece = np.searchsorted(boundaries, begin, side="right") - 1

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from perfscope import _core
+    from perfscope.replay.occurrences import Marks
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -105,6 +106,8 @@ class Program:
     """When each piece of work began in the recorded run, shape (pieces,)."""
     pool_row: Ints | None = None
     """The row of the pool of all operations that each row is, -1 none, shape (rows,)."""
+    marks: Marks | None = None
+    """When the marked phases began and ended in the recorded run."""
 
     @property
     def segment_count(self) -> int:

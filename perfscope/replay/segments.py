@@ -19,6 +19,7 @@ from perfscope.replay.assumptions import (
     NO_INTERVAL,
     NO_PRODUCERS,
     QUEUES,
+    SINGLE_TIMES,
     TOO_MANY_CALLS,
     about_feeds,
     assumptions_of,
@@ -27,7 +28,7 @@ from perfscope.replay.bootstrap import gain_interval
 from perfscope.replay.call_costs import CallCosts
 from perfscope.replay.causes import causes
 from perfscope.replay.coupled import Fed, coupled_lengths, is_small_enough
-from perfscope.replay.edits import apply_edits, background_end_ns, by_segment
+from perfscope.replay.edits import apply_edits, are_times_unknown, background_end_ns, by_segment
 from perfscope.replay.extract import NotReplayableError, extract
 from perfscope.replay.feeds import feeds
 from perfscope.replay.model import Causes, Edit, Persistence, Prediction, RefusedEditError
@@ -135,6 +136,7 @@ class SegmentReplay:
         return persistence(work, self._program.segment_kind, self._results.steps.count)
 
     def _predict(self, edits: tuple[Edit, ...], after: tuple[Edit, ...]) -> Prediction:
+        assert self._program is not None
         everything = (*after, *edits)
         before, edited = self._edited(after), self._edited(everything)
         shared = np.intersect1d(before.first, edited.first)
@@ -144,6 +146,8 @@ class SegmentReplay:
         interval = gain_interval(gains)
         has_interval = interval is not None
         assumptions = (ALWAYS, *self._about_queues(everything, edited), *assumptions_of(everything))
+        if are_times_unknown(self._program, everything):
+            assumptions = (*assumptions, SINGLE_TIMES)
         if interval is None:
             assumptions = (*assumptions, NO_INTERVAL)
             interval = (float(gains.sum()), float(gains.sum()))

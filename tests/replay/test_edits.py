@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.model import Edit, Level
+from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Needs, Program, Work
 
 TRAINING = INDEX[Account.TRAINING]
@@ -43,6 +44,24 @@ def program(table: Sequence[Sequence[float]], account: int = TRAINING) -> Progra
         needs=Needs.none(rows * ranks),
         waits_at_end=np.zeros(ranks, dtype=bool),
     )
+
+
+FAR_NS = 10**10  # further apart than any work of a segment lasts
+
+
+def marked(made: Program) -> Program:
+    """The program with all work of a segment, where there is any, in a phase of its own."""
+    column, segment = made.row_rank[made.work.row], made.row_segment[made.work.row]
+    begin = segment * FAR_NS
+    some = made.work.ns > 0
+    marks = Marks(
+        column=column[some],
+        begin=begin[some],
+        end=(begin + made.work.ns.astype(np.int64))[some],
+        phase=np.zeros(int(some.sum()), np.int64),
+        account=made.work.account[some],
+    )
+    return replace(made, begin_ns=begin, marks=marks)
 
 
 def by_segment(made: Program, work: Work) -> list[list[float]]:
@@ -105,18 +124,24 @@ def test_waiting_for_input_is_no_work_to_level() -> None:
 
 
 def test_every_third_occurrence_is_kept() -> None:
-    made = program([[5, 1], [0, 1], [7, 1], [9, 1], [4, 1], [0, 1], [3, 1]])
+    made = marked(program([[5, 1], [0, 1], [7, 1], [9, 1], [4, 1], [0, 1], [3, 1]]))
     edited = apply_edits(made, [Edit(ranks=(0,), keep_every=3)])
     assert [row[0] for row in by_segment(made, edited)] == [0, 0, 0, 9, 0, 0, 0]
 
 
 def test_what_is_done_once_is_done_by_the_first_that_is_kept() -> None:
     """The first takes 30 longer: it compiles."""
-    made = program([[35, 1], [5, 1], [0, 1], [5, 1], [5, 1]])
+    made = marked(program([[35, 1], [5, 1], [0, 1], [5, 1], [5, 1]]))
     edited = apply_edits(made, [Edit(ranks=(0,), keep_every=2)])
     assert [row[0] for row in by_segment(made, edited)] == [0, 35, 0, 0, 5]
     edited = apply_edits(made, [Edit(ranks=(0,), keep_every=1)])
     assert [row[0] for row in by_segment(made, edited)] == [35, 5, 0, 5, 5]
+
+
+def test_times_that_are_not_known_apart_become_shorter_alike() -> None:
+    made = program([[8, 1], [4, 1]])
+    edited = apply_edits(made, [Edit(ranks=(0,), keep_every=4)])
+    assert by_segment(made, edited) == [[2, 1], [1, 1]]
 
 
 def test_other_accounts_are_left_alone() -> None:

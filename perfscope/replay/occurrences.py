@@ -1,0 +1,126 @@
+"""Which time of several a piece of work belongs to: the third evaluation, the fifth checkpoint.
+
+A time is what a marked phase lasts on one rank, whatever collectives lie in it or between two of
+them. What only stack samples tell of has no exact ends: its times are not known apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.metrics.intervals import NOTHING
+from perfscope.metrics.ledger import INDEX, Account
+from perfscope.metrics.phase_catalog import PhaseCatalog
+from perfscope.metrics.timeline import marked_accounts
+from perfscope.trace.model import RowFlag
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Edit
+    from perfscope.replay.program import Floats, Ints
+    from perfscope.trace.model import Trace
+
+Bools = npt.NDArray[np.bool_]
+
+FIRST_LONGER = 1.5  # times the usual: then the first time does something once and for all
+FEWEST_TIMES = 4
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Marked phases and steps of all ranks; arrays have one element each."""
+
+    column: Ints  # of the rank
+    begin: Ints
+    end: Ints
+    phase: Ints  # index in the phase ids, -1 a step
+    account: Ints  # index in Account, NOTHING of phases that have none
+
+    @classmethod
+    def of(cls, results: Results) -> Marks:
+        """Those of the whole run, so that ranks number their times alike in any part of it."""
+        catalog = PhaseCatalog(results.phase_ids)
+        found = [
+            _of_rank(results.trace, place, catalog) for place in range(len(results.trace.ranks))
+        ]
+        return cls(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+
+    def chosen(self, edit: Edit, phase_ids: tuple[str, ...]) -> Bools:
+        """Which of them an edit means: those of its phase, else of its account, else all."""
+        result = np.ones(len(self.column), np.bool_)
+        if edit.phase is not None:
+            known = edit.phase in phase_ids
+            result &= known and self.phase == phase_ids.index(edit.phase)
+        elif edit.account is not None:
+            result &= self.account == INDEX[edit.account]
+        return result
+
+    def numbers(self, chosen: Bools, column: Ints, at: Ints) -> Ints:
+        """Which time of its rank each moment lies in, from 1; 0 where it lies in none.
+
+        What lies inside another one of the chosen is part of it.
+        """
+        result = np.zeros(len(at), np.int64)
+        for rank in np.unique(column).tolist():
+            mine = np.flatnonzero(chosen & (self.column == rank))
+            if not len(mine):
+                continue
+            mine = mine[np.lexsort((-self.end[mine], self.begin[mine]))]
+            begin, reach = self.begin[mine], np.maximum.accumulate(self.end[mine])
+            first = np.flatnonzero(np.concatenate([[True], begin[1:] >= reach[:-1]]))
+            starts, ends = begin[first], reach[np.append(first[1:], len(mine)) - 1]
+            here = np.flatnonzero(column == rank)
+            number = np.searchsorted(starts, at[here], side="right")
+            inside = (number > 0) & (at[here] < ends[np.maximum(number - 1, 0)])
+            result[here] = np.where(inside, number, 0)
+        return result
+
+
+def _of_rank(trace: Trace, place: int, catalog: PhaseCatalog) -> tuple[Ints, ...]:
+    """The columns of the marks of one rank."""
+    rank = trace.ranks[place]
+    rows = rank.phases[
+        (rank.phases["tid"] == rank.main_tid) & ((rank.phases["flags"] & RowFlag.SAMPLED) == 0)
+    ]
+    steps = rank.steps
+    nowhere = np.full(len(steps), NOTHING, np.int64)
+    training = np.full(len(steps), INDEX[Account.TRAINING], np.int64)
+    return (
+        np.full(len(rows) + len(steps), place, np.int64),
+        np.concatenate([rows["t0"], steps["t0"]]).astype(np.int64),
+        np.concatenate([rows["t1"], steps["t1"]]).astype(np.int64),
+        np.concatenate([catalog.of_rows(trace, rows), nowhere]),
+        np.concatenate([marked_accounts(rows, steps), training]),
+    )
+
+
+def factors(column: Ints, number: Ints, ns: Floats, every: int) -> Floats:
+    """What is left of pieces of work of which every so many-th time is kept, as factors.
+
+    What the first time takes longer than usual, to compile for example, the first that is kept
+    takes longer then. Of times that are not known apart, each is so much shorter.
+
+    Args:
+        column: rank of each piece.
+        number: which time of its rank it belongs to, from 1; 0 not known.
+        ns: how long each takes.
+        every: how many times there are for one that is kept.
+    """
+    result = np.where(number % every == 0, 1.0, 0.0)
+    result[number == 0] = 1.0 / every
+    for rank in np.unique(column).tolist():
+        here = np.flatnonzero((column == rank) & (number > 0))
+        spent = np.bincount(number[here], ns[here])
+        times = np.flatnonzero(spent > 0)
+        kept = times[times % every == 0]
+        if len(times) < FEWEST_TIMES or not len(kept) or kept[0] == times[0]:
+            continue
+        usual, first = float(np.median(spent[times[1:]])), float(spent[times[0]])
+        if first > FIRST_LONGER * usual:
+            longer = (spent[kept[0]] + first - usual) / spent[kept[0]]
+            result[here[number[here] == kept[0]]] = longer
+    return result
