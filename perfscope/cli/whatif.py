@@ -144,11 +144,10 @@ def _prediction(
     except RefusedEditError as refusal:
         return {**told, **_UNKNOWN, "reason": str(refusal)}
     assert found is not None  # the replay is available
-    low, high = found.interval_s
     return {
         **told,
         "gain_s": found.gain_s,
-        "gain_interval_s": [low, high] if found.has_interval else None,
+        "gain_interval_s": None if found.interval_s is None else list(found.interval_s),
         "gain_share": found.gain_share,
         "runtime_s": results.focus.length_ns * 1e-9 - found.gain_s,
         "planned": _planned(results, found.gain_s, planned),

@@ -101,6 +101,8 @@ class Judgement:
         prediction = self.facts.prediction
         if prediction is None or self.facts.is_bound:
             return Confidence.LOW
+        if prediction.interval_s is None:
+            return Confidence.MEDIUM  # how certain the gain is, is not known
         low, high = prediction.interval_s
         is_narrow = high - low <= thresholds.NARROW_INTERVAL * prediction.gain_s
         return Confidence.HIGH if is_narrow else Confidence.MEDIUM

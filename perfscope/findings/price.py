@@ -24,7 +24,8 @@ NOT_MOVING = {OperationClass.INIT, OperationClass.FINALIZE}
 class Price:
     """Seconds that a change gives back and the status that they deserve.
 
-    `basis` is `replay` or `upper_bound`; `interval_s` is the 95 % interval of a replayed gain.
+    `basis` is `replay` or `upper_bound`; `interval_s` is the 95 % interval of a replayed gain, None
+    where the run is too short for one.
     """
 
     gain_s: float

@@ -144,11 +144,13 @@ def judge(
     """The status that a gain deserves: replayed if possible, else by its upper bound.
 
     A gain whose interval reaches zero may be chance and is never more than a warning, unless what
-    costs it is planned by the program and not subject to chance.
+    costs it is planned by the program and not subject to chance. Without an interval the gain
+    itself decides.
     """
     if prediction is None:
         return _by_share(upper_bound_share, FAIL_SHARE_UPPER_BOUND)
-    if prediction.interval_s[0] <= 0 and not is_planned:
+    interval = prediction.interval_s
+    if interval is not None and interval[0] <= 0 and not is_planned:
         return Status.WARN if prediction.gain_share >= FAIL_SHARE else Status.PASS
     return _by_share(prediction.gain_share, FAIL_SHARE)
 

@@ -69,16 +69,17 @@ class RefusedEditError(Exception):
 class Prediction:
     """Seconds that edits give back over the focus of analysis, with a 95 % interval.
 
+    `interval_s` is None where the run is too short for one.
+
     `reach` is the share of the time of the edited run that lies in segments which became shorter:
     near 1 the edits matter in every step, near 0 only now and then.
     """
 
     gain_s: float
-    interval_s: tuple[float, float]
+    interval_s: tuple[float, float] | None
     gain_share: float
     reach: float
     assumptions: tuple[str, ...]
-    has_interval: bool = True  # else the run is too short for one, and both ends are the gain
 
 
 @dataclass(frozen=True)

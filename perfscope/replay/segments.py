@@ -144,20 +144,17 @@ class SegmentReplay:
         gains = before.by(shared) - lengths
         gain_s = NS * float(gains.sum())
         interval = gain_interval(gains)
-        has_interval = interval is not None
         assumptions = (ALWAYS, *self._about_queues(everything, edited), *assumptions_of(everything))
         if are_times_unknown(self._program, everything):
             assumptions = (*assumptions, SINGLE_TIMES)
         if interval is None:
             assumptions = (*assumptions, NO_INTERVAL)
-            interval = (float(gains.sum()), float(gains.sum()))
         return Prediction(
             gain_s=gain_s,
-            interval_s=(NS * interval[0], NS * interval[1]),
+            interval_s=None if interval is None else (NS * interval[0], NS * interval[1]),
             gain_share=gain_s / (NS * self._focus_ns),
             reach=float(lengths[gains > 0].sum() / max(1.0, lengths.sum())),
             assumptions=assumptions,
-            has_interval=has_interval,
         )
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,6 +31,20 @@ def test_two_ranks_share_their_work() -> None:
     spread = analyse(Plan(ranks=2, backward_s=0.185)).results.focus.length_ns
     truth_s = (analyse(plan).results.focus.length_ns - spread) * 1e-9
     assert finding.gain_s == pytest.approx(truth_s, rel=0.05)
+
+
+def test_a_run_too_short_for_an_interval_claims_none_and_is_not_certain() -> None:
+    """A strict gain in all of 4 steps would be as certain as can be, were there an interval."""
+    short = Plan(steps=4, ranks=2, slow_rank=1, slow_backward_s=0.5, samples=(8, 16))
+    finding = judged(short)
+    assert finding.gain_basis == "replay"
+    assert finding.gain_s is not None
+    assert finding.gain_interval_s is None
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.as_json()["gain_interval_s"] is None
+    longer = judged(replace(short, steps=40))
+    assert longer.gain_interval_s is not None
+    assert longer.confidence is Confidence.HIGH
 
 
 def test_unequal_samples_are_to_be_dealt_out() -> None:

@@ -28,6 +28,13 @@ def test_names_the_rank_of_two(rank: int) -> None:
     assert finding.gain_s == pytest.approx(5.0, abs=0.1)
 
 
+def test_one_evaluation_in_a_few_steps_has_no_interval() -> None:
+    finding = judged(Plan(ranks=2, steps=5, evaluate_s=1.0, evaluate_every=5))
+    assert finding.gain_basis == "replay"
+    assert finding.gain_s == pytest.approx(1.0, abs=0.1)
+    assert finding.gain_interval_s is None
+
+
 def test_needs_no_marker() -> None:
     finding = judged(Plan(steps=100, evaluate_s=2.0, markers=False))
     assert finding.status is Status.FAIL

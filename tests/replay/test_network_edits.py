@@ -105,6 +105,7 @@ def test_half_the_bytes_keep_their_latency(text: str) -> None:
     halved = replace(plan, sizes=tuple(size // 2 for size in plan.sizes))
     found = told(plan, text)
     assert found.gain_s == pytest.approx(length_of(plan) - length_of(halved), rel=NEAR)
+    assert found.interval_s is not None
     low, high = found.interval_s
     assert low <= found.gain_s <= high
     assert any("latency and bandwidth fitted" in sentence for sentence in found.assumptions)
