@@ -179,11 +179,33 @@ def _counted_arrivals(
     group: npt.NDArray[np.int64],
     op: npt.NDArray[np.int64],
 ) -> Times:
-    """Arrivals that others may have to wait for: who contributes no byte where others do is not."""
-    enter, sent = pool.enter[members], pool.sent[members]
+    """Arrivals that others may have to wait for: not those of members who contribute nothing."""
+    silent = silent_members(pool, members, begin, group, op)
+    return np.where(silent, np.iinfo(np.int64).min, pool.enter[members])
+
+
+def silent_members(
+    pool: Pool,
+    members: npt.NDArray[np.int64],
+    begin: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    op: npt.NDArray[np.int64],
+) -> Bools:
+    """Who contributes no byte where others do, so that nobody has to wait for it.
+
+    Args:
+        pool: the operations.
+        members: rows of it, instance after instance.
+        begin: where each instance begins in `members`.
+        group: the instance of each member.
+        op: operation of each instance.
+    """
+    if not len(begin):
+        return np.zeros(0, np.bool_)
+    sent = pool.sent[members]
     some = np.maximum.reduceat(sent, begin) > 0
-    silent = (some & N_TO_N_CODES[op])[group] & (sent == 0)
-    return np.where(silent, np.iinfo(np.int64).min, enter)
+    result: Bools = (some & N_TO_N_CODES[op])[group] & (sent == 0)
+    return result
 
 
 def _first_row_where(

@@ -96,7 +96,10 @@ class _Hubs:
 
     @classmethod
     def of(cls, meetings: Meetings) -> _Hubs:
-        """One hub for a meeting, in a scan one for each rank; none where all wait for the root."""
+        """One hub for a meeting, in a scan one for each rank; none where all wait for the root.
+
+        Who is silent waits for the hub and is no member of it.
+        """
         kind, sizes = meetings.kind, np.diff(meetings.starts)
         is_scan = kind == Kind.SCAN
         per_meeting = np.where(kind == Kind.FROM_ROOT, 0, np.where(is_scan, sizes, 1))
@@ -104,7 +107,8 @@ class _Hubs:
         instance = meetings.instance
         place = np.arange(len(instance)) - np.repeat(meetings.starts[:-1], sizes)
         hub = first_hub[instance] + np.where(is_scan[instance], place, 0)
-        member = kind[instance] != Kind.FROM_ROOT
+        has_hub = kind[instance] != Kind.FROM_ROOT
+        member = has_hub & ~meetings.silent
         counts = np.bincount(hub[member], minlength=int(per_meeting.sum()))
         parent = np.full(int(per_meeting.sum()), -1, np.int64)
         chained = is_scan[instance] & (place > 0)
@@ -114,5 +118,5 @@ class _Hubs:
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             meetings.rows[member],
             parent,
-            np.where(member & ~root_only, hub, -1),
+            np.where(has_hub & ~root_only, hub, -1),
         )

@@ -14,6 +14,7 @@ from perfscope.metrics.collectives import (
     TO_ALL_CODES,
     TO_ROOT_CODES,
     Instances,
+    silent_members,
 )
 from perfscope.metrics.pool import Bools, Pool
 from perfscope.metrics.rendezvous import Calls
@@ -241,7 +242,8 @@ def _meetings(trace: Trace, selection: _Selection) -> Meetings:
     root[instance[is_root]] = call_of_row[members[is_root]]
     if np.any((root < 0) & ((kind == Kind.FROM_ROOT) | (kind == Kind.TO_ROOT))):
         raise NotReplayableError("the root of a collective is not known")
-    return Meetings(call_of_row[members], starts, kind, root, ~NONBLOCKING_CODES[op])
+    silent = silent_members(pool, members, starts[:-1], instance, op)
+    return Meetings(call_of_row[members], starts, kind, root, ~NONBLOCKING_CODES[op], silent)
 
 
 def _scans_in_order(trace: Trace, pool: Pool, members: Ints, instance: Ints, kind: Ints) -> Ints:

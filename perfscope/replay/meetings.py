@@ -34,6 +34,7 @@ class Meetings:
     kind: Ints  # Kind, shape (instances,)
     root: Ints  # row of the root, -1 without one, shape (instances,)
     blocking: npt.NDArray[np.bool_]  # else the row only starts it, shape (instances,)
+    silent: npt.NDArray[np.bool_]  # rows for which nobody waits: they contribute nothing
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -46,7 +47,7 @@ class Meetings:
     def renumbered(self, row_of: Ints) -> Meetings:
         """The same meetings with `row_of[row]` in place of each row."""
         root = np.where(self.root >= 0, row_of[self.root], -1) if len(self) else self.root
-        return Meetings(row_of[self.rows], self.starts, self.kind, root, self.blocking)
+        return Meetings(row_of[self.rows], self.starts, self.kind, root, self.blocking, self.silent)
 
     def without(self, left_out: npt.NDArray[np.bool_]) -> Meetings:
         """The other meetings."""
@@ -58,4 +59,5 @@ class Meetings:
             self.kind[kept],
             self.root[kept],
             self.blocking[kept],
+            self.silent[kept[self.instance]],
         )

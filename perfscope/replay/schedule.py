@@ -35,4 +35,5 @@ def is_cut(meetings: Meetings, ranks: int) -> np.ndarray[tuple[int], np.dtype[np
     """Which meetings hold all ranks, block, and let nobody go before all have come."""
     whole = (np.diff(meetings.starts) == ranks) & (meetings.kind == Kind.ALL)
     result: np.ndarray[tuple[int], np.dtype[np.bool_]] = whole & meetings.blocking
+    result[meetings.instance[meetings.silent]] = False
     return result

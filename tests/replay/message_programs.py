@@ -33,6 +33,7 @@ class Event:
     work: dict[int, int]
     transfer: dict[int, int]
     partner: int = -1  # of wait and finish: the index of post or start
+    silent: tuple[int, ...] = ()  # of meet and start: contribute nothing, nobody waits for them
 
 
 @dataclass
@@ -47,7 +48,7 @@ class Spec:
     """By rank: name, index of the event, enter, exit."""
 
 
-def simulate(spec: Spec) -> int:  # noqa: C901, PLR0912 - one branch a kind of event
+def simulate(spec: Spec) -> int:  # noqa: C901, PLR0912, PLR0915 - one branch a kind of event
     """Runs the program and notes its calls; returns its end in ns."""
     clock = [0] * spec.ranks
     posted: dict[int, dict[int, int]] = {}
@@ -83,15 +84,18 @@ def simulate(spec: Spec) -> int:  # noqa: C901, PLR0912 - one branch a kind of e
                 call("MPI_Waitall", index, second, posted[event.partner][first])
             case "meet" | "scan":
                 name = "MPI_Allreduce" if event.kind == "meet" else "MPI_Scan"
+                told = [rank for rank in event.ranks if rank not in event.silent]
                 for place, rank in enumerate(event.ranks):
-                    others = event.ranks[: place + 1] if event.kind == "scan" else event.ranks
+                    others = event.ranks[: place + 1] if event.kind == "scan" else told
                     call(name, index, rank, max(came[other] for other in others))
             case "start":
                 for rank in event.ranks:
                     call("MPI_Iallreduce", index, rank, 0)
             case "finish":
                 for rank in event.ranks:
-                    call("MPI_Wait", index, rank, max(posted[event.partner].values()))
+                    started, came = spec.events[event.partner], posted[event.partner]
+                    told = [other for other in started.ranks if other not in started.silent]
+                    call("MPI_Wait", index, rank, max(came[other] for other in told))
         posted[index] = came
     return max(clock[rank] + spec.tail[rank] for rank in range(spec.ranks))
 
@@ -124,10 +128,11 @@ def _record(
     rank, event = builder.rank(number), spec.events[index]
     begin, end = enter * 1e-9, leave * 1e-9
     other = event.ranks[-1] if number == event.ranks[0] else event.ranks[0]
+    sent = 0 if number in event.silent else SMALL
     if name in {"MPI_Allreduce", "MPI_Scan"}:
-        rank.op(name, begin, end, comm=event.comm, sent=SMALL, received=SMALL)
+        rank.op(name, begin, end, comm=event.comm, sent=sent, received=SMALL)
     elif name == "MPI_Iallreduce":
-        rank.op(name, begin, end, comm=event.comm, sent=SMALL, received=SMALL, request=index + 1)
+        rank.op(name, begin, end, comm=event.comm, sent=sent, received=SMALL, request=index + 1)
     elif name in {"MPI_Wait", "MPI_Waitall"}:
         rank.op(name, begin, end, request=1)
         created = "MPI_Iallreduce" if name == "MPI_Wait" else "MPI_Irecv"
@@ -156,7 +161,10 @@ def programs(draw: st.DrawFn) -> Spec:
         milliseconds = st.integers(0, 40).map(lambda ms: ms * 1_000_000)
         work = {rank: draw(milliseconds) for rank in members}
         transfer = {rank: draw(st.integers(1, 3000)) * 1000 for rank in members}
-        events.append(Event(kind, members, comm, work, transfer, partner))
+        silent: tuple[int, ...] = ()
+        if kind in {"meet", "start"}:
+            silent = tuple(draw(st.sets(st.sampled_from(members), max_size=len(members) - 1)))
+        events.append(Event(kind, members, comm, work, transfer, partner, silent))
 
     for _ in range(draw(st.integers(1, 10))):
         kind = draw(kinds)

@@ -34,6 +34,7 @@ class Event:
     work: dict[int, Work]
     transfer: dict[int, int]
     synchronises: bool = False  # what the analysis decided of a rooted one
+    silent: tuple[int, ...] = ()  # contribute nothing: nobody waits for them
 
 
 @dataclass
@@ -55,7 +56,8 @@ def need(event: Event, arrival: dict[int, int], rank: int) -> int:
         return max(arrival[rank], arrival[event.root])
     if direction == "to":
         return max(arrival.values()) if rank == event.root else arrival[rank]
-    return max(arrival.values())
+    told = [at for other, at in arrival.items() if other not in event.silent]
+    return max(arrival[rank], *told)
 
 
 def simulate(spec: Spec) -> int:
@@ -99,7 +101,7 @@ def to_trace(spec: Spec) -> Trace:
                 clock[rank] * 1e-9,
                 comm=event.comm,
                 peer=event.root if event.op in ROOTED else -1,
-                sent=64,
+                sent=0 if rank in event.silent else 64,
                 received=64,
             )
     for rank in range(spec.ranks):
@@ -123,7 +125,7 @@ def segments(spec: Spec) -> list[list[tuple[int, Work]]]:
     found: list[list[tuple[int, Work]]] = [[]]
     for event in spec.events:
         whole = len(event.members) == spec.ranks
-        cut = whole and (event.synchronises or event.op not in ROOTED)
+        cut = whole and (event.synchronises or event.op not in ROOTED) and not event.silent
         for rank in event.members:
             found[passed[rank]].append((rank, event.work[rank]))
             passed[rank] += cut

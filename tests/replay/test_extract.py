@@ -89,6 +89,21 @@ def test_a_killed_rank_leaves_the_other_waiting() -> None:
     assert faster.gain_s == pytest.approx(1.0 + 1.0, abs=0.01)
 
 
+def test_nobody_waits_for_a_rank_that_has_nothing_to_send() -> None:
+    """Rank 1 comes to the exchange 2 s late and sends nothing: rank 0 has gone on meanwhile."""
+    builder = two_ranks()
+    builder.rank(0).op("MPI_Alltoallv", 6.2, 6.3, sent=64, received=0)
+    builder.rank(1).op("MPI_Alltoallv", 8.2, 8.3, sent=0, received=64)
+    replay = replay_of(builder.build())
+    assert replay.relative_error == 0.0
+    # rank 1: 2.0 + 2.9 to the barriers, then 2.1 s to the exchange and 0.7 s behind it
+    assert replay.ideal_runtime_s == pytest.approx(2.0 + 2.9 + 2.1 + 0.7)
+    faster = replay.predict([Edit(ranks=(1,), factor=0.0)])
+    assert faster is not None
+    # rank 0 works 1.0 s to the first barrier; behind it it never waited for rank 1
+    assert faster.gain_s == pytest.approx(2.0 - 1.0)
+
+
 def test_communicator_creation_is_kept_as_it_was() -> None:
     builder = two_ranks()
     for number in (0, 1):

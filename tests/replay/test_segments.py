@@ -47,14 +47,17 @@ def programs(draw: st.DrawFn, *, rooted: bool = False) -> Spec:
     for _ in range(draw(st.integers(1, 8))):
         comm = draw(st.integers(0, len(communicators)))
         members = communicators[comm - 1] if comm else tuple(range(ranks))
+        op = draw(st.sampled_from(names))
+        silent = draw(st.sets(st.sampled_from(members), max_size=len(members) - 1))
         events.append(
             Event(
-                op=draw(st.sampled_from(names)),
+                op=op,
                 comm=comm,
                 members=members,
                 root=draw(st.sampled_from(members)),
                 work={rank: draw(work) for rank in members},
                 transfer={rank: draw(st.integers(1, 3000)) * 1000 for rank in members},
+                silent=() if op in ROOTED else tuple(sorted(silent)),
             )
         )
     return Spec(ranks, communicators, events, {rank: draw(work) for rank in range(ranks)})
