@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.metrics.pool import Bools, Pool, dense, ordinals
-from perfscope.trace.model import Trace
+from perfscope.trace.model import PEER_NONE, PEER_PROC_NULL, Trace
 from perfscope.trace.operations import OperationClass
 
 Rows = npt.NDArray[np.int64]
@@ -68,6 +68,25 @@ def match_messages(trace: Trace, pool: Pool, clocks_agree: Bools | None = None) 
     taken[partner[found]] = True
     unmatched = np.unique(np.concatenate([receives[~found], sends[~taken]]))
     return Messages(send_of, unmatched, int(np.count_nonzero(found)))
+
+
+def blind_rows(pool: Pool) -> Rows:
+    """Rows of messages of which it is not known to or from which recorded rank they went.
+
+    `MPI_PROC_NULL` is known to be nobody. Formats that only record messages name no peer there: of
+    these a receive alone is blind, as all it does is to wait for somebody.
+    """
+    receives = pool.is_of(OperationClass.RECV, OperationClass.PROBE)
+    others = pool.is_of(
+        OperationClass.SEND, OperationClass.ISEND, OperationClass.IRECV, OperationClass.SENDRECV
+    )
+    lost = (pool.peer < 0) & (pool.peer_number != PEER_PROC_NULL)
+    result = lost & (receives | (others & (pool.peer_number != PEER_NONE)))
+    exchanges = np.flatnonzero(pool.is_of(OperationClass.SENDRECV))
+    source = pool.seq[exchanges]
+    known = (pool.positions_of(source) >= 0) | np.isin(source, (PEER_PROC_NULL, PEER_NONE))
+    result[exchanges] |= ~known
+    return np.flatnonzero(result)
 
 
 @dataclass(frozen=True)

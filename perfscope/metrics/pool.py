@@ -31,6 +31,7 @@ class Pool:
     comm: Small
     seq: npt.NDArray[np.int64]
     peer: Small  # position in Trace.ranks; -1 none, unknown, or not recorded
+    peer_number: Small  # world rank or PEER_*
     tag: Small
     sent: npt.NDArray[np.int64]
     received: npt.NDArray[np.int64]
@@ -49,7 +50,7 @@ class Pool:
             for target, source in _COLUMNS
         }
         numbers = np.array([rank.number for rank in ranks], np.int64)
-        columns["peer"] = _positions(columns["peer"], numbers).astype(np.int32)
+        columns["peer"] = _positions(columns["peer_number"], numbers).astype(np.int32)
         return cls(
             numbers=numbers,
             rank=np.repeat(np.arange(len(ranks)), lengths),
@@ -77,7 +78,7 @@ _COLUMNS = (
     ("tid", "tid"),
     ("comm", "comm"),
     ("seq", "seq"),
-    ("peer", "peer"),
+    ("peer_number", "peer"),
     ("tag", "tag"),
     ("sent", "sent"),
     ("received", "received"),

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from perfscope.metrics.clock_check import ClockCheck, check_clocks
 from perfscope.metrics.collectives import Instances, Matched, match_collectives
 from perfscope.metrics.intervals import Times
-from perfscope.metrics.messages import Messages, match_messages
+from perfscope.metrics.messages import Messages, blind_rows, match_messages
 from perfscope.metrics.pool import Bools, Pool
 from perfscope.metrics.rendezvous import EAGER_BYTES, SYNCHRONOUS, Calls, Rendezvous
 from perfscope.metrics.requests import completed_requests
-from perfscope.trace.model import PEER_PROC_NULL, PEER_UNKNOWN, Trace
+from perfscope.trace.model import PEER_PROC_NULL, Trace
 from perfscope.trace.operations import OperationClass, name_of
 
 Rows = npt.NDArray[np.int64]
@@ -63,7 +63,7 @@ def split_operations(trace: Trace) -> Waits:
     _completion_needs(posted, requests, need, known, cause)
     _rendezvous_needs(trace, posted, requests, need, known, cause)
     need = np.clip(need, pool.enter, pool.exit)
-    lost = _lost(pool, collectives, messages, known)
+    lost = _lost(pool, collectives, messages)
     matched = len(collectives.instances.members) + 2 * messages.matched
     instances = collectives.instances
     return Waits(pool, need, known, cause, instances, messages, matched, lost, clocks)
@@ -93,6 +93,9 @@ def _message_needs(pool: Pool, messages: Messages, need: Times, known: Bools, ca
     eager &= ~np.isin(pool.op, SYNCHRONOUS)
     known |= eager | pool.is_of(OperationClass.ISEND, OperationClass.IRECV)
     known |= pool.is_of(OperationClass.I_COLLECTIVE)
+    # MPI_PROC_NULL is nobody, and nobody is waited for
+    one_way = (OperationClass.SEND, OperationClass.RECV, OperationClass.PROBE)
+    known |= pool.is_of(*one_way) & (pool.peer_number == PEER_PROC_NULL)
     # a combined call that receives from nobody is a send
     alone = pool.is_of(OperationClass.SENDRECV) & (pool.seq == PEER_PROC_NULL)
     known |= alone & (pool.sent <= EAGER_BYTES)
@@ -200,13 +203,10 @@ def _sends_completed(posted: _Posted, wait_of: Rows, end: Rows, known: Bools) ->
     known |= pool.is_of(OperationClass.WAIT) & (told > 0) & (told >= started)
 
 
-def _lost(pool: Pool, collectives: Matched, messages: Messages, known: Bools) -> dict[str, int]:
-    """Calls without their partners by name; also receives whose source is not known."""
-    blind = np.flatnonzero(
-        (pool.is_of(OperationClass.RECV, OperationClass.PROBE) & ~known & (pool.peer < 0))
-        | (pool.is_of(OperationClass.SENDRECV) & ~known & (pool.seq == PEER_UNKNOWN))
-    )
-    rows = np.unique(np.concatenate([collectives.unmatched_rows, messages.unmatched_rows, blind]))
+def _lost(pool: Pool, collectives: Matched, messages: Messages) -> dict[str, int]:
+    """Calls without their partners by name; also those whose partner is not known."""
+    unmatched = (collectives.unmatched_rows, messages.unmatched_rows, blind_rows(pool))
+    rows = np.unique(np.concatenate(unmatched))
     codes, counts = np.unique(pool.op[rows], return_counts=True)
     return {
         name_of(code): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)

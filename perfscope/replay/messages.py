@@ -56,7 +56,7 @@ class Exchanges:
         wait_of = np.full(len(pool), -1, np.int64)
         known = (started >= 0) & (finished >= 0)
         wait_of[started[known]] = finished[known]
-        explained = _explained(trace, pool, send_of, receive_of)
+        explained = _explained(pool, send_of, receive_of)
         blind = known.copy()
         blind[known] = (pool.is_of(OperationClass.IRECV) & (send_of < 0))[started[known]]
         blind |= (finished >= 0) & (started < 0)
@@ -73,8 +73,8 @@ class Exchanges:
         return cls(nowhere, nowhere, nowhere, empty, empty, never, never)
 
 
-def _explained(trace: Trace, pool: Pool, send_of: Ints, receive_of: Ints) -> Bools:
-    peer = np.concatenate([rank.operations["peer"] for rank in trace.ranks])
+def _explained(pool: Pool, send_of: Ints, receive_of: Ints) -> Bools:
+    peer = pool.peer_number
     exchange = pool.is_of(OperationClass.SENDRECV)
     source = np.where(exchange, pool.seq, peer)
     sent = (receive_of >= 0) | (peer == PEER_PROC_NULL)

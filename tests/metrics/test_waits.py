@@ -284,6 +284,43 @@ def test_calls_without_partners_are_counted_by_name() -> None:
     assert results.communication.matched_calls == 0
 
 
+def test_nobody_is_a_partner_that_is_known() -> None:
+    """A rank at the edge sends to MPI_PROC_NULL and receives from it."""
+    builder = TraceBuilder(1, end_s=20.0)
+    rank = builder.rank(0)
+    rank.op("MPI_Recv", 1.0, 1.1, peer=PEER_PROC_NULL, tag=1)
+    rank.op("MPI_Probe", 2.0, 2.1, peer=PEER_PROC_NULL, tag=1)
+    rank.op("MPI_Send", 3.0, 3.1, peer=PEER_PROC_NULL, tag=1, sent=1 << 20)
+    rank.op("MPI_Isend", 4.0, 4.1, peer=PEER_PROC_NULL, tag=1, sent=8, request=1)
+    rank.op("MPI_Irecv", 5.0, 5.1, peer=PEER_PROC_NULL, tag=1, request=2)
+    rank.op("MPI_Sendrecv", 6.0, 6.1, peer=PEER_PROC_NULL, tag=1, seq=PEER_PROC_NULL)
+    waits = waits_of(builder)
+    assert set(map(tuple, waits.values())) == {(0.0,)}
+    assert compute(builder.build()).communication.unmatched == {}
+
+
+@pytest.mark.parametrize("peer", [PEER_UNKNOWN, 1])
+def test_messages_of_unknown_and_of_unrecorded_ranks_are_counted(peer: int) -> None:
+    """Of rank 1 there is no recording."""
+    builder = TraceBuilder(2, end_s=20.0)
+    rank = builder.rank(0)
+    rank.op("MPI_Send", 1.0, 1.1, peer=peer, tag=1, sent=8)
+    rank.op("MPI_Isend", 2.0, 2.1, peer=peer, tag=1, sent=8, request=1)
+    rank.op("MPI_Irecv", 3.0, 3.1, peer=peer, tag=1, request=2)
+    rank.op("MPI_Recv", 4.0, 4.1, peer=peer, tag=1)
+    rank.op("MPI_Sendrecv", 5.0, 5.1, peer=peer, tag=1, seq=PEER_PROC_NULL)
+    rank.op("MPI_Sendrecv", 6.0, 6.1, peer=PEER_PROC_NULL, tag=1, seq=peer)
+    trace = builder.build()
+    trace.ranks = trace.ranks[:1]
+    assert split_operations(trace).unmatched == {
+        "MPI_Send": 1,
+        "MPI_Isend": 1,
+        "MPI_Irecv": 1,
+        "MPI_Recv": 1,
+        "MPI_Sendrecv": 2,
+    }
+
+
 def test_clocks_that_cannot_be_compared_give_no_waits() -> None:
     builder = TraceBuilder(2, end_s=20.0, hosts=("a", "b"))
     alone = builder.communicator([1])
