@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 ALWAYS = "Work that is not edited keeps its measured duration, and each call its transfer time."
 QUEUES = "Input queues are not modelled: they may run empty sooner when the ranks wait less."
-NO_INTERVAL = "Too few segments between collectives of all ranks to estimate an interval."
+NO_INTERVAL = (
+    "Too few steps, or segments between collectives of all ranks, to estimate an interval."
+)
 NO_PRODUCERS = (
     "nothing is known about the input queues: no batches put into a queue.Queue were recorded, and "
     "too few batches were waited for to tell how long one takes to make"

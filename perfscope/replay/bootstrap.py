@@ -1,4 +1,4 @@
-"""How much a gain would vary from run to run: a moving-block bootstrap over segments."""
+"""How much a gain would vary from run to run: a moving-block bootstrap over steps or segments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,20 @@ MOST_SEGMENTS = 4000
 FEWEST_SEGMENTS = 8
 
 
-def gain_interval(gains: Floats) -> tuple[float, float] | None:
-    """95 % interval of the sum of gains by segment, in their unit; None with too few segments.
+def gain_interval(gains: Floats, steps: Ints | None = None) -> tuple[float, float] | None:
+    """95 % interval of the sum of gains by segment, in their unit; None with too few of them.
 
     Blocks of neighbouring segments are drawn with replacement (Kuensch 1989, made circular), so
     that what happens every so many segments stays together: a block is a multiple of the usual
-    distance between large gains.
+    distance between large gains. Segments of one step share what made it long or short: where steps
+    are known, whole ones are drawn.
+
+    Args:
+        gains: of each segment, in order.
+        steps: number of the step of each segment, in order; None where steps are not known.
     """
+    if steps is not None and len(gains):
+        gains = np.add.reduceat(gains, np.flatnonzero(np.diff(steps, prepend=steps[0] - 1)))
     if len(gains) < FEWEST_SEGMENTS:
         return None
     gains = _thinned(gains)

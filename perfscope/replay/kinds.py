@@ -29,3 +29,19 @@ def segment_kinds(kind: Ints, enter: Ints, step_starts: Ints) -> Ints:
     if not len(step_starts):
         place[:] = 0
     return dense(kind[:-1], kind[1:], place[1:])
+
+
+def segment_steps(enter: Ints, step_starts: Ints) -> Ints | None:
+    """The number of the step in which each segment ends; None where no steps are known.
+
+    What follows the last collective counts as a step of its own.
+
+    Args:
+        enter: when a rank entered the collectives that bound the segments, shape (segments + 1,).
+        step_starts: when its steps began, in order.
+    """
+    if not len(step_starts):
+        return None
+    result: Ints = np.searchsorted(step_starts, enter[1:], side="right")
+    result[-1] += 1
+    return result

@@ -9,7 +9,7 @@ import numpy as np
 
 from perfscope.metrics.ledger import IS_COMMUNICATION
 from perfscope.replay.dependencies import Dependencies
-from perfscope.replay.kinds import segment_kinds
+from perfscope.replay.kinds import segment_kinds, segment_steps
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Floats, Ints, Needs, Program, Work
 from perfscope.replay.schedule import cut_table, is_cut
@@ -57,12 +57,14 @@ def lay_out(results: Results, run: Run) -> Program:
     need = Dependencies.of(run.meetings, run.finish_of, *run.messages).needs(calls.enter)
     meetings = run.meetings.renumbered(row_of_call)
     cut_rows = cut_table(meetings, starts)
+    enter = _cut_times(results, run, cut_rows)
+    step_starts = np.sort(trace.ranks[0].steps["t0"].astype(np.int64))
     program = Program(
         ranks=tuple(rank.number for rank in trace.ranks),
         row_rank=np.repeat(np.arange(len(lengths)), lengths),
         row_segment=_row_segments(cut_rows, starts),
         row_op=_scattered(run.op, row_of_call, row_count, fill=-1),
-        segment_kind=_segment_kinds(results, run, cut_rows),
+        segment_kind=segment_kinds(_cut_kinds(run, cut_rows), enter, step_starts),
         work=pieces.work,
         phase=pieces.phase,
         stack=pieces.stack,
@@ -74,6 +76,7 @@ def lay_out(results: Results, run: Run) -> Program:
         phase_ids=results.phase_ids,
         begin_ns=pieces.begin_ns,
         pool_row=_scattered(calls.pool_row, row_of_call, row_count, fill=-1),
+        segment_step=segment_steps(enter, step_starts),
         marks=marks,
     )
     if not program.has_only_cuts:
@@ -133,14 +136,17 @@ def _pieces(results: Results, run: Run, starts: Ints, marks: Marks) -> _Pieces:
     return _Pieces(Work(*columns[:3]), columns[3], columns[4], columns[5], fixed)
 
 
-def _segment_kinds(results: Results, run: Run, cut_rows: Ints) -> Ints:
-    """The kind of each segment, as the first rank saw the collectives around it."""
-    own = run.of_rank(0)
-    rows = cut_rows[:, 0]
-    kind = np.concatenate([[-1], run.kind[own], [-2]])[rows]
-    enter = np.concatenate([[results.focus.start_ns], run.calls.enter[own], [run.end[0]]])[rows]
-    starts = np.sort(results.trace.ranks[0].steps["t0"].astype(np.int64))
-    return segment_kinds(kind, enter, starts)
+def _cut_kinds(run: Run, cut_rows: Ints) -> Ints:
+    """The kind of the collective at each cut, as the first rank saw it."""
+    kinds: Ints = np.concatenate([[-1], run.kind[run.of_rank(0)], [-2]])[cut_rows[:, 0]]
+    return kinds
+
+
+def _cut_times(results: Results, run: Run, cut_rows: Ints) -> Ints:
+    """When the first rank came to each cut."""
+    own = run.calls.enter[run.of_rank(0)]
+    times: Ints = np.concatenate([[results.focus.start_ns], own, [run.end[0]]])[cut_rows[:, 0]]
+    return times
 
 
 def _gaps(

@@ -106,6 +106,8 @@ class Program:
     """When each piece of work began in the recorded run, shape (pieces,)."""
     pool_row: Ints | None = None
     """The row of the pool of all operations that each row is, -1 none, shape (rows,)."""
+    segment_step: Ints | None = None
+    """The step in which each segment ends, in order; None where no steps are known."""
     marks: Marks | None = None
     """When the marked phases began and ended in the recorded run."""
 

@@ -143,7 +143,8 @@ class SegmentReplay:
         lengths = edited.by(shared)
         gains = before.by(shared) - lengths
         gain_s = NS * float(gains.sum())
-        interval = gain_interval(gains)
+        steps = self._program.segment_step
+        interval = gain_interval(gains, None if steps is None else steps[shared])
         assumptions = (ALWAYS, *self._about_queues(everything, edited), *assumptions_of(everything))
         if are_times_unknown(self._program, everything):
             assumptions = (*assumptions, SINGLE_TIMES)

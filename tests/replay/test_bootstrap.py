@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from perfscope.replay.bootstrap import block_length, gain_interval
+from perfscope.replay.kinds import segment_steps
 
 
 def test_same_gains_give_the_same_interval() -> None:
@@ -21,6 +22,30 @@ def test_interval_covers_the_sum_of_independent_gains() -> None:
         assert interval is not None
         covered += interval[0] <= 400.0 <= interval[1]
     assert covered >= 33
+
+
+def test_interval_covers_the_sum_where_a_step_has_many_segments() -> None:
+    """50 segments share the luck of their step; several of them are large, at odd distances."""
+    random = np.random.default_rng(5)
+    shape = np.ones(50)
+    shape[[3, 10, 24, 41]] = 20.0
+    steps = np.repeat(np.arange(60), 50)
+    covered = narrow = 0
+    for _ in range(40):
+        gains = (random.normal(1.0, 0.5, (60, 1)) * shape).ravel()
+        whole, cut = gain_interval(gains, steps), gain_interval(gains)
+        assert whole is not None
+        assert cut is not None
+        covered += whole[0] <= 60 * shape.sum() <= whole[1]
+        narrow += cut[0] <= 60 * shape.sum() <= cut[1]
+    assert covered >= 33
+    assert narrow < covered
+
+
+def test_few_steps_give_no_interval_however_many_segments_they_have() -> None:
+    gains, steps = np.ones(350), np.repeat(np.arange(7), 50)
+    assert gain_interval(gains, steps) is None
+    assert gain_interval(gains) is not None
 
 
 def test_width_follows_the_noise() -> None:
@@ -48,3 +73,12 @@ def test_nothing_gained_is_certain() -> None:
 def test_long_runs_are_thinned() -> None:
     interval = gain_interval(np.ones(1_000_000))
     assert interval == pytest.approx((1e6, 1e6), rel=1e-3)
+
+
+def test_segments_belong_to_the_step_in_which_they_end() -> None:
+    """Steps begin at 10, 20 and 30; cuts at 5, 12, 18, 25 and 31, the run ends at 40."""
+    enter, starts = np.array([0, 5, 12, 18, 25, 31, 40]), np.array([10, 20, 30])
+    found = segment_steps(enter, starts)
+    assert found is not None
+    assert found.tolist() == [0, 1, 1, 2, 3, 4]
+    assert segment_steps(enter, np.empty(0, np.int64)) is None
