@@ -17,6 +17,10 @@ QUEUES = "Input queues are not modelled: they may run empty sooner when the rank
 NO_INTERVAL = (
     "Too few steps, or segments between collectives of all ranks, to estimate an interval."
 )
+CREATION = (
+    "Creating and freeing communicators (MPI_Comm_split, MPI_Comm_dup) keeps its measured time, "
+    "with the waiting for other ranks in it."
+)
 NO_PRODUCERS = (
     "nothing is known about the input queues: no batches put into a queue.Queue were recorded, and "
     "too few batches were waited for to tell how long one takes to make"

@@ -24,7 +24,13 @@ from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.messages import MESSAGE_CLASSES, Exchanges, message_needs
 from perfscope.replay.program import Ints, Program
 from perfscope.trace.model import PhaseKind, Rank, RowFlag, Trace
-from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, name_of
+from perfscope.trace.operations import (
+    IS_COLLECTIVE,
+    OperationClass,
+    codes_mask,
+    codes_of,
+    name_of,
+)
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
@@ -55,8 +61,13 @@ COLLECTIVES = codes_mask(
 MESSAGES = codes_mask(MESSAGE_CLASSES)
 # of a call of these a rank may never return
 HOLDING = codes_mask(set(MESSAGE_CLASSES) - {OperationClass.ISEND, OperationClass.IRECV})
+EXCHANGES_BEGUN = codes_of("MPI_Isendrecv", "MPI_Isendrecv_replace")
 POLLING_SHARE = 0.01
 """Of the focus: so long a rank may ask in vain whether something has come."""
+HALF_KNOWN = (
+    "; the run uses MPI_Isendrecv, of which only the message that it sends is recorded and not the "
+    "one that it receives"
+)
 
 
 class NotReplayableError(Exception):
@@ -161,9 +172,11 @@ def _refuse_others(trace: Trace, focus: Focus, selection: _Selection) -> None:
         rows = np.flatnonzero(others & codes[pool.op])
         if len(rows):
             row = int(rows[0])
+            begun = np.any(np.isin(pool.op[inside], EXCHANGES_BEGUN)) and codes is MESSAGES
             raise NotReplayableError(
                 f"{len(rows):,} {what} have no partners, the first of "
                 f"{name_of(int(pool.op[row]))} on rank {trace.ranks[int(pool.rank[row])].number}"
+                + (HALF_KNOWN if begun else "")
             )
     if np.any(others):
         counts = Counter(name_of(int(code)) for code in pool.op[others])

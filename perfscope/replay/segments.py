@@ -16,6 +16,7 @@ import numpy as np
 from perfscope.metrics.ledger import Account
 from perfscope.replay.assumptions import (
     ALWAYS,
+    CREATION,
     NO_INTERVAL,
     NO_PRODUCERS,
     QUEUES,
@@ -35,6 +36,7 @@ from perfscope.replay.model import Causes, Edit, Persistence, Prediction, Refuse
 from perfscope.replay.network_edits import fused, network_after
 from perfscope.replay.persistence import persistence
 from perfscope.replay.program import Floats, Ints, Program, Work, segment_lengths
+from perfscope.trace.operations import OperationClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 MOST_RELATIVE_ERROR = 1e-3  # beyond it the replay is not this run, and predicts nothing
 INPUT_WAIT_SHARE = 0.01
+CREATION_SHARE = 0.01  # of the focus, in creating communicators on one rank: worth a sentence
 
 NS = 1e-9
 
@@ -146,6 +149,8 @@ class SegmentReplay:
         steps = self._program.segment_step
         interval = gain_interval(gains, None if steps is None else steps[shared])
         assumptions = (ALWAYS, *self._about_queues(everything, edited), *assumptions_of(everything))
+        if self._creates_communicators:
+            assumptions = (*assumptions, CREATION)
         if are_times_unknown(self._program, everything):
             assumptions = (*assumptions, SINGLE_TIMES)
         if interval is None:
@@ -164,6 +169,16 @@ class SegmentReplay:
         assert self._program is not None
         program = self._program
         return segment_lengths(program, program.work, program.transfer_ns)
+
+    @cached_property
+    def _creates_communicators(self) -> bool:
+        """Whether some rank spends so long in it that the waiting in it may matter."""
+        pool, focus = self._results.waits.pool, self._results.focus
+        rows = np.flatnonzero(pool.is_of(OperationClass.COMMUNICATOR))
+        begin = np.maximum(pool.enter[rows], focus.start_ns)
+        ns = np.maximum(np.minimum(pool.exit[rows], focus.end_ns) - begin, 0)
+        spent = np.bincount(pool.rank[rows], ns)
+        return float(spent.max(initial=0.0)) > CREATION_SHARE * self._focus_ns
 
     @cached_property
     def _feeds(self) -> tuple[Feed, ...]:

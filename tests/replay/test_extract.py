@@ -8,6 +8,7 @@ import pytest
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
+from perfscope.replay.assumptions import CREATION
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.builder import TraceBuilder
@@ -39,6 +40,14 @@ def test_plain_case() -> None:
 Change = Callable[[TraceBuilder], object]
 REFUSED: list[tuple[str, Change]] = [
     ("MPI_Send", lambda b: b.rank(0).op("MPI_Send", 7.0, 7.1, peer=1, tag=3, sent=8)),
+    (
+        "MPI_Isendrecv, of which only the message that it sends",
+        lambda b: (
+            b.rank(0).op("MPI_Isendrecv", 7.0, 7.1, peer=1, tag=3, sent=8, request=1),
+            b.rank(1).op("MPI_Recv", 7.0, 7.2, peer=0, tag=3, received=8),
+            b.rank(1).op("MPI_Send", 7.2, 7.3, peer=0, tag=4, sent=8),
+        ),
+    ),
     ("MPI_Iallreduce", lambda b: b.rank(0).op("MPI_Iallreduce", 7.0, 7.1, request=1)),
     ("no partners", lambda b: b.rank(0).op("MPI_Allreduce", 7.0, 7.1)),
     ("main threads", lambda b: b.rank(0).op("MPI_Send", 7.0, 7.1, peer=1, tag=3, tid=5)),
@@ -111,6 +120,11 @@ def test_communicator_creation_is_kept_as_it_was() -> None:
     replay = replay_of(builder.build())
     assert replay.relative_error == 0.0
     assert replay.ideal_runtime_s == pytest.approx(2.0 + 2.9 + 2.9)
+    told, silent = replay.predict([Edit()]), replay_of(two_ranks().build()).predict([Edit()])
+    assert told is not None
+    assert silent is not None
+    assert CREATION in told.assumptions
+    assert CREATION not in silent.assumptions
 
 
 @pytest.mark.parametrize("focus", ["2:4", "2.5:3.05", "3.05:8", "step:5-9", "phase:evaluate"])
