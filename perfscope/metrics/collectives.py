@@ -151,13 +151,16 @@ def _instances(
     wide = N_TO_N_CODES[op] | synchronising
     need = np.where(wide[group], latest[group], own)
     scans = np.flatnonzero(SCAN_CODES[op][group])
+    before = members[scans]
     if len(scans):
-        need[scans] = _scan_need(trace, pool, members[scans], group[scans])
+        before = _last_before(trace, pool, members[scans], group[scans])
+        need[scans] = pool.enter[before]
     need = np.maximum(need, enter)
     root_row = _root_rows(pool, members, group, len(counts))
     cause = np.where(need == latest[group], last[group], members)
     from_root = TO_ALL_CODES[op][group] & ~wide[group]
     cause = np.where(from_root & (root_row[group] >= 0), root_row[group], cause)
+    cause[scans] = before
     cause = np.where(need > enter, cause, members)
     return Instances(
         comm=pool.comm[members[begin]].astype(np.int64),
@@ -273,13 +276,13 @@ def _synchronising(
     return result
 
 
-def _scan_need(
+def _last_before(
     trace: Trace,
     pool: Pool,
     members: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
-) -> Times:
-    """A scan completes on a rank after all lower ranks of the communicator have come."""
+) -> npt.NDArray[np.int64]:
+    """The row that each member of a scan needs: the last to come up to its own rank."""
     numbers = np.array([rank.number for rank in trace.ranks], np.int64)
     place = np.zeros(len(members), np.int64)
     for comm in np.unique(pool.comm[members]).tolist():
@@ -288,9 +291,11 @@ def _scan_need(
         table[list(trace.communicators[comm].members)] = np.arange(trace.communicators[comm].size)
         place[here] = table[numbers[pool.rank[members[here]]]]
     order = np.lexsort((place, group))
-    enter = pool.enter[members[order]]
-    values, index = np.unique(enter, return_inverse=True)
-    ladder = group[order] * len(values) + index.reshape(-1)
-    need = np.empty(len(members), np.int64)
-    need[order] = values[np.maximum.accumulate(ladder) - group[order] * len(values)]
-    return need
+    by_time = order[np.argsort(pool.enter[members[order]], kind="stable")]
+    turn = np.empty(len(members), np.int64)
+    turn[by_time] = np.arange(len(members))
+    ladder = group[order] * len(members) + turn[order]
+    latest = np.maximum.accumulate(ladder) - group[order] * len(members)
+    result = np.empty(len(members), np.int64)
+    result[order] = members[by_time[latest]]
+    return result

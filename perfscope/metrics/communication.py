@@ -11,6 +11,7 @@ from perfscope.metrics.late_arrivals import LateArrival, late_arrivals
 from perfscope.metrics.ledger import COMMUNICATION_ACCOUNTS, INDEX
 from perfscope.metrics.preparation import Prepared
 from perfscope.metrics.timeline import Timeline
+from perfscope.metrics.wait_states import WaitState, wait_states
 from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, name_of
 
 __all__ = ["ClockCheck", "Communication", "LateArrival", "OperationResult", "communication"]
@@ -42,6 +43,7 @@ class Communication:
     wait_s_by_rank: tuple[float, ...]
     transfer_s_by_rank: tuple[float, ...]
     other_s_by_rank: tuple[float, ...]
+    wait_states: tuple[WaitState, ...]  # most waiting first; add up to that of all ranks
     late_arrivals: tuple[LateArrival, ...]  # most waiting first
     unmatched: dict[str, int]  # operation name -> calls without their partners
     matched_calls: int
@@ -57,6 +59,7 @@ def communication(prepared: Prepared) -> Communication:
         wait_s_by_rank=wait,
         transfer_s_by_rank=transfer,
         other_s_by_rank=other,
+        wait_states=wait_states(prepared.trace, prepared.waits, prepared.timelines, prepared.focus),
         late_arrivals=late_arrivals(prepared),
         unmatched=prepared.waits.unmatched,
         matched_calls=prepared.waits.matched_calls,

@@ -25,13 +25,14 @@ class Waits:
     """The split of every operation: [enter, need) is wait, [need, exit) transfer, where `known`.
 
     Columns are aligned with `pool`; `cause` is the row of the operation that set need, -1 where
-    nobody else did.
+    nobody else did; `for_receiver` tells where that was the receiver of a message.
     """
 
     pool: Pool
     need: Times
     known: Bools
     cause: Rows
+    for_receiver: Bools
     instances: Instances
     messages: Messages
     matched_calls: int
@@ -61,12 +62,12 @@ def split_operations(trace: Trace) -> Waits:
     requests = completed_requests(trace, pool)
     posted = _Posted(pool, collectives.instances, messages)
     _completion_needs(posted, requests, need, known, cause)
-    _rendezvous_needs(trace, posted, requests, need, known, cause)
+    receivers = _rendezvous_needs(trace, posted, requests, need, known, cause)
     need = np.clip(need, pool.enter, pool.exit)
     lost = _lost(pool, collectives, messages)
     matched = len(collectives.instances.members) + 2 * messages.matched
     instances = collectives.instances
-    return Waits(pool, need, known, cause, instances, messages, matched, lost, clocks)
+    return Waits(pool, need, known, cause, receivers, instances, messages, matched, lost, clocks)
 
 
 def _collective_needs(pool: Pool, matched: Matched, need: Times, known: Bools, cause: Rows) -> None:
@@ -165,15 +166,16 @@ def _rendezvous_needs(
     need: Times,
     known: Bools,
     cause: Rows,
-) -> None:
+) -> Bools:
     """Large sends, and waits on them, complete when the receiver is inside MPI, or wait for nobody.
 
-    A wait is known when all that completes in it is.
+    A wait is known when all that completes in it is. Returns which rows wait for a receiver.
     """
     pool, (started, finished) = posted.pool, requests
+    for_receiver = np.zeros(len(pool), np.bool_)
     sends = pool.is_of(OperationClass.SEND, OperationClass.ISEND, OperationClass.SENDRECV)
     if not np.any(sends):
-        return
+        return for_receiver
     wait_of = np.full(len(pool), -1, np.int64)
     matched = (started >= 0) & (finished >= 0)
     wait_of[started[matched]] = finished[matched]
@@ -188,7 +190,9 @@ def _rendezvous_needs(
     end, inside = end[order], inside[order]
     later = pool.enter[inside] > need[end]
     cause[end[later]] = inside[later]
+    for_receiver[end[later]] = True
     np.maximum.at(need, end, pool.enter[inside])
+    return for_receiver
 
 
 def _sends_completed(posted: _Posted, wait_of: Rows, end: Rows, known: Bools) -> None:

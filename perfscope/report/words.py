@@ -94,6 +94,18 @@ EFFICIENCIES = {
     )
 }
 
+WAIT_KINDS = {
+    "late_sender": ("Late sender", "the message was not sent yet"),
+    "late_receiver": ("Late receiver", "a large message whose receiver was busy"),
+    "barrier": ("Barrier", "the last rank at a barrier"),
+    "n_to_n": ("Wait at N × N", "the last rank at an operation that needs all, like an allreduce"),
+    "late_broadcast": ("Late broadcast", "the rank that sends to all others came late"),
+    "early_reduce": ("Early reduce", "the rank that collects from all others came early"),
+    "early_scan": ("Early scan", "a lower rank came later to a scan"),
+    "finalize": ("Wait at the end", "the last rank to come to its end"),
+    "polling": ("Polling", "asked in vain whether something had come"),
+}
+
 STEP_SOURCES = {
     "marker": "steps marked in the program with perfscope.step",
     "framework": "steps reported by the training framework",

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from perfscope.metrics.pop import Efficiency
     from perfscope.metrics.results import Results
     from perfscope.metrics.value import Metric
+    from perfscope.metrics.wait_states import WaitState
     from perfscope.replay.model import Replay
     from perfscope.trace.model import Frame
 
 Json = dict[str, Any]
 NS = 1e-9
 UNLABELLED_TARGET = 0.05
+MOST_CAUSES = 64
 
 ACCOUNTS: dict[Account, tuple[str, str]] = {
     Account.TRAINING: (
@@ -208,6 +210,7 @@ def collectives(results: Results) -> Json:
         "wait_s_by_rank": list(found.wait_s_by_rank),
         "transfer_s_by_rank": list(found.transfer_s_by_rank),
         "other_s_by_rank": list(found.other_s_by_rank),
+        "wait_states": [_wait_state(state) for state in found.wait_states],
         "late_arrivals": [_late_arrival(arrival) for arrival in found.late_arrivals],
         "matched_calls": found.matched_calls,
         "unmatched": dict(sorted(found.unmatched.items())),
@@ -226,6 +229,17 @@ def _gradient_exchange(results: Results) -> Json | None:
         "exposed_s_by_rank": list(found.exposed_s_by_rank),
         "wait_s_by_rank": list(found.wait_s_by_rank),
         "transfer_s_by_rank": list(found.transfer_s_by_rank),
+    }
+
+
+def _wait_state(state: WaitState) -> Json:
+    return {
+        "kind": state.kind.value,
+        "seconds": state.seconds,
+        "by_rank": [
+            {"rank": rank, "seconds": seconds} for rank, seconds in state.by_rank[:MOST_CAUSES]
+        ],
+        "left_out_s": sum(seconds for _, seconds in state.by_rank[MOST_CAUSES:]),
     }
 
 

@@ -59,6 +59,21 @@ def causes(shape: Shape, window: float) -> Json:
     }
 
 
+def wait_states(waits: list[float]) -> list[Json]:
+    """Kinds of waiting that add up to the waits of all ranks."""
+    whole = sum(waits)
+    return [
+        {
+            "kind": kind,
+            "seconds": whole * share,
+            "by_rank": [{"rank": rank, "seconds": whole * share}],
+            "left_out_s": 0.0,
+        }
+        for kind, share, rank in (("n_to_n", 0.75, 0), ("polling", 0.25, None))
+        if whole
+    ]
+
+
 def collective_cost(shape: Shape) -> Json:
     """Bandwidth and cost of allreduces."""
     return {

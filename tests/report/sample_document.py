@@ -8,7 +8,7 @@ import numpy as np
 
 from perfscope import __version__
 from tests.report import sample_parts as parts
-from tests.report.sample_causes import causes, collective_cost
+from tests.report.sample_causes import causes, collective_cost, wait_states
 from tests.report.sample_horovod import horovod
 from tests.report.sample_parts import EFFICIENCIES, Json, Shape, metric
 from tests.report.sample_stacks import memory_lines, no_memory_lines, no_stacks, stacks
@@ -65,7 +65,11 @@ def document(shape: Shape) -> Json:
         },
         "phases": phases,
         "steps": parts.steps(shape),
-        "collectives": parts.collectives(seconds, shape) | {"cost": collective_cost(shape)},
+        "collectives": parts.collectives(seconds, shape)
+        | {
+            "cost": collective_cost(shape),
+            "wait_states": wait_states(seconds["communication_wait"].tolist()),
+        },
         "horovod": horovod(shape) if shape.horovod else None,
         "tensors": tensors(shape) if shape.horovod else None,
         "memory": parts.memory(shape) | {"lines": memory_lines()},
@@ -288,7 +292,7 @@ def everything_null() -> Json:
     }
     doc["collectives"] |= {key: [] for key in ("operations", "late_arrivals", "wait_s_by_rank")}
     doc["collectives"] |= {"transfer_s_by_rank": [], "other_s_by_rank": [], "matched_calls": 0}
-    doc["collectives"] |= {"gradient_exchange": None, "cost": None}
+    doc["collectives"] |= {"gradient_exchange": None, "cost": None, "wait_states": []}
     doc["memory"] = {"reason": None, "ranks": [], "nodes": [], "lines": no_memory_lines()}
     doc["stacks"] = no_stacks()
     doc["threads"] = {"reason": None, "ranks": [], "nodes": []}

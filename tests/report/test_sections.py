@@ -99,6 +99,19 @@ def test_late_arrivals_name_rank_function_and_line() -> None:
     assert "outside any phase" in communication
 
 
+def test_kinds_of_waiting_have_their_shares_and_ranks() -> None:
+    causes = shown(two_ranks_evaluation(), "causes")
+    assert "Wait at N × N" in causes
+    assert "75.0 %" in causes
+    assert "not known (" in causes  # who is asked in vain is nobody
+
+
+def test_kinds_of_waiting_need_no_replay() -> None:
+    document = two_ranks_evaluation()
+    document["replay"] = everything_null()["replay"]
+    assert "Wait at N × N" in shown(document, "causes")
+
+
 def test_horovods_thread_is_shown_where_it_was_used() -> None:
     assert "Horovod’s thread" not in shown(two_ranks_evaluation(), "communication")
     with_horovod = document(Shape(ranks=2, horovod=True))

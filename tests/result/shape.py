@@ -38,6 +38,17 @@ THROUGHPUT = (
     "epoch_s_median",
     "time_to_solution_s",
 )
+WAIT_KINDS = (
+    "late_sender",
+    "late_receiver",
+    "barrier",
+    "n_to_n",
+    "late_broadcast",
+    "early_reduce",
+    "early_scan",
+    "finalize",
+    "polling",
+)
 ENDS = ("finalized", "exited", "killed", "aborted", "aborted in teardown", "unknown")
 DOCUMENT = {
     "schema_version": OneOf(("1",)),
@@ -157,6 +168,14 @@ DOCUMENT = {
         "wait_s_by_rank": [float],
         "transfer_s_by_rank": [float],
         "other_s_by_rank": [float],
+        "wait_states": [
+            {
+                "kind": OneOf(WAIT_KINDS),
+                "seconds": float,
+                "by_rank": [{"rank": Maybe(int), "seconds": float}],
+                "left_out_s": float,
+            }
+        ],
         "late_arrivals": [
             {
                 "rank": int,

@@ -9,8 +9,10 @@ from perfscope.report.access import Document, mapping, number, numbers, rows, te
 from perfscope.report.formats import percent, seconds
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.views import place
+from perfscope.report.words import WAIT_KINDS
 
 MOST_ROWS = 12
+MOST_RANKS = 3  # that one kind of waiting names
 OUTSIDE = "outside any phase"
 COMMUNICATION = "communication"
 
@@ -39,6 +41,7 @@ def _context(document: Document) -> Context:
         "unattributed": seconds(number(costs.get("unattributed_s"))),
         "matrix": _matrix(mapping(replay, "waits"), _highest_rank(document)),
         "pairs": [_pair(row) for row in rows(replay, "waits", "pairs")[:MOST_ROWS]],
+        "kinds": _kinds(rows(document, "collectives", "wait_states")),
     }
 
 
@@ -97,6 +100,30 @@ def _pair(row: Mapping[str, Any]) -> Context:
         "waiter": int(number(row.get("waiter")) or 0),
         "cause": int(number(row.get("cause")) or 0),
         "seconds": seconds(number(row.get("seconds"))),
+    }
+
+
+def _kinds(states: Sequence[Mapping[str, Any]]) -> list[Context]:
+    """Waiting by kind, with the ranks that others waited for most."""
+    whole = sum(number(row.get("seconds")) or 0.0 for row in states)
+    return [_kind(row, whole) for row in states]
+
+
+def _kind(row: Mapping[str, Any], whole: float) -> Context:
+    name, spent = text(row, "kind"), number(row.get("seconds"))
+    label, meaning = WAIT_KINDS.get(name, (name, ""))
+    causes = rows(row, "by_rank")
+    known = [(number(one.get("rank")), seconds(number(one.get("seconds")))) for one in causes]
+    named = [
+        f"{'not known' if rank is None else f'rank {int(rank)}'} ({time})" for rank, time in known
+    ]
+    rest = len(named) > MOST_RANKS or bool(number(row.get("left_out_s")))
+    return {
+        "label": label,
+        "meaning": meaning,
+        "seconds": seconds(spent),
+        "share": percent(spent / whole if spent is not None and whole else None),
+        "ranks": ", ".join(named[:MOST_RANKS]) + (", others" if rest else ""),
     }
 
 
