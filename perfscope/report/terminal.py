@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from perfscope.report.text import visible
+from perfscope.report.words import phase_words
 from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ PLAIN = str.maketrans({"µ": "u", "–": "-", "→": "->", "…": "...", "×": "
 LONGEST_TEXT = 400
 LABEL_WIDTH = 26
 MOST_BAR_WIDTH = 28
+MOST_PARTS = 3  # phases of the critical path that are named
+LEAST_PART = 0.001
 
 
 def print_summary(document: Json, console: Console) -> None:
@@ -26,6 +29,7 @@ def print_summary(document: Json, console: Console) -> None:
     _print_run(document["run"], console)
     _print_devices(document["devices"], console)
     _print_efficiency(document["metrics"], console)
+    _print_causes(document["replay"], console)
     _print_ledger(document["ledger"], console)
     _print_quality(document["quality"], console)
     _print_verdict(document["verdict"], console)
@@ -112,18 +116,13 @@ def _print_efficiency(metrics: Json, console: Console) -> None:
     if whole["value"] is None:
         line(console, f"Parallel efficiency: not available, {whole.get('reason', 'unknown')}")
         return
-    factors = [
-        f"{label} {format_ratio(metrics[key]['value'])}"
-        for key, label in (
-            ("load_balance", "load balance"),
-            ("communication_efficiency", "communication efficiency"),
-        )
-    ]
     variant = ", ".join(whole[key] for key in ("formula", "useful", "foa") if key in whole)
-    line(
-        console,
-        f"Parallel efficiency {format_ratio(whole['value'])} = {' x '.join(factors)} ({variant})",
-    )
+    factors = _factors(metrics, "load_balance", "communication_efficiency")
+    line(console, f"Parallel efficiency {format_ratio(whole['value'])} = {factors} ({variant})")
+    if metrics["transfer_efficiency"]["value"] is not None:
+        spread = format_ratio(metrics["communication_efficiency"]["value"])
+        factors = _factors(metrics, "serialization_efficiency", "transfer_efficiency")
+        line(console, f"Communication efficiency {spread} = {factors}")
     training = metrics["training_efficiency"]
     if training["value"] is not None:
         productive = format_ratio(metrics["productive_share"]["value"])
@@ -132,6 +131,37 @@ def _print_efficiency(metrics: Json, console: Console) -> None:
             f"Training efficiency {format_ratio(training['value'])} = parallel efficiency x "
             f"productive share {productive}",
         )
+
+
+def _factors(metrics: Json, *names: str) -> str:
+    """The product of some efficiencies in words and numbers."""
+    shown = [f"{name.replace('_', ' ')} {format_ratio(metrics[name]['value'])}" for name in names]
+    return " x ".join(shown)
+
+
+def _print_causes(replay: Json, console: Console) -> None:
+    """What the length of the run is made of, and what most of the waiting is due to."""
+    if path := replay["critical_path"]:
+        line(console, f"Critical path {format_seconds(path['seconds'])}: {_composition(path)}")
+    costs = replay["delay_costs"]
+    if costs and costs["causes"] and costs["causes"][0]["share"] > 0:
+        first = costs["causes"][0]
+        line(
+            console,
+            f"{format_share(first['share'])} of all waiting ({format_seconds(costs['waiting_s'])}) "
+            f"is because of {phase_words(first['phase'])} on rank {first['rank']}",
+        )
+
+
+def _composition(path: Json) -> str:
+    """The shares of the phases with most work on the path, of the other ones, and of transfer."""
+    phases = path["by_phase"][:MOST_PARTS]
+    parts = [(phase_words(row["phase"]), row["seconds"]) for row in phases]
+    parts.append(("other work", path["work_s"] - sum(seconds for _, seconds in parts)))
+    parts.append(("transfer", path["transfer_s"]))
+    whole = path["seconds"] or 1.0
+    told = [(name, seconds / whole) for name, seconds in parts]
+    return ", ".join(f"{clean(n)} {format_share(s)}" for n, s in told if s >= LEAST_PART)
 
 
 def _print_ledger(ledger: list[Json], console: Console) -> None:

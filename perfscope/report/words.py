@@ -133,3 +133,8 @@ def band(value: float | None) -> StatusWord:
     if value >= ACCEPTABLE_FROM:
         return StatusWord("!", "worth a look", "warn")
     return StatusWord("✕", "poor", "fail")
+
+
+def phase_words(phase: object) -> str:
+    """What a rank was doing: its phase, "" outside any, None (what is no text) communication."""
+    return (phase or "outside any phase") if isinstance(phase, str) else "communication"

@@ -12,6 +12,7 @@ from rich.console import Console
 from perfscope.report.terminal import print_summary
 from tests.report import sample_document
 
+MOST_LINES = 60  # of a page at 80 columns
 SAMPLES = ("two_ranks_evaluation", "four_ranks_healthy", "everything_null", "thousand_ranks")
 
 
@@ -59,6 +60,33 @@ def test_says_what_matters() -> None:
     assert "= load balance" in text
     for row in document["ledger"]:
         assert (row["label"][:20] in text) == (row["seconds"] > 0)
+
+
+def test_names_what_the_run_is_made_of_and_whom_it_waits_for() -> None:
+    document = sample_document.two_ranks_evaluation()
+    path = document["replay"]["critical_path"]
+    path |= {"seconds": 10.0, "work_s": 9.5, "transfer_s": 0.5}
+    spent = {"forward": 5.0, "backward": 2.0, "": 1.5, "evaluate": 0.75, "checkpoint": 0.25}
+    path["by_phase"] = [{"phase": phase, "seconds": s} for phase, s in spent.items()]
+    costs = document["replay"]["delay_costs"]
+    costs["waiting_s"], costs["causes"][0]["share"] = 4.0, 0.75
+    text = " ".join(shown(document).split())
+    wanted = "forward 50.0 %, backward 20.0 %, outside any phase 15.0 %, other work 10.0 %"
+    assert f"Critical path 10.0 s: {wanted}, transfer 5.0 %" in text
+    assert "75.0 % of all waiting (4.00 s) is because of evaluate on rank 0" in text
+
+
+def test_serialization_and_transfer_stand_where_they_are_known() -> None:
+    document = sample_document.two_ranks_evaluation()
+    product = "Communication efficiency 0.912 = serialization efficiency 0.9"
+    assert product in " ".join(shown(document).split())
+    document["metrics"]["transfer_efficiency"] |= {"value": None, "reason": "clocks disagree"}
+    assert "serialization" not in shown(document)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_is_one_page(name: str) -> None:
+    assert len(shown(getattr(sample_document, name)()).splitlines()) <= MOST_LINES
 
 
 def test_what_is_missing_is_said() -> None:

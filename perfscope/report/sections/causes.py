@@ -9,12 +9,10 @@ from perfscope.report.access import Document, mapping, number, numbers, rows, te
 from perfscope.report.formats import percent, seconds
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.views import place
-from perfscope.report.words import WAIT_KINDS
+from perfscope.report.words import WAIT_KINDS, phase_words
 
 MOST_ROWS = 12
 MOST_RANKS = 3  # that one kind of waiting names
-OUTSIDE = "outside any phase"
-COMMUNICATION = "communication"
 
 
 def _context(document: Document) -> Context:
@@ -55,7 +53,7 @@ def _tables(path: Mapping[str, Any], whole: float) -> list[Context]:
         for row in rows(path, "by_rank")
     ]
     by_phase = [
-        (text(row, "phase") or OUTSIDE, number(row.get("seconds")) or 0.0)
+        (phase_words(text(row, "phase")), number(row.get("seconds")) or 0.0)
         for row in rows(path, "by_phase")
     ]
     by_operation = [
@@ -85,10 +83,9 @@ def _table(name: str, head: str, parts: Sequence[tuple[str, float]], whole: floa
 
 
 def _cause(row: Mapping[str, Any]) -> Context:
-    phase = row.get("phase")
     return {
         "rank": int(number(row.get("rank")) or 0),
-        "phase": (phase or OUTSIDE) if isinstance(phase, str) else COMMUNICATION,
+        "phase": phase_words(row.get("phase")),
         "direct": seconds(number(row.get("direct_s"))),
         "indirect": seconds(number(row.get("indirect_s"))),
         "share": percent(number(row.get("share"))),
