@@ -34,7 +34,7 @@ CSV_FILE = "scaling.csv"
 )
 @click.option(
     "--formula",
-    type=click.Choice(["pop", "bsc", "pypop"]),
+    type=click.Choice(["pop", "bsc", "pypop", "pypop-additive", "cube"]),
     default="pop",
     show_default=True,
     help="Whose serialization and transfer efficiency.",

@@ -1,7 +1,8 @@
 """POP efficiencies and scalabilities of several runs, with the variants that other tools print.
 
-Formulas: docs/metrics.md, section 1. `pop` is the definition of the POP Centre of Excellence,
-`bsc` what BSC's modelfactors prints, `pypop` what NAG's pypop prints.
+Formulas: docs/metrics.md, section 2. `pop` is the definition of the POP Centre of Excellence,
+`bsc` what BSC's modelfactors prints, `pypop` what NAG's pypop prints, and `pypop-additive` in its
+additive model; `cube` is what Cube's Advisor computes without a replay.
 """
 
 from __future__ import annotations
@@ -22,14 +23,20 @@ USEFUL = "running"
 NO_COUNTERS = "the trace does not count instructions and cycles on every rank"
 NO_REFERENCE = "one run alone has nothing to be compared with"
 NO_IDEAL = "the run time on an ideal network is not known"
+NO_WAITS = "how long the ranks waited is not known"
 
 
 class Variant(Enum):
-    """Which tool's serialisation and transfer efficiency; they differ in what "useful" is."""
+    """Which tool's factors: they differ in what "useful" is, in T_id, and in how factors combine.
+
+    In the additive model a parent is the sum of its factors less 1, in all others their product.
+    """
 
     POP = "pop"
     BSC = "bsc"
     PYPOP = "pypop"
+    PYPOP_ADDITIVE = "pypop-additive"
+    CUBE = "cube"
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,7 @@ class RunTotals:
         useful_s: U_i.
         outside_s: M_i, outside MPI with I/O.
         ideal_s: T_id, None where it is not known.
+        waiting_s: waiting for other ranks, None where it is not known.
         instructions: of all ranks inside useful time, None where they were not counted.
         cycles: the same.
         useful: what counts as useful, as in `Metric.useful`.
@@ -51,6 +59,7 @@ class RunTotals:
     useful_s: tuple[float, ...]
     outside_s: tuple[float, ...]
     ideal_s: float | None = None
+    waiting_s: tuple[float, ...] | None = None
     instructions: int | None = None
     cycles: int | None = None
     useful: str = USEFUL
@@ -60,6 +69,13 @@ class RunTotals:
     def ranks(self) -> int:
         """P."""
         return len(self.useful_s)
+
+    @property
+    def without_transfer_s(self) -> float | None:
+        """T_id without a replay: the longest time of a rank that is no transfer (Cube)."""
+        if self.waiting_s is None or len(self.waiting_s) != self.ranks:
+            return None
+        return max(map(sum, zip(self.outside_s, self.waiting_s, strict=True)), default=None)
 
     @property
     def ipc(self) -> float | None:
@@ -92,7 +108,12 @@ class Scalability:
     speedup: Metric
 
 
-def run_totals(trace: Trace, ideal_s: float | None = None) -> RunTotals | None:
+def run_totals(
+    trace: Trace,
+    ideal_s: float | None = None,
+    *,
+    waiting_s: tuple[float, ...] | None = None,
+) -> RunTotals | None:
     """The totals of a trace that has states; None for other formats."""
     totals = [rank.compute for rank in trace.ranks]
     known = [total for total in totals if total is not None]
@@ -108,6 +129,7 @@ def run_totals(trace: Trace, ideal_s: float | None = None) -> RunTotals | None:
         useful_s=tuple(total.useful_ns * NS for total in known),
         outside_s=tuple(total.outside_ns * NS for total in known),
         ideal_s=ideal_s,
+        waiting_s=waiting_s,
         instructions=sum(instructions) if counted else None,
         cycles=sum(cycles) if counted else None,
     )
@@ -134,9 +156,12 @@ def _row(run: RunTotals, reference: RunTotals, variant: Variant, weak: bool | No
 
     useful, longest = sum(run.useful_s), max(run.useful_s, default=0.0)
     empty = "no rank computed" if longest <= 0 else "the run has no length"
-    balance = useful / (run.ranks * longest) if longest > 0 else None
+    balance = _load_balance(run, variant)
     spread = longest / run.runtime_s if longest > 0 and run.runtime_s > 0 else None
     parallel = _product(balance, spread)
+    if variant is Variant.PYPOP_ADDITIVE and balance is not None and spread is not None:
+        parallel = balance + spread - 1.0
+    no_ideal = NO_WAITS if variant is Variant.CUBE else NO_IDEAL
     serial, transfer = _ideal_factors(run, variant, spread)
     alone = run is reference
     is_weak = None if alone else (weak if weak is not None else _is_weak(run, reference))
@@ -149,8 +174,8 @@ def _row(run: RunTotals, reference: RunTotals, variant: Variant, weak: bool | No
         parallel_efficiency=metric(parallel, empty),
         load_balance=metric(balance, empty),
         communication_efficiency=metric(spread, empty),
-        serialization_efficiency=metric(serial, NO_IDEAL),
-        transfer_efficiency=metric(transfer, NO_IDEAL),
+        serialization_efficiency=metric(serial, no_ideal),
+        transfer_efficiency=metric(transfer, no_ideal),
         computation_scalability=metric(compute, empty),
         global_efficiency=metric(_product(parallel, compute), empty),
         ipc_scalability=metric(_ratio(run.ipc, reference.ipc), NO_COUNTERS),
@@ -160,18 +185,31 @@ def _row(run: RunTotals, reference: RunTotals, variant: Variant, weak: bool | No
     )
 
 
+def _load_balance(run: RunTotals, variant: Variant) -> float | None:
+    longest = max(run.useful_s, default=0.0)
+    if longest <= 0:
+        return None
+    ratio = sum(run.useful_s) / (run.ranks * longest)
+    if variant is not Variant.PYPOP_ADDITIVE:
+        return ratio
+    return 1.0 - longest * (1.0 - ratio) / run.runtime_s if run.runtime_s > 0 else None
+
+
 def _ideal_factors(
     run: RunTotals, variant: Variant, spread: float | None
 ) -> tuple[float | None, float | None]:
     """Serialisation and transfer efficiency; above 1 they mean an error of clocks, never hidden."""
-    if not run.ideal_s or spread is None:
+    ideal_s = run.without_transfer_s if variant is Variant.CUBE else run.ideal_s
+    if not ideal_s or spread is None:
         return None, None
-    if variant is Variant.POP:
-        return max(run.useful_s) / run.ideal_s, run.ideal_s / run.runtime_s
-    serial = max(run.outside_s) / run.ideal_s
-    if variant is Variant.PYPOP:
-        return serial, run.ideal_s / run.runtime_s
-    return serial, _ratio(spread, serial)
+    transfer = ideal_s / run.runtime_s
+    if variant in {Variant.POP, Variant.CUBE}:
+        return max(run.useful_s) / ideal_s, transfer
+    longest = max(run.outside_s)
+    if variant is Variant.PYPOP_ADDITIVE:
+        return 1.0 - (ideal_s - longest) / run.runtime_s, transfer
+    serial = longest / ideal_s
+    return serial, transfer if variant is Variant.PYPOP else _ratio(spread, serial)
 
 
 def _is_weak(run: RunTotals, reference: RunTotals) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from perfscope.metrics.scalability import RunTotals, Variant, run_totals, scalability
 from perfscope.replay.dimemas import dimemas_runtime
 
@@ -29,7 +31,7 @@ def hardware(results: Results) -> Json | None:
     if any(rank.compute is None for rank in trace.ranks):
         return None
     ideal = dimemas_runtime(trace)
-    totals = run_totals(trace, ideal.value)
+    totals = run_totals(trace, ideal.value, waiting_s=_waiting_s(results))
     if totals is None:
         return None
     return {
@@ -37,12 +39,28 @@ def hardware(results: Results) -> Json | None:
         "ideal_runtime_s": ideal.as_json(),
         "useful_s_by_rank": list(totals.useful_s),
         "outside_mpi_s_by_rank": list(totals.outside_s),
+        "waiting_s_by_rank": list(totals.waiting_s) if totals.waiting_s is not None else None,
         "instructions": totals.instructions,
         "cycles": totals.cycles,
         "ipc": totals.ipc,
         "frequency_hz": totals.frequency_hz,
         "variants": {variant.value: _factors(totals, variant) for variant in Variant},
     }
+
+
+def _waiting_s(results: Results) -> tuple[float, ...] | None:
+    """Waiting of each rank's main thread over the whole trace; None where clocks do not tell."""
+    waits = results.waits
+    if not waits.clocks.whole_world:
+        return None
+    main = np.array([rank.main_tid for rank in results.trace.ranks], np.int64)
+    counted = waits.known & (waits.pool.tid == main[waits.pool.rank])
+    ns = np.bincount(
+        waits.pool.rank[counted],
+        (waits.need - waits.pool.enter)[counted],
+        minlength=len(results.trace.ranks),
+    )
+    return tuple((1e-9 * ns).tolist())
 
 
 def _factors(totals: RunTotals, variant: Variant) -> Json:

@@ -57,6 +57,7 @@ def totals_of(run: StudyRun) -> RunTotals:
             useful_s=useful,
             outside_s=fields.numbers(hardware, "outside_mpi_s_by_rank") or useful,
             ideal_s=fields.number(hardware, "ideal_runtime_s", "value"),
+            waiting_s=fields.numbers(hardware, "waiting_s_by_rank") or None,
             instructions=fields.integer(hardware, "instructions"),
             cycles=fields.integer(hardware, "cycles"),
         )
@@ -67,6 +68,7 @@ def totals_of(run: StudyRun) -> RunTotals:
         useful_s=work,
         outside_s=work,
         ideal_s=run.ideal_s,
+        waiting_s=run.waiting_s_by_rank,
         useful=fields.text(metric, "useful") or "outside_communication",
         foa=fields.text(metric, "foa") or "communication_lifetime",
     )

@@ -226,6 +226,14 @@ class StudyRun:
         return fields.numbers(self.document, "metrics", "outside_communication_s_by_rank")
 
     @property
+    def waiting_s_by_rank(self) -> tuple[float, ...] | None:
+        """Waiting of each rank for others in the focus; None where the clocks do not tell."""
+        why = fields.text(self.document, "metrics", "transfer_efficiency", "reason")
+        if why.startswith("not resolvable"):
+            return None
+        return fields.numbers(self.document, "collectives", "wait_s_by_rank") or None
+
+    @property
     def ideal_s(self) -> float | None:
         """T_id: the focus of analysis replayed on a network that takes no time."""
         return fields.number(self.document, "replay", "ideal_runtime_s")

@@ -11,6 +11,7 @@ HARDWARE = Maybe(
         "ideal_runtime_s": METRIC,
         "useful_s_by_rank": [float],
         "outside_mpi_s_by_rank": [float],
+        "waiting_s_by_rank": Maybe([float]),
         "instructions": Maybe(int),
         "cycles": Maybe(int),
         "ipc": Maybe(float),
