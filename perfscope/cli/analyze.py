@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfscope.cli.answer import answer
+from perfscope.cli.options import planned_option
 from perfscope.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ GATES = ("warn", "fail")
     metavar="ID=GLOB",
     help="Functions that are a phase, by name: --phase evaluate='*validate*'. May be repeated.",
 )
+@planned_option
 @click.option(
     "--fail-under",
     type=click.FloatRange(0.0, 1.0),
@@ -67,6 +69,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
     output: Path | None,
     foa: str | None,
     phase_rules: tuple[str, ...],
+    planned_steps: int | None,
     fail_under: float | None,
     fail_on: tuple[str, ...],
     strict: bool,
@@ -86,7 +89,8 @@ def analyze(  # noqa: PLR0913 - one argument an option
     _check_gates(fail_on)
     rules = tuple(parse_rule(text) for text in phase_rules)
     opened = open_traces(paths, ReadOptions(phase_rules=rules))
-    document = analysis(opened, Options(focus=foa, phase_rules=rules))
+    options = Options(focus=foa, phase_rules=rules, planned_steps=planned_steps)
+    document = analysis(opened, options)
     beside = paths[0] if paths[0].is_dir() else paths[0].parent
     report = _write(document, output or beside, with_report=not no_report)
     what = "Analysis" if no_report else "Report"

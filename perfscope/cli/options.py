@@ -14,3 +14,9 @@ phase_option = click.option(
     metavar="ID=GLOB",
     help="Functions that are a phase, as in `perfscope analyze`.",
 )
+planned_option = click.option(
+    "--planned-steps",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Steps of the run that you plan: gains are also told for these.",
+)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.options import foa_option, phase_option
+from perfscope.cli.options import foa_option, phase_option, planned_option
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
 
 if TYPE_CHECKING:
@@ -53,12 +53,7 @@ phase of the run; RANKS is like 0,2,4-7.
     "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
 @click.option("--edit", "edits", multiple=True, required=True, metavar="EDIT", help="The change.")
-@click.option(
-    "--planned-steps",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Steps of the run that you plan: the gain is also told for these.",
-)
+@planned_option
 @foa_option
 @phase_option
 @click.option("--json", "as_json", is_flag=True, help="Print the predictions as JSON.")
@@ -134,6 +129,7 @@ def _prediction(
     results: Results, replay: SegmentReplay, edits: Sequence[NamedEdit], planned: int | None
 ) -> Json:
     from perfscope.replay.model import RefusedEditError
+    from perfscope.result.planned import planned_run
 
     told = {
         "edits": [named.text for named in edits],
@@ -150,26 +146,8 @@ def _prediction(
         "gain_interval_s": None if found.interval_s is None else list(found.interval_s),
         "gain_share": found.gain_share,
         "runtime_s": results.focus.length_ns * 1e-9 - found.gain_s,
-        "planned": _planned(results, found.gain_s, planned),
+        "planned": planned_run(results, found.gain_s, planned),
         "assumptions": list(found.assumptions),
-        "reason": None,
-    }
-
-
-def _planned(results: Results, gain_s: float, planned: int | None) -> Json | None:
-    """The gain over as many steps as are planned; None where nobody asked."""
-    if planned is None:
-        return None
-    count = results.steps.count
-    if not count:
-        reason = results.steps.step_s_median.reason or "no steps were found"
-        return {"steps": planned, "gain_s": None, "runtime_s": None, "reason": reason}
-    scale = planned / count
-    whole = results.focus.length_ns * 1e-9 * scale
-    return {
-        "steps": planned,
-        "gain_s": gain_s * scale,
-        "runtime_s": whole - gain_s * scale,
         "reason": None,
     }
 

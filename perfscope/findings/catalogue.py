@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfscope import registry
 from perfscope.findings.finding import Confidence, Diagnosis, Finding, Status
+from perfscope.replay.model import RefusedEditError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +75,7 @@ def run_all(
 
 def _run(diagnosis: Diagnosis, results: Results, replay: Replay) -> Finding:
     try:
-        return diagnosis.judge(results, replay)
+        return _with_assumptions(diagnosis.judge(results, replay), replay)
     except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the report
         return Finding(
             id=diagnosis.id,
@@ -82,3 +84,18 @@ def _run(diagnosis: Diagnosis, results: Results, replay: Replay) -> Finding:
             summary=f"The diagnosis failed: {type(error).__name__}: {error}",
             confidence=Confidence.LOW,
         )
+
+
+def _with_assumptions(finding: Finding, replay: Replay) -> Finding:
+    """The finding with what the replay of its gain assumes; a bound without a replay has nothing.
+
+    Most findings have asked for the same prediction, which is kept; one that names no edits has
+    what every replay of this run assumes.
+    """
+    if finding.gain_s is None or not (finding.edits or finding.gain_basis == "replay"):
+        return finding
+    try:
+        prediction = replay.predict(finding.edits)
+    except RefusedEditError:
+        return finding
+    return replace(finding, assumptions=prediction.assumptions) if prediction else finding

@@ -48,7 +48,8 @@ class Finding:
 
     `gain_s` is what the job as a whole would give back, in seconds of this run, with its interval
     and `gain_share` of the focus of analysis; `gain_basis` is `replay`, `upper_bound` or None when
-    no seconds can be claimed. `overlaps` are ids of findings whose gains are not additive with this
+    no seconds can be claimed; `assumptions` are what the replay takes for granted, in sentences.
+    `overlaps` are ids of findings whose gains are not additive with this
     one.
     """
 
@@ -70,6 +71,7 @@ class Finding:
     overlaps: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
     """What the gain replays, so that findings can be replayed together; not part of the JSON."""
+    assumptions: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The object of analysis.json's `findings`."""
@@ -82,6 +84,7 @@ class Finding:
             "gain_interval_s": list(self.gain_interval_s) if self.gain_interval_s else None,
             "gain_share": self.gain_share,
             "gain_basis": self.gain_basis,
+            "assumptions": list(self.assumptions),
             "confidence": self.confidence.value,
             "ranks": list(self.ranks),
             "window_s": list(self.window_s) if self.window_s else None,

@@ -37,6 +37,7 @@ class Options:
     phase_rules: tuple[
         tuple[str, str], ...
     ] = ()  # --phase evaluate='*evaluate*': (phase id, glob), before defaults
+    planned_steps: int | None = None  # --planned-steps: gains are also told for so many
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from perfscope.report.text import visible
 from perfscope.report.words import phase_words
-from perfscope.units import format_ratio, format_seconds, format_share
+from perfscope.units import format_count, format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -222,9 +222,19 @@ def _gain(finding: Json) -> str:
     if finding["gain_share"] is not None:
         text += f" ({format_share(finding['gain_share'])} of the run)"
     if finding["gain_basis"] == "upper_bound":
-        return text + " at most (upper bound)"
+        return f"{text} at most (upper bound){_planned(finding['planned'])}"
     interval = finding["gain_interval_s"]
     if interval and interval[0] != interval[1]:
         low, high = (format_seconds(value) for value in interval)
         text += f", 95 % interval {low} to {high}"
-    return text + " (replay)"
+    return f"{text} (replay){_planned(finding['planned'])}"
+
+
+def _planned(planned: Json | None) -> str:
+    """The gain over the planned run; "" where nobody asked."""
+    if planned is None:
+        return ""
+    of = f"; of {format_count(planned['steps'])} planned steps: "
+    if planned["gain_s"] is None:
+        return of + f"unknown, {planned['reason']}"
+    return of + format_seconds(planned["gain_s"])

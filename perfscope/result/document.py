@@ -22,6 +22,7 @@ from perfscope.result.devices import devices
 from perfscope.result.hardware import hardware
 from perfscope.result.horovod import horovod
 from perfscope.result.how_measured import how_measured
+from perfscope.result.planned import planned_run
 from perfscope.result.quality import quality
 from perfscope.result.replayed import replay_json
 from perfscope.result.stacks import memory_detail, stacks
@@ -72,13 +73,18 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
         "devices": devices(results),
         "hardware": hardware(results),
         "replay": replay_json(replay),
-        "findings": [finding.as_json() for finding in ordered],
+        "findings": [_finding(finding, results) for finding in ordered],
         "quality": quality(results, replay),
         "how_measured": how_measured(results),
     }
     cleaned = plain(document)
     assert isinstance(cleaned, dict)
     return cleaned
+
+
+def _finding(finding: Finding, results: Results) -> Json:
+    planned = planned_run(results, finding.gain_s, results.options.planned_steps)
+    return {**finding.as_json(), "planned": planned}
 
 
 def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -174,6 +174,24 @@ def test_focus_can_be_narrowed(recording: Path) -> None:
     assert document["replay"]["relative_error"] < 1e-6
 
 
+def test_gains_are_told_of_the_planned_run(
+    recording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """20 steps were recorded: 2,000 give back a hundred times as much."""
+    options = ["--no-report", "--planned-steps", "2000"]
+    assert main(["analyze", str(recording), *options]) == ExitCode.OK
+    assert "of 2,000 planned steps: " in " ".join(capsys.readouterr().out.split())
+    document = analysis(recording)
+    assert list(problems(document)) == []
+    findings = {finding["id"]: finding for finding in document["findings"]}
+    evaluation = findings["rank_zero_evaluation"]
+    assert evaluation["gain_s"] == pytest.approx(4.0, rel=0.02)
+    assert evaluation["planned"]["steps"] == 2000
+    assert evaluation["planned"]["gain_s"] == pytest.approx(100 * evaluation["gain_s"])
+    for finding in findings.values():
+        assert (finding["planned"] is None) == (finding["gain_s"] is None), finding["id"]
+
+
 def test_strict_needs_all_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_recording(tmp_path, flags=HeaderFlag.MPI)
     assert main(["analyze", str(tmp_path), "--no-report"]) == ExitCode.OK

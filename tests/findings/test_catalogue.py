@@ -11,9 +11,10 @@ from perfscope.findings import catalogue
 from perfscope.findings.finding import Diagnosis, Finding, Status
 from perfscope.findings.thresholds import WARN_SHARE
 from perfscope.metrics.results import Results
+from perfscope.replay.assumptions import ALWAYS, NETWORK
 from perfscope.replay.model import Replay
 from perfscope.trace.model import Trace
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analysed import analyse, analyse_trace, without_replay
 from tests.findings.test_load_imbalance import working
 from tests.findings.training_runs import Plan, training_run
 
@@ -70,6 +71,23 @@ def test_what_a_replay_gives_back_is_no_pass(trace: Trace) -> None:
         if finding.status is Status.PASS and finding.gain_basis == "replay":
             assert finding.gain_share is not None
             assert finding.gain_share < WARN_SHARE, finding
+
+
+def test_replayed_gains_carry_what_they_assume_and_others_nothing() -> None:
+    plan = Plan(evaluate_s=1.0, allreduce_s=0.2, steps=60)
+    replayed = 0
+    for finding in analyse(plan).findings.values():
+        is_replayed = finding.gain_basis == "replay" or bool(finding.edits)
+        assert finding.assumptions[:1] == ((ALWAYS,) if is_replayed else ()), finding.id
+        replayed += is_replayed
+    assert replayed
+    assert not any(finding.assumptions for finding in without_replay(plan))
+
+
+def test_a_faster_network_is_assumed_where_one_was_replayed() -> None:
+    found = analyse(Plan(allreduce_s=0.2, steps=60)).findings
+    assert NETWORK in found["network_bound"].assumptions
+    assert NETWORK in found["network_bound"].as_json()["assumptions"]
 
 
 def test_one_of_several_ranks_is_no_run_of_one_rank() -> None:

@@ -138,19 +138,11 @@ def finding(identity: str, status: str, title: str, summary: str, **more: Any) -
         "status": status,
         "title": title,
         "summary": summary,
-        "gain_s": None,
-        "gain_interval_s": None,
-        "gain_share": None,
-        "gain_basis": None,
         "confidence": "high",
-        "ranks": [],
-        "window_s": None,
-        "where": [],
-        "evidence": [],
-        "actions": [],
-        "references": [],
-        "overlaps": [],
     }
+    base |= dict.fromkeys(("gain_s", "gain_interval_s", "gain_share", "gain_basis", "window_s"))
+    lists = ("ranks", "where", "evidence", "actions", "references", "overlaps", "assumptions")
+    base |= {"planned": None} | {key: [] for key in lists}
     return base | more
 
 

@@ -137,6 +137,19 @@ def test_overlaps_are_shown_with_what_was_found_alone() -> None:
     assert "Overlaps with" not in shown(document, "findings")
 
 
+def test_a_gain_has_its_assumptions_and_what_it_is_of_the_planned_run() -> None:
+    document = two_ranks_evaluation()
+    first = document["findings"][0]
+    assert "What this gain assumes" not in shown(document, "findings")
+    first["assumptions"] = ["Input queues are not modelled."]
+    first["planned"] = {"steps": 40_000, "gain_s": 7200.0, "runtime_s": 9000.0, "reason": None}
+    for section in ("findings", "overview"):
+        assert "of 40,000 planned steps: 2 h 00 min" in shown(document, section)
+    assert "Input queues are not modelled." in shown(document, "findings")
+    first["planned"] |= {"gain_s": None, "runtime_s": None, "reason": "no steps were found"}
+    assert "of 40,000 planned steps: not known" in shown(document, "findings")
+
+
 def test_passed_findings_are_folded_and_failed_ones_are_not() -> None:
     findings = shown(two_ranks_evaluation(), "findings")
     before_fold, _, folded = findings.partition("<details>")

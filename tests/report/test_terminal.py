@@ -84,6 +84,16 @@ def test_serialization_and_transfer_stand_where_they_are_known() -> None:
     assert "serialization" not in shown(document)
 
 
+def test_gains_are_also_told_of_the_planned_run() -> None:
+    document = sample_document.two_ranks_evaluation()
+    first = document["findings"][0]
+    first["planned"] = {"steps": 40_000, "gain_s": 7200.0, "runtime_s": 9000.0, "reason": None}
+    assert "of 40,000 planned steps: 2 h 00 min" in " ".join(shown(document).split())
+    first["planned"] |= {"gain_s": None, "reason": "no steps were found"}
+    wanted = "of 40,000 planned steps: unknown, no steps were found"
+    assert wanted in " ".join(shown(document).split())
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_is_one_page(name: str) -> None:
     assert len(shown(getattr(sample_document, name)()).splitlines()) <= MOST_LINES

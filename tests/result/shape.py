@@ -286,6 +286,15 @@ DOCUMENT = {
             "gain_interval_s": Maybe(Fixed((float, float))),
             "gain_share": Maybe(float),
             "gain_basis": Maybe(OneOf(("replay", "upper_bound"))),
+            "assumptions": [str],
+            "planned": Maybe(
+                {
+                    "steps": int,
+                    "gain_s": Maybe(float),
+                    "runtime_s": Maybe(float),
+                    "reason": Maybe(str),
+                }
+            ),
             "confidence": OneOf(("high", "medium", "low")),
             "ranks": [int],
             "window_s": Maybe(Fixed((float, float))),

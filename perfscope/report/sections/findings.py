@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.report.access import Document, integers, number, numbers, rows, text, texts
-from perfscope.report.formats import evidence, percent, seconds
+from perfscope.report.access import Document, integers, mapping, number, numbers, rows, text, texts
+from perfscope.report.formats import count, evidence, percent, seconds
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.views import place, rank_list, safe_link
 from perfscope.report.words import CONFIDENCES, GAIN_BASES, status_word
@@ -42,6 +42,8 @@ def finding_view(row: Mapping[str, Any], position: int) -> Context:
             f"{seconds(interval[0])} to {seconds(interval[1])}" if len(interval) == 2 else ""
         ),
         "gain_basis": GAIN_BASES.get(basis, basis),
+        "assumptions": texts(row, "assumptions")[:MOST_LINES],
+        "planned": _planned(mapping(row, "planned")),
         "confidence": CONFIDENCES.get(text(row, "confidence"), ""),
         "ranks": rank_list(ranks) if (ranks := integers(row, "ranks")) else "",
         "window": f"{seconds(window[0])} to {seconds(window[1])}" if len(window) == 2 else "",
@@ -60,6 +62,15 @@ def finding_view(row: Mapping[str, Any], position: int) -> Context:
         ],
         "overlaps": texts(row, "overlaps")[:MOST_LINES],
     }
+
+
+def _planned(planned: Mapping[str, Any]) -> str:
+    """The gain over the planned run; "" where nobody asked."""
+    if not planned:
+        return ""
+    gain = number(planned.get("gain_s"))
+    of = f"of {count(number(planned.get('steps')))} planned steps"
+    return f"{of}: {seconds(gain)}" if gain is not None else f"{of}: not known"
 
 
 def _reference(reference: str) -> Context:

@@ -1,0 +1,37 @@
+"""A gain over as many steps as the user plans to train, from the steps of the recorded run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+
+Json = dict[str, Any]
+NS = 1e-9
+
+
+def planned_run(results: Results, gain_s: float | None, steps: int | None) -> Json | None:
+    """What a gain is over the planned steps, as if the whole focus were repeated step by step.
+
+    None where nobody asked or no seconds are claimed; with a reason where no steps are known.
+
+    Args:
+        results: the recorded run.
+        gain_s: what a change gives back of it.
+        steps: that are planned.
+    """
+    if steps is None or gain_s is None:
+        return None
+    count = results.steps.count
+    if not count:
+        reason = results.steps.step_s_median.reason or "no steps were found"
+        return {"steps": steps, "gain_s": None, "runtime_s": None, "reason": reason}
+    scale = steps / count
+    whole = results.focus.length_ns * NS * scale
+    return {
+        "steps": steps,
+        "gain_s": gain_s * scale,
+        "runtime_s": whole - gain_s * scale,
+        "reason": None,
+    }
