@@ -41,6 +41,7 @@ def verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> Js
         "status": _status(results, findings, faults).value,
         "combined_gain_s": gain_s,
         "combined_gain_share": share,
+        "combined_text": combined_text(top, gain_s),
         "top": [finding.id for finding in top],
     }
 
@@ -121,15 +122,24 @@ def _more(top: Sequence[Finding], gain_s: float | None) -> str:
     if len(top) == 1:
         return ""
     there = "There is one more finding" if len(top) == 2 else "There are two more findings"
+    together = combined_text(top, gain_s)
+    return f" {there}; {together}." if together else f" {there}."
+
+
+def combined_text(top: Sequence[Finding], gain_s: float | None) -> str | None:
+    """What the findings give back when fixed together, as a clause that says which of them count.
+
+    None where fewer than two were replayed at once.
+    """
     replayed = _replayable(top)
     if gain_s is None or len(replayed) < 2:
-        return f" {there}."
-    which = "together, they" if len(replayed) == len(top) else "together, the two with a number"
+        return None
+    which = "they" if len(replayed) == len(top) else "the two with a number"
     if len(replayed) < sum(finding.gain_s is not None for finding in top):
-        which = "together, the two that can be replayed"
+        which = "the two that can be replayed"
     bounded = any(finding.gain_basis == "upper_bound" for finding in replayed)
     most = "up to " if bounded else ""
-    return f" {there}; fixed {which} would give back {most}{format_seconds(gain_s)}."
+    return f"fixed together, {which} would give back {most}{format_seconds(gain_s)}"
 
 
 def _about(finding: Finding) -> str:

@@ -172,6 +172,9 @@ def _verdict(top: list[Json], gain: float | None, shape: Shape) -> Json:
         "status": top[0]["status"] if top else "pass",
         "combined_gain_s": gain,
         "combined_gain_share": gain / shape.wall_s if gain else None,
+        "combined_text": f"fixed together, they would give back up to {gain:.2f} s"
+        if gain and len(top) > 1
+        else None,
         "top": [f["id"] for f in top],
     }
 
@@ -271,6 +274,7 @@ def everything_null() -> Json:
         "status": "info",
         "combined_gain_s": None,
         "combined_gain_share": None,
+        "combined_text": None,
         "top": [],
     }
     for row in doc["ledger"]:

@@ -76,7 +76,7 @@ def test_first_screen_says_what_matters() -> None:
         "predicted by replaying",
         "examples/train.py:212",
         "Let every rank evaluate its own part of the validation set.",
-        "Both together",
+        "Fixed together, they would give back up to 5.77 s, 20.3 % of the analysed time",
         "The replay reproduces the run",
     ):
         assert expected in overview

@@ -150,6 +150,17 @@ def test_a_gain_has_its_assumptions_and_what_it_is_of_the_planned_run() -> None:
     assert "of 40,000 planned steps: not known" in shown(document, "findings")
 
 
+def test_the_first_screen_tells_the_combined_gain_as_the_verdict_does() -> None:
+    document = two_ranks_evaluation()
+    told = "fixed together, the two with a number would give back up to 3.00 s"
+    document["verdict"] |= {"combined_text": told, "combined_gain_s": 3.0}
+    overview = shown(document, "overview")
+    assert "Fixed together, the two with a number would give back up to 3.00 s, " in overview
+    assert "about 3.00 s" not in overview
+    document["verdict"] |= {"combined_text": None, "combined_gain_s": None}
+    assert "no two of them could be replayed at once" in shown(document, "overview")
+
+
 def test_passed_findings_are_folded_and_failed_ones_are_not() -> None:
     findings = shown(two_ranks_evaluation(), "findings")
     before_fold, _, folded = findings.partition("<details>")

@@ -98,6 +98,7 @@ DOCUMENT = {
         "status": OneOf(("fail", "warn", "pass", "info")),
         "combined_gain_s": Maybe(float),
         "combined_gain_share": Maybe(float),
+        "combined_text": Maybe(str),
         "top": [str],
     },
     "ledger": [

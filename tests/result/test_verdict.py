@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -146,6 +147,25 @@ def test_a_bound_that_was_not_replayed_is_no_part_of_a_sum() -> None:
     assert found["top"] == ["rank_zero_evaluation", "bound"]
     assert found["combined_gain_s"] is None
     assert found["sentence"].endswith("There is one more finding.")
+
+
+def test_what_is_fixed_together_is_told_in_one_way() -> None:
+    """Of three findings two are replayed, one of them as a bound; the third is not."""
+    analysed = analyse(Plan(ranks=2, evaluate_s=2.0))
+    alone = analysed.findings["rank_zero_evaluation"]
+    bound = replace(fault("bound", Status.FAIL, 3.0, *alone.edits), gain_basis="upper_bound")
+    faults = [alone, bound, fault("unknown", Status.FAIL, 2.0)]
+    found = build_verdict(analysed.results, analysed.replay, faults)
+    gain = format_seconds(found["combined_gain_s"])
+    told = f"fixed together, the two that can be replayed would give back up to {gain}"
+    assert found["combined_text"] == told
+    assert found["sentence"].endswith(f"There are two more findings; {told}.")
+
+
+def test_one_finding_is_nothing_together() -> None:
+    found = verdict(analyse(Plan(ranks=2, evaluate_s=2.0)))
+    assert found["top"] == ["rank_zero_evaluation"]
+    assert found["combined_text"] is None
 
 
 def test_what_does_not_apply_is_no_diagnosis_that_could_not_be_made() -> None:

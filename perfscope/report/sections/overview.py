@@ -208,11 +208,12 @@ def _top(document: Document) -> list[Context]:
 
 
 def _combined(verdict: Mapping[str, Any]) -> str:
-    gain = number(verdict.get("combined_gain_s"))
+    """What the findings give back together, in the words of the verdict; "" where not known."""
+    told = text(verdict, "combined_text")
     share = number(verdict.get("combined_gain_share"))
-    if gain is None:
+    if not told or share is None:
         return ""
-    return seconds(gain) + (f", {percent(share)} of the analysed time" if share is not None else "")
+    return f"{told[0].upper()}{told[1:]}, {percent(share)} of the analysed time"
 
 
 SECTION = Section("overview", "Overview", "overview.html", _context)
