@@ -95,7 +95,7 @@ def _told_steps(prepared: Prepared) -> _Step | None:
     if not any(len(table) for table in tables):
         return None
     hooked = any(is_hooked(rank.metadata) for rank in prepared.trace.ranks)
-    numbers = [_step_numbers(table) for table in tables]
+    numbers = [step_numbers(table) for table in tables]
     every = np.unique(np.concatenate(numbers))
     seconds = np.full((len(every), len(tables)), np.nan)
     for column, (table, number) in enumerate(zip(tables, numbers, strict=True)):
@@ -104,7 +104,7 @@ def _told_steps(prepared: Prepared) -> _Step | None:
     return _Step("framework" if hooked else "marker", every, seconds)
 
 
-def _step_numbers(table: Table) -> npt.NDArray[np.int64]:
+def step_numbers(table: Table) -> npt.NDArray[np.int64]:
     """The steps' numbers, or their ordinals where the numbers repeat or are missing."""
     numbers: npt.NDArray[np.int64] = table["number"].astype(np.int64)
     if np.any(numbers < 0) or len(np.unique(numbers)) != len(numbers):

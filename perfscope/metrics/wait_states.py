@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.metrics.collectives import SCAN_CODES, TO_ALL_CODES, TO_ROOT_CODES
 from perfscope.metrics.intervals import Cumulative
@@ -97,7 +98,7 @@ def wait_states(
     return tuple(sorted((s for s in states if s.by_rank), key=lambda state: -state.seconds))
 
 
-def _state(kind: WaitKind, numbers: list[int | None], ns: Rows) -> WaitState:
+def _state(kind: WaitKind, numbers: list[int | None], ns: npt.NDArray[np.float64]) -> WaitState:
     order = np.argsort(-ns, kind="stable")
     return WaitState(kind, tuple((numbers[i], NS * float(ns[i])) for i in order.tolist() if ns[i]))
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perfscope.replay.model import Causes, CriticalPath, Delay, LinePart, Part, WaitingPair
+from perfscope.replay.by_step import by_step
+from perfscope.replay.model import Causes, CriticalPath, LinePart, Part, WaitingPair
+from perfscope.replay.work_tags import WorkTags
 from perfscope.trace.operations import name_of
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ def causes(results: Results, program: Program) -> Causes:
         ImportError: the trace engine is not built.
     """
     gap = program.gaps_ns(program.work)
-    tags = _Tags(results, program)
+    tags = WorkTags(results, program)
     found = program.engine.delay_cost(
         gap,
         program.transfer_ns,
@@ -35,14 +37,15 @@ def causes(results: Results, program: Program) -> Causes:
         tags=len(tags.names),
         waits_at_end=program.waits_at_end.astype(np.uint8),
     )
+    path = program.engine.critical_path(gap, program.transfer_ns)
     order = np.argsort(-found["ns"], kind="stable")
     numbers = program.ranks
     blocks, size = _blocks(found, len(numbers))
     return Causes(
-        path=_path(results, program, gap),
+        path=_path(results, program, gap, path),
         waiting_s=NS * found["waiting"],
         unattributed_s=NS * found["unattributed"],
-        delays=_delays(program, tags, found),
+        delays=tags.delays(found),
         pairs=tuple(
             WaitingPair(numbers[w], numbers[c], NS * ns)
             for w, c, ns in zip(
@@ -54,40 +57,7 @@ def causes(results: Results, program: Program) -> Causes:
         ),
         block=blocks,
         ranks_per_block=size,
-    )
-
-
-class _Tags:
-    """The work before each row by phase, row after row; communication alone is the last kind."""
-
-    def __init__(self, results: Results, program: Program) -> None:
-        ids = results.phase_ids
-        self.names: tuple[str | None, ...] = (*ids, "", None)
-        alone = np.flatnonzero(program.fixed_ns > 0)
-        row = np.concatenate([program.work.row, alone])
-        phase = np.where(program.phase >= 0, program.phase, len(ids))
-        tag = np.concatenate([phase, np.full(len(alone), len(ids) + 1)])
-        ns = np.concatenate([program.work.ns, program.fixed_ns[alone]])
-        order = np.argsort(row, kind="stable")
-        self.tag: Ints = tag[order].astype(np.int64)
-        self.ns: Floats = ns[order]
-        counts = np.bincount(row, minlength=program.row_count)
-        self.starts: Ints = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def _delays(program: Program, tags: _Tags, found: dict[str, Any]) -> tuple[Delay, ...]:
-    width = len(tags.names)
-    direct, indirect = found["direct"], found["indirect"]
-    cells = np.flatnonzero(direct + indirect > 0)
-    cells = cells[np.argsort(-(direct + indirect)[cells], kind="stable")]
-    return tuple(
-        Delay(
-            rank=program.ranks[cell // width],
-            phase=tags.names[cell % width],
-            direct_s=NS * float(direct[cell]),
-            indirect_s=NS * float(indirect[cell]),
-        )
-        for cell in cells.tolist()
+        steps=by_step(results, program, gap, tags=tags, path=path),
     )
 
 
@@ -99,8 +69,8 @@ def _blocks(found: dict[str, Any], ranks: int) -> tuple[tuple[tuple[float, ...],
     return tuple(tuple(row) for row in table.reshape(count, count).tolist()), size
 
 
-def _path(results: Results, program: Program, gap: Floats) -> CriticalPath:
-    work_rows, transfer_rows = program.engine.critical_path(gap, program.transfer_ns)
+def _path(results: Results, program: Program, gap: Floats, path: tuple[Ints, Ints]) -> CriticalPath:
+    work_rows, transfer_rows = path
     work, transfer = gap[work_rows], program.transfer_ns[transfer_rows]
     ranks = len(program.ranks)
     by_rank = np.stack(

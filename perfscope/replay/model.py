@@ -152,6 +152,20 @@ class WaitingPair:
 
 
 @dataclass(frozen=True)
+class StepCauses:
+    """What some successive steps add to the critical path, and what they cost in waiting."""
+
+    first: int  # number of the first step
+    count: int  # of steps
+    work_s: float  # on the critical path
+    transfer_s: float
+    direct_s: float  # delay costs; with what is unattributed, all waiting
+    indirect_s: float
+    unattributed_s: float
+    cause: Delay | None  # what cost most in these steps
+
+
+@dataclass(frozen=True)
 class Causes:
     """Who made whom wait, by what, and what the length of the run is made of."""
 
@@ -162,6 +176,7 @@ class Causes:
     pairs: tuple[WaitingPair, ...]  # most first
     block: tuple[tuple[float, ...], ...]  # waiting by blocks of ranks: waiters down, causes across
     ranks_per_block: int
+    steps: tuple[StepCauses, ...] = ()  # in order; empty where no steps are told apart
 
 
 class Replay(Protocol):

@@ -66,20 +66,36 @@ def windows_of(program: Program, gap_ns: Floats, rows: int) -> Iterator[Window]:
     while first < program.segment_count:
         last = int(np.searchsorted(passed, passed[first] + rows, side="right")) - 1
         last = min(max(last, first + 1), program.segment_count)
-        yield _window(program, gap_ns, cuts[first : last + 1])
+        yield window_of(program, gap_ns, first, last)
         first = last
 
 
-def _window(program: Program, gap_ns: Floats, cuts: Ints) -> Window:
-    opening, sizes = cuts[0], cuts[-1] - cuts[0] + 1
-    base = np.concatenate([[0], np.cumsum(sizes)])[:-1]
-    row = np.repeat(opening - base, sizes) + np.arange(int(sizes.sum()))
+def window_of(program: Program, gap_ns: Floats, first: int, behind: int) -> Window:
+    """The segments [first, behind) of a program.
+
+    Args:
+        program: the run.
+        gap_ns: nanoseconds before each row, shape (rows,).
+        first: segment.
+        behind: the segment that is no part any more.
+    """
+    cuts = program.cut_rows[first : behind + 1]
+    base = np.concatenate([[0], np.cumsum(cuts[-1] - cuts[0] + 1)])[:-1]
+    row = rows_between(program, first, behind)
     return Window(
-        cut_rows=cuts - opening + base,
+        cut_rows=cuts - cuts[0] + base,
         needs=_needs(program, row, cuts, base),
         gap_ns=gap_ns[row],
         transfer_ns=program.transfer_ns[row],
     )
+
+
+def rows_between(program: Program, first: int, behind: int) -> Ints:
+    """The rows of a program that those of the window of the segments [first, behind) are."""
+    opening, closing = program.cut_rows[first], program.cut_rows[behind]
+    sizes = closing - opening + 1
+    base = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+    return np.asarray(np.repeat(opening - base, sizes) + np.arange(int(sizes.sum())))
 
 
 def _needs(program: Program, row: Ints, cuts: Ints, base: Ints) -> Needs:

@@ -9,7 +9,7 @@ from perfscope.result.measures import frame_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfscope.replay.model import Causes, CriticalPath, Delay, Part, Replay
+    from perfscope.replay.model import Causes, CriticalPath, Delay, Part, Replay, StepCauses
 
 Json = dict[str, Any]
 MOST_RANKS = 64
@@ -31,6 +31,7 @@ def replay_json(replay: Replay) -> Json:
         "critical_path": _path(found.path) if found else None,
         "delay_costs": _delay_costs(found) if found else None,
         "waits": _waits(found) if found else None,
+        "by_step": [_step(part) for part in found.steps] if found else None,
     }
 
 
@@ -75,6 +76,21 @@ def _delay(delay: Delay, waiting_s: float) -> Json:
         "direct_s": delay.direct_s,
         "indirect_s": delay.indirect_s,
         "share": delay.seconds / waiting_s if waiting_s else 0.0,
+    }
+
+
+def _step(part: StepCauses) -> Json:
+    waiting_s = part.direct_s + part.indirect_s + part.unattributed_s
+    return {
+        "first": part.first,
+        "count": part.count,
+        "work_s": part.work_s,
+        "transfer_s": part.transfer_s,
+        "waiting_s": waiting_s,
+        "direct_s": part.direct_s,
+        "indirect_s": part.indirect_s,
+        "unattributed_s": part.unattributed_s,
+        "cause": _delay(part.cause, waiting_s) if part.cause else None,
     }
 
 

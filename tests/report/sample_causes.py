@@ -56,6 +56,19 @@ def causes(shape: Shape, window: float) -> Json:
             "ranks_per_block": size,
             "blocks_s": [[waits * size] + [0.0] * (blocks - 1) for _ in range(blocks)],
         },
+        "by_step": [
+            {
+                "first": 0,
+                "count": shape.steps,
+                "work_s": window * 0.9,
+                "transfer_s": window * 0.1,
+                "waiting_s": 0.0,
+                "direct_s": 0.0,
+                "indirect_s": 0.0,
+                "unattributed_s": 0.0,
+                "cause": None,
+            }
+        ],
     }
 
 

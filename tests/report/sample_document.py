@@ -315,6 +315,7 @@ def everything_null() -> Json:
         "critical_path": None,
         "delay_costs": None,
         "waits": None,
+        "by_step": None,
     }
     doc["findings"] = [
         parts.finding("rank_zero_evaluation", "not_measured", "Evaluation on one rank", REASON)

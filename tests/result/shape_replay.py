@@ -70,6 +70,13 @@ COST = Maybe(
     }
 )
 
+DELAY = {
+    "rank": int,
+    "phase": Maybe(str),
+    "direct_s": float,
+    "indirect_s": float,
+    "share": float,
+}
 REPLAY = {
     "available": bool,
     "reason": str,
@@ -94,15 +101,7 @@ REPLAY = {
             "direct_s": float,
             "indirect_s": float,
             "unattributed_s": float,
-            "causes": [
-                {
-                    "rank": int,
-                    "phase": Maybe(str),
-                    "direct_s": float,
-                    "indirect_s": float,
-                    "share": float,
-                }
-            ],
+            "causes": [DELAY],
             "causes_left_out": int,
         }
     ),
@@ -114,5 +113,16 @@ REPLAY = {
             "ranks_per_block": int,
             "blocks_s": [[float]],
         }
+    ),
+    "by_step": Maybe(
+        [
+            {
+                "first": int,
+                "count": int,
+                **dict.fromkeys(("work_s", "transfer_s", "waiting_s"), float),
+                **dict.fromkeys(("direct_s", "indirect_s", "unattributed_s"), float),
+                "cause": Maybe(DELAY),
+            }
+        ]
     ),
 }

@@ -1,0 +1,105 @@
+"""Critical path and delay costs step by step, as far as segments between cuts tell steps apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfscope.metrics.steps import step_numbers
+from perfscope.replay.model import StepCauses
+from perfscope.replay.windows import rows_between, window_of
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.program import Floats, Ints, Program
+    from perfscope.replay.work_tags import WorkTags
+
+NS = 1e-9
+MOST_ROWS = 200
+"""Of a longer run neighbouring steps are told together."""
+
+
+def by_step(
+    results: Results,
+    program: Program,
+    gap_ns: Floats,
+    *,
+    tags: WorkTags,
+    path: tuple[Ints, Ints],
+) -> tuple[StepCauses, ...]:
+    """Path and delay costs of each step; a segment counts for the step in which it ends.
+
+    Segments are explained independently of each other, so the steps add up to the run. Empty where
+    the program and its framework tell no steps, or the ranks meet more rarely than once a step.
+
+    Args:
+        results: the run.
+        program: the same as rows.
+        gap_ns: nanoseconds before each row, shape (rows,).
+        tags: its work by phase.
+        path: rows whose work, and rows whose transfer, lies on the critical path.
+    """
+    step, numbers = _steps_of_segments(results, program)
+    if not len(numbers):
+        return ()
+    size = -(-len(numbers) // MOST_ROWS)
+    group = step // size
+    groups = -(-len(numbers) // size)
+    work, transfer = (
+        np.bincount(group[program.row_segment[rows]], weights=ns[rows], minlength=groups)
+        for rows, ns in zip(path, (gap_ns, program.transfer_ns), strict=True)
+    )
+    edges = np.searchsorted(group, np.arange(groups + 1))
+    found = []
+    for place in range(groups):
+        costs = _delay_costs(program, gap_ns, tags, int(edges[place]), int(edges[place + 1]))
+        found.append(
+            StepCauses(
+                first=int(numbers[place * size]),
+                count=min(size, len(numbers) - place * size),
+                work_s=NS * float(work[place]),
+                transfer_s=NS * float(transfer[place]),
+                direct_s=NS * float(costs["direct"].sum()) if costs else 0.0,
+                indirect_s=NS * float(costs["indirect"].sum()) if costs else 0.0,
+                unattributed_s=NS * costs["unattributed"] if costs else 0.0,
+                cause=next(iter(tags.delays(costs, 1)), None) if costs else None,
+            )
+        )
+    return tuple(found)
+
+
+def _steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
+    """Place of the step in which each segment ends on the first rank, and the steps' numbers."""
+    table = results.trace.ranks[0].steps
+    focus = results.focus
+    table = table[(table["t0"] < focus.end_ns) & (table["t1"] > focus.start_ns)]
+    table = table[np.argsort(table["t0"], kind="stable")]
+    none = np.empty(0, np.int64)
+    if program.pool_row is None or not 0 < len(table) <= program.segment_count:
+        return none, none
+    closing = program.pool_row[program.cut_rows[1:, 0]]
+    enter = np.where(closing >= 0, results.waits.pool.enter[closing], focus.end_ns)
+    step = np.searchsorted(table["t0"].astype(np.int64), enter, side="right") - 1
+    return np.maximum(step, 0), step_numbers(table)
+
+
+def _delay_costs(
+    program: Program, gap_ns: Floats, tags: WorkTags, first: int, behind: int
+) -> dict[str, Any] | None:
+    """The engine's delay costs of the segments [first, behind); None without segments."""
+    if behind <= first:
+        return None
+    window = window_of(program, gap_ns, first, behind)
+    starts, tag, ns = tags.of_rows(rows_between(program, first, behind))
+    # what closes a window before the last is a meeting of all, at which everybody waits
+    at_end = program.waits_at_end | (behind < program.segment_count)
+    return window.engine().delay_cost(
+        window.gap_ns,
+        window.transfer_ns,
+        piece_starts=starts,
+        tag=tag,
+        ns=ns,
+        tags=len(tags.names),
+        waits_at_end=at_end.astype(np.uint8),
+    )

@@ -1,0 +1,57 @@
+"""The work before rows by phase, as delay costs count it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfscope.replay.model import Delay
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.program import Floats, Ints, Program
+
+NS = 1e-9
+
+
+class WorkTags:
+    """The work before each row by phase, row after row; communication alone is the last kind."""
+
+    def __init__(self, results: Results, program: Program) -> None:
+        ids = results.phase_ids
+        self.names: tuple[str | None, ...] = (*ids, "", None)
+        self._ranks = program.ranks
+        alone = np.flatnonzero(program.fixed_ns > 0)
+        row = np.concatenate([program.work.row, alone])
+        phase = np.where(program.phase >= 0, program.phase, len(ids))
+        tag = np.concatenate([phase, np.full(len(alone), len(ids) + 1)])
+        ns = np.concatenate([program.work.ns, program.fixed_ns[alone]])
+        order = np.argsort(row, kind="stable")
+        self.tag: Ints = tag[order].astype(np.int64)
+        self.ns: Floats = ns[order]
+        counts = np.bincount(row, minlength=program.row_count)
+        self.starts: Ints = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    def of_rows(self, rows: Ints) -> tuple[Ints, Ints, Floats]:
+        """Starts, tags and nanoseconds of the pieces before some rows, one row after the other."""
+        counts = self.starts[rows + 1] - self.starts[rows]
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        place = np.arange(int(starts[-1])) + np.repeat(self.starts[rows] - starts[:-1], counts)
+        return starts, self.tag[place], self.ns[place]
+
+    def delays(self, found: dict[str, Any], most: int | None = None) -> tuple[Delay, ...]:
+        """What the engine's delay costs say of each rank and phase, most first, at most so many."""
+        width = len(self.names)
+        direct, indirect = found["direct"], found["indirect"]
+        cells = np.flatnonzero(direct + indirect > 0)
+        cells = cells[np.argsort(-(direct + indirect)[cells], kind="stable")][:most]
+        return tuple(
+            Delay(
+                rank=self._ranks[cell // width],
+                phase=self.names[cell % width],
+                direct_s=NS * float(direct[cell]),
+                indirect_s=NS * float(indirect[cell]),
+            )
+            for cell in cells.tolist()
+        )
