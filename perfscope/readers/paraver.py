@@ -14,6 +14,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.readers.blocks import blocks, damaged
 from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.readers.paraver_calls import Calls, build_calls
+from perfscope.readers.paraver_communicators import Communicators
 from perfscope.readers.paraver_layout import (
     CALL_DTYPE,
     COUNTER_DTYPE,
@@ -25,7 +26,7 @@ from perfscope.readers.paraver_layout import (
 )
 from perfscope.trace import model
 from perfscope.trace.hardware import ComputeTotals
-from perfscope.trace.model import Communicator, Ending, EndKind, Format, PhaseKind, Rank, Trace
+from perfscope.trace.model import Ending, EndKind, Format, PhaseKind, Rank, Trace
 
 RUNNING, INPUT_OUTPUT = 1, 12
 MOST_RANKS = 100_000
@@ -88,13 +89,13 @@ class _Assembly:
 
     def trace(self) -> Trace:
         size = sum(self._facts["tasks"])
-        communicators, numbers = self._communicators(size)
+        found = Communicators.of(self._facts["tasks"], self._decoder.communicators())
         calls = build_calls(
             self._decoder.calls().view(CALL_DTYPE),
             self._decoder.messages().view(MESSAGE_DTYPE),
             self._labels,
             self._rank_of,
-            numbers,
+            found,
         )
         ranks = [self._rank(number) for number in range(size)]
         self._add_calls(ranks, calls)
@@ -110,27 +111,13 @@ class _Assembly:
             world_size=size,
             ranks=ranks,
             names=self._names,
-            communicators=communicators,
+            communicators=found.all,
             environment={"hosts": sorted({rank.host for rank in ranks}), "clock_domains": 1},
             notes=self._notes,
             source=str(self._path),
             format=Format.PARAVER,
             not_recorded=NOT_RECORDED,
         )
-
-    def _communicators(self, size: int) -> tuple[list[Communicator], dict[int, int]]:
-        """The world first, then those of the file; and the place of each by its number."""
-        found = [Communicator(1, tuple(range(size)), -1)]
-        numbers: dict[int, int] = {}
-        for _, number, members in self._decoder.communicators():
-            if number in numbers:
-                continue  # a second application: its numbers are not told apart by the calls
-            if len(members) == size and 0 not in numbers.values():
-                numbers[number] = 0
-            else:
-                numbers[number] = len(found)
-                found.append(Communicator(number + 2, tuple(members), 0))
-        return found, numbers
 
     def _rank(self, number: int) -> Rank:
         node = self._facts["nodes"][number]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.readers.amounts import forget_impossible_sizes
+from perfscope.readers.paraver_communicators import Communicators
 from perfscope.readers.paraver_layout import Labels
 from perfscope.trace.model import (
     COMPLETION_DTYPE,
@@ -39,7 +40,7 @@ class Calls:
 
 
 def build_calls(
-    calls: Table, messages: Table, labels: Labels, rank_of: Rows, communicators: dict[int, int]
+    calls: Table, messages: Table, labels: Labels, rank_of: Rows, communicators: Communicators
 ) -> Calls:
     """The operations with peers, sizes, sequence numbers and roots.
 
@@ -48,7 +49,7 @@ def build_calls(
         messages: MESSAGE_DTYPE rows.
         labels: names of the calls.
         rank_of: rank of each location.
-        communicators: place in the trace's communicators by number in the file.
+        communicators: those of the trace.
     """
     order = np.lexsort((calls["t0"], calls["location"]))
     calls = calls[order]
@@ -61,20 +62,20 @@ def build_calls(
     table["seq"] = -1
     table["peer"] = PEER_NONE
     table["tag"] = -1
-    _set_communicators(table, calls, communicators)
     location = calls["location"].astype(np.int64)
+    _set_communicators(table, calls, rank_of[location], communicators)
     _set_collectives(table, calls, rank_of[location])
     completions, where, unmatched = _set_messages(table, location, messages, rank_of)
     impossible = forget_impossible_sizes(table) + forget_impossible_sizes(completions)
     return Calls(table, location, completions, where, unmatched, impossible)
 
 
-def _set_communicators(table: Table, calls: Table, communicators: dict[int, int]) -> None:
-    numbers, places = np.unique(calls["communicator"], return_inverse=True)
-    known = np.array([communicators.get(number, -1) for number in numbers.tolist()], np.int32)
+def _set_communicators(
+    table: Table, calls: Table, rank: Rows, communicators: Communicators
+) -> None:
     is_collective = calls["kind"] == COLLECTIVE_CALL
-    # a call without a number is one over the world: old traces do not have them
-    found = np.where(calls["communicator"] < 0, 0, known[places] if len(known) else 0)
+    found = communicators.places(rank, calls["communicator"])
+    # messages may go from one application to another
     table["comm"] = np.where(is_collective, found, np.where(calls["kind"] == 1, 0, -1))
     table["sent"] = np.where(is_collective, calls["sent"], 0)
     table["received"] = np.where(is_collective, calls["received"], 0)

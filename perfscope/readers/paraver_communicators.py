@@ -1,0 +1,84 @@
+"""Communicators of a Paraver trace, whose numbers count anew in each of its applications."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.trace.model import Communicator
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass
+class Communicators:
+    """Those of the trace, all tasks first, then the world of each application where there are more.
+
+    Attributes:
+        all: as the trace has them.
+        applications: of each task, from 0.
+        worlds: of each application, its place in `all`.
+        numbers: places in `all` by application and number in the file.
+        named: applications whose world has a number in the file.
+    """
+
+    all: list[Communicator]
+    applications: Rows
+    worlds: list[int]
+    numbers: dict[tuple[int, int], int] = field(default_factory=dict)
+    named: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of(
+        cls, tasks: Sequence[int], told: Iterable[tuple[int, int, Sequence[int]]]
+    ) -> Communicators:
+        """Numbers them.
+
+        Args:
+            tasks: of each application, how many it has.
+            told: application (from 1), number and tasks of each communicator in the file.
+        """
+        ends = np.cumsum(tasks).tolist()
+        found = cls(
+            [Communicator(1, tuple(range(ends[-1])), -1)],
+            np.repeat(np.arange(len(tasks)), tasks),
+            [0] * len(tasks),
+        )
+        if np.count_nonzero(tasks) > 1:
+            for application, (count, end) in enumerate(zip(tasks, ends, strict=True)):
+                found.worlds[application] = found._add(range(end - count, end))
+        for application, number, members in told:
+            found._take(application - 1, number, tuple(members))
+        return found
+
+    def _take(self, application: int, number: int, members: tuple[int, ...]) -> None:
+        if not 0 <= application < len(self.worlds) or (application, number) in self.numbers:
+            return
+        place = self.worlds[application]
+        if application in self.named or members != self.all[place].members:
+            place = self._add(members, place)
+        else:
+            self.named.add(application)
+        self.numbers[application, number] = place
+
+    def _add(self, members: Iterable[int], parent: int = 0) -> int:
+        self.all.append(Communicator(len(self.all) + 1, tuple(members), parent))
+        return len(self.all) - 1
+
+    def places(self, ranks: Rows, numbers: Rows) -> Rows:
+        """The place in `all` of what calls of some ranks name; -1 where the file does not have it.
+
+        A call without a number is one over the world of its application: old traces have none.
+        """
+        applications = self.applications[ranks]
+        pairs, inverse = np.unique(
+            np.stack([applications, numbers.astype(np.int64)]), axis=1, return_inverse=True
+        )
+        known = [
+            self.worlds[application] if number < 0 else self.numbers.get((application, number), -1)
+            for application, number in pairs.T.tolist()
+        ]
+        return np.array(known, np.int64)[inverse.reshape(-1)]
