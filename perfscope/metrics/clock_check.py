@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from perfscope.metrics.collectives import NONBLOCKING_CODES, Instances
-from perfscope.metrics.messages import Messages
+from perfscope.metrics.messages import Messages, Rows
 from perfscope.metrics.pool import Bools, Pool
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import OperationClass, code_of
@@ -45,8 +44,18 @@ class ClockCheck:
         return not self.reason
 
 
-def check_clocks(trace: Trace, pool: Pool, instances: Instances, messages: Messages) -> ClockCheck:
-    """Checks cause and effect across clocks, and whether the error leaves anything to tell."""
+def check_clocks(
+    trace: Trace, pool: Pool, instances: Instances, messages: Messages, requests: tuple[Rows, Rows]
+) -> ClockCheck:
+    """Checks cause and effect across clocks, and whether the error leaves anything to tell.
+
+    Args:
+        trace: the trace that the pool was made from.
+        pool: its operations.
+        instances: its collectives.
+        messages: its messages.
+        requests: of each that completed, what created it and what it completed in.
+    """
     domains = {rank.number: rank.clock_domain for rank in trace.ranks}
     everywhere = np.ones(len(trace.communicators), np.bool_)
     if len(set(domains.values())) <= 1:
@@ -56,10 +65,10 @@ def check_clocks(trace: Trace, pool: Pool, instances: Instances, messages: Messa
     )
     home = np.array([rank.clock_domain for rank in trace.ranks], np.int64)
     lengths, late = _meetings(pool, instances, ~alone)
-    spent, early = _receives(pool, messages, home)
+    spent, early = _receives(pool, messages, requests, home)
     lengths, late = np.concatenate([lengths, spent]), np.concatenate([late, early])
     violations, error = int(np.count_nonzero(late)), _error_ns(trace)
-    reason = _reason(lengths, violations, error)
+    reason = _reason(lengths, violations, error, is_told=_is_told(trace))
     return ClockCheck(
         comparable=alone if reason else everywhere,
         operations=len(lengths),
@@ -71,13 +80,16 @@ def check_clocks(trace: Trace, pool: Pool, instances: Instances, messages: Messa
 
 def _error_ns(trace: Trace) -> int:
     """How far the clocks of two ranks may be apart."""
-    by_domain = {rank.clock_domain: rank.clock_error_ns for rank in trace.ranks}
+    by_domain = {rank.clock_domain: max(rank.clock_error_ns, 0) for rank in trace.ranks}
     return sum(sorted(by_domain.values())[-2:])
 
 
-def _meetings(
-    pool: Pool, instances: Instances, crossing: Bools
-) -> tuple[npt.NDArray[np.int64], Bools]:
+def _is_told(trace: Trace) -> bool:
+    """Whether the error of every clock is known."""
+    return all(rank.clock_error_ns >= 0 for rank in trace.ranks)
+
+
+def _meetings(pool: Pool, instances: Instances, crossing: Bools) -> tuple[Rows, Bools]:
     """Length of each call of a collective between hosts, and whether it ended too early."""
     if not len(instances):
         return np.empty(0, np.int64), np.empty(0, np.bool_)
@@ -97,20 +109,28 @@ _BARRIER = code_of("MPI_Barrier")
 
 
 def _receives(
-    pool: Pool, messages: Messages, home: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], Bools]:
-    rows = np.flatnonzero(pool.is_of(OperationClass.RECV) & (messages.send_of >= 0))
-    sends = messages.send_of[rows]
+    pool: Pool, messages: Messages, requests: tuple[Rows, Rows], home: Rows
+) -> tuple[Rows, Bools]:
+    """Length of each call that ended with a message from another host, and whether too early."""
+    blocking = pool.is_of(OperationClass.RECV, OperationClass.SENDRECV) & (messages.send_of >= 0)
+    started, finished = requests
+    known = (started >= 0) & (finished >= 0)
+    started, finished = started[known], finished[known]
+    arrived = pool.is_of(OperationClass.IRECV)[started] & (messages.send_of[started] >= 0)
+    received = np.flatnonzero(blocking)
+    rows = np.concatenate([received, finished[arrived]])
+    sends = messages.send_of[np.concatenate([received, started[arrived]])]
     across = home[pool.rank[rows]] != home[pool.rank[sends]]
     rows, sends = rows[across], sends[across]
     return pool.exit[rows] - pool.enter[rows], pool.exit[rows] < pool.enter[sends]
 
 
-def _reason(lengths: npt.NDArray[np.int64], violations: int, error_ns: int) -> str:
+def _reason(lengths: Rows, violations: int, error_ns: int, *, is_told: bool) -> str:
     if not len(lengths):
+        apart = f"their clocks may be {format_seconds(error_ns / 1e9)} apart"
+        unknown = "nothing tells how far their clocks are apart"
         return (
-            "no operation between the hosts could be compared, and their clocks may be "
-            f"{format_seconds(error_ns / 1e9)} apart"
+            f"no operation between the hosts could be compared, and {apart if is_told else unknown}"
         )
     if violations > MAX_VIOLATIONS * len(lengths):
         return (

@@ -49,7 +49,8 @@ def split_operations(trace: Trace) -> Waits:
     pool = Pool.of(trace.ranks, [rank.operations for rank in trace.ranks])
     collectives = match_collectives(trace, pool)
     messages = match_messages(trace, pool)
-    clocks = check_clocks(trace, pool, collectives.instances, messages)
+    requests = completed_requests(trace, pool)
+    clocks = check_clocks(trace, pool, collectives.instances, messages, requests)
     if clocks.reason:
         collectives = match_collectives(trace, pool, clocks.comparable)
         messages = match_messages(trace, pool, clocks.comparable)
@@ -59,7 +60,6 @@ def split_operations(trace: Trace) -> Waits:
     _message_needs(pool, messages, need, known, cause)
     if not clocks.reason:
         _finalize_needs(pool, need, known, cause)
-    requests = completed_requests(trace, pool)
     posted = _Posted(pool, collectives.instances, messages)
     _completion_needs(posted, requests, need, known, cause)
     receivers = _rendezvous_needs(trace, posted, requests, need, known, cause)

@@ -12,7 +12,8 @@ import numpy as np
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.detect import Place, Reader, ReadOptions
-from perfscope.readers.otf2_assembly import Reduced, assemble_ranks
+from perfscope.readers.host_clocks import set_clock_domains
+from perfscope.readers.otf2_assembly import Reduced, assemble_ranks, corrected_ranks
 from perfscope.readers.otf2_communicators import (
     communicators,
     number_collectives,
@@ -90,15 +91,15 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
             why="No location of the archive is a thread that recorded anything.",
             action="Check the recording: otf2-print shows what the archive holds.",
         )
+    set_clock_domains(ranks, corrected_ranks(places, reduced))
     shared = communicators(archive, len(ranks))
     with_self_communicators(ranks, shared)
     number_collectives(ranks)
     facts = archive.anchor()
     start = min(rank.start_ns for rank in ranks)
     end = max(rank.end_ns for rank in ranks)
-    program: list[str] = next((row["program"] for row in reduced.locations if row["program"]), [])
     return Trace(
-        command=tuple(program),
+        command=_program(reduced.locations),
         origin_unix_ns=archive.clock()["realtime_ns"] or 0,
         wall_ns=end - start,
         launcher="",
@@ -113,6 +114,11 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
         format=Format.OTF2,
         not_recorded=reasons(reduced, ranks, most_calls=MOST_CALLS),
     )
+
+
+def _program(locations: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """The name of the program and its arguments, where a location tells them."""
+    return tuple(next((row["program"] for row in locations if row["program"]), ()))
 
 
 def _exit_code(locations: Sequence[dict[str, Any]]) -> int | None:

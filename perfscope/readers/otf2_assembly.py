@@ -103,6 +103,18 @@ def assemble_ranks(places: Places, reduced: Reduced) -> list[Rank]:
     ]
 
 
+def corrected_ranks(places: Places, reduced: Reduced) -> set[int]:
+    """Numbers of the ranks whose times the archive's measurements of clocks correct.
+
+    It takes two: of a single measurement nothing follows, as for libotf2.
+    """
+    return {
+        place.number
+        for place in places.ranks
+        if any(reduced.locations[one.index]["clock_measurements"] > 1 for one in place.threads)
+    }
+
+
 def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
     seen = [
         reduced.locations[thread.index]

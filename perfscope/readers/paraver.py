@@ -13,6 +13,7 @@ from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.blocks import blocks, damaged
 from perfscope.readers.detect import Place, Reader, ReadOptions
+from perfscope.readers.host_clocks import set_clock_domains
 from perfscope.readers.paraver_calls import Calls, build_calls
 from perfscope.readers.paraver_communicators import Communicators
 from perfscope.readers.paraver_layout import (
@@ -101,6 +102,7 @@ class _Assembly:
         self._add_calls(ranks, calls)
         self._add_counters(ranks)
         self._add_file_states(ranks)
+        domains = set_clock_domains(ranks)
         self._say(calls, size)
         return Trace(
             command=(),
@@ -112,7 +114,7 @@ class _Assembly:
             ranks=ranks,
             names=self._names,
             communicators=found.all,
-            environment={"hosts": sorted({rank.host for rank in ranks}), "clock_domains": 1},
+            environment={"hosts": sorted({rank.host for rank in ranks}), "clock_domains": domains},
             notes=self._notes,
             source=str(self._path),
             format=Format.PARAVER,

@@ -10,11 +10,14 @@ from perfscope.result.endings import account_of_ends, ending_text, incomplete_ra
 from perfscope.result.measures import UNLABELLED_TARGET
 from perfscope.result.quality_devices import device_checks
 from perfscope.result.unmeasured import unmeasured
+from perfscope.trace.clocks import UNMEASURED, UNSTATED
 from perfscope.trace.model import Format
 from perfscope.trace.worlds import mpi_library, separate_worlds
 from perfscope.units import format_count, format_seconds, format_share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
     from perfscope.trace.model import Rank, Trace
@@ -202,13 +205,9 @@ def _clocks(results: Results) -> Check:
             return Check("clocks", Status.WARN, "A factor is above 1", above)
         return Check("clocks", Status.PASS, "All ranks share one clock", "One host, one clock.")
     error_ns = max(rank.clock_error_ns for rank in trace.ranks)
-    largest_ns = max(abs(rank.clock_offset_ns) for rank in trace.ranks)
-    drift = max(abs(rank.clock_drift_ppm) for rank in trace.ranks)
-    drifting = f", drift up to {drift:.1f} ppm" if drift >= LEAST_DRIFT_PPM else ""
+    is_unmeasured = any(rank.clock_error_ns == UNMEASURED for rank in trace.ranks)
     detail = (
-        f"{len(domains)} different clocks were brought together by the operations between them: "
-        f"offsets up to {format_seconds(largest_ns * NS)}{drifting}, remaining error up to "
-        f"{format_seconds(error_ns * NS)}. {format_count(checked.violations)} of "
+        f"{_how_aligned(trace.ranks, len(domains))} {format_count(checked.violations)} of "
         f"{format_count(checked.operations)} operations between them end before what they needed "
         "began."
     )
@@ -216,11 +215,34 @@ def _clocks(results: Results) -> Check:
         detail += f" Wait and transfer between hosts are not resolvable: {checked.reason}."
     if above:
         detail += f" {above}"
-    if checked.reason or above:
+    if checked.reason or above or is_unmeasured:
         return Check("clocks", Status.WARN, "The clocks are uncertain", detail)
     status = Status.PASS if error_ns <= CLOCK_WARN_NS else Status.WARN
     title = "The clocks were aligned" if status is Status.PASS else "The clocks are uncertain"
     return Check("clocks", status, title, detail)
+
+
+def _how_aligned(ranks: Sequence[Rank], clocks: int) -> str:
+    """How the clocks were brought together, one sentence."""
+    errors = [rank.clock_error_ns for rank in ranks]
+    if UNMEASURED in errors:
+        return (
+            f"The trace does not tell how well the clocks of its {clocks} hosts agree: their times "
+            "are taken as they stand."
+        )
+    if UNSTATED in errors:
+        return (
+            f"The times of {clocks} hosts are corrected by the measurements of their clocks in the "
+            "trace, which does not say how large an error is left."
+        )
+    largest_ns = max(abs(rank.clock_offset_ns) for rank in ranks)
+    drift = max(abs(rank.clock_drift_ppm) for rank in ranks)
+    drifting = f", drift up to {drift:.1f} ppm" if drift >= LEAST_DRIFT_PPM else ""
+    return (
+        f"{clocks} different clocks were brought together by the operations between them: "
+        f"offsets up to {format_seconds(largest_ns * NS)}{drifting}, remaining error up to "
+        f"{format_seconds(max(errors) * NS)}."
+    )
 
 
 def _factors_above_one(results: Results) -> str:

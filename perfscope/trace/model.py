@@ -290,7 +290,7 @@ class Rank:
     clock_domain: int = 0  # ranks of one domain read one clock; 0 is that of the trace
     clock_offset_ns: int = 0  # at the start of the rank; already applied
     clock_drift_ppm: float = 0.0  # how much faster the trace's clock runs; already applied
-    clock_error_ns: int = 0
+    clock_error_ns: int = 0  # bound on what is left; below 0 see perfscope.trace.clocks
     mpi_library: str = ""
     detail_end_ns: int | None = None  # records after this were dropped; None: nothing was dropped
     dropped_records: int = 0

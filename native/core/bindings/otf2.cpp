@@ -171,6 +171,7 @@ static nb::dict summary(const LocationResult &row)
     result["stray_messages"] = row.stray_messages;
     result["undefined_regions"] = row.undefined_regions;
     result["counters_thinned"] = row.counters_thinned;
+    result["clock_measurements"] = row.clock_measurements;
     return result;
 }
 

@@ -192,6 +192,7 @@ void HostSink::end_phase(uint64_t time, const RegionTotals &totals)
 LocationResult HostSink::finish(const EventCounts &counts)
 {
     result_.counts = counts;
+    result_.clock_measurements = locals_.clock_measurements;
     if (counts.events && counts.first > counts.last)
         result_.counts.first = result_.counts.last = static_cast<int64_t>(shared_.archive.definitions.clock.offset);
     const auto last = static_cast<uint64_t>(result_.counts.last);

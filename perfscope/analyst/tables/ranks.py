@@ -50,7 +50,9 @@ def _blocks(source: Source) -> Iterator[Block]:
         "cpus_allowed": Interner().column([rank.cpus_allowed for rank in ranks]),
         "clock_offset_ns": _integers([rank.clock_offset_ns for rank in ranks]),
         "clock_drift_ppm": np.array([rank.clock_drift_ppm for rank in ranks], np.float64),
-        "clock_error_ns": _integers([rank.clock_error_ns for rank in ranks]),
+        "clock_error_ns": _maybe(
+            [rank.clock_error_ns if rank.clock_error_ns >= 0 else None for rank in ranks]
+        ),
         "mpi_library": Interner().column([rank.mpi_library for rank in ranks]),
     }
 
@@ -74,7 +76,7 @@ TABLE = TableSpec(
         text("cpus_allowed", "CPU list"),
         integer("clock_offset_ns", "already applied to all times, at the start of the rank", "ns"),
         number("clock_drift_ppm", "already applied", "ppm"),
-        integer("clock_error_ns", "bound on what is left", "ns"),
+        optional("clock_error_ns", "bound on what is left, where it is known", "ns"),
         text("mpi_library", "as it names itself"),
     ),
     blocks=_blocks,
