@@ -23,7 +23,7 @@ void read_otf2_archive(const std::string &path)
     }
     std::vector<RegionRole> roles(archive.definitions.regions.size());
     for (size_t i = 0; i < roles.size(); i++)
-        roles[i] = {static_cast<uint16_t>(i % 3 ? 53 : 0), static_cast<uint8_t>(i % 3), 1, 0};
+        roles[i] = {static_cast<uint16_t>(i % 3 ? 53 : 0), static_cast<uint8_t>(i % 7), 1, 0};
     size_t rows = 0;
     for (const uint64_t most : {uint64_t{1000000}, uint64_t{1}})
         for (const auto &location : reduce(archive, comms, roles, {most, most, 16, 0}, 2).locations)

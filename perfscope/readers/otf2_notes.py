@@ -17,6 +17,7 @@ _ODD = (
     ("stray_leaves", "{:,} times a region was left that had not been entered; these were skipped."),
     ("left_open", "{:,} regions were entered and not left: they end with what encloses them."),
     ("stray_messages", "{:,} records of messages stand outside any MPI call and have no time."),
+    ("unstarted_requests", "{:,} requests ended that the same thread is not seen to start."),
     ("undefined_regions", "{:,} calls are of regions that the archive does not define."),
 )
 

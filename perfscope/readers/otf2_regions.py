@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from perfscope.trace.model import PhaseKind, Table
-from perfscope.trace.operations import MPI_OTHER, OPERATIONS, OperationClass
+from perfscope.trace.operations import MPI_OTHER, OPERATIONS, Operation, OperationClass
 
 ROLE_DTYPE = np.dtype([("op", "u2"), ("call", "u1"), ("phase", "u1"), ("name", "i4")])
 """As the engine reads it: OperationCode, CallKind, PhaseKind, index of the phase's name."""
@@ -20,13 +20,21 @@ CODE, FILE_IO, FILE_IO_METADATA, ARTIFICIAL = 4, 27, 38, 31
 USER, MPI = 1, 4
 """Paradigms of regions (OTF2_Paradigm)."""
 
-POINT_TO_POINT, COMBINED = 1, 2
+POINT_TO_POINT, COMBINED, START, STARTALL, MATCHED, EXCHANGE = range(1, 7)
 _CALL_KINDS = {
     OperationClass.SEND: POINT_TO_POINT,
     OperationClass.RECV: POINT_TO_POINT,
     OperationClass.ISEND: POINT_TO_POINT,
     OperationClass.IRECV: POINT_TO_POINT,
     OperationClass.SENDRECV: COMBINED,
+}
+_KINDS_BY_NAME = {
+    "MPI_Start": START,
+    "MPI_Startall": STARTALL,
+    "MPI_Mrecv": MATCHED,
+    "MPI_Imrecv": MATCHED,
+    "MPI_Isendrecv": EXCHANGE,
+    "MPI_Isendrecv_replace": EXCHANGE,
 }
 _OPERATIONS = {operation.name.lower(): operation for operation in OPERATIONS}
 
@@ -166,6 +174,10 @@ def _texts(region: Region) -> Iterator[str]:
         yield region.canonical
 
 
+def _call_kind(operation: Operation) -> int:
+    return _KINDS_BY_NAME.get(operation.name, _CALL_KINDS.get(operation.cls, 0))
+
+
 def roles(regions: Sequence[Region], phases: Phases, names: Iterable[str]) -> Table:
     """What the engine has to know of each region, shape (regions,), dtype ROLE_DTYPE.
 
@@ -181,7 +193,7 @@ def roles(regions: Sequence[Region], phases: Phases, names: Iterable[str]) -> Ta
         if region.is_mpi:
             operation = _OPERATIONS.get(region.name.lower())
             table["op"][place] = operation.code if operation else MPI_OTHER
-            table["call"][place] = _CALL_KINDS.get(operation.cls, 0) if operation else 0
+            table["call"][place] = _call_kind(operation) if operation else 0
         if phase is not None:
             table["phase"][place] = phase[0]
             table["name"][place] = index[phase[1]]

@@ -169,6 +169,7 @@ static nb::dict summary(const LocationResult &row)
     result["stray_leaves"] = row.stray_leaves;
     result["left_open"] = row.left_open;
     result["stray_messages"] = row.stray_messages;
+    result["unstarted_requests"] = row.unstarted_requests;
     result["undefined_regions"] = row.undefined_regions;
     result["counters_thinned"] = row.counters_thinned;
     result["clock_measurements"] = row.clock_measurements;

@@ -25,13 +25,16 @@ void MpiCalls::begin(int64_t time_ns, uint16_t op, CallKind kind)
     row.op = op;
     row.tid = tid_;
     row.comm = -1;
-    is_combined_ = kind == CallKind::COMBINED;
-    row.seq = is_combined_ ? silent_peer_ : -1;
-    row.peer = kind == CallKind::OTHER ? PEER_NONE : silent_peer_;
+    kind_ = kind;
+    row.seq = kind == CallKind::COMBINED ? silent_peer_ : -1;
+    if (kind == CallKind::OTHER || kind == CallKind::START || kind == CallKind::STARTALL)
+        row.peer = PEER_NONE;
+    else
+        row.peer = kind == CallKind::MATCHED ? PEER_UNKNOWN : silent_peer_;
     row.tag = -1;
     rows.push_back(row);
     is_open_ = true;
-    has_sent_ = has_received_ = false;
+    has_sent_ = has_received_ = has_started_ = false;
 }
 
 void MpiCalls::end(int64_t time_ns, uint16_t flags)
@@ -70,7 +73,7 @@ void MpiCalls::receive(const Transfer &transfer)
     if (!has_sent_)
         row->comm = transfer.comm ? transfer.comm->index : -1;
     const int32_t peer = world_rank(transfer.comm, transfer.peer);
-    if (is_combined_) {
+    if (kind_ == CallKind::COMBINED) {
         row->seq = peer;
         row->request = static_cast<int64_t>(tag_of(transfer.tag)) + 1;
     } else {
@@ -90,22 +93,124 @@ void MpiCalls::collective(const CommMembers *comm, uint32_t root, uint64_t sent,
     row->received = sum(row->received, received);
 }
 
-void MpiCalls::started(uint64_t request)
+// A row before that of the open call, which stays the last one.
+OperationRow &MpiCalls::beside(uint16_t op)
 {
-    OperationRow *row = open();
-    if (!row || row->request)
-        return;
-    if (!has_sent_)
-        row->peer = PEER_UNKNOWN; // told when the request completes
-    row->request = ++requests_;
-    pending_[request] = rows.size() - 1;
+    OperationRow row{};
+    row.t0 = row.t1 = rows.back().t0;
+    row.op = op;
+    row.tid = tid_;
+    row.comm = row.tag = -1;
+    row.seq = -1;
+    row.peer = PEER_NONE;
+    rows.insert(rows.end() - 1, row);
+    if (has_started_)
+        if (const auto own = pending_.find(own_request_); own != pending_.end())
+            own->second = rows.size() - 1;
+    return rows[rows.size() - 2];
 }
 
-OperationRow *MpiCalls::maker(uint64_t request)
+// The row of what the open call starts: its own as long as that is free.
+OperationRow *MpiCalls::starting(uint64_t request, uint16_t op, uint16_t op_of_start)
+{
+    OperationRow *row = open();
+    if (!row)
+        return nullptr;
+    const bool is_start = kind_ == CallKind::START || kind_ == CallKind::STARTALL;
+    const bool is_held = has_started_ || (kind_ == CallKind::EXCHANGE && op == OP_IRECV);
+    if (kind_ == CallKind::STARTALL)
+        row->request++;
+    if (kind_ == CallKind::STARTALL || is_held) {
+        row = &beside(is_start ? op_of_start : op);
+    } else {
+        row->op = kind_ == CallKind::START ? op_of_start : row->op;
+        has_started_ = true;
+        own_request_ = request;
+    }
+    row->request = ++requests_;
+    pending_[request] = static_cast<size_t>(row - rows.data());
+    return row;
+}
+
+void MpiCalls::sending(const Transfer &transfer, uint64_t request)
+{
+    OperationRow *row = starting(request, OP_ISEND, OP_START_SEND);
+    if (!row)
+        return;
+    has_sent_ |= row == &rows.back();
+    row->sent = sum(row->sent, transfer.bytes);
+    row->comm = transfer.comm ? transfer.comm->index : -1;
+    row->peer = world_rank(transfer.comm, transfer.peer);
+    row->tag = tag_of(transfer.tag);
+}
+
+void MpiCalls::receiving(uint64_t request)
+{
+    OperationRow *row = starting(request, OP_IRECV, OP_START_RECV);
+    if (row && !(has_sent_ && row == &rows.back()))
+        row->peer = PEER_UNKNOWN; // told when the request completes
+}
+
+void MpiCalls::collecting(uint64_t request)
+{
+    if (OperationRow *row = starting(request, OP_START, OP_START))
+        row->peer = PEER_UNKNOWN;
+}
+
+void MpiCalls::probed(const Transfer &found, uint64_t message)
+{
+    OperationRow *row = open();
+    if (message != UINT64_MAX)
+        messages_[message] = found;
+    if (!row)
+        return;
+    row->comm = found.comm ? found.comm->index : -1;
+    row->peer = world_rank(found.comm, found.peer);
+    row->tag = tag_of(found.tag);
+}
+
+Transfer MpiCalls::take_probed(uint64_t message)
+{
+    const auto found = messages_.find(message);
+    if (found == messages_.end())
+        return {nullptr, UINT32_MAX, UINT32_MAX, 0};
+    const Transfer result = found->second;
+    messages_.erase(found);
+    return result;
+}
+
+void MpiCalls::receive_probed(uint64_t message, uint64_t bytes)
+{
+    Transfer what = take_probed(message);
+    what.bytes = bytes;
+    receive(what);
+}
+
+void MpiCalls::receiving_probed(uint64_t message, uint64_t request)
+{
+    const Transfer what = take_probed(message);
+    OperationRow *row = starting(request, OP_IRECV, OP_START_RECV);
+    if (!row)
+        return;
+    row->comm = what.comm ? what.comm->index : -1;
+    row->peer = world_rank(what.comm, what.peer);
+    row->tag = tag_of(what.tag);
+}
+
+// The row that created a request. Of one without such a row no more is known than that it ended.
+OperationRow *MpiCalls::maker(int64_t time_ns, uint64_t request, uint16_t op)
 {
     const auto found = pending_.find(request);
-    if (found == pending_.end())
+    if (found == pending_.end()) {
+        unstarted++;
+        OperationRow row{};
+        row.op = op;
+        row.comm = row.tag = -1;
+        row.seq = -1;
+        row.peer = PEER_UNKNOWN;
+        complete(time_ns, row, 0);
         return nullptr;
+    }
     OperationRow *row = &rows[found->second];
     pending_.erase(found);
     return row;
@@ -124,13 +229,13 @@ void MpiCalls::complete(int64_t time_ns, const OperationRow &maker, uint64_t byt
 
 void MpiCalls::completed(int64_t time_ns, uint64_t request)
 {
-    if (const OperationRow *row = maker(request))
+    if (const OperationRow *row = maker(time_ns, request, OP_ISEND))
         complete(time_ns, *row, 0);
 }
 
 void MpiCalls::received(int64_t time_ns, uint64_t request, const Transfer &transfer)
 {
-    OperationRow *row = maker(request);
+    OperationRow *row = maker(time_ns, request, OP_IRECV);
     if (!row)
         return;
     row->comm = transfer.comm ? transfer.comm->index : -1;
@@ -140,10 +245,19 @@ void MpiCalls::received(int64_t time_ns, uint64_t request, const Transfer &trans
     complete(time_ns, *row, transfer.bytes);
 }
 
+void MpiCalls::received_probed(int64_t time_ns, uint64_t request, uint64_t bytes)
+{
+    OperationRow *row = maker(time_ns, request, OP_IRECV);
+    if (!row)
+        return;
+    row->received = sum(row->received, bytes);
+    complete(time_ns, *row, bytes);
+}
+
 void MpiCalls::collected(int64_t time_ns, uint64_t request, const CommMembers *comm, uint32_t root, uint64_t sent,
                          uint64_t received)
 {
-    OperationRow *row = maker(request);
+    OperationRow *row = maker(time_ns, request, OP_OTHER);
     if (!row)
         return;
     row->comm = comm ? comm->index : -1;

@@ -28,7 +28,19 @@ struct Transfer {
     uint64_t bytes;
 };
 
-enum class CallKind : uint8_t { OTHER, POINT_TO_POINT, COMBINED };
+enum class CallKind : uint8_t {
+    OTHER,
+    POINT_TO_POINT,
+    COMBINED, // sends and receives
+    START,    // starts a persistent message
+    STARTALL, // starts several
+    MATCHED,  // receives what a probe has found: without a record nothing is known of it
+    EXCHANGE, // starts to send and to receive
+};
+
+// Operations of the messages that a call starts beside what its own row holds.
+constexpr uint16_t OP_ISEND = 17, OP_IRECV = 21, OP_START = 42, OP_START_SEND = 44, OP_START_RECV = 45;
+constexpr uint16_t OP_OTHER = 253;
 
 class MpiCalls {
 public:
@@ -40,11 +52,19 @@ public:
     void send(const Transfer &transfer);
     void receive(const Transfer &transfer);
     void collective(const CommMembers *comm, uint32_t root, uint64_t sent, uint64_t received);
-    // What the open call started; `request` as the trace numbers it.
-    void started(uint64_t request);
+    // What the open call started; `request` as the trace numbers it. Where its row holds something already, or is that of
+    // MPI_Startall, what it started is a row of its own without length at its begin.
+    void sending(const Transfer &transfer, uint64_t request);
+    void receiving(uint64_t request);
+    void collecting(uint64_t request);
+    // What a probe has found; `message` is UINT64_MAX where it is to be received like any other.
+    void probed(const Transfer &found, uint64_t message);
+    void receive_probed(uint64_t message, uint64_t bytes);
+    void receiving_probed(uint64_t message, uint64_t request);
     // A request ended inside the open call.
     void completed(int64_t time_ns, uint64_t request);
     void received(int64_t time_ns, uint64_t request, const Transfer &transfer);
+    void received_probed(int64_t time_ns, uint64_t request, uint64_t bytes);
     void collected(int64_t time_ns, uint64_t request, const CommMembers *comm, uint32_t root, uint64_t sent,
                    uint64_t received);
     void cancelled(uint64_t request) { pending_.erase(request); }
@@ -54,18 +74,25 @@ public:
 
     std::vector<OperationRow> rows;
     std::vector<OperationRow> completions;
-    uint64_t stray = 0; // records of messages outside any MPI call
+    uint64_t stray = 0;     // records of messages outside any MPI call
+    uint64_t unstarted = 0; // requests that ended and of which this location has no start
 
 private:
     OperationRow *open() { return is_open_ ? &rows.back() : (stray++, nullptr); }
-    OperationRow *maker(uint64_t request);
+    OperationRow *starting(uint64_t request, uint16_t op, uint16_t op_of_start);
+    OperationRow &beside(uint16_t op);
+    OperationRow *maker(int64_t time_ns, uint64_t request, uint16_t op);
+    Transfer take_probed(uint64_t message);
     void complete(int64_t time_ns, const OperationRow &maker, uint64_t bytes);
 
     uint32_t tid_;
     int32_t silent_peer_;
-    bool is_open_ = false, is_combined_ = false, has_sent_ = false, has_received_ = false;
+    CallKind kind_ = CallKind::OTHER;
+    bool is_open_ = false, has_sent_ = false, has_received_ = false, has_started_ = false;
+    uint64_t own_request_ = 0; // that the row of the open call created, where it `has_started_`
     int64_t requests_ = 0;
-    std::unordered_map<uint64_t, size_t> pending_; // rows by the request that they created
+    std::unordered_map<uint64_t, size_t> pending_;    // rows by the request that they created
+    std::unordered_map<uint64_t, Transfer> messages_; // found by probes and not received yet
 };
 
 // The world rank of a communicator's rank; PEER_UNKNOWN where there is none.

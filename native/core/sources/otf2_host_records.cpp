@@ -60,54 +60,59 @@ void HostSink::program(uint8_t type, Bytes &payload)
 bool HostSink::count_message(uint8_t type, Bytes &payload)
 {
     const bool is_sent = type == MPI_SEND || type == MPI_ISEND;
+    if (type == MPI_MRECV || type == MPI_IMRECV) {
+        payload.u64(); // message or request
+        got(payload.u64());
+        return true;
+    }
     if (!is_sent && type != MPI_RECV && type != MPI_IRECV)
         return false;
-    payload.u32(); // peer
-    payload.u32(); // communicator
-    payload.u32(); // tag
+    const Transfer what = transfer(payload);
     (is_sent ? result_.messages_sent : result_.messages_received)++;
-    (is_sent ? result_.bytes_sent : result_.bytes_received) += payload.u64();
+    (is_sent ? result_.bytes_sent : result_.bytes_received) += what.bytes;
     return true;
+}
+
+void HostSink::sent(const Transfer &what)
+{
+    result_.messages_sent++;
+    result_.bytes_sent += what.bytes;
+}
+
+void HostSink::got(uint64_t bytes)
+{
+    result_.messages_received++;
+    result_.bytes_received += bytes;
 }
 
 bool HostSink::message(uint8_t type, uint64_t time, Bytes &payload)
 {
-    const auto sent = [this](const Transfer &what) {
-        result_.messages_sent++;
-        result_.bytes_sent += what.bytes;
-        if (keeps_rows_)
-            calls_.send(what);
-    };
-    const auto got = [this](uint64_t bytes) {
-        result_.messages_received++;
-        result_.bytes_received += bytes;
-    };
     switch (type) {
     case MPI_SEND:
-        sent(transfer(payload));
-        return true;
-    case MPI_ISEND:
-        sent(transfer(payload));
-        if (keeps_rows_)
-            calls_.started(payload.u64());
-        return true;
-    case MPI_RECV: {
+    case MPI_ISEND: {
         const Transfer what = transfer(payload);
-        got(what.bytes);
-        if (keeps_rows_)
-            calls_.receive(what);
+        sent(what);
+        if (type == MPI_SEND)
+            calls_.send(what);
+        else
+            calls_.sending(what, payload.u64());
         return true;
     }
+    case MPI_RECV:
     case MPI_IRECV: {
         const Transfer what = transfer(payload);
         got(what.bytes);
-        if (keeps_rows_)
+        if (type == MPI_RECV)
+            calls_.receive(what);
+        else
             calls_.received(clock_.ns(time), payload.u64(), what);
         return true;
     }
     case MPI_IRECV_REQUEST:
+        calls_.receiving(payload.u64());
+        return true;
     case NON_BLOCKING_COLLECTIVE_REQUEST:
-        calls_.started(payload.u64());
+        calls_.collecting(payload.u64());
         return true;
     case MPI_ISEND_COMPLETE:
         calls_.completed(clock_.ns(time), payload.u64());
@@ -128,8 +133,33 @@ bool HostSink::message(uint8_t type, uint64_t time, Bytes &payload)
         return true;
     }
     default:
-        return false;
+        return probed_message(type, time, payload);
     }
+}
+
+// What MPI_Mprobe and the like found, and what received it.
+bool HostSink::probed_message(uint8_t type, uint64_t time, Bytes &payload)
+{
+    if (type == MPI_PROBE) {
+        const uint32_t peer = payload.u32();
+        const CommMembers *group = comm(payload.u32());
+        const uint32_t tag = payload.u32();
+        calls_.probed({group, peer, tag, 0}, payload.u64());
+        return true;
+    }
+    if (type != MPI_MRECV && type != MPI_IMRECV_REQUEST && type != MPI_IMRECV)
+        return false;
+    const uint64_t id = payload.u64(), value = payload.u64(); // of the message; of the request for MPI_IMRECV
+    if (type == MPI_IMRECV_REQUEST) {
+        calls_.receiving_probed(id, value);
+        return true;
+    }
+    got(value);
+    if (type == MPI_MRECV)
+        calls_.receive_probed(id, value);
+    else
+        calls_.received_probed(clock_.ns(time), id, value);
+    return true;
 }
 
 // Score-P writes the memory operations of CUDA and HIP as remote accesses on the location of the stream.

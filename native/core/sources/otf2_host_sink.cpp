@@ -77,12 +77,13 @@ void HostSink::choose_wanted()
     static constexpr uint8_t CALLS[] = {
         MPI_IRECV_REQUEST,     MPI_ISEND_COMPLETE,              MPI_REQUEST_CANCELLED,
         MPI_COLLECTIVE_END,    NON_BLOCKING_COLLECTIVE_REQUEST, NON_BLOCKING_COLLECTIVE_COMPLETE,
+        MPI_PROBE,             MPI_IMRECV_REQUEST,
     };
     static constexpr uint8_t ACCESSES[] = {
         RMA_PUT, RMA_GET, RMA_OP_COMPLETE_BLOCKING, RMA_OP_COMPLETE_NON_BLOCKING, RMA_OP_COMPLETE_REMOTE,
     };
     for (const uint8_t type : {CALLING_CONTEXT_ENTER, CALLING_CONTEXT_LEAVE, MPI_SEND, MPI_ISEND, MPI_RECV, MPI_IRECV,
-                               PROGRAM_BEGIN, PROGRAM_END})
+                               MPI_MRECV, MPI_IMRECV, PROGRAM_BEGIN, PROGRAM_END})
         wanted_[type] = true;
     for (const uint8_t type : CALLS)
         wanted_[type] = keeps_rows_;
@@ -206,6 +207,7 @@ LocationResult HostSink::finish(const EventCounts &counts)
         pop(last);
     }
     result_.stray_messages = calls_.stray;
+    result_.unstarted_requests = calls_.unstarted;
     result_.undefined_regions = stack_.totals().back().count;
     keep_profile();
     keep_counters();

@@ -92,7 +92,10 @@ private:
     [[gnu::noinline]] void begin_phase(uint64_t time, const RegionRole &role, const RegionTotals &totals);
     [[gnu::noinline]] void end_phase(uint64_t time, const RegionTotals &totals);
     bool count_message(uint8_t type, Bytes &payload);
+    void sent(const Transfer &what);
+    void got(uint64_t bytes);
     bool message(uint8_t type, uint64_t time, Bytes &payload);
+    bool probed_message(uint8_t type, uint64_t time, Bytes &payload);
     bool remote_access(uint8_t type, uint64_t time, Bytes &payload);
     void metric(uint64_t time, Bytes &payload);
     void program(uint8_t type, Bytes &payload);

@@ -55,6 +55,7 @@ struct LocationResult {
     uint64_t mpi_calls = 0;
     uint64_t messages_sent = 0, messages_received = 0, bytes_sent = 0, bytes_received = 0;
     uint64_t stray_leaves = 0, left_open = 0, stray_messages = 0, undefined_regions = 0;
+    uint64_t unstarted_requests = 0;
     bool counters_thinned = false;
     uint64_t clock_measurements = 0; // of the distance to the global clock
     std::vector<uint32_t> program; // texts of the program's name and arguments, where its begin is recorded
