@@ -35,12 +35,21 @@ class Location:
     is_closed: bool = False
 
 
+@dataclass(frozen=True)
+class Group:
+    """A process, or with a creator an accelerator that this group made."""
+
+    name: str
+    host: int  # index in Definitions.hosts
+    creator: int | None = None
+
+
 @dataclass
 class Definitions:
     """What the archive's global definitions will be, in the order of their numbers."""
 
     hosts: list[str] = field(default_factory=list)
-    groups: list[tuple[str, int]] = field(default_factory=list)  # name, index in hosts
+    groups: list[Group] = field(default_factory=list)
     locations: list[Location] = field(default_factory=list)
     regions: list[tuple[str, str, Any, Any]] = field(default_factory=list)  # name, text, role, ...
     communicators: list[tuple[str, Sequence[int], int]] = field(default_factory=list)
@@ -59,6 +68,7 @@ class Archive:
         self.first_ns: int | None = None
         self.last_ns = 0
         self._strings: dict[str, int] = {"": 0}
+        self._told: list[str] = []
         self._handle = _otf2.Archive_Open(
             str(directory),
             ARCHIVE_NAME,
@@ -96,6 +106,14 @@ class Archive:
         _otf2.Archive_CloseEvtWriter(self._handle, location.writer)
         location.writer, location.is_closed = None, True
 
+    def text(self, text: str) -> int:
+        """The number of a text that events refer to."""
+        word = clean(text)
+        if word not in self._strings:
+            self._strings[word] = len(self._strings)
+            self._told.append(word)
+        return self._strings[word]
+
     def tell_time(self, at_ns: int) -> None:
         """Takes notice of the time of an event."""
         if self.first_ns is None or at_ns < self.first_ns:
@@ -118,7 +136,8 @@ class Archive:
             max(self.last_ns - first, 0),
             first if is_wall_clock else _otf2.UNDEFINED_TIMESTAMP.value,
         )
-        _otf2.GlobalDefWriter_WriteString(writer, 0, "")
+        for word in ("", *self._told):
+            _otf2.GlobalDefWriter_WriteString(writer, self._strings[word], word)
         self._write_places(writer)
         self._write_regions(writer)
         self._write_communicators(writer)
@@ -149,11 +168,16 @@ class Archive:
         for number, host in enumerate(known.hosts):
             label = self._string(writer, host)
             _otf2.GlobalDefWriter_WriteSystemTreeNode(writer, number + 1, label, node, 0)
-        process = _otf2.LocationGroupType.PROCESS
-        for number, (group, host_index) in enumerate(known.groups):
-            label = self._string(writer, group)
+        kinds = _otf2.LocationGroupType
+        for number, group in enumerate(known.groups):
+            is_process = group.creator is None
             _otf2.GlobalDefWriter_WriteLocationGroup(
-                writer, number, label, process, host_index + 1, NO_REFERENCE
+                writer,
+                number,
+                self._string(writer, group.name),
+                kinds.PROCESS if is_process else kinds.ACCELERATOR,
+                group.host + 1,
+                NO_REFERENCE if is_process else group.creator,
             )
         for place in known.locations:
             label = self._string(writer, place.name)

@@ -8,7 +8,7 @@ import _otf2
 import numpy as np
 
 from perfscope.analyst.source import Source
-from perfscope.export._otf2_archive import Archive, Location, raise_error
+from perfscope.export._otf2_archive import Archive, Group, Location, raise_error
 from perfscope.export._otf2_events import Functions
 from perfscope.export._otf2_regions import kernel_region
 from perfscope.export._rows import Lanes
@@ -29,14 +29,23 @@ class Devices:
         self._regions: dict[tuple[int, bool], int] = {}
 
     def write(self, rank: Rank, group: int) -> None:
-        """Writes the streams of a rank to locations of its group."""
+        """Writes the streams of a rank; each device is a group of its own, made by the rank's."""
         if rank.devices is None or not len(rank.devices.rows):
             return
         rows = rank.devices.rows
-        for device, stream in np.unique(rows[["device", "stream"]]).tolist():
-            mine = rows[(rows["device"] == device) & (rows["stream"] == stream)]
-            name = rank.devices.stream_names.get((device, stream), f"stream {stream}")
-            self._stream(mine, f"device {device} {name}", group)
+        names = {device.number: device.name for device in rank.devices.devices}
+        for device in np.unique(rows["device"]).tolist():
+            place = self._group(names.get(device) or f"device {device}", group)
+            of_device = rows[rows["device"] == device]
+            for stream in np.unique(of_device["stream"]).tolist():
+                name = rank.devices.stream_names.get((device, stream), f"stream {stream}")
+                mine = of_device[of_device["stream"] == stream]
+                self._stream(mine, f"device {device} {name}", place)
+
+    def _group(self, name: str, creator: int) -> int:
+        groups = self._archive.definitions.groups
+        groups.append(Group(name, groups[creator].host, creator))
+        return len(groups) - 1
 
     def _stream(self, rows: Table, name: str, group: int) -> None:
         rows = rows[np.lexsort((-rows["t1"], rows["t0"]))]

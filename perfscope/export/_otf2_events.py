@@ -16,6 +16,7 @@ from perfscope.export._rows import Lanes, Rows
 from perfscope.trace.model import PEER_PROC_NULL
 from perfscope.trace.operations import BY_CODE, COLLECTIVE_CLASSES, MAX_OPERATIONS, OperationClass
 
+UNKNOWN_CODE = -(1 << 63)
 _U32, _U64 = ctypes.c_uint32, ctypes.c_uint64
 _CLASSES = [BY_CODE[code].cls if code in BY_CODE else None for code in range(MAX_OPERATIONS)]
 _BLOCKING_COLLECTIVES = COLLECTIVE_CLASSES - {OperationClass.I_COLLECTIVE}
@@ -40,6 +41,39 @@ class Functions:
         self.received = direct("MpiIrecv", _U32, _U32, _U32, _U64, _U64)
         self.start = direct("NonBlockingCollectiveRequest", _U64)
         self.finish = direct("NonBlockingCollectiveComplete", *collective, _U64)
+        self.program = direct("ProgramBegin", _U32, _U32, ctypes.c_void_p)
+        self.program_end = direct("ProgramEnd", ctypes.c_int64)
+
+
+class Life:
+    """When a rank began and ended; on its main thread an archive holds it as that of a program.
+
+    Args:
+        functions: those of the library.
+        texts: numbers of the command's words.
+        start_ns: when it began.
+        end_ns: when it ended.
+        code: its exit code, None unknown.
+    """
+
+    def __init__(
+        self, functions: Functions, texts: list[int], start_ns: int, end_ns: int, code: int | None
+    ) -> None:
+        self._functions, self._texts = functions, texts
+        self.start_ns, self.end_ns = start_ns, end_ns
+        self._code = UNKNOWN_CODE if code is None else code
+
+    def begin(self, location: Location, time: int) -> int:
+        """Writes the begin of the program; returns the number of an error or 0."""
+        name, *others = self._texts
+        told = (_U32 * len(others))(*others)
+        location.events += 1
+        return self._functions.program(location.writer, None, time, name, len(others), told)
+
+    def end(self, location: Location, time: int) -> int:
+        """Writes its end."""
+        location.events += 1
+        return self._functions.program_end(location.writer, None, time, self._code)
 
 
 class ThreadWriter:
@@ -51,6 +85,7 @@ class ThreadWriter:
         tables: the rank's tables.
         new_location: makes the location of a lane of the thread.
         base_ns: what is added to the trace's times.
+        life: that of the rank, for its main thread.
     """
 
     def __init__(
@@ -60,9 +95,10 @@ class ThreadWriter:
         tables: RankTables,
         new_location: Callable[[int], Location],
         base_ns: int,
+        life: Life | None = None,
     ) -> None:
         self._archive, self._write, self._tables = archive, functions, tables
-        self._new_location, self._base_ns = new_location, base_ns
+        self._new_location, self._base_ns, self._life = new_location, base_ns, life
         self._locations: list[Location] = []
         self._open: list[list[tuple[int, int, Call | None]]] = []
         self._attributes = _otf2.AttributeList_New()
@@ -74,6 +110,7 @@ class ThreadWriter:
         """Writes the rows of the thread, which are in order."""
         lanes, firsts = Lanes(), rows.first_lanes()
         self._lane(0)  # also a thread without events is there
+        self._begin_life(rows)
         for part in pieces(len(rows)):
             block = rows.at(part)
             columns = (block.t0.tolist(), block.t1.tolist(), firsts[part].tolist())
@@ -90,10 +127,24 @@ class ThreadWriter:
                 raise_error(self._failed)
         for lane, location in enumerate(self._locations):
             self._leave_until(lane, None)
+            if lane == 0:
+                self._end_life(rows)
             self._archive.close_location(location)
         _otf2.AttributeList_Delete(self._attributes)
         if self._failed:
             raise_error(self._failed)
+
+    def _begin_life(self, rows: Rows) -> None:
+        if self._life is not None:
+            time = min([self._life.start_ns, *rows.t0[:1].tolist()]) + self._base_ns
+            self._archive.tell_time(time)
+            self._failed |= self._life.begin(self._locations[0], time)
+
+    def _end_life(self, rows: Rows) -> None:
+        if self._life is not None:
+            time = max(self._life.end_ns, int(rows.t1.max(initial=0))) + self._base_ns
+            self._archive.tell_time(time)
+            self._failed |= self._life.end(self._locations[0], time)
 
     def _lane(self, lane: int) -> Location:
         while lane >= len(self._locations):

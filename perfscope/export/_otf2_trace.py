@@ -9,9 +9,10 @@ import numpy as np
 
 import perfscope
 from perfscope.analyst.source import Source
-from perfscope.export._otf2_archive import Archive, Failures, Location
+from perfscope.export._otf2_archive import Archive, Failures, Group, Location
 from perfscope.export._otf2_devices import Devices
-from perfscope.export._otf2_events import Functions, ThreadWriter
+from perfscope.export._otf2_events import Functions, Life, ThreadWriter
+from perfscope.export._otf2_horovod import with_exposed_thread
 from perfscope.export._otf2_metrics import Metrics
 from perfscope.export._otf2_regions import operation_region, phase_region, step_region
 from perfscope.export._otf2_rows import ATTRIBUTES, RankTables, RegionNumbers, members_of
@@ -26,6 +27,8 @@ _SERIES = ("process_samples", "system_samples", "node_samples", "metrics", "coun
 def write_archive(source: Source, output: Path) -> list[str]:
     """Writes the archive; returns what it could not hold."""
     output.mkdir()
+    trace = with_exposed_thread(source.trace)
+    source = source if trace is source.trace else Source(trace)
     failures = Failures()
     try:
         return _write(source, output)
@@ -86,12 +89,18 @@ class _TraceWriter:
                 tables,
                 lambda lane, tid=tid, name=name: self._lane(rank, tid, name, lane),  # type: ignore[misc]
                 self._base_ns,
+                self._life(rank) if tid == rank.main_tid else None,
             )
             writer.write(tables.of_thread(tid))
             self._unheld += writer.unheld
         group = self._mains[rank.number].group
         self._devices.write(rank, group)
         self._metrics.write(self._source.trace, rank, group)
+
+    def _life(self, rank: Rank) -> Life:
+        texts = [self._archive.text(word) for word in self._source.trace.command or ("",)]
+        code = rank.ending.code if rank.ending.is_natural else None
+        return Life(self._functions, texts, rank.start_ns, rank.end_ns, code)
 
     def _lane(self, rank: Rank, tid: int, name: str, lane: int) -> Location:
         main = self._mains[rank.number]
@@ -145,7 +154,7 @@ class _TraceWriter:
             rank = recorded.get(number)
             host = hosts.setdefault(rank.host if rank else "host not known", len(hosts))
             note = "" if rank else " (not recorded)"
-            known.groups.append((f"MPI Rank {number}{note}", host))
+            known.groups.append(Group(f"MPI Rank {number}{note}", host))
             kind = _otf2.LocationType.CPU_THREAD
             mains[number] = self._archive.location(f"main{note}", kind, number)
         known.hosts = list(hosts)

@@ -27,7 +27,7 @@ from perfscope.trace.model import (
     Table,
     ThreadInfo,
 )
-from perfscope.trace.operations import MPI_OTHER, code_of
+from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, MPI_OTHER, code_of
 
 PROFILE_ROW = np.dtype(
     [
@@ -126,8 +126,11 @@ def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
     operations = reduced.rows(place.threads, "operations", OPERATION_DTYPE)
     operations["op"][operations["op"] == 0] = MPI_OTHER
     completions = reduced.rows(place.threads, "completions", COMPLETION_DTYPE)
+    main_tid = place.threads[0].tid
+    operations["tid"][operations["op"] == HOROVOD_EXPOSED] = main_tid
     for rows in (operations, completions):
         reduced.impossible_sizes += forget_impossible_sizes(rows)
+    is_background = _is_background(operations, main_tid)
     phases = reduced.rows(place.threads, "phases", PHASE_DTYPE)
     return Rank(
         number=place.number,
@@ -135,18 +138,26 @@ def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
         pid=0,
         start_ns=start,
         end_ns=end,
-        main_tid=place.threads[0].tid,
+        main_tid=main_tid,
         ending=_ending(operations, seen),
-        operations=operations,
+        operations=operations[~is_background],
+        background=operations[is_background],
         completions=completions,
         phases=phases,
-        steps=_steps(phases, place.threads[0].tid, reduced),
+        steps=_steps(phases, main_tid, reduced),
         counters=_counters([*place.threads, *place.metrics], reduced),
         profile=_profile(place.threads, reduced),
         devices=device_activity(place, reduced),
         threads=tuple(ThreadInfo(thread.tid, thread.name, 0, 0, 0, 0) for thread in place.threads),
         totals=_totals(operations),
     )
+
+
+def _is_background(operations: Table, main_tid: int) -> npt.NDArray[np.bool_]:
+    """Which operations are those of Horovod's own thread: it alone has control cycles."""
+    own = np.unique(operations["tid"][operations["op"] == HOROVOD_CONTROL])
+    found: npt.NDArray[np.bool_] = np.isin(operations["tid"], own[own != main_tid])
+    return found
 
 
 def _steps(phases: Table, main_tid: int, reduced: Reduced) -> Table:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from perfscope.trace.model import PhaseKind, Table
-from perfscope.trace.operations import MPI_OTHER, OPERATIONS, Operation, OperationClass
+from perfscope.trace.operations import ALL_OPERATIONS, MPI_OTHER, Operation, OperationClass
 
 ROLE_DTYPE = np.dtype([("op", "u2"), ("call", "u1"), ("phase", "u1"), ("name", "i4")])
 """As the engine reads it: OperationCode, CallKind, PhaseKind, index of the phase's name."""
@@ -36,7 +36,10 @@ _KINDS_BY_NAME = {
     "MPI_Isendrecv": EXCHANGE,
     "MPI_Isendrecv_replace": EXCHANGE,
 }
-_OPERATIONS = {operation.name.lower(): operation for operation in OPERATIONS}
+_OPERATIONS = {operation.name.lower(): operation for operation in ALL_OPERATIONS}
+_OF_FRAMEWORKS = {
+    operation.name for operation in ALL_OPERATIONS if not operation.name.startswith("MPI_")
+}
 
 Rules = Sequence[tuple[str, str]]
 
@@ -98,8 +101,10 @@ class Region:
 
     @property
     def is_mpi(self) -> bool:
-        """Whether it is a function of MPI."""
-        return self.name[:4].upper() == "MPI_" or (self.paradigm == MPI and self.role != ARTIFICIAL)
+        """Whether it is a function of MPI, or a framework's operation as perfscope exports it."""
+        if self.name[:4].upper() == "MPI_" or self.name in _OF_FRAMEWORKS:
+            return True
+        return self.paradigm == MPI and self.role != ARTIFICIAL
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ def read(directory: Path) -> Contents:
 
 
 def _take(found: Contents, location: Any, event: Any, stack: list[tuple[int, str]]) -> None:
-    rank, time = location.group._ref, event.time
+    group = location.group.creating_location_group or location.group  # of a device: its rank's
+    rank, time = group._ref, event.time
     if isinstance(event, events.Enter):
         stack.append((time, event.region.name))
         for attribute, value in (event.attributes or {}).items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,17 +13,24 @@ from perfscope.analyst.opened import OpenedTrace
 from perfscope.analyst.source import Source
 from perfscope.export import chrome, csv, otf2, parquet
 from perfscope.metrics.compute import compute
+from perfscope.metrics.exposed import with_exposed_communication
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.devices import DeviceActivity, DeviceInfo, DeviceKind
 from perfscope.trace.model import Trace
-from perfscope.trace.operations import name_of
+from perfscope.trace.operations import HOROVOD_CONTROL, name_of
 from tests.export.expected import intervals
 from tests.export.test_chrome import exported, readable_spans
 from tests.export.test_csv_and_parquet import check_equal, expected, from_csv, from_parquet
 from tests.support.environments import REPOSITORY, Mpi
+from tests.support.random_traces import device_rows
 from tests.support.recording import Recorder
 
-SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
+SAMPLES = REPOSITORY / "sample_traces"
+SAMPLE = SAMPLES / "rank_zero_evaluation"
+FACTORS = ("parallel_efficiency", "load_balance", "communication_efficiency")
+PARTS = ("serialization_efficiency", "transfer_efficiency")
 PROGRAM = REPOSITORY / "tests" / "programs" / "exchanging.py"
 
 
@@ -39,20 +47,86 @@ def check_numbers(trace: Trace, back: Trace, shift_ns: int) -> None:
     for rank, again in zip(trace.ranks, back.ranks, strict=True):
         mine = {name_of(code): total for code, total in rank.totals.items()}
         assert {name_of(code): total for code, total in again.totals.items()} == mine
+    check_efficiencies(trace, back, shift_ns)
+
+
+def check_efficiencies(trace: Trace, back: Trace, shift_ns: int) -> None:
+    """Ranks lived as long, and their efficiencies over the same time are equal."""
+    for rank, again in zip(trace.ranks, back.ranks, strict=True):
+        assert (again.start_ns, again.end_ns) == (rank.start_ns - shift_ns, rank.end_ns - shift_ns)
     results = compute(trace)
     focus = results.focus
     start, end = (moment - shift_ns for moment in (focus.start_ns, focus.end_ns))
     window = Options(focus=f"{start / 1e9:.9f}:{end / 1e9:.9f}")
     others = compute(back, window).efficiency
-    for name in ("parallel_efficiency", "load_balance", "communication_efficiency"):
-        value = getattr(results.efficiency, name).value
-        assert getattr(others, name).value == pytest.approx(value, rel=1e-8), name
+    for name in (*FACTORS, *PARTS):
+        value, again_value = (getattr(tree, name).value for tree in (results.efficiency, others))
+        if value is None and name in PARTS:
+            assert again_value is None, name
+        else:
+            assert again_value == pytest.approx(value, rel=1e-8), name
 
 
-def test_the_sample_has_the_same_efficiency(tmp_path: Path) -> None:
-    trace = open_trace(SAMPLE)
+@pytest.mark.parametrize("name", ["rank_zero_evaluation", "ddp_slow_rank", "daal4py_imbalance"])
+def test_a_sample_has_the_same_efficiency(name: str, tmp_path: Path) -> None:
+    trace = open_trace(SAMPLES / name)
     back, shift_ns = through_otf2(trace, tmp_path / "out")
     check_numbers(trace, back, shift_ns)
+    assert back.command == trace.command
+
+
+@pytest.mark.parametrize("name", ["horovod_straggler", "sgan_evaluation"])
+def test_what_horovod_did_comes_back(name: str, tmp_path: Path) -> None:
+    trace = open_trace(SAMPLES / name)
+    back, shift_ns = through_otf2(trace, tmp_path / "out")
+    check_efficiencies(trace, back, shift_ns)
+    exposed = with_exposed_communication(trace)
+    for rank, again in zip(exposed.ranks, back.ranks, strict=True):
+        for mine, table in (
+            (rank.operations, again.operations),
+            (rank.background, again.background),
+        ):
+            assert len(mine)
+            assert table["op"].tolist() == mine["op"].tolist()
+            assert (table["t0"] + shift_ns).tolist() == mine["t0"].tolist()
+            is_carried = mine["op"] != HOROVOD_CONTROL  # of these it is no number of bytes
+            assert table["received"][is_carried].tolist() == mine["received"][is_carried].tolist()
+        assert np.all(again.operations["tid"] == again.main_tid)
+        assert np.all(again.background["tid"] != again.main_tid)
+
+
+def test_two_gpus_of_a_rank_stay_two(tmp_path: Path) -> None:
+    """Two ranks with two GPUs each, whose kernels run at the same time."""
+    builder = TraceBuilder(2, end_s=1.0)
+    name, named = builder.name("gemm"), builder.name("ncclDevKernel_AllReduce")
+    for number in (0, 1):
+        rows = device_rows(4, name=name)
+        rows["device"], rows["stream"] = (0, 1, 0, 1), (7, 7, 9, 7)
+        rows["t0"] = np.array([0.1, 0.1, 0.2, 0.4]) * 1e9
+        rows["t1"] = rows["t0"] + np.array([0.1, 0.2 + number * 0.2, 0.2, 0.2]) * 1e9
+        rows["name"][3], rows["kind"] = named, (*[DeviceKind.COMPUTE] * 3, DeviceKind.COMMUNICATION)
+        told = DeviceActivity(
+            rows=rows, devices=(DeviceInfo(0, "H100"), DeviceInfo(1, "H100")), stream_names={}
+        )
+        builder.rank(number).set(devices=told)
+    trace = builder.build()
+    back, shift_ns = through_otf2(trace, tmp_path / "out")
+    for rank, again in zip(trace.ranks, back.ranks, strict=True):
+        assert rank.devices is not None
+        assert again.devices is not None
+        assert again.devices.devices == rank.devices.devices
+        for column in ("device", "kind"):
+            assert again.devices.rows[column].tolist() == rank.devices.rows[column].tolist()
+        assert (again.devices.rows["t1"] + shift_ns).tolist() == rank.devices.rows["t1"].tolist()
+    window = Options(focus=f"{-shift_ns / 1e9:.9f}:{1 - shift_ns / 1e9:.9f}")
+    mine, others = compute(trace, Options(focus="0:1")).devices, compute(back, window).devices
+    assert mine is not None
+    assert others is not None
+    for formula, tree in mine.efficiency.items():
+        for name, metric in vars(tree).items():
+            assert getattr(others.efficiency[formula], name).value == metric.value, name
+    # compute kernels of 0.3, 0.2, 0.3 and 0.4 s on four devices, over a second
+    assert mine.efficiency["bsc"].parallel_efficiency.value == pytest.approx(0.3)
 
 
 def test_a_real_run_comes_back_from_every_format(

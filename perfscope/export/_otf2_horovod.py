@@ -1,0 +1,36 @@
+"""Horovod's exposed communication as a thread of its own, which an archive can hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from perfscope.metrics.exposed import with_exposed_communication
+from perfscope.trace.model import Rank, ThreadInfo, Trace
+from perfscope.trace.operations import HOROVOD_EXPOSED
+
+NAME = "exposed communication of Horovod"
+
+
+def with_exposed_thread(trace: Trace) -> Trace:
+    """The trace with the time in which ranks only waited for Horovod, beside their main threads.
+
+    When tensors were ready, from which that follows, has no place in OTF2. On the main thread these
+    operations would cut its phases in two. Unchanged where Horovod was not used.
+    """
+    told = with_exposed_communication(trace)
+    if told is trace:
+        return trace
+    return replace(told, ranks=[_moved(rank) for rank in told.ranks])
+
+
+def _moved(rank: Rank) -> Rank:
+    tids = [thread.tid for thread in rank.threads]
+    for table in (rank.operations, rank.background, rank.phases, rank.completions):
+        tids += np.unique(table["tid"]).tolist()
+    free = max(rank.main_tid, *tids) + 1
+    operations = rank.operations.copy()
+    operations["tid"][operations["op"] == HOROVOD_EXPOSED] = free
+    threads = (*rank.threads, ThreadInfo(free, NAME, 0, 0, 0, 0))
+    return replace(rank, operations=operations, threads=threads)
