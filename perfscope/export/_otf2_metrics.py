@@ -13,6 +13,7 @@ import numpy.typing as npt
 from perfscope.analyst.columns import pieces
 from perfscope.export._otf2_archive import Archive, Location
 from perfscope.trace import model
+from perfscope.trace.counters import CounterKind
 from perfscope.trace.model import Rank, Table, Trace
 
 _GROWING = {
@@ -20,6 +21,12 @@ _GROWING = {
     *("involuntary_switches", "major_faults", "oom_kills"),
 }
 """Counters that add up from the start of the process."""
+
+_OF_KIND = {
+    CounterKind.GROWING: _otf2.MetricMode.ACCUMULATED_START,
+    CounterKind.VALUE: _otf2.MetricMode.ABSOLUTE_POINT,
+    CounterKind.DIFFERENCE: _otf2.MetricMode.RELATIVE_LAST,
+}
 
 _WIDE = (
     ("process_samples", model.PROCESS_SAMPLE_DTYPE),
@@ -75,27 +82,29 @@ class Metrics:
             names = (dtype.names or ())[1:]
             if len(rows):
                 values = np.stack([rows[name].astype(np.int64) for name in names], 1)
-                metric = self._class(attribute, names, _otf2.Type.INT64)
+                metric = self._class(attribute, names, [_mode(name) for name in names])
                 yield _Series(metric, rows["t"].astype(np.int64), values)
 
     def _of_names(self, trace: Trace, rank: Rank) -> Iterator[_Series]:
         for rows in (rank.metrics, rank.counters):
             for number in np.unique(rows["name"]).tolist():
                 mine, name = rows[rows["name"] == number], trace.names[number]
-                metric = self._class(f"value {name}", (name,), _otf2.Type.DOUBLE)
+                kind = None if rows is rank.metrics else trace.counter_kinds.get(name)
+                mode = _OF_KIND[kind or CounterKind.VALUE]
+                metric = self._class(f"{mode} {name}", (name,), [mode], is_whole=False)
                 values = mine["value"].astype(np.float64).reshape(-1, 1)
                 yield _Series(metric, mine["t"].astype(np.int64), values)
 
-    def _class(self, key: str, names: tuple[str, ...], kind: Any) -> int:
+    def _class(
+        self, key: str, names: tuple[str, ...], modes: list[Any], *, is_whole: bool = True
+    ) -> int:
         if key not in self._classes:
             known = self._archive.definitions
             first = len(known.members)
-            modes = _otf2.MetricMode
-            for name in names:
-                grows = kind is _otf2.Type.INT64 and name in _GROWING
-                mode = modes.ACCUMULATED_START if grows else modes.ABSOLUTE_POINT
+            kind = _otf2.Type.INT64 if is_whole else _otf2.Type.DOUBLE
+            for name, mode in zip(names, modes, strict=True):
                 unit = next((u for u in ("bytes", "ns") if name.endswith(f"_{u}")), "")
-                known.members.append((name, unit if kind is _otf2.Type.INT64 else "", mode, kind))
+                known.members.append((name, unit if is_whole else "", mode, kind))
             self._classes[key] = len(known.metrics)
             known.metrics.append(tuple(range(first, len(known.members))))
         return self._classes[key]
@@ -104,6 +113,10 @@ class Metrics:
         known = self._archive.definitions
         known.metrics.append((metric, location))
         return len(known.metrics) - 1
+
+
+def _mode(name: str) -> Any:
+    return _OF_KIND[CounterKind.GROWING if name in _GROWING else CounterKind.VALUE]
 
 
 def _union(row: npt.NDArray[Any]) -> tuple[list[Any], list[Any]]:

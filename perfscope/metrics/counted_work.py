@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.metrics.ledger import IS_COMMUNICATION
+from perfscope.trace.counters import CounterKind
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -72,7 +73,12 @@ def _by_rank(results: Results) -> Iterator[CountedWork]:
 
 
 def _by_phase(results: Results) -> tuple[CountedWork, ...]:
-    names = {name: place for place, name in enumerate(results.trace.names)}
+    kinds = results.trace.counter_kinds
+    names = {
+        name: place
+        for place, name in enumerate(results.trace.names)
+        if kinds.get(name, CounterKind.GROWING) is CounterKind.GROWING
+    }
     if INSTRUCTIONS not in names or CYCLES not in names:
         return ()
     miss = next((name for name in MISSES if name in names), None)

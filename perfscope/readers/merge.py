@@ -141,6 +141,8 @@ def _adopt(run: Trace, other: Trace, match: _Match) -> list[str]:
             mine.devices = _devices(theirs.devices, names, communicators)
             mine.devices.watched = (theirs.start_ns, theirs.end_ns)
             added.add("devices")
+    if "counters" in added:
+        run.counter_kinds = {**other.counter_kinds, **run.counter_kinds}
     if "devices" in added:
         run.not_recorded = {**run.not_recorded, "devices": _window(match.ranks)}
     return sorted(added)

@@ -19,6 +19,7 @@ from perfscope.readers.otf2_communicators import (
     number_collectives,
     with_self_communicators,
 )
+from perfscope.readers.otf2_metrics import Member, counter_kinds
 from perfscope.readers.otf2_notes import notes_on, reasons
 from perfscope.readers.otf2_ranks import Location, LocationGroup, find_ranks
 from perfscope.readers.otf2_regions import Phases, Region, roles
@@ -77,7 +78,7 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
         ),
         archive.clock(),
         regions,
-        {member[0]: member[1] for member in archive.metric_members()},
+        [Member(*row[:4]) for row in archive.metric_members()],
         names,
     )
     locations = [Location(index, *row) for index, row in enumerate(archive.locations())]
@@ -95,7 +96,6 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
     shared = communicators(archive, len(ranks))
     with_self_communicators(ranks, shared)
     number_collectives(ranks)
-    facts = archive.anchor()
     start = min(rank.start_ns for rank in ranks)
     end = max(rank.end_ns for rank in ranks)
     return Trace(
@@ -108,10 +108,11 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
         ranks=ranks,
         names=reduced.names,
         communicators=shared,
-        environment={"recorded_with": facts["creator"]},
+        environment={"recorded_with": archive.anchor()["creator"]},
         notes=notes_on(reduced, places, ranks),
         source=str(anchor),
         format=Format.OTF2,
+        counter_kinds=counter_kinds(reduced.members.values()),
         not_recorded=reasons(reduced, ranks, most_calls=MOST_CALLS),
     )
 

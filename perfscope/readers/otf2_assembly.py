@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from perfscope.readers.amounts import forget_impossible_sizes
 from perfscope.readers.otf2_devices import device_activity
+from perfscope.readers.otf2_metrics import Member
 from perfscope.readers.otf2_ranks import Location, Places, RankPlaces
 from perfscope.readers.otf2_regions import STEP, Region
 from perfscope.readers.otf2_ticks import Ticks
@@ -51,7 +52,7 @@ class Reduced:
         found: Mapping[str, Any],
         clock: Mapping[str, Any],
         regions: Sequence[Region],
-        members: Mapping[int, str],
+        members: Sequence[Member],
         names: list[str],
     ) -> None:
         self.locations: list[dict[str, Any]] = found["locations"]
@@ -62,7 +63,7 @@ class Reduced:
         """Calls of which the bytes cannot be true."""
         self.ticks = Ticks(clock["resolution"], clock["offset"])
         self.regions = regions
-        self.members = members
+        self.members = {member.id: member for member in members}
         self.names = names
         self._index = {name: place for place, name in enumerate(names)}
 
@@ -186,7 +187,11 @@ def _counters(places: Sequence[Location], reduced: Reduced) -> Table:
     table = np.empty(len(rows), COUNTER_DTYPE)
     table["t"], table["tid"], table["value"] = rows["t"], rows["location"] + 1, rows["value"]
     distinct, inverse = np.unique(rows["member"], return_inverse=True)
-    names = [reduced.name(reduced.members.get(m, f"metric {m}")) for m in distinct.tolist()]
+    known = reduced.members
+    names = [
+        reduced.name(known[number].name if number in known else f"metric {number}")
+        for number in distinct.tolist()
+    ]
     table["name"] = np.array(names, np.int32)[inverse.reshape(-1)] if names else 0
     return table
 

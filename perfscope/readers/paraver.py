@@ -26,6 +26,7 @@ from perfscope.readers.paraver_layout import (
     read_labels,
 )
 from perfscope.trace import model
+from perfscope.trace.counters import CounterKind
 from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.model import Ending, EndKind, Format, PhaseKind, Rank, Trace
 
@@ -87,6 +88,7 @@ class _Assembly:
         self._rank_of = np.array([row["rank"] for row in self._locations], np.int64)
         self._thread_of = np.array([row["thread"] for row in self._locations], np.int64)
         self._names: list[str] = []
+        self._counter_kinds: dict[str, CounterKind] = {}
 
     def trace(self) -> Trace:
         size = sum(self._facts["tasks"])
@@ -119,6 +121,7 @@ class _Assembly:
             source=str(self._path),
             format=Format.PARAVER,
             not_recorded=NOT_RECORDED,
+            counter_kinds=self._counter_kinds,
         )
 
     def _rank(self, number: int) -> Rank:
@@ -175,7 +178,9 @@ class _Assembly:
     def _add_counters(self, ranks: list[Rank]) -> None:
         rows = self._decoder.counters().view(COUNTER_DTYPE)
         first = len(self._names)
-        self._names += [self._labels.counter(kind) for kind in self._decoder.counter_types()]
+        counted = [self._labels.counter(kind) for kind in self._decoder.counter_types()]
+        self._names += counted
+        self._counter_kinds = dict.fromkeys(counted, CounterKind.DIFFERENCE)
         table = np.zeros(len(rows), model.COUNTER_DTYPE)
         table["t"], table["value"] = rows["t"], rows["value"]
         table["name"] = first + rows["type"]

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.trace import stack_spans
+from perfscope.trace.counters import CounterKind
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, DeviceActivity, Gpu
 from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.memory_samples import (
@@ -362,9 +363,8 @@ class Trace:
     ranks: list[Rank]
     names: list[str] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
-    stacks: list[tuple[int, ...]] = field(
-        default_factory=list
-    )  # indices in frames, outermost first
+    stacks: list[tuple[int, ...]] = field(default_factory=list)
+    """Indices in frames, outermost first."""
     communicators: list[Communicator] = field(default_factory=list)  # [0] is the world
     gpus: list[Gpu] = field(default_factory=list)
     """GPUs that were sampled, each once, by host."""
@@ -375,8 +375,8 @@ class Trace:
     source: str = ""
     format: Format = Format.PERFSCOPE
     not_recorded: Mapping[str, str] = field(default_factory=dict)
-    """Why this format has none of: memory, threads, io, steps, environment, devices, messages,
-    communication (of the ranks themselves)."""
+    """Why this format has none of memory, threads, io, steps, ..., by part."""
+    counter_kinds: Mapping[str, CounterKind] = field(default_factory=dict)  # by name, where told
     tensors: TensorTimeline | None = None
     """What Horovod's coordinator saw of every tensor; None where its timeline was not read."""
     other_processes: Sequence[Mapping[str, Any]] = ()

@@ -136,8 +136,13 @@ class ArchiveWriter:
         text = self.string(name)
         _otf2.GlobalDefWriter_WriteLocation(self.definitions, number, text, kind, events, group)
 
-    def metric(self, name: str, kind: int, *, base: int = 0, exponent: int = 0) -> int:
-        """The id of a new class of one metric whose values are of a type; base 0 is 2, 1 is 10."""
+    def metric(
+        self, name: str, kind: int, *, base: int = 0, exponent: int = 0, mode: int = 17
+    ) -> int:
+        """The id of a new class of one metric whose values are of a type; base 0 is 2, 1 is 10.
+
+        Mode 17 is the value at a point of time.
+        """
         number = self._metrics
         self._metrics += 1
         _call(
@@ -147,7 +152,7 @@ class ArchiveWriter:
             (ctypes.c_uint32, self.string(name)),
             (ctypes.c_uint32, self.string("")),
             (ctypes.c_uint8, 3),  # of another kind than PAPI's, rusage's and the user's
-            (ctypes.c_uint8, 4),  # the value at a point of time
+            (ctypes.c_uint8, mode),
             (ctypes.c_uint8, kind),
             (ctypes.c_uint8, base),
             (ctypes.c_int64, exponent),

@@ -3,6 +3,12 @@
 
 namespace perfscope::otf2 {
 
+enum MetricMode : uint8_t {
+    METRIC_VALUE_RELATIVE = 2,
+    METRIC_VALUE_MASK = 15,
+    METRIC_TIMING_NEXT = 48,
+    METRIC_TIMING_MASK = 240,
+};
 enum ValueType : uint8_t { TYPE_UINT64 = 4, TYPE_INT64 = 8, TYPE_DOUBLE = 10 };
 
 const CommMembers *HostSink::comm(uint32_t local) const
@@ -197,6 +203,19 @@ static double as_double(uint8_t type, uint64_t bits)
     return type == TYPE_INT64 ? static_cast<double>(static_cast<int64_t>(bits)) : static_cast<double>(bits);
 }
 
+// The value as the counter of the trace has it: relative ones are added up, because a series is thinned.
+double HostSink::summed(uint32_t metric, const MetricMember &member, double value)
+{
+    value = member.in_unit(value);
+    if ((member.mode & METRIC_VALUE_MASK) != METRIC_VALUE_RELATIVE)
+        return value;
+    Sum &sum = sums_[static_cast<uint64_t>(metric) << 32 | member.id];
+    const double before = sum.value;
+    sum.value += value;
+    sum.is_next = (member.mode & METRIC_TIMING_MASK) == METRIC_TIMING_NEXT;
+    return sum.is_next ? before : sum.value;
+}
+
 void HostSink::metric(uint64_t time, Bytes &payload)
 {
     const auto id = static_cast<uint32_t>(locals_.global(MapKind::METRIC, payload.u32()));
@@ -213,7 +232,7 @@ void HostSink::metric(uint64_t time, Bytes &payload)
         const double value = as_double(type, payload.u64());
         const auto member = shared_.metric_members.find(members[i]);
         const bool is_defined = member != shared_.metric_members.end();
-        const Sample sample{at, location_, members[i], is_defined ? member->second->in_unit(value) : value};
+        const Sample sample{at, location_, members[i], is_defined ? summed(id, *member->second, value) : value};
         counters_.try_emplace(members[i], shared_.budget.counter_samples).first->second.add(sample);
     }
 }

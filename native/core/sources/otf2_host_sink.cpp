@@ -238,6 +238,12 @@ void HostSink::keep_profile()
 
 void HostSink::keep_counters()
 {
+    const int64_t end = clock_.ns(static_cast<uint64_t>(result_.counts.last));
+    for (const auto &[key, sum] : sums_) { // what was counted from the last value on
+        const auto member = static_cast<uint32_t>(key);
+        if (sum.is_next)
+            counters_.at(member).add({end, location_, member, sum.value});
+    }
     std::vector<uint32_t> members;
     for (const auto &entry : counters_)
         members.push_back(entry.first);

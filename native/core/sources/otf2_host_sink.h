@@ -7,6 +7,7 @@
 #include "otf2_reduce.h"
 
 #include <atomic>
+#include <map>
 
 namespace perfscope::otf2 {
 
@@ -60,6 +61,11 @@ public:
 private:
     enum Role : uint32_t { MPI = 1, PHASE = 2, DEVICE = 4 };
     using Sample = CounterRow;
+    // A counter whose values say how much was counted in an interval, added up.
+    struct Sum {
+        double value = 0;
+        bool is_next = false; // of the interval that begins with the value, not of the one that ends
+    };
 
     uint32_t index_of(uint64_t local) const
     {
@@ -98,6 +104,7 @@ private:
     bool probed_message(uint8_t type, uint64_t time, Bytes &payload);
     bool remote_access(uint8_t type, uint64_t time, Bytes &payload);
     void metric(uint64_t time, Bytes &payload);
+    double summed(uint32_t metric, const MetricMember &member, double value);
     void program(uint8_t type, Bytes &payload);
     uint32_t context(Bytes &payload) const;
     Transfer transfer(Bytes &payload) const;
@@ -125,7 +132,7 @@ private:
     std::vector<size_t> open_phases_, open_devices_;
     std::unordered_map<uint64_t, size_t> transfers_; // device rows by matching id
     std::unordered_map<uint32_t, ThinnedSeries<Sample>> counters_;
-    std::unordered_map<uint32_t, uint8_t> value_types_;
+    std::map<uint64_t, Sum> sums_; // by metric and member
 };
 
 } // namespace perfscope::otf2
