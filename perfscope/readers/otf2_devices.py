@@ -61,7 +61,7 @@ def device_activity(place: RankPlaces, reduced: Reduced) -> DeviceActivity | Non
     table = np.concatenate(tables)
     return DeviceActivity(
         rows=table[np.argsort(table["t0"], kind="stable")],
-        devices=tuple(DeviceInfo(n, name) for n, name in enumerate(place.devices)),
+        devices=tuple(DeviceInfo(n, name) for n, name in sorted(place.devices.items())),
         stream_names={(device, stream): loc.name for device, stream, loc in place.streams},
     )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import count
 
 UNDEFINED = 0xFFFFFFFF
+_STREAM = re.compile(r"(\w[^\[\]]*)\[([0-9]{1,4}):[0-9]+\]", re.ASCII)
 
 
 class LocationType(IntEnum):
@@ -62,8 +65,7 @@ class RankPlaces:
     host: str
     threads: list[Location] = field(default_factory=list)  # the main one first
     streams: list[tuple[int, int, Location]] = field(default_factory=list)  # device, stream
-    devices: list[str] = field(default_factory=list)
-    stream_counts: list[int] = field(default_factory=list)  # by device
+    devices: dict[int, str] = field(default_factory=dict)  # names by number
     metrics: list[Location] = field(default_factory=list)
 
 
@@ -95,14 +97,14 @@ def find_ranks(
     ranks = {
         number: RankPlaces(number, hosts.get(group, "")) for group, number in number_of.items()
     }
-    devices: dict[int, int] = {}
+    streams: dict[int, list[Location]] = {}
     for location in locations:
         owner = _owner(location.group, by_id, number_of)
         if owner is None:
             continue
         rank = ranks[owner]
         if location.type == LocationType.ACCELERATOR_STREAM:
-            _add_stream(rank, location, by_id, devices)
+            streams.setdefault(owner, []).append(location)
         elif location.type == LocationType.METRIC:
             rank.metrics.append(location)
         else:
@@ -111,6 +113,7 @@ def find_ranks(
         rank.threads.sort(
             key=lambda location: (location.id != main.get(rank.number), location.index)
         )
+        _number_devices(rank, streams.get(rank.number, []), by_id)
     found = tuple(rank for _, rank in sorted(ranks.items()) if rank.threads)
     lost = [group for group in groups if _owner(group.id, by_id, number_of) is None]
     return Places(found, tuple(group.name or f"group {group.id}" for group in lost))
@@ -147,22 +150,36 @@ def _owner(
     return numbers.get(known.creator)
 
 
-def _add_stream(
-    rank: RankPlaces,
-    location: Location,
-    groups: Mapping[int, LocationGroup],
-    devices: dict[int, int],
+def _number_devices(
+    rank: RankPlaces, streams: Sequence[Location], groups: Mapping[int, LocationGroup]
 ) -> None:
-    """Numbers devices within a rank and streams within a device, in the order of definition."""
-    if location.group not in devices:
-        devices[location.group] = len(rank.devices)
-        group = groups.get(location.group)
+    """Tells the devices of a rank's streams, and numbers streams in the order of definition.
+
+    A stream is named after its device, and the group that it is in may be the process, or one of
+    several contexts on that device. Where the name tells nothing, each group is a device.
+    """
+    numbers: dict[tuple[str, int], int] = {}
+    told = [_told_device(location) for location in streams]
+    for key in (key for key in told if key is not None):
+        if key not in numbers and key[1] not in numbers.values():
+            numbers[key] = key[1]
+    counts: dict[int, int] = {}
+    for location, device in zip(streams, told, strict=True):
+        key = ("", location.group) if device is None else device
+        if key not in numbers:
+            numbers[key] = next(n for n in count() if n not in numbers.values())
+        number, group = numbers[key], groups.get(location.group)
         is_own = group is not None and group.type == GroupType.ACCELERATOR
-        rank.devices.append(group.name if group is not None and is_own else "")
-        rank.stream_counts.append(0)
-    device = devices[location.group]
-    rank.streams.append((device, rank.stream_counts[device], location))
-    rank.stream_counts[device] += 1
+        rank.devices.setdefault(number, group.name if group is not None and is_own else "")
+        stream = counts.get(number, 0)
+        counts[number] = stream + 1
+        rank.streams.append((number, stream, location))
+
+
+def _told_device(location: Location) -> tuple[str, int] | None:
+    """Interface and device in the name of a stream, as Score-P writes it: `CUDA[0:7]`."""
+    found = _STREAM.fullmatch(location.name)
+    return (found[1], int(found[2])) if found else None
 
 
 def _hosts(
