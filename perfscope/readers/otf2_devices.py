@@ -31,7 +31,15 @@ STREAM_ROW = np.dtype(
     ]
 )
 NO_REGION = 0xFFFFFFFF
-_COMMUNICATION = re.compile("nccl|rccl|hccl|oneccl", re.IGNORECASE)
+_LIBRARIES = (
+    *("nccl", "pynccl", "rccl", "msccl", "hccl", "hcom_", "xccl", "oneccl", "oneapi::ccl"),
+    *("oneapi3ccl", "cross_device_reduce", "multimem_all_reduce", "multimem_all_gather"),
+    *("multimem_reduce_scatter", "one_shot_all_reduce", "two_shot_all_reduce"),
+)
+_COMMUNICATION = re.compile(
+    rf"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:{'|'.join(_LIBRARIES)})", re.ASCII
+)
+"""Words of communication libraries where a word may begin: `syncClear` holds none."""
 _COPY = re.compile("memcpy|copy", re.IGNORECASE)
 _FILL = re.compile("memset|fill", re.IGNORECASE)
 
@@ -66,6 +74,11 @@ def device_activity(place: RankPlaces, reduced: Reduced) -> DeviceActivity | Non
     )
 
 
+def is_communication(kernel: str) -> bool:
+    """Whether a kernel is of a communication library, by its name."""
+    return _COMMUNICATION.search(kernel) is not None
+
+
 def _is_work(reduced: Reduced, region: int) -> bool:
     """Whether it is a kernel or a copy and not a region in which the device is said to be idle."""
     known = region < len(reduced.regions)
@@ -76,7 +89,7 @@ def _kind(reduced: Reduced, region: int) -> DeviceKind:
     if region == NO_REGION:
         return DeviceKind.MEMCPY
     name = reduced.regions[region].name if region < len(reduced.regions) else ""
-    if _COMMUNICATION.search(name):
+    if is_communication(name):
         return DeviceKind.COMMUNICATION
     if _FILL.search(name):
         return DeviceKind.MEMSET

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from perfscope.readers.otf2_devices import is_communication
 from perfscope.readers.otf2_ranks import Location, LocationGroup, find_ranks
 from perfscope.readers.registry import open_trace
 from tests.support.otf2_archives import ArchiveWriter
@@ -46,6 +49,22 @@ def test_names_that_tell_nothing_leave_it_to_the_groups() -> None:
 
 def test_interfaces_number_their_devices_by_themselves() -> None:
     assert devices({"CUDA[0:1]": 0, "OpenCL[0:1]": 0}, {})[0] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *(("ncclDevKernel_AllReduce_Sum_f32_RING_LL", True), ("ncclKernel_Broadcast", True)),
+        *(("void RCCL::kernel", True), ("myNcclKernel", True), ("mscclKernel_Sum_half", True)),
+        *(("oneapi::ccl::v1::allreduce", True), ("oneccl_allreduce_medium", True)),
+        *(("_ZN6oneapi3ccl2v19allreduceE", True), ("hcclAllReduce", True)),
+        *(("void vllm::cross_device_reduce_1stage<half, 8>", True),),
+        *(("multimem_all_reduce_kernel<BFloat16>", True), ("two_shot_all_reduce_kernel", True)),
+        *(("syncClear", False), ("asyncCLoop", False), ("sgemm", False), ("funccl", False)),
+    ],
+)
+def test_communication_kernels_by_name(name: str, expected: bool) -> None:
+    assert is_communication(name) is expected
 
 
 def test_kernels_of_streams_without_a_group_stand_on_their_devices(tmp_path: Path) -> None:
