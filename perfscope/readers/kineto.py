@@ -17,6 +17,7 @@ from perfscope.readers.kineto_clocks import measure_clocks
 from perfscope.readers.kineto_devices import Groups, device_activity, ordinals
 from perfscope.readers.kineto_file import KinetoContents, Thread, read_kineto
 from perfscope.readers.kineto_host import HostTables, host_tables, step_at
+from perfscope.readers.kineto_ranks import MOST_RANKS, number_ranks
 from perfscope.readers.kineto_window import judged_from
 from perfscope.trace.model import (
     COUNTER_DTYPE,
@@ -31,14 +32,12 @@ from perfscope.trace.model import (
 )
 from perfscope.trace.operations import BY_NAME, MAX_OPERATIONS
 
-MOST_RANKS = 1_000_000
 EPOCH_NS = 10**18
 """Times from here on (2001) count from 1970 even where a file does not say so."""
 
 _PHASE = re.compile(rb'"ph"\s*:')  # every event has one; notes beside a recording hold a "pid"
 _OWN = re.compile(rb'\s*\{\s*"schema(_version)?"')  # what perfscope itself leaves in a recording
 _START = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)")
-_RANK = re.compile(r"rank[-_ ]?(\d{1,7})(?!\d)", re.IGNORECASE)
 NOT_RECORDED = {
     "memory": "a profiler trace holds no samples of the process's memory",
     "threads": "a profiler trace holds no samples of threads and cores",
@@ -63,7 +62,7 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
         UnreadableInputError: none of them can be read.
     """
     files, notes = _read_all(paths)
-    ranked, rank_notes = _numbered(files)
+    ranked, rank_notes = number_ranks(files)
     world = _world_size(ranked)
     groups = Groups(world)
     origin = min(contents.start_ns for contents in ranked.values())
@@ -117,35 +116,6 @@ def _read_all(paths: Sequence[Path]) -> tuple[list[KinetoContents], list[str]]:
     if not files:
         raise failures[0]
     return files, [f"{error.what} {error.why}" for error in failures]
-
-
-def _numbered(files: Sequence[KinetoContents]) -> tuple[dict[int, KinetoContents], list[str]]:
-    """Which rank wrote each file, and how that is known."""
-    ranked: dict[int, KinetoContents] = {}
-    notes, guessed, unknown = [], [], []
-    for contents in sorted(files, key=lambda file: (file.start_ns, file.path.name)):
-        number = contents.distributed.get("rank")
-        if type(number) is not int or not 0 <= number < MOST_RANKS:
-            found = _RANK.search(contents.path.name)
-            number = int(found[1]) if found else None
-            if number is not None:
-                guessed.append(contents.path.name)
-        if number is None or number >= MOST_RANKS:
-            unknown.append(contents)
-        elif number in ranked:
-            notes.append(
-                f"{contents.path.name} is another part of rank {number}, after "
-                f"{ranked[number].path.name}; it was left aside."
-            )
-        else:
-            ranked[number] = contents
-    if guessed and len(files) > 1:
-        notes.append(f"The ranks of {len(guessed)} files were taken from their names.")
-    if unknown and len(files) > 1:
-        notes.append(f"{len(unknown)} files name no rank and were numbered in order of time.")
-    taken = set(ranked)
-    free = (number for number in range(MOST_RANKS) if number not in taken)
-    return ranked | dict(zip(free, unknown, strict=False)), notes
 
 
 def _world_size(ranked: dict[int, KinetoContents]) -> int:

@@ -29,6 +29,8 @@ class KinetoWriter:
     device: int = 0
     capability: tuple[int, int] = (9, 0)
     base_ns: int = BASE_NS
+    pid: int = PID
+    is_distributed: bool = True
     events: list[dict[str, Any]] = field(default_factory=list)
     _correlation: int = 0
 
@@ -41,7 +43,7 @@ class KinetoWriter:
         self, name: str, start: int, end: int, category: str = "user_annotation"
     ) -> None:
         """An annotation or operator on the main thread."""
-        self.event("X", category, name, start, dur=us(end - start), pid=PID, tid=MAIN)
+        self.event("X", category, name, start, dur=us(end - start), pid=self.pid, tid=MAIN)
 
     def step(self, number: int, start: int, end: int) -> None:
         """A step of the profiler's schedule."""
@@ -68,7 +70,7 @@ class KinetoWriter:
                 "cudaLaunchKernel",
                 launch,
                 dur=1.5,
-                pid=PID,
+                pid=self.pid,
                 tid=MAIN,
                 args={"correlation": self._correlation},
             )
@@ -106,15 +108,11 @@ class KinetoWriter:
         group = {"pg_name": "0", "pg_desc": "default_pg", "ranks": list(range(self.world_size))}
         properties = {"id": self.device, "name": "A GPU", "totalGlobalMem": 1 << 34}
         properties |= dict(zip(("computeMajor", "computeMinor"), self.capability, strict=True))
+        job = {"backend": "nccl", "rank": self.rank, "world_size": self.world_size}
         return {
             "schemaVersion": 1,
             "deviceProperties": [properties],
-            "distributedInfo": {
-                "backend": "nccl",
-                "rank": self.rank,
-                "world_size": self.world_size,
-                "pg_config": [group],
-            },
+            **({"distributedInfo": {**job, "pg_config": [group]}} if self.is_distributed else {}),
             "host_name": self.host,
             "baseTimeNanoseconds": self.base_ns,
             "traceEvents": self.events,

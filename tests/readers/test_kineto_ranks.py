@@ -1,0 +1,104 @@
+"""Which rank wrote a profile: told, named, of one process, or guessed; and which one is taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perfscope.readers.registry import open_trace
+from perfscope.trace.model import Trace
+from tests.support.write_kineto import BASE_NS, KinetoWriter
+
+S = 1_000_000_000
+
+
+def profile(
+    path: Path,
+    *,
+    pid: int,
+    start_s: float = 0.0,
+    host: str = "node0",
+    rank: int | None = None,
+    step: int = 1,
+) -> None:
+    """One second of a process; without a rank it knows nothing of a job."""
+    writer = KinetoWriter(
+        rank=rank or 0, world_size=2, host=host, pid=pid, base_ns=BASE_NS + int(start_s * S)
+    )
+    writer.is_distributed = rank is not None
+    writer.step(step, 0, S)
+    writer.kernel("gemm", S // 10, S // 2, launch=S // 20)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    writer.write(path)
+
+
+def processes(trace: Trace) -> list[tuple[int, int]]:
+    return [(rank.number, rank.pid) for rank in trace.ranks]
+
+
+def test_two_profiles_of_one_process_are_one_rank(tmp_path: Path) -> None:
+    """What `schedule(repeat=2)` with the default names leaves behind on one GPU."""
+    profile(tmp_path / "node0_4711.1790000000000.pt.trace.json", pid=4711)
+    profile(tmp_path / "node0_4711.1790000009000.pt.trace.json", pid=4711, start_s=9, step=7)
+    trace = open_trace(tmp_path)
+    assert (trace.world_size, processes(trace)) == (1, [(0, 4711)])
+    assert trace.ranks[0].steps["number"].tolist() == [1]
+    (note,) = [note for note in trace.notes if "another profile of rank 0" in note]
+    assert "node0_4711.1790000009000.pt.trace.json" in note
+    assert "9.0 s after node0_4711.1790000000000.pt.trace.json" in note
+    assert "process 4711 on node0 wrote both" in note
+
+
+def test_processes_without_a_rank_are_numbered_in_order_of_time(tmp_path: Path) -> None:
+    for place, (pid, start) in enumerate([(11, 0.1), (10, 0.0), (11, 5.0), (10, 5.1)]):
+        profile(tmp_path / f"{place}.json", pid=pid, start_s=start)
+    trace = open_trace(tmp_path)
+    assert processes(trace) == [(0, 10), (1, 11)]
+    assert any("4 files name no rank" in note and "(2)" in note for note in trace.notes)
+
+
+def test_equal_process_numbers_of_two_hosts_are_two_ranks(tmp_path: Path) -> None:
+    profile(tmp_path / "a.json", pid=1, host="node0")
+    profile(tmp_path / "b.json", pid=1, host="node1", start_s=0.1)
+    assert processes(open_trace(tmp_path)) == [(0, 1), (1, 1)]
+
+
+def test_a_process_is_not_profiled_twice_at_a_time(tmp_path: Path) -> None:
+    """Containers of one host number their processes alike."""
+    profile(tmp_path / "a.json", pid=1)
+    profile(tmp_path / "b.json", pid=1, start_s=0.1)
+    assert processes(open_trace(tmp_path)) == [(0, 1), (1, 1)]
+
+
+def test_a_folder_may_name_the_rank(tmp_path: Path) -> None:
+    """Later folders begin earlier: by time alone the ranks would be the other way round."""
+    profile(tmp_path / "rank_0" / "profiles" / "trace.json", pid=20, start_s=0.2)
+    profile(tmp_path / "rank_1" / "profiles" / "trace.json", pid=21)
+    trace = open_trace(tmp_path)
+    assert processes(trace) == [(0, 20), (1, 21)]
+    assert any("names or folders" in note for note in trace.notes)
+
+
+def test_a_folder_around_all_files_names_no_rank(tmp_path: Path) -> None:
+    folder = tmp_path / "rank7_experiment"
+    profile(folder / "a.json", pid=30)
+    profile(folder / "b.json", pid=31, start_s=0.1)
+    assert processes(open_trace(folder)) == [(0, 30), (1, 31)]
+
+
+def test_processes_of_one_name_at_one_time_are_all_kept(tmp_path: Path) -> None:
+    """Names may hold the rank within the node."""
+    profile(tmp_path / "a" / "rank0.json", pid=40, host="node0")
+    profile(tmp_path / "b" / "rank0.json", pid=40, host="node1", start_s=0.1)
+    trace = open_trace(tmp_path)
+    assert [(rank.number, rank.host) for rank in trace.ranks] == [(0, "node0"), (1, "node1")]
+    assert any("another process has at the same time" in note for note in trace.notes)
+
+
+def test_of_several_profiles_that_of_most_ranks_is_taken(tmp_path: Path) -> None:
+    """Rank 0 was also profiled alone, 20 s earlier."""
+    profile(tmp_path / "early.json", pid=50, rank=0, step=1)
+    profile(tmp_path / "zero.json", pid=50, rank=0, start_s=20, step=9)
+    profile(tmp_path / "one.json", pid=51, rank=1, start_s=20.1, step=9)
+    trace = open_trace(tmp_path)
+    assert [rank.steps["number"].tolist() for rank in trace.ranks] == [[9], [9]]
+    assert any("early.json is another profile of rank 0" in note for note in trace.notes)
