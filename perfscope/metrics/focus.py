@@ -20,7 +20,8 @@ class Focus:
 
     `kind` is `communication_lifetime` (every rank has initialised communication -> last rank enters
     finalisation), `steps` (no communication to initialise), `steps A:B` (only those were recorded
-    in detail), `whole_trace` (of another tool), `process_lifetime`, or the user's `--foa` text.
+    in detail), `whole_trace` (of another tool), `common_window` (of the profiles of all ranks),
+    `process_lifetime`, or the user's `--foa` text.
     """
 
     start_ns: int
@@ -75,7 +76,8 @@ def _whole_focus(trace: Trace) -> Focus:
         start = min(rank.start_ns for rank in trace.ranks)
         end = max(rank.end_ns for rank in trace.ranks)
         reason = "from the first to the last event of all ranks, as other tools take it"
-        return Focus(start, max(start, end), "whole_trace", reason)
+        whole = Focus(start, max(start, end), "whole_trace", reason)
+        return _profiled_together(trace.ranks, whole) if trace.format is Format.KINETO else whole
     initialised = [rank for rank in trace.ranks if rank.init_exit_ns is not None]
     focus = _communication_lifetime(trace, initialised) if initialised else _steps_lifetime(trace)
     if focus is not None and focus.length_ns > 0:
@@ -84,6 +86,23 @@ def _whole_focus(trace: Trace) -> Focus:
     start = min(rank.start_ns for rank in trace.ranks)
     end = max(rank.end_ns for rank in trace.ranks)
     return Focus(start, max(start, end), "process_lifetime", f"{why}: the lives of the processes")
+
+
+def _profiled_together(ranks: Sequence[Rank], whole: Focus) -> Focus:
+    """The time that is in the profiles of all ranks: profilers do not start and stop together."""
+    last = max(ranks, key=lambda rank: rank.start_ns)
+    first = min(ranks, key=lambda rank: rank.end_ns)
+    start, end = last.start_ns, first.end_ns
+    if (start, end) == (whole.start_ns, whole.end_ns):
+        return whole
+    if end <= start:
+        why = "the profiles of all ranks have no moment in common"
+        return replace(whole, reason=f"from the first to the last event of all ranks: {why}")
+    reason = (
+        "the time that is in the profiles of all ranks, from the first event of rank "
+        f"{last.number} to the last of rank {first.number}"
+    )
+    return Focus(start, end, "common_window", reason)
 
 
 def _detailed_steps(trace: Trace, whole: Focus) -> Focus | None:

@@ -279,5 +279,23 @@ def test_a_collective_that_waited_for_a_profiler_is_trimmed(tmp_path: Path) -> N
     assert document["devices"]["communication"]["ranks"][0]["wait_s"] == pytest.approx(0.04)
 
 
+def test_profilers_that_start_apart_do_not_sink_the_efficiencies(tmp_path: Path) -> None:
+    """Rank 1 is profiled 3 s later, and 3 s longer: both are busy for half of their time.
+
+    Less than four collectives are shared, so that nothing else could tell.
+    """
+    for rank in range(2):
+        writer = KinetoWriter(rank=rank, world_size=2)
+        for step in range(rank * 30, rank * 30 + 40):
+            start = step * 100 * MS
+            writer.step(step, start, start + 100 * MS)
+            writer.kernel("gemm", start, start + 50 * MS, launch=start)
+        writer.write(tmp_path / f"rank{rank}.json")
+    document = analysis(open_trace(tmp_path), Options())
+    assert document["run"]["focus_kind"] == "common_window"
+    assert document["run"]["focus_of_analysis_s"] == pytest.approx([3.0, 4.0])
+    assert document["devices"]["value"] == pytest.approx(0.5)
+
+
 def test_the_document_has_the_shape_that_is_described(starved: Path) -> None:
     assert list(problems(analysis(open_trace(starved), Options()))) == []

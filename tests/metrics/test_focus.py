@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from perfscope.errors import ExitCode, UsageError
@@ -9,7 +11,7 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.focus import Focus, focus_of_analysis
 from perfscope.metrics.results import Options
 from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.model import Ending, EndKind, PhaseKind, Trace
+from perfscope.trace.model import Ending, EndKind, Format, PhaseKind, Trace
 
 S = 10**9
 
@@ -62,6 +64,29 @@ def test_without_communication_from_the_first_step() -> None:
 def test_without_anything_the_life_of_the_process() -> None:
     focus = focus_of_analysis(TraceBuilder(1, end_s=10.0).build())
     assert (*span(focus), focus.kind) == (0.0, 10.0, "process_lifetime")
+
+
+@pytest.mark.parametrize("kind", [Format.KINETO, Format.OTF2])
+def test_of_profiles_only_what_all_ranks_have(kind: Format) -> None:
+    builder = TraceBuilder(3, end_s=13.0)
+    for rank, (start, end) in enumerate([(0.0, 10.0), (3.0, 13.0), (1.0, 12.0)]):
+        builder.rank(rank).set(start_ns=int(start * S), end_ns=int(end * S))
+    trace = replace(builder.build(), format=kind)
+    focus = focus_of_analysis(trace)
+    if kind is Format.OTF2:
+        assert (*span(focus), focus.kind) == (0.0, 13.0, "whole_trace")
+        return
+    assert (*span(focus), focus.kind) == (3.0, 10.0, "common_window")
+    assert "first event of rank 1 to the last of rank 0" in focus.reason
+
+
+def test_profiles_without_a_common_moment_are_judged_whole() -> None:
+    builder = TraceBuilder(2, end_s=5.0)
+    builder.rank(0).set(end_ns=2 * S)
+    builder.rank(1).set(start_ns=3 * S)
+    focus = focus_of_analysis(replace(builder.build(), format=Format.KINETO))
+    assert (*span(focus), focus.kind) == (0.0, 5.0, "whole_trace")
+    assert "no moment in common" in focus.reason
 
 
 def test_a_job_that_ended_before_it_began() -> None:
