@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from perfscope.metrics.preparation import Prepared
 from perfscope.trace.devices import DeviceKind, no_activity
+from perfscope.trace.meeting_kernels import meeting_rows
 from perfscope.trace.model import Communicator, Rank, Table
 
 NS_PER_S = 1e9
@@ -20,7 +21,6 @@ Kernels of one collective end together, up to the last message. What their ends 
 the clocks were brought together is what is left of the clocks' error.
 """
 
-_NOT_MEETING = ("broadcast", "send", "recv", "scatter", "gather")
 Times = npt.NDArray[np.int64]
 
 
@@ -32,8 +32,8 @@ class DeviceCommunication:
     """
 
     reason: str | None
-    matched: int  # collectives that all members took part in
-    unmatched: int  # kernels without all of their partners
+    matched: int  # collectives that wait for all, and that all members took part in
+    unmatched: int  # all other kernels: one-way, of an unknown call, or without their partners
     seconds: tuple[float, ...]  # sum of the kernels of each rank
     wait_s: tuple[float, ...]
     transfer_s: tuple[float, ...]
@@ -87,8 +87,7 @@ def _matched(
 ) -> npt.NDArray[np.bool_]:
     """Which rows belong to a collective that waits for all, and that all members took part in."""
     sizes = np.array([communicator.size for communicator in communicators] + [0], np.int64)
-    one_way = np.array([name.lower().startswith(_NOT_MEETING) for name in names] + [False])
-    known = (rows["comm"] >= 0) & (rows["seq"] >= 0) & ~one_way[rows["op"]]
+    known = (rows["comm"] >= 0) & (rows["seq"] >= 0) & meeting_rows(rows, names)
     place = np.flatnonzero(known)
     key = np.stack([rows["comm"][place], rows["seq"][place]], 1)
     _, group = np.unique(key, axis=0, return_inverse=True)
@@ -107,7 +106,7 @@ def _ends(rows: Table, *, any_kernel: bool) -> tuple[float | None, str | None]:
     if not any_kernel:
         return None, "no kernel communicated in the focus of analysis"
     if not len(rows):
-        return None, "no collective has kernels of all its ranks in these files"
+        return None, "no collective that waits for all has kernels of all its ranks in these files"
     order = np.lexsort((rows["t1"], rows["seq"], rows["comm"]))
     rows = rows[order]
     starts = _group_starts(rows)

@@ -57,9 +57,11 @@ class Groups:
     def index(self, name: str, size: int) -> int:
         """The communicator of a group of the rank that was learnt last; -1 unknown."""
         known = self._by_name.get(name)
-        if known is None and not self._by_name and size in (0, self.world_size):
-            return 0
-        return -1 if known is None else known
+        if known is not None:
+            return known
+        if size not in (0, self.world_size) or (name and self._by_name):
+            return -1
+        return self.only
 
     @property
     def only(self) -> int:

@@ -1,0 +1,40 @@
+"""Which communication kernels no rank can leave before the last one has come."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.trace.model import Table
+
+_MEETING = ("allreduce", "allgather", "reducescatter", "alltoall", "barrier", "crossdevicereduce")
+"""What such calls and kernels contain, in small letters alone; each rank needs data of all.
+
+Not a broadcast, gather, scatter, plain reduce, send or receive: there some ranks only give, and
+leave early. A kernel that serves any call (`ncclDevKernel_Generic`) tells nothing.
+"""
+_NO_LETTER = re.compile(r"[^a-z]+")
+
+
+def meets(operation: str, kernel: str) -> bool:
+    """Whether a collective waits for all of its ranks.
+
+    Args:
+        operation: the call as the profiler names it, "" where it does not; NCCL runs many calls in
+            kernels that are named like another one, so that it counts alone where it is known.
+        kernel: the name of the kernel.
+    """
+    text = _NO_LETTER.sub("", (operation or kernel).lower())
+    return any(word in text for word in _MEETING)
+
+
+def meeting_rows(rows: Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """The same for rows of communication kernels; `names` are those of the trace."""
+    pairs = np.stack([rows["op"], rows["name"]], 1)
+    distinct, place = np.unique(pairs, axis=0, return_inverse=True)
+    found = [meets(names[op] if op >= 0 else "", names[name]) for op, name in distinct.tolist()]
+    result: npt.NDArray[np.bool_] = np.array(found, np.bool_)[place.reshape(-1)]
+    return result
