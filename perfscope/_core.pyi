@@ -52,16 +52,31 @@ class KinetoFile:
         """Ends the text, joins launches with what they launched and orders the tables."""
 
     def take_device(self) -> Bytes:
-        """Rows of the device table; names and process groups (`comm`) are places in `names()`."""
+        """Rows of the device table; names are places in `names()`, `comm` one in `groups()`."""
+
+    def take_device_processes(self) -> npt.NDArray[np.uint32]:
+        """Of each row of the device table, the process of its event: a place in `processes()`."""
 
     def take_host(self) -> Bytes:
         """Annotations, calls of the device's runtime and nodes of autograd."""
+
+    def take_calls(self) -> Bytes:
+        """Calls of communication libraries, as perfscope exports them."""
+
+    def take_launches(self) -> Bytes:
+        """Correlation, process and time of runtime calls, where those are of several processes."""
 
     def take_counters(self) -> Bytes:
         """Samples of counters (`C` events)."""
 
     def names(self) -> list[str]:
         """Texts by their number."""
+
+    def processes(self) -> list[tuple[str, str, str]]:
+        """Number as the file has it, name and labels of each process."""
+
+    def groups(self) -> list[tuple[str, str, int, int, int]]:
+        """Process groups of collectives: name, ranks as text, first rank, stride, size."""
 
     def threads(self) -> list[tuple[str, str, str, int]]:
         """Process, thread, name and number of events of each thread of the host and stream."""

@@ -14,8 +14,9 @@ from perfscope.errors import UnreadableInputError
 from perfscope.readers.clocks import shift
 from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.readers.kineto_clocks import measure_clocks
-from perfscope.readers.kineto_devices import Groups, device_activity, ordinals
+from perfscope.readers.kineto_devices import device_activity, ordinals
 from perfscope.readers.kineto_file import KinetoContents, Thread, read_kineto
+from perfscope.readers.kineto_groups import Groups, ranks_named
 from perfscope.readers.kineto_host import HostTables, host_tables, step_at
 from perfscope.readers.kineto_ranks import MOST_RANKS, number_ranks
 from perfscope.readers.kineto_window import judged_from
@@ -81,7 +82,7 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
     for rank in ranks:
         shift(rank, -first)
     kept = origin + first
-    judged, reason = judged_from(ranks)
+    judged, reason = judged_from(ranks, list(names))
     return Trace(
         command=(),
         origin_unix_ns=kept if kept >= EPOCH_NS else 0,
@@ -121,7 +122,8 @@ def _read_all(paths: Sequence[Path]) -> tuple[list[KinetoContents], list[str]]:
 def _world_size(ranked: dict[int, KinetoContents]) -> int:
     told = [contents.distributed.get("world_size") for contents in ranked.values()]
     sizes = [size for size in told if type(size) is int and 0 < size <= MOST_RANKS]
-    return max([*sizes, max(ranked) + 1])
+    shown = [ranks_named(contents) for contents in ranked.values()]
+    return max([*sizes, *shown, max(ranked) + 1])
 
 
 def _rank(
@@ -131,7 +133,7 @@ def _rank(
     names: dict[str, int],
     options: ReadOptions,
 ) -> tuple[Rank, list[str]]:
-    groups.learn(contents.distributed)
+    groups.learn(contents)
     host = host_tables(contents, options.phase_rules)
     used = np.zeros(len(contents.names), np.bool_)
     for table in (contents.device["name"], contents.device["op"], host.runtime["name"]):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from perfscope.readers.kineto_file import KinetoContents
+from perfscope.readers.kineto_groups import Groups
 from perfscope.readers.kineto_host import HostTables, step_at
 from perfscope.trace.devices import (
     LAUNCH_UNKNOWN,
@@ -17,64 +17,11 @@ from perfscope.trace.devices import (
     DeviceInfo,
     DeviceKind,
 )
-from perfscope.trace.model import Communicator, Table
+from perfscope.trace.model import Table
 
 MOST_DEVICES = 1024
 PER_STEP = 1 << 20
 """More collectives of one group in a step than there are."""
-
-
-class Groups:
-    """Communicators of the process groups, by name; the first one is the world."""
-
-    def __init__(self, world_size: int) -> None:
-        self.world_size = world_size
-        self.communicators = [Communicator(0, tuple(range(world_size)), -1)]
-        self._by_name: dict[str, int] = {}
-        self._by_members: dict[tuple[str, tuple[int, ...]], int] = {}
-
-    def learn(self, distributed: Mapping[str, Any]) -> None:
-        """Takes the process groups that one rank names."""
-        self._by_name = {}
-        config = distributed.get("pg_config")
-        for group in config if isinstance(config, Sequence) else ():
-            if not isinstance(group, Mapping):
-                continue
-            members = _members(group.get("ranks"), self.world_size)
-            if members:
-                self._by_name[str(group.get("pg_name", ""))] = self._index(group, members)
-
-    def _index(self, group: Mapping[str, Any], members: tuple[int, ...]) -> int:
-        key = (str(group.get("pg_name", "")), members)
-        if len(members) == self.world_size and 0 not in self._by_members.values():
-            self._by_members.setdefault(key, 0)
-        if key not in self._by_members:
-            digest = hashlib.blake2b(repr(key).encode(), digest_size=7).digest()
-            self._by_members[key] = len(self.communicators)
-            self.communicators.append(Communicator(int.from_bytes(digest, "little"), members, 0))
-        return self._by_members[key]
-
-    def index(self, name: str, size: int) -> int:
-        """The communicator of a group of the rank that was learnt last; -1 unknown."""
-        known = self._by_name.get(name)
-        if known is not None:
-            return known
-        if size not in (0, self.world_size) or (name and self._by_name):
-            return -1
-        return self.only
-
-    @property
-    def only(self) -> int:
-        """The communicator of collectives that name none: the world, if there is no other."""
-        wide = set(self._by_name.values())
-        return 0 if not wide or wide == {0} else -1
-
-
-def _members(ranks: object, world_size: int) -> tuple[int, ...]:
-    if not isinstance(ranks, Sequence) or isinstance(ranks, str) or len(ranks) > world_size:
-        return ()
-    members = tuple(rank for rank in ranks if type(rank) is int and 0 <= rank < world_size)
-    return members if len(set(members)) == len(ranks) else ()
 
 
 def device_activity(
@@ -96,7 +43,7 @@ def device_activity(
         runtime[column] = host.runtime[column]
     runtime["name"] = numbers[host.runtime["name"]] if len(runtime) else 0
     if len(rows):
-        _group(rows, contents, groups)
+        _group(rows, groups)
         _number(rows, host.steps)
         rows["name"] = numbers[rows["name"]]
         rows["op"] = np.where(rows["op"] >= 0, numbers[np.maximum(rows["op"], 0)], -1)
@@ -127,16 +74,11 @@ def _infos(contents: KinetoContents) -> list[DeviceInfo]:
     return found
 
 
-def _group(rows: Table, contents: KinetoContents, groups: Groups) -> None:
-    """Process groups, which the engine gives as names, become communicators of the trace."""
+def _group(rows: Table, groups: Groups) -> None:
+    """Process groups of the file become communicators of the trace."""
     chosen = np.flatnonzero(rows["kind"] == DeviceKind.COMMUNICATION)
-    pairs = np.unique(np.stack([rows["comm"][chosen], rows["members"][chosen]], 1), axis=0)
-    table = {
-        (name, size): groups.index(contents.names[name] if name >= 0 else "", size)
-        for name, size in pairs.tolist()
-    }
-    keys = zip(rows["comm"][chosen].tolist(), rows["members"][chosen].tolist(), strict=True)
-    rows["comm"][chosen] = [table[key] for key in keys]
+    of_file = np.array([*groups.of_file, -1], np.int64)
+    rows["comm"][chosen] = of_file[rows["comm"][chosen]]
 
 
 def _number(rows: Table, steps: Table) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
@@ -32,7 +33,24 @@ HOST_DTYPE = np.dtype(
 )
 ANNOTATION, RUNTIME, BACKWARD, OTHER = range(4)
 """Kinds of host rows, as the engine numbers them."""
-SAMPLE_DTYPE = np.dtype([("t", "i8"), ("name", "u4"), ("value", "f8")])
+SAMPLE_DTYPE = np.dtype([("t", "i8"), ("name", "u4"), ("process", "u4"), ("value", "f8")])
+CALL_DTYPE = np.dtype(
+    [
+        ("t0", "i8"),
+        ("t1", "i8"),
+        ("seq", "i8"),  # ordinal of a collective in its group, -1 none
+        ("sent", "i8"),
+        ("received", "i8"),
+        ("name", "u4"),
+        ("thread", "u4"),
+        ("group", "i4"),  # place in KinetoContents.groups, -1 none
+        ("root", "i4"),  # -1 none
+        ("is_background", "u4"),
+        ("flags", "u4"),  # RowFlag
+    ]
+)
+"""Calls of communication libraries, as perfscope exports them."""
+LAUNCH_DTYPE = np.dtype([("correlation", "i8"), ("process", "i8"), ("t", "i8")])
 ACTION = "Write the trace again, or give the other files of the run without this one."
 
 
@@ -51,16 +69,41 @@ class Thread:
         return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else otherwise
 
 
+@dataclass(frozen=True)
+class ProcessName:
+    """A process as the file names it; a device counts as one there."""
+
+    number: str
+    name: str
+    labels: str
+
+
+@dataclass(frozen=True)
+class ToldGroup:
+    """A process group as the arguments of a collective tell it; "", -1 and 0 where they do not."""
+
+    name: str
+    ranks: str
+    start: int
+    stride: int
+    size: int
+
+
 @dataclass
 class KinetoContents:
     """What one file holds; times in ns since 1970 where `has_base`, else as the file counts."""
 
     path: Path
-    device: Table
+    device: Table  # `comm` is a place in `groups`
+    device_processes: npt.NDArray[np.uint32]  # of each device row, place in `processes`
     host: Table
+    calls: Table
     counters: Table
     names: list[str]
     threads: list[Thread]
+    processes: list[ProcessName]
+    groups: list[ToldGroup]
+    launches: Table  # of the runtime, where several processes launched
     members: Mapping[str, Any]
     counts: Mapping[str, int]
     start_ns: int
@@ -129,6 +172,11 @@ def _contents(path: Path, file: engine.KinetoFile) -> KinetoContents:
     return KinetoContents(
         path=path,
         device=file.take_device().view(DEVICE_DTYPE),
+        device_processes=file.take_device_processes(),
+        calls=file.take_calls().view(CALL_DTYPE),
+        processes=[ProcessName(*process) for process in file.processes()],
+        groups=[ToldGroup(*group) for group in file.groups()],
+        launches=file.take_launches().view(LAUNCH_DTYPE),
         host=file.take_host().view(HOST_DTYPE),
         counters=file.take_counters().view(SAMPLE_DTYPE),
         names=file.names(),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfscope.trace.devices import DeviceKind
+from perfscope.trace.meeting_kernels import meeting_rows
 from perfscope.trace.model import Rank
 
 TIMES_LONGER = 3
@@ -14,13 +15,13 @@ LEAST_NS = 1_000_000
 LEAST_COLLECTIVES = 4
 
 
-def judged_from(ranks: Sequence[Rank]) -> tuple[int | None, str]:
+def judged_from(ranks: Sequence[Rank], names: Sequence[str]) -> tuple[int | None, str]:
     """The end of the first collective, where only the start of the profilers made it long.
 
     It waits for the rank whose profiler starts last; that it is so is taken from the skew of its
     arrivals, which is then several times the largest of all others.
     """
-    tables = [_calls(rank) for rank in ranks]
+    tables = [_calls(rank, names) for rank in ranks]
     calls = np.concatenate(tables)
     if len(ranks) < 2 or not len(calls):
         return None, ""
@@ -47,11 +48,15 @@ def judged_from(ranks: Sequence[Rank]) -> tuple[int | None, str]:
     return int(ends[shared[0]]), reason
 
 
-def _calls(rank: Rank) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """Collectives of the host or, without any, of the devices: communicator, ordinal, times."""
+def _calls(rank: Rank, names: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    """Collectives of the host or, without any, of the devices: communicator, ordinal, times.
+
+    Of the devices only those that wait for all: the others have ordinals of their own.
+    """
     rows = rank.operations
     if not len(rows) and rank.devices is not None:
         rows = rank.devices.rows[rank.devices.rows["kind"] == DeviceKind.COMMUNICATION]
+        rows = rows[meeting_rows(rows, names)]
     rows = rows[(rows["comm"] >= 0) & (rows["seq"] >= 0)]
     columns = [rows[name].astype(np.int64) for name in ("comm", "seq", "t0", "t1")]
     return np.stack(columns, 1)

@@ -157,10 +157,24 @@ def test_launches_are_joined_by_correlation_or_by_a_flow(place: Path) -> None:
     [
         "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)",
         "ncclKernel_Broadcast",
+        "ncclSymkDevKernel_AllGather_ST",
         "void RCCL::kernel()",
+        "rccl_kernel",
+        "mscclKernel_Sum_half_Simple_LL",
+        "void mscclpp::allreduce<int>(int*)",
         "my_Hccl_thing",
+        "hcom_allReduce__363_0",
         "oneCCL::allreduce",
+        "onecclAllreduce",
+        "oneapi::ccl::v1::allreduce_kernel",
+        "_ZTSN6oneapi3ccl6kernelE",
         "custom(NCCL)",
+        "myNcclKernel",
+        "pynccl_all_reduce",
+        "void vllm::cross_device_reduce_1stage<__half, 8>(vllm::RankData*)",
+        "multimem_all_reduce_kernel<float>",
+        "void multimem_one_shot_all_reduce_kernel<float, 16>",
+        "two_shot_all_reduce_kernel_inplace",
     ],
 )
 def test_every_spelling_of_a_communication_kernel(name: str, place: Path) -> None:
@@ -170,6 +184,16 @@ def test_every_spelling_of_a_communication_kernel(name: str, place: Path) -> Non
     writer.kernel("gemm", 20, 30)
     kinds = read_kineto(writer.write(place)).device["kind"].tolist()
     assert kinds == [DeviceKind.COMMUNICATION, DeviceKind.COMMUNICATION, DeviceKind.COMPUTE]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["syncClear", "void asyncclear<int>()", "ASYNCCLEAR", "funcCloneKernel", "reduce_kernel"],
+)
+def test_letters_inside_a_word_make_no_communication_kernel(name: str, place: Path) -> None:
+    writer = KinetoWriter()
+    writer.kernel(name, 0, 10)
+    assert read_kineto(writer.write(place)).device["kind"].tolist() == [DeviceKind.COMPUTE]
 
 
 def test_counters_keep_their_values(place: Path) -> None:

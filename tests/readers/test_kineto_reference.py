@@ -213,7 +213,8 @@ def test_nccl_arguments_name_the_group_and_the_size() -> None:
     assert len(rows) == asserted["nccl_kernels"]
     reduced = rows[[contents.names[op] == "allreduce" for op in rows["op"].tolist()]]
     assert reduced[0]["bytes"] == 4 * asserted["first"]["in_nelems"]
-    assert contents.names[reduced[0]["comm"]] == asserted["first"]["pg"]
+    group = contents.groups[reduced[0]["comm"]]
+    assert (group.name, group.ranks) == (asserted["first"]["pg"], asserted["first"]["ranks"])
     assert set(rows["members"].tolist()) == {2}
 
 

@@ -32,6 +32,24 @@ static nb::list threads(const KinetoFile &file)
     return found;
 }
 
+static nb::list processes(const KinetoFile &file)
+{
+    nb::list found;
+    for (const KinetoProcess &process : file.processes)
+        found.append(nb::make_tuple(text(process.number), text(process.name), text(process.labels)));
+    return found;
+}
+
+static nb::list groups(const KinetoFile &file)
+{
+    nb::list found;
+    const std::vector<std::string> &texts = file.names.texts();
+    for (const KinetoGroup &group : file.groups)
+        found.append(
+            nb::make_tuple(text(texts[group.name]), text(texts[group.ranks]), group.start, group.stride, group.size));
+    return found;
+}
+
 static nb::dict members(const KinetoFile &file)
 {
     nb::dict found;
@@ -79,7 +97,12 @@ void bind_kineto(nb::module_ &module)
         .def("take_device", [](KinetoFile &file) { return rows_to_numpy(std::move(file.device)); })
         .def("take_host", [](KinetoFile &file) { return rows_to_numpy(std::move(file.host)); })
         .def("take_counters", [](KinetoFile &file) { return rows_to_numpy(std::move(file.counters)); })
+        .def("take_device_processes", [](KinetoFile &file) { return to_numpy(std::move(file.device_processes)); })
+        .def("take_calls", [](KinetoFile &file) { return rows_to_numpy(std::move(file.calls)); })
+        .def("take_launches", [](KinetoFile &file) { return rows_to_numpy(std::move(file.launches)); })
         .def("names", &names)
+        .def("processes", &processes)
+        .def("groups", &groups)
         .def("threads", &threads)
         .def("members", &members)
         .def("counts", &counts)

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 namespace perfscope {
 
@@ -72,7 +73,7 @@ void KinetoFile::event(const ChromeEvent &event)
     case 's':
         counts.flows++;
         if (event.category == "ac2g" && event.has_time)
-            flows_.emplace_back(whole(event.id, -1), event.time);
+            flows_.push_back({whole(event.id, -1), process(event), event.time});
         break;
     case 'f':
     case 't':
@@ -118,9 +119,13 @@ KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint32_
                 correlation = whole(value, -1);
         });
         if (correlation > 0)
-            launches_.emplace_back(correlation, event.time);
+            launches.push_back({correlation, process(event), event.time});
         return keep_host(event, HostKind::RUNTIME, end, flags);
     }
+    case Category::CALL:
+    case Category::BACKGROUND_CALL:
+        keep_call(event, category == Category::BACKGROUND_CALL, end, flags);
+        return {Table::NONE, 0};
     case Category::ANNOTATION:
         return keep_host(event, HostKind::ANNOTATION, end, flags);
     case Category::NONE:
@@ -148,6 +153,28 @@ KinetoFile::Open KinetoFile::keep_host(const ChromeEvent &event, HostKind kind, 
 {
     host.push_back({event.time, end, name(event.name), thread(event), static_cast<uint32_t>(kind), flags});
     return {Table::HOST, host.size() - 1};
+}
+
+void KinetoFile::keep_call(const ChromeEvent &event, bool is_background, int64_t end, uint32_t flags)
+{
+    CallRow row{event.time, end, -1, 0, 0, name(event.name), thread(event), -1, -1, is_background, flags};
+    KinetoGroup group{name(""), name(""), -1, -1, 0};
+    bool is_told = false;
+    json::for_each_member(event.arguments.empty() ? "{}" : event.arguments, [&](auto key, auto value) {
+        if (key == "Seq")
+            row.seq = whole(value, -1);
+        else if (key == "root")
+            row.root = small(whole(value, -1));
+        else if (key == "sent_bytes")
+            row.sent = whole(value, 0);
+        else if (key == "received_bytes")
+            row.received = whole(value, 0);
+        else
+            is_told |= tell(group, key, value);
+    });
+    if (is_told)
+        row.group = number(group);
+    calls.push_back(row);
 }
 
 KinetoFile::Open KinetoFile::keep_device(const ChromeEvent &event, DeviceKind kind, int64_t end, uint32_t flags)
@@ -185,21 +212,19 @@ KinetoFile::Open KinetoFile::keep_device(const ChromeEvent &event, DeviceKind ki
     }
     row.kind = static_cast<uint32_t>(kind);
     counts.device++;
+    device_processes.push_back(process(event));
     device.push_back(row);
     return {Table::DEVICE, device.size() - 1};
 }
 
-// What NCCL's own arguments say of a collective: the process group becomes `comm`, for the time being as a name.
+// What NCCL's own arguments say of a collective.
 void KinetoFile::communication(DeviceRow &row, std::string_view arguments)
 {
     int64_t in = 0, out = 0, width = 0;
+    KinetoGroup group{name(""), name(""), -1, -1, 0};
     json::for_each_member(arguments.empty() ? "{}" : arguments, [&](auto key, auto value) {
         if (key == "Collective name")
             row.op = static_cast<int32_t>(name(unquoted(value)));
-        else if (key == "Process Group Name")
-            row.comm = static_cast<int32_t>(name(unquoted(value)));
-        else if (key == "Group size")
-            row.members = static_cast<uint32_t>(std::clamp<int64_t>(whole(value, 0), 0, INT32_MAX));
         else if (key == "Seq")
             row.seq = whole(value, -1);
         else if (key == "In msg nelems")
@@ -208,10 +233,43 @@ void KinetoFile::communication(DeviceRow &row, std::string_view arguments)
             out = whole(value, 0);
         else if (key == "dtype")
             width = bytes_of_type(unquoted(value));
+        else
+            tell(group, key, value);
     });
+    row.members = static_cast<uint32_t>(group.size);
+    row.comm = number(group);
     const int64_t most = std::max(in, out);
     if (width && most >= 0 && most <= INT64_MAX / width)
         row.bytes = most * width;
+}
+
+bool KinetoFile::tell(KinetoGroup &group, std::string_view key, std::string_view value)
+{
+    if (key == "Process Group Name")
+        group.name = name(unquoted(value));
+    else if (key == "Process Group Ranks")
+        group.ranks = name(unquoted(value));
+    else if (key == "Global rank start")
+        group.start = whole(value, -1);
+    else if (key == "Global rank stride")
+        group.stride = whole(value, -1);
+    else if (key == "Group size")
+        group.size = std::clamp<int64_t>(whole(value, 0), 0, INT32_MAX);
+    else
+        return false;
+    return true;
+}
+
+int32_t KinetoFile::number(const KinetoGroup &group)
+{
+    const std::array<int64_t, 5> key = {group.name, group.ranks, group.start, group.stride, group.size};
+    const auto [found, is_new] = group_numbers_.emplace(key, static_cast<int32_t>(groups.size()));
+    if (is_new) {
+        if (groups.size() >= MOST_THREADS)
+            throw FormatError(path_, parser_.bytes(), "the collectives are of more than a million process groups");
+        groups.push_back(group);
+    }
+    return found->second;
 }
 
 void KinetoFile::begin(const ChromeEvent &event)
@@ -248,14 +306,20 @@ void KinetoFile::end(const ChromeEvent &event)
 
 void KinetoFile::metadata(const ChromeEvent &event)
 {
-    if (event.name != "thread_name")
+    std::string *told = nullptr;
+    if (event.name == "thread_name")
+        told = &threads[thread(event)].name;
+    else if (event.name == "process_name")
+        told = &processes[process(event)].name;
+    else if (event.name == "process_labels")
+        told = &processes[process(event)].labels;
+    if (!told)
         return;
-    const uint32_t place = thread(event);
     json::for_each_member(event.arguments.empty() ? "{}" : event.arguments, [&](auto key, auto value) {
-        if (key == "name" && value.size() <= MOST_BYTES_OF_A_NAME) {
+        if ((key == "name" || key == "labels") && value.size() <= MOST_BYTES_OF_A_NAME) {
             const std::string_view text = unquoted(value);
-            threads[place].name.clear();
-            json::unescape(text.data(), text.data() + text.size(), threads[place].name);
+            told->clear();
+            json::unescape(text.data(), text.data() + text.size(), *told);
         }
     });
 }
@@ -268,13 +332,14 @@ void KinetoFile::counter(const ChromeEvent &event)
     }
     first = std::min(first, event.time);
     last = std::max(last, event.time);
+    const uint32_t of = process(event);
     json::for_each_member(event.arguments.empty() ? "{}" : event.arguments, [&](auto key, auto value) {
         const std::string text(unquoted(value));
         char *behind = nullptr;
         const double number = std::strtod(text.c_str(), &behind);
         if (behind != text.c_str() && *behind == '\0') {
             const std::string whole_name = std::string(event.name) + "." + std::string(key);
-            counters.push_back({event.time, name(whole_name), number});
+            counters.push_back({event.time, name(whole_name), of, number});
         }
     });
 }
@@ -319,17 +384,52 @@ uint32_t KinetoFile::thread(const ChromeEvent &event)
     return last_thread_;
 }
 
+uint32_t KinetoFile::process(const ChromeEvent &event)
+{
+    const std::string_view text = event.process.substr(0, MOST_BYTES_OF_A_NAME);
+    for (const auto &[known, number] : last_processes_)
+        if (known == text && number < processes.size())
+            return number;
+    const auto [found, is_new] = process_numbers_.emplace(text, static_cast<uint32_t>(processes.size()));
+    if (is_new) {
+        if (processes.size() >= MOST_THREADS)
+            throw FormatError(path_, parser_.bytes(), "the events are of more than a million processes");
+        processes.push_back({std::string(unquoted(text)), "", ""});
+    }
+    std::swap(last_processes_[0], last_processes_[1]);
+    last_processes_[0] = {std::string(text), found->second};
+    return found->second;
+}
+
 void KinetoFile::finish()
 {
     parser_.finish();
     close_open();
     join_launches();
     rebase();
+    order();
+}
+
+// Every table by time.
+void KinetoFile::order()
+{
     const auto by_time = [](const auto &a, const auto &b) { return a.t0 != b.t0 ? a.t0 < b.t0 : a.t1 > b.t1; };
-    if (!std::is_sorted(device.begin(), device.end(), by_time))
+    if (!std::is_sorted(device.begin(), device.end(), by_time)) {
+        std::vector<uint32_t> places(device.size());
+        std::iota(places.begin(), places.end(), 0);
+        std::stable_sort(places.begin(), places.end(),
+                         [&](uint32_t a, uint32_t b) { return by_time(device[a], device[b]); });
+        std::vector<uint32_t> processes_in_order;
+        processes_in_order.reserve(device.size());
+        for (const uint32_t place : places)
+            processes_in_order.push_back(device_processes[place]);
+        device_processes = std::move(processes_in_order);
         std::stable_sort(device.begin(), device.end(), by_time);
+    }
     if (!std::is_sorted(host.begin(), host.end(), by_time))
         std::stable_sort(host.begin(), host.end(), by_time);
+    if (!std::is_sorted(calls.begin(), calls.end(), by_time))
+        std::stable_sort(calls.begin(), calls.end(), by_time);
 }
 
 // What had begun and not ended when the file did lasts to its last moment.
@@ -345,25 +445,34 @@ void KinetoFile::close_open()
         }
 }
 
+// The launch of each device row: in its own process where that has one, else in whichever does.
 void KinetoFile::join_launches()
 {
-    for (auto *moments : {&launches_, &flows_})
+    for (auto *moments : {&launches, &flows_})
         if (!std::is_sorted(moments->begin(), moments->end()))
             std::sort(moments->begin(), moments->end());
-    for (DeviceRow &row : device) {
-        for (const auto *moments : {&launches_, &flows_}) {
-            const auto found =
-                std::lower_bound(moments->begin(), moments->end(), Moment(row.correlation, INT64_MIN));
-            if (row.correlation <= 0 || found == moments->end() || found->first != row.correlation ||
-                found->second < first || found->second > last)
+    for (size_t place = 0; place < device.size(); place++) {
+        DeviceRow &row = device[place];
+        const int64_t own = device_processes[place];
+        for (const auto *moments : {&launches, &flows_}) {
+            const auto from = [&](int64_t of) {
+                return std::lower_bound(moments->begin(), moments->end(), Moment{row.correlation, of, INT64_MIN});
+            };
+            auto found = from(own);
+            if (found == moments->end() || (*found)[0] != row.correlation || (*found)[1] != own)
+                found = from(INT64_MIN);
+            if (row.correlation <= 0 || found == moments->end() || (*found)[0] != row.correlation ||
+                (*found)[2] < first || (*found)[2] > last)
                 continue;
-            row.launch = found->second;
+            row.launch = (*found)[2];
             break;
         }
         counts.without_launch += row.launch == LAUNCH_UNKNOWN;
     }
-    launches_ = {};
     flows_ = {};
+    const auto of_another = [&](const Moment &launch) { return launch[1] != launches.front()[1]; };
+    if (std::none_of(launches.begin(), launches.end(), of_another))
+        launches = {};
 }
 
 void KinetoFile::rebase()
@@ -383,6 +492,10 @@ void KinetoFile::rebase()
         row.launch = row.launch == LAUNCH_UNKNOWN ? LAUNCH_UNKNOWN : row.launch + base_;
     }
     for (HostRow &row : host) {
+        row.t0 += base_;
+        row.t1 += base_;
+    }
+    for (CallRow &row : calls) {
         row.t0 += base_;
         row.t1 += base_;
     }

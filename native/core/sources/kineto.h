@@ -5,6 +5,7 @@
 #include "rows.h"
 #include "sources/text_table.h"
 
+#include <array>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -31,7 +32,20 @@ struct HostRow {
 struct CounterSample {
     int64_t t; // ns
     uint32_t name;
+    uint32_t process; // place in `processes`
     double value;
+};
+
+// A call of a communication library, as perfscope exports it.
+struct CallRow {
+    int64_t t0, t1; // ns
+    int64_t seq;    // ordinal of a collective in its group, -1 none
+    int64_t sent, received; // bytes
+    uint32_t name, thread;
+    int32_t group; // place in `groups`
+    int32_t root;  // -1 none
+    uint32_t is_background;
+    uint32_t flags; // RowFlag
 };
 #pragma pack(pop)
 
@@ -39,6 +53,18 @@ struct KinetoThread {
     std::string process, thread; // as in the file, without quotes
     std::string name;
     uint64_t events = 0;
+};
+
+struct KinetoProcess {
+    std::string number; // as in the file, without quotes
+    std::string name, labels;
+};
+
+// A process group as the arguments of collectives tell it.
+struct KinetoGroup {
+    uint32_t name, ranks; // texts; of the ranks as in the file: "[0, 1]", "[]" is the world
+    int64_t start, stride; // the ranks as a progression, -1 unknown
+    int64_t size;          // 0 unknown
 };
 
 // How much of the file could not be used, and how much was there.
@@ -53,7 +79,7 @@ public:
     static constexpr size_t MOST_BYTES_OF_A_NAME = 4096;
     static constexpr size_t MOST_BYTES_OF_NAMES = size_t(1) << 30;
     static constexpr size_t MOST_BYTES_OF_MEMBERS = size_t(64) << 20;
-    static constexpr size_t MOST_THREADS = size_t(1) << 20;
+    static constexpr size_t MOST_THREADS = size_t(1) << 20; // and processes, and process groups
 
     explicit KinetoFile(std::string path) : path_(path), parser_(path, *this) {}
 
@@ -63,10 +89,16 @@ public:
     // Everything was fed: joins launches with what they launched and orders the tables. Throws FormatError.
     void finish();
 
-    std::vector<DeviceRow> device;
+    std::vector<DeviceRow> device;             // `comm` is a place in `groups`
+    std::vector<uint32_t> device_processes;    // of each device row: the place of its event's process in `processes`
     std::vector<HostRow> host;
+    std::vector<CallRow> calls;
     std::vector<CounterSample> counters;
     std::vector<KinetoThread> threads;
+    std::vector<KinetoProcess> processes;
+    std::vector<KinetoGroup> groups;
+    // Of calls of the runtime: correlation, place in `processes`, ns. Kept where they are of several processes.
+    std::vector<std::array<int64_t, 3>> launches;
     TextTable names;
     std::map<std::string, std::string> members; // of the file's object, as JSON text
     KinetoCounts counts;
@@ -82,7 +114,7 @@ private:
         Table table;
         size_t row;
     };
-    using Moment = std::pair<int64_t, int64_t>; // correlation, ns
+    using Moment = std::array<int64_t, 3>; // as in `launches`
 
     void complete(const ChromeEvent &event, int64_t end, uint32_t flags);
     void begin(const ChromeEvent &event);
@@ -91,10 +123,16 @@ private:
     void counter(const ChromeEvent &event);
     Open keep(const ChromeEvent &event, int64_t end, uint32_t flags);
     Open keep_host(const ChromeEvent &event, HostKind kind, int64_t end, uint32_t flags);
+    void keep_call(const ChromeEvent &event, bool is_background, int64_t end, uint32_t flags);
     Open keep_device(const ChromeEvent &event, DeviceKind kind, int64_t end, uint32_t flags);
     void communication(DeviceRow &row, std::string_view arguments);
     uint32_t name(std::string_view text);
     uint32_t thread(const ChromeEvent &event);
+    uint32_t process(const ChromeEvent &event);
+    // Takes a member of a collective's arguments that tells its group.
+    bool tell(KinetoGroup &group, std::string_view key, std::string_view value);
+    int32_t number(const KinetoGroup &group);
+    void order();
     void close_open();
     void join_launches();
     void rebase();
@@ -103,10 +141,13 @@ private:
     ChromeParser parser_;
     std::vector<uint8_t> traits_; // by name: what it says of the event
     std::unordered_map<std::string, uint32_t> thread_numbers_;
+    std::unordered_map<std::string, uint32_t> process_numbers_;
+    std::array<std::pair<std::string, uint32_t>, 2> last_processes_ = {{{"", UINT32_MAX}, {"", UINT32_MAX}}};
+    std::map<std::array<int64_t, 5>, int32_t> group_numbers_;
     std::string last_place_;
     uint32_t last_thread_ = 0;
     std::vector<std::vector<Open>> open_; // by thread
-    std::vector<Moment> launches_, flows_;
+    std::vector<Moment> flows_;
     int64_t base_ = 0;
     size_t member_bytes_ = 0;
 };

@@ -5,10 +5,24 @@
 
 namespace perfscope {
 
-static bool contains_in_any_case(std::string_view text, std::string_view wanted)
+static bool is_small(char letter) { return letter >= 'a' && letter <= 'z'; }
+static bool is_capital(char letter) { return letter >= 'A' && letter <= 'Z'; }
+
+// Whether a text contains a word (in small letters) in any case, where a word may begin: not behind another letter,
+// unless its capital follows a small one. So `myNcclKernel` contains nccl, and `syncClear` does not.
+static bool contains_word(std::string_view text, std::string_view word)
 {
-    const auto same = [](char a, char b) { return (a | 0x20) == b; };
-    return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(), same) != text.end();
+    const auto same = [](char a, char b) { return (is_capital(a) ? a | 0x20 : a) == b; };
+    for (auto from = text.begin();; ++from) {
+        from = std::search(from, text.end(), word.begin(), word.end(), same);
+        if (from == text.end())
+            return false;
+        const char before = from == text.begin() ? ' ' : from[-1];
+        if (!is_small(before) && !is_capital(before))
+            return true;
+        if (is_small(before) && is_capital(*from))
+            return true;
+    }
 }
 
 static bool starts_with(std::string_view text, std::string_view start)
@@ -19,8 +33,12 @@ static bool starts_with(std::string_view text, std::string_view start)
 uint8_t traits_of(std::string_view text)
 {
     uint8_t traits = 0;
-    for (const char *library : {"nccl", "rccl", "hccl", "oneccl"})
-        if (contains_in_any_case(text, library))
+    // NCCL, RCCL with its MSCCL, HCCL, oneCCL also by its namespace (or mangled), and the all-reduces of inference engines
+    // and of PyTorch's symmetric memory
+    for (const char *word : {"nccl", "pynccl", "rccl", "msccl", "hccl", "hcom_", "xccl", "oneccl", "oneapi::ccl",
+                             "oneapi3ccl", "cross_device_reduce", "multimem_all_reduce", "multimem_all_gather",
+                             "multimem_reduce_scatter", "one_shot_all_reduce", "two_shot_all_reduce"})
+        if (contains_word(text, word))
             traits |= TRAIT_COMMUNICATION;
     // what older versions write as operators, and newer ones as annotations
     for (const char *start : {"ProfilerStep#", "Optimizer.", "enumerate(DataLoader)", "DistributedDataParallel.",
@@ -42,6 +60,8 @@ Category category_of(std::string_view text)
         {"Operator", Category::OPERATOR},
         {"user_annotation", Category::ANNOTATION},
         {"python_function", Category::PYTHON},
+        {"operation", Category::CALL},
+        {"background_operation", Category::BACKGROUND_CALL},
         {"cuda_runtime", Category::RUNTIME},
         {"cuda_driver", Category::RUNTIME},
         {"mtia_runtime", Category::RUNTIME},

@@ -8,14 +8,28 @@
 
 namespace perfscope {
 
-enum class Category { NONE, OPERATOR, ANNOTATION, PYTHON, RUNTIME, KERNEL, MEMCPY, MEMSET, MTIA, SPAN, OTHER };
+enum class Category {
+    NONE,
+    OPERATOR,
+    ANNOTATION,
+    PYTHON,
+    CALL, // of a communication library, as perfscope exports it
+    BACKGROUND_CALL,
+    RUNTIME,
+    KERNEL,
+    MEMCPY,
+    MEMSET,
+    MTIA,
+    SPAN,
+    OTHER
+};
 
 // Of the text of `cat`.
 Category category_of(std::string_view text);
 
 // What the name of an event says of it.
 enum Trait : uint8_t {
-    TRAIT_COMMUNICATION = 1, // a kernel of NCCL, RCCL, HCCL or oneCCL
+    TRAIT_COMMUNICATION = 1, // a kernel of a communication library
     TRAIT_NOTEWORTHY = 2,    // kept although it is an operator
     TRAIT_BACKWARD = 4,
     TRAIT_COPY = 8, // of Meta's MTIA, whose events are all of one category
