@@ -23,6 +23,8 @@ _CATEGORIES = {"compute": "kernel", "communication": "kernel"}
 _Described = tuple[str, Arguments]
 ANNOTATION = "user_annotation"
 """What Kineto, and the tools that read its traces, call an interval that the program named."""
+CALLS = {"operation": "operation", "background": "background_operation"}
+"""Calls of communication libraries have categories of their own: they are no phases."""
 
 
 def rank_events(source: Source, position: int) -> Iterator[str]:
@@ -50,7 +52,8 @@ def rank_events(source: Source, position: int) -> Iterator[str]:
                 label, arguments = told
                 if lane:
                     arguments = {**arguments, "tid": tid}
-                fields: dict[str, str | int] = {"cat": ANNOTATION, "name": label}
+                category = CALLS.get(str(arguments.get("kind")), ANNOTATION)
+                fields: dict[str, str | int] = {"cat": category, "name": label}
                 yield event("X", rank.number, tracks[lane], start, fields, arguments, end - start)
         yield from _samples(source, rank, tid)
 
@@ -121,9 +124,9 @@ def _operations(rows: Table, kind: str) -> Iterator[_Described]:
         op, flags, comm, seq, peer, tag, sent, received, request = values
         arguments: dict[str, str | int | bool] = {"kind": kind, "class": CLASSES[cls]}
         if comm >= 0:
-            arguments["communicator"] = comm
+            arguments["Process Group Name"] = str(comm)
         if is_ordered and seq >= 0:
-            arguments["sequence"] = seq
+            arguments["Seq"] = seq
         if peer >= 0:
             arguments["root" if is_ordered else "peer"] = peer
         if tag >= 0:
@@ -210,20 +213,22 @@ def kernel_events(source: Source, position: int) -> Iterator[str]:
 def _kernel(source: Source, rank: Rank, track: int, row: tuple[int, ...]) -> Iterator[str]:
     told = dict(zip(DEVICE_DTYPE.names or (), row, strict=True))
     t0, t1, launch, correlation = (told[key] for key in ("t0", "t1", "launch", "correlation"))
+    if correlation >= 0:  # those of a process, which here shares the file with others
+        correlation = correlation * source.trace.world_size + rank.number
     word = KERNEL_KINDS[told["kind"]]
     fields: dict[str, str | int] = {
         "cat": _CATEGORIES.get(word, f"gpu_{word}"),
         "name": source.trace.names[told["name"]],
     }
     known = {"correlation": correlation, "bytes": told["bytes"]}
-    known |= {"sequence": told["seq"], "communicator": told["comm"]}
+    known["Seq"] = told["seq"]
     arguments: dict[str, str | int] = {"device": told["device"], "stream": told["stream"]}
     arguments |= {key: value for key, value in known.items() if value >= 0}
+    arguments |= {"Process Group Name": str(told["comm"])} if told["comm"] >= 0 else {}
     arguments |= {"Group size": told["members"]} if told["members"] else {}
     arguments |= {"Collective name": source.trace.names[told["op"]]} if told["op"] >= 0 else {}
     yield event("X", rank.number, track, t0, fields, arguments, max(t1 - t0, 0))
     if launch != LAUNCH_UNKNOWN and correlation >= 0:
-        number = f"{rank.number}.{correlation}"  # correlations are those of one process
-        shared: dict[str, str | int] = {"cat": "ac2g", "name": "ac2g", "id": number}
+        shared: dict[str, str | int] = {"cat": "ac2g", "name": "ac2g", "id": correlation}
         yield event("s", rank.number, rank.main_tid, launch, shared, {})
         yield event("f", rank.number, track, t0, {**shared, "bp": "e"}, {})

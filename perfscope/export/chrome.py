@@ -10,7 +10,7 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from perfscope.analyst.tables.messages import message_threads
 from perfscope.export._chrome_events import Event, event
 from perfscope.export._chrome_rank import counter_events, kernel_events, rank_events
 from perfscope.export.target import Target
+from perfscope.trace.model import Trace
 
 FLUSH_EVENTS = 4096
 _MESSAGE_COLUMNS = ("source", "send_t0_ns", "target", "receive_t0_ns", "tag", "bytes")
@@ -54,6 +55,7 @@ def _head(source: Source) -> str:
         "schemaVersion": 1,
         "displayTimeUnit": "ms",
         "baseTimeNanoseconds": trace.origin_unix_ns,
+        "distributedInfo": _job(trace),
         "otherData": {
             "tool": f"perfscope {perfscope.__version__}",
             "command": " ".join(trace.command),
@@ -61,6 +63,18 @@ def _head(source: Source) -> str:
         },
     }
     return json.dumps(facts)[:-1] + ', "traceEvents": ['
+
+
+def _job(trace: Trace) -> dict[str, Any]:
+    """The ranks and process groups, as the profiler of PyTorch writes them."""
+    groups = [
+        {"pg_name": str(number), "pg_size": communicator.size, "ranks": list(communicator.members)}
+        for number, communicator in enumerate(trace.communicators)
+    ]
+    job: dict[str, Any] = {"world_size": trace.world_size, "pg_count": len(groups)}
+    if len(trace.ranks) == 1:
+        job["rank"] = trace.ranks[0].number
+    return {**job, "pg_config": groups}
 
 
 def _joined(events: Iterator[str]) -> Iterator[str]:

@@ -13,11 +13,13 @@ import numpy as np
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.clocks import shift
 from perfscope.readers.detect import Place, Reader, ReadOptions
+from perfscope.readers.kineto_calls import USER_PHASE, calls, own_rules, without_readiness
 from perfscope.readers.kineto_clocks import measure_clocks
 from perfscope.readers.kineto_devices import device_activity, ordinals
 from perfscope.readers.kineto_file import KinetoContents, Thread, read_kineto
 from perfscope.readers.kineto_groups import Groups, ranks_named
 from perfscope.readers.kineto_host import HostTables, host_tables, step_at
+from perfscope.readers.kineto_processes import split
 from perfscope.readers.kineto_ranks import MOST_RANKS, number_ranks
 from perfscope.readers.kineto_window import judged_from
 from perfscope.trace.model import (
@@ -112,11 +114,16 @@ def _read_all(paths: Sequence[Path]) -> tuple[list[KinetoContents], list[str]]:
 
     with ThreadPoolExecutor(max_workers=min(len(paths), cpu_count() or 1)) as pool:
         found = list(pool.map(attempt, paths))
-    files = [contents for contents in found if isinstance(contents, KinetoContents)]
+    whole = [contents for contents in found if isinstance(contents, KinetoContents)]
     failures = [error for error in found if isinstance(error, UnreadableInputError)]
-    if not files:
+    if not whole:
         raise failures[0]
-    return files, [f"{error.what} {error.why}" for error in failures]
+    files, notes = [], [f"{error.what} {error.why}" for error in failures]
+    for contents in whole:
+        parts, said = split(contents)
+        files += parts
+        notes += said
+    return files, notes
 
 
 def _world_size(ranked: dict[int, KinetoContents]) -> int:
@@ -134,22 +141,26 @@ def _rank(
     options: ReadOptions,
 ) -> tuple[Rank, list[str]]:
     groups.learn(contents)
-    host = host_tables(contents, options.phase_rules)
+    host = host_tables(contents, (*options.phase_rules, *own_rules(contents)))
     used = np.zeros(len(contents.names), np.bool_)
     for table in (contents.device["name"], contents.device["op"], host.runtime["name"]):
         used[table[table >= 0]] = True
     used[contents.counters["name"]] = True
-    used[host.phases["name"][host.phases["name"] > 0] - 1] = True
+    labels = np.zeros(len(used) + 1, np.int64)
+    for place in np.unique(host.phases["name"][host.phases["name"] > 0]).tolist():
+        label = contents.names[place - 1].removeprefix(USER_PHASE)
+        labels[place] = names.setdefault(label, len(names))
     numbers = np.zeros(len(used), np.int64)
     for place in np.flatnonzero(used).tolist():
         numbers[place] = names.setdefault(contents.names[place], len(names))
     thread = contents.threads[host.main_thread] if contents.threads else Thread("", "", "", 0)
+    pid = contents.part.pid or thread.process
     tid = thread.number(0)
     cut = contents.cut_at is not None
     rank = Rank(
         number=number,
-        host=str(contents.members.get("host_name") or "unknown host")[:200],
-        pid=int(thread.process) if thread.process.isdigit() and len(thread.process) < 10 else 0,
+        host=contents.host_name or "unknown host",
+        pid=int(pid) if pid.isascii() and pid.isdigit() and len(pid) < 10 else 0,
         start_ns=contents.start_ns,
         end_ns=contents.end_ns,
         main_tid=tid,
@@ -161,9 +172,11 @@ def _rank(
     )
     rank.steps = host.steps
     rank.phases = host.phases
-    rank.phases["name"] = np.concatenate([[0], numbers])[rank.phases["name"]]
+    rank.phases["name"] = labels[rank.phases["name"]]
     rank.phases["tid"] = tid
-    rank.operations = _operations(host, groups, tid)
+    rank.operations = np.concatenate([_operations(host, groups, tid), calls(contents, groups)])
+    rank.operations.sort(order="t0", kind="stable")
+    rank.background = calls(contents, groups, of_background=True)
     rank.totals = _totals(rank.operations)
     rank.devices = device_activity(contents, host, numbers, groups)
     rank.counters = np.zeros(len(contents.counters), COUNTER_DTYPE)
@@ -171,7 +184,7 @@ def _rank(
     rank.counters["value"] = contents.counters["value"]
     rank.counters["name"] = numbers[contents.counters["name"]]
     rank.counters.sort(order="t", kind="stable")
-    return rank, host.notes
+    return rank, host.notes + without_readiness(contents)
 
 
 def _operations(host: HostTables, groups: Groups, tid: int) -> Table:
@@ -197,11 +210,13 @@ def _totals(operations: Table) -> dict[int, tuple[int, int, int, int]]:
 
 
 def _clock_domains(ranks: Sequence[Rank], ranked: dict[int, KinetoContents]) -> None:
-    """Ranks of one named host read one clock; of a host without a name nothing is known."""
+    """Ranks of one file, or of one named host, read one clock; of others nothing is known."""
     domains: dict[str, int] = {}
     for rank in ranks:
-        told = ranked[rank.number].members.get("host_name")
-        key = str(told) if told else f"rank {rank.number}"
+        contents = ranked[rank.number]
+        key = contents.host_name or f"rank {rank.number}"
+        if contents.part.process:
+            key = f"in {contents.path}"
         rank.clock_domain = domains.setdefault(key, len(domains))
 
 

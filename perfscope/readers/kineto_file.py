@@ -89,6 +89,16 @@ class ToldGroup:
     size: int
 
 
+@dataclass(frozen=True)
+class Part:
+    """Which process of a file this is, and what its name there tells; "" and None are unknown."""
+
+    process: str = ""  # as the file numbers it, where it holds several
+    rank: int | None = None
+    host: str = ""
+    pid: str = ""
+
+
 @dataclass
 class KinetoContents:
     """What one file holds; times in ns since 1970 where `has_base`, else as the file counts."""
@@ -110,6 +120,18 @@ class KinetoContents:
     end_ns: int
     has_base: bool
     cut_at: int | None
+    part: Part = Part()
+
+    @property
+    def host_name(self) -> str:
+        """Where the process ran, "" unknown."""
+        return str(self.part.host or self.members.get("host_name") or "")[:200]
+
+    @property
+    def rank(self) -> object:
+        """The rank as the file says it, of whatever type that is; None where it does not."""
+        told = None if self.part.process else self.distributed.get("rank")
+        return self.part.rank if told is None else told
 
     @property
     def distributed(self) -> Mapping[str, Any]:

@@ -100,18 +100,22 @@ def host_tables(contents: KinetoContents, rules: Sequence[tuple[str, str]] = ())
 
 def _main_thread(contents: KinetoContents) -> int:
     """The thread that runs the steps; without steps, the one with most annotations and calls."""
-    host = contents.host
-    if not len(host):
-        return 0
-    is_step = np.zeros(len(contents.names), np.bool_)
+    host, calls = contents.host, contents.calls[contents.calls["is_background"] == 0]
+    steps = np.zeros(len(contents.names), np.bool_)
     for place in np.unique(host["name"]).tolist():
-        is_step[place] = _STEP.match(contents.names[place]) is not None
-    chosen = host[is_step[host["name"]]]
-    if not len(chosen):
-        chosen = host[host["kind"] != BACKWARD]
-    if not len(chosen):
-        chosen = host
-    return int(np.bincount(chosen["thread"]).argmax())
+        steps[place] = is_step(contents.names[place])
+    threads = host["thread"][steps[host["name"]]]
+    if not len(threads):
+        chosen = host["thread"][host["kind"] != BACKWARD]
+        threads = np.concatenate([chosen, calls["thread"]])
+    if not len(threads):
+        threads = host["thread"]
+    return int(np.bincount(threads).argmax()) if len(threads) else 0
+
+
+def is_step(name: str) -> bool:
+    """Whether an annotation is a step of the profiler's schedule."""
+    return _STEP.match(name) is not None
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def number_ranks(files: Sequence[KinetoContents]) -> tuple[dict[int, KinetoConte
     for contents in files:
         number = _told(contents)
         is_guessed = number is None
-        if is_guessed:
+        if is_guessed and not contents.part.process:
             number = _named(contents.path.absolute().relative_to(folder))
         if number is None:
             _add(unknown, contents)
@@ -64,7 +64,7 @@ def number_ranks(files: Sequence[KinetoContents]) -> tuple[dict[int, KinetoConte
 
 def _told(contents: KinetoContents) -> int | None:
     """The rank as the file itself says it."""
-    number = contents.distributed.get("rank")
+    number = contents.rank
     return number if type(number) is int and 0 <= number < MOST_RANKS else None
 
 
@@ -80,12 +80,14 @@ def _named(path: Path) -> int | None:
 def process_of(contents: KinetoContents) -> Process:
     """The process with most events of the host, and its host."""
     worker = _WORKER.match(contents.path.name)
+    if contents.part.pid:
+        return Process(contents.host_name, contents.part.pid)
     events: Counter[str] = Counter()
     for thread in contents.threads:
         events[thread.process] += thread.events
     pid = max(events, key=lambda process: events[process], default="")
-    host = contents.members.get("host_name") or (worker[1] if worker else "")
-    return Process(str(host)[:200], pid or (worker[2] if worker else ""))
+    host = contents.host_name or (worker[1] if worker else "")
+    return Process(host, pid or (worker[2] if worker else ""))
 
 
 def _add(processes: list[list[KinetoContents]], contents: KinetoContents) -> None:

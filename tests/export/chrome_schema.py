@@ -33,7 +33,7 @@ _METADATA = {
     "process_sort_index": {"sort_index": {"type": "integer"}},
     "thread_sort_index": {"sort_index": {"type": "integer"}},
 }
-_ID = {"type": ["integer", "string"]}
+_ID = {"type": "integer", "minimum": 0}
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
@@ -43,6 +43,25 @@ SCHEMA: dict[str, Any] = {
         "baseTimeNanoseconds": {"type": "integer", "minimum": 0},
         "displayTimeUnit": {"enum": ["ms", "ns"]},
         "otherData": {"type": "object"},
+        "distributedInfo": {
+            "type": "object",
+            "required": ["world_size", "pg_config"],
+            "properties": {
+                "rank": {"type": "integer", "minimum": 0},
+                "world_size": {"type": "integer", "minimum": 1},
+                "pg_config": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["pg_name", "ranks"],
+                        "properties": {
+                            "pg_name": {"type": "string"},
+                            "ranks": {"type": "array", "items": {"type": "integer"}},
+                        },
+                    },
+                },
+            },
+        },
         "traceEvents": {
             "type": "array",
             "items": {

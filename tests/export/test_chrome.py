@@ -182,7 +182,8 @@ def test_the_reader_of_kineto_traces_finds_every_interval(trace: Trace) -> None:
             int(row["t0"]),
             int(row["t1"]),
         )
-        for row in contents.host
+        for table in (contents.host, contents.calls)
+        for row in table
     )
     wanted = intervals(trace, steps_by_number=True)
     base = trace.origin_unix_ns

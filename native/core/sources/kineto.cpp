@@ -375,6 +375,7 @@ uint32_t KinetoFile::thread(const ChromeEvent &event)
         if (threads.size() > MOST_THREADS)
             throw FormatError(path_, parser_.bytes(), "the events are of more than a million threads");
         if (is_new) {
+            this->process(event);
             threads.push_back({std::string(unquoted(process)), std::string(unquoted(place)), "", 0});
             open_.emplace_back();
         }
@@ -501,6 +502,8 @@ void KinetoFile::rebase()
     }
     for (CounterSample &sample : counters)
         sample.t += base_;
+    for (Moment &launch : launches)
+        launch[2] += base_;
 }
 
 } // namespace perfscope
