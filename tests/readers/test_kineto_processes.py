@@ -48,10 +48,11 @@ def merged(path: Path, *writers: KinetoWriter) -> Path:
     return path
 
 
-def busy_ms(trace: Trace) -> list[tuple[int, float]]:
+def busy_ms(trace: Trace) -> dict[int, float]:
     found = devices(prepare(trace))
     assert found is not None
-    return [(one.rank, one.use.compute_ns / MS) for one in found.devices]
+    assert len({one.rank for one in found.devices}) == len(found.devices)
+    return {one.rank: one.use.compute_ns / MS for one in found.devices}
 
 
 def test_merged_profiles_are_ranks_with_devices_of_their_own(tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_merged_profiles_are_ranks_with_devices_of_their_own(tmp_path: Path) -> 
     assert [(rank.number, rank.pid) for rank in trace.ranks] == [(0, 500), (1, 501)]
     assert {rank.clock_domain for rank in trace.ranks} == {0}
     assert any("holds 2 processes of the host" in note for note in trace.notes)
-    assert busy_ms(trace) == [(0, pytest.approx(600.0)), (1, pytest.approx(201.0))]
+    assert busy_ms(trace) == pytest.approx({0: 600.0, 1: 201.0})
     launches = [rank.devices.rows["launch"] for rank in trace.ranks if rank.devices is not None]
     assert (launches[1][0] - launches[0][0]) == 1
 
@@ -82,7 +83,7 @@ def test_devices_are_known_by_the_launches_of_their_process(tmp_path: Path) -> N
         if "correlation" in event.get("args", {}):
             event["args"]["correlation"] += 1000
     trace = open_trace(merged(tmp_path / "all.json", one, two))
-    assert busy_ms(trace) == [(0, pytest.approx(600.0)), (1, pytest.approx(200.0))]
+    assert busy_ms(trace) == pytest.approx({0: 600.0, 1: 200.0})
     for rank in trace.ranks:
         assert rank.devices is not None
         assert rank.devices.without_launch == 0
@@ -117,11 +118,11 @@ def test_an_exported_recording_has_the_efficiencies_of_the_original(
     results = compute(trace)
     ahead = back.origin_unix_ns - trace.origin_unix_ns
     start, end = (moment - ahead for moment in (results.focus.start_ns, results.focus.end_ns))
-    again = compute(back, Options(focus=f"{start / 1e9:.9f}:{end / 1e9:.9f}"))
+    others = compute(back, Options(focus=f"{start / 1e9:.9f}:{end / 1e9:.9f}"))
     for metric in ("parallel_efficiency", "load_balance", "communication_efficiency"):
         value = getattr(results.efficiency, metric).value
-        assert getattr(again.efficiency, metric).value == pytest.approx(value, rel=1e-8), metric
-    assert [phase.id for phase in again.phases] == [phase.id for phase in results.phases]
+        assert getattr(others.efficiency, metric).value == pytest.approx(value, rel=1e-8), metric
+    assert [phase.id for phase in others.phases] == [phase.id for phase in results.phases]
 
 
 def test_exported_devices_stay_with_their_ranks(tmp_path: Path) -> None:
