@@ -130,7 +130,7 @@ def _world_size(ranked: dict[int, KinetoContents]) -> int:
     told = [contents.distributed.get("world_size") for contents in ranked.values()]
     sizes = [size for size in told if type(size) is int and 0 < size <= MOST_RANKS]
     shown = [ranks_named(contents) for contents in ranked.values()]
-    return max([*sizes, *shown, max(ranked) + 1])
+    return max([*(sizes or shown), max(ranked) + 1])
 
 
 def _rank(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -13,6 +14,7 @@ import pytest
 from tests.support.environments import REPOSITORY
 from tests.support.otf2_archives import ArchiveWriter
 from tests.support.requirements import require_tool
+from tests.support.write_kineto import KinetoWriter, small
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
@@ -51,10 +53,45 @@ def fuzz(fuzzer: Path, place: Path, *options: str) -> None:
     LOG.info("%s: %s", options[0], " ".join(statistics.split()))
 
 
+def test_no_profile_breaks_the_decoder(fuzzer: Path, tmp_path: Path) -> None:
+    """From profiles with kernels, launches, process groups, counters, arrows and several processes.
+
+    Compact JSON: half the bytes, so that more of what the fuzzer changes means something.
+    """
+    (tmp_path / "corpus").mkdir()
+    for name, events in seeds().items():
+        text = json.dumps(events, separators=(",", ":"))
+        (tmp_path / "corpus" / name).write_text(text, encoding="utf-8")
+    fuzz(fuzzer, tmp_path, "--format=kineto")
+
+
+def seeds() -> dict[str, object]:
+    """Profiles that hold every sort of event that the decoder tells apart."""
+    profile = small()
+    group = {"Process Group Name": "1", "Process Group Ranks": "[0, 2, ..., 4, 6]", "Seq": 3}
+    told = {"Global rank start": 0, "Global rank stride": 2, "Group size": 4, "dtype": "Half"}
+    profile.kernel("mscclKernel_Sum", 91_000, 92_000, launch=90_000, arguments=group | told)
+    profile.kernel("dma_in", 1_000, 2_000, category="mtia_ccp_events", arguments={"size": 64})
+    profile.host_event("autograd::engine::evaluate_function: MulBackward0", 0, 5, "cpu_op")
+    several = KinetoWriter(pid=7)
+    several.step(1, 0, 9_000)
+    for pid in (7, 8):
+        arguments = {"root": 1, **group}
+        several.event(
+            "X", "operation", "MPI_Allreduce", 5_000, dur=1.5, pid=pid, tid=pid, args=arguments
+        )
+    several.event("M", "", "process_name", 0, pid=8, args={"name": "rank 1 (node7)"})
+    several.event("f", "ac2g", "ac2g", 6_000, id=9, pid=7, tid=7, bp="e")
+    return {
+        "profile": profile.document(),
+        "processes": several.document(),
+        "list": several.events,
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "seed"),
     [
-        ("kineto", "small_timeline.json"),
         ("horovod", "small_timeline.json"),
         ("paraver", "small.prv"),
     ],

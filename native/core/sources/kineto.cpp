@@ -7,19 +7,17 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <numeric>
 
 namespace perfscope {
 
 namespace {
 
 constexpr uint32_t FLAG_OPEN = 1; // RowFlag.OPEN
-constexpr int64_t FARTHEST = INT64_C(4000000000000000000); // ns; the difference of two such times fits 64 bits
 constexpr size_t BLOCK = size_t(1) << 18; // stays in a core's own cache until it is parsed
 
 bool is_usable(const ChromeEvent &event)
 {
-    return event.has_time && event.time >= -FARTHEST && event.time <= FARTHEST;
+    return event.has_time && event.time >= -KinetoFile::FARTHEST && event.time <= KinetoFile::FARTHEST;
 }
 
 } // namespace
@@ -400,110 +398,6 @@ uint32_t KinetoFile::process(const ChromeEvent &event)
     std::swap(last_processes_[0], last_processes_[1]);
     last_processes_[0] = {std::string(text), found->second};
     return found->second;
-}
-
-void KinetoFile::finish()
-{
-    parser_.finish();
-    close_open();
-    join_launches();
-    rebase();
-    order();
-}
-
-// Every table by time.
-void KinetoFile::order()
-{
-    const auto by_time = [](const auto &a, const auto &b) { return a.t0 != b.t0 ? a.t0 < b.t0 : a.t1 > b.t1; };
-    if (!std::is_sorted(device.begin(), device.end(), by_time)) {
-        std::vector<uint32_t> places(device.size());
-        std::iota(places.begin(), places.end(), 0);
-        std::stable_sort(places.begin(), places.end(),
-                         [&](uint32_t a, uint32_t b) { return by_time(device[a], device[b]); });
-        std::vector<uint32_t> processes_in_order;
-        processes_in_order.reserve(device.size());
-        for (const uint32_t place : places)
-            processes_in_order.push_back(device_processes[place]);
-        device_processes = std::move(processes_in_order);
-        std::stable_sort(device.begin(), device.end(), by_time);
-    }
-    if (!std::is_sorted(host.begin(), host.end(), by_time))
-        std::stable_sort(host.begin(), host.end(), by_time);
-    if (!std::is_sorted(calls.begin(), calls.end(), by_time))
-        std::stable_sort(calls.begin(), calls.end(), by_time);
-}
-
-// What had begun and not ended when the file did lasts to its last moment.
-void KinetoFile::close_open()
-{
-    for (const auto &stack : open_)
-        for (const Open &opened : stack) {
-            counts.unclosed++;
-            if (opened.table == Table::HOST)
-                host[opened.row].t1 = std::max(host[opened.row].t0, last);
-            else if (opened.table == Table::DEVICE)
-                device[opened.row].t1 = std::max(device[opened.row].t0, last);
-        }
-}
-
-// The launch of each device row: in its own process where that has one, else in whichever does.
-void KinetoFile::join_launches()
-{
-    for (auto *moments : {&launches, &flows_})
-        if (!std::is_sorted(moments->begin(), moments->end()))
-            std::sort(moments->begin(), moments->end());
-    for (size_t place = 0; place < device.size(); place++) {
-        DeviceRow &row = device[place];
-        const int64_t own = device_processes[place];
-        for (const auto *moments : {&launches, &flows_}) {
-            const auto from = [&](int64_t of) {
-                return std::lower_bound(moments->begin(), moments->end(), Moment{row.correlation, of, INT64_MIN});
-            };
-            auto found = from(own);
-            if (found == moments->end() || (*found)[0] != row.correlation || (*found)[1] != own)
-                found = from(INT64_MIN);
-            if (row.correlation <= 0 || found == moments->end() || (*found)[0] != row.correlation ||
-                (*found)[2] < first || (*found)[2] > last)
-                continue;
-            row.launch = (*found)[2];
-            break;
-        }
-        counts.without_launch += row.launch == LAUNCH_UNKNOWN;
-    }
-    flows_ = {};
-    const auto of_another = [&](const Moment &launch) { return launch[1] != launches.front()[1]; };
-    if (std::none_of(launches.begin(), launches.end(), of_another))
-        launches = {};
-}
-
-void KinetoFile::rebase()
-{
-    if (!base_ || first > last)
-        return;
-    int64_t most;
-    if (__builtin_add_overflow(first, base_, &most) || most < -FARTHEST ||
-        __builtin_add_overflow(last, base_, &most) || most > FARTHEST)
-        throw FormatError(path_, 0, "times plus baseTimeNanoseconds are beyond what 64 bits hold");
-    // every other time lies between these two
-    first += base_;
-    last += base_;
-    for (DeviceRow &row : device) {
-        row.t0 += base_;
-        row.t1 += base_;
-        row.launch = row.launch == LAUNCH_UNKNOWN ? LAUNCH_UNKNOWN : row.launch + base_;
-    }
-    for (HostRow &row : host) {
-        row.t0 += base_;
-        row.t1 += base_;
-    }
-    for (CallRow &row : calls) {
-        row.t0 += base_;
-        row.t1 += base_;
-    }
-    for (CounterSample &sample : counters)
-        sample.t += base_;
-    for (Moment &launch : launches)
-        launch[2] += base_;
 }
 
 } // namespace perfscope

@@ -76,6 +76,7 @@ struct KinetoCounts {
 
 class KinetoFile : public ChromeSink {
 public:
+    static constexpr int64_t FARTHEST = INT64_C(4000000000000000000); // ns; the difference of two fits 64 bits
     static constexpr size_t MOST_BYTES_OF_A_NAME = 4096;
     static constexpr size_t MOST_BYTES_OF_NAMES = size_t(1) << 30;
     static constexpr size_t MOST_BYTES_OF_MEMBERS = size_t(64) << 20;
