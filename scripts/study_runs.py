@@ -52,7 +52,7 @@ def _sgan(name: str, options: str) -> tuple[str, ...]:
 
 ALL_RUNS = " ".join(f"runs/{n}-{again}" for again in ("a", "b") for n in (1, 2, 4))
 SCALING = f"scaling {ALL_RUNS} -o {OUT}"
-SHORT = "--quiet --evaluate-every none --epochs 2 --samples 16384"
+SHORT = "--quiet --markers --evaluate-every none --epochs 2 --samples 16384"
 
 LIBRARIES = """\
 MPICH:
@@ -148,14 +148,17 @@ STUDIES = (
         "trainer_strong",
         ("mpich",),
         TRAINER,
-        (*_ranks("train_numpy.py", strong="--quiet --epochs 3 --samples 16384"), SCALING),
+        (*_ranks("train_numpy.py", strong="--quiet --markers --epochs 3 --samples 16384"), SCALING),
         "The mpi4py trainer with a fixed number of images on 1, 2 and 4 ranks of two cores",
     ),
     Study(
         "trainer_weak",
         ("mpich",),
         TRAINER,
-        (*_ranks("train_numpy.py", weak="--quiet --steps 96 --evaluate-every none"), SCALING),
+        (
+            *_ranks("train_numpy.py", weak="--quiet --markers --steps 96 --evaluate-every none"),
+            SCALING,
+        ),
         "The same with as many images on every rank",
     ),
     Study(

@@ -41,7 +41,9 @@ def judge(study: Sweep) -> StudyFinding:
             ID,
             Status.NOT_APPLICABLE,
             title=TITLE,
-            summary="No numbers were varied, or fewer than two configurations were measured.",
+            summary=f"No configuration is named the best: {study.no_best}."
+            if study.no_best
+            else "No numbers were varied, or fewer than two configurations were measured.",
         )
     edges = [edge for axis in numeric if (edge := _edge(study, best, axis)) is not None]
     free = [edge for edge in edges if not edge.limit]

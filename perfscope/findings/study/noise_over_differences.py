@@ -21,6 +21,13 @@ def judge(study: Sweep) -> StudyFinding:
             title=TITLE,
             summary="Fewer than two configurations were measured.",
         )
+    if study.no_best:
+        return StudyFinding(
+            ID,
+            Status.NOT_APPLICABLE,
+            title=TITLE,
+            summary=f"The configurations are not compared: {study.no_best}.",
+        )
     if noise.reason:
         return StudyFinding(
             ID,

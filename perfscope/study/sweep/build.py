@@ -69,6 +69,7 @@ def _body(sweep: Sweep) -> Json:
         "quality": _quality_name(sweep),
         "configurations": [_configuration(sweep, result) for result in sweep.results],
         "best": None if best is None else best.number,
+        "best_reason": sweep.no_best or None,
         "contenders": list(sweep.noise.numbers),
         "noise": {
             "relative": sweep.noise.noise,
@@ -124,7 +125,11 @@ def _verdict(sweep: Sweep) -> tuple[str, str]:
             (MISSING, "not run yet" if plan.search is None else "not tried"),
         )
     }
+    measured = len(sweep.measured)
     rest = "; ".join(f"{number} of {count} {words}" for words, number in counts.items() if number)
+    if sweep.no_best:
+        told = f"{measured} configurations were measured, and none is named the best"
+        return "warn", f"{told}: {sweep.no_best}{f' ({rest})' if rest else ''}."
     if best is None or best.speed is None:
         if not sweep.runs:
             return "info", f"None of the {count} configurations has been run yet."
@@ -133,7 +138,6 @@ def _verdict(sweep: Sweep) -> tuple[str, str]:
     said = (
         f"{_written(best.speed)} {unit} with {best.configuration.label or 'the command as it is'}"
     )
-    measured = len(sweep.measured)
     if measured < 2:
         sentence = f"{said}, the only configuration that was measured"
     else:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from perfscope.study.statistics import bootstrap_interval
 from perfscope.study.sweep.factors import Factors, factors_of
 from perfscope.study.sweep.noise import Contenders, contenders
-from perfscope.study.sweep.objective import Objective, caution, choose, speed
+from perfscope.study.sweep.objective import Objective, caution, choose, no_best, speed
 from perfscope.study.sweep.runs import SweepRun
 from perfscope.study.sweep.stored import Axis, Configuration, StoredPlan
 
@@ -67,6 +67,7 @@ class Sweep:
         objective_reason: why it is not samples a second; "" when it is.
         caution: what may make the speeds incomparable; "" when nothing does.
         results: one a configuration, in the order of the grid.
+        no_best: why none of them is named the best although they were measured; "" when one is.
         noise: which configurations may be the best.
     """
 
@@ -75,6 +76,7 @@ class Sweep:
     objective: Objective
     objective_reason: str
     caution: str
+    no_best: str
     results: tuple[Result, ...]
     noise: Contenders
 
@@ -86,8 +88,8 @@ class Sweep:
 
     @property
     def best(self) -> Result | None:
-        """The fastest configuration; None when none was measured."""
-        return next(iter(self.measured), None)
+        """The fastest configuration; None when none was measured or none may be named."""
+        return None if self.no_best else next(iter(self.measured), None)
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -112,9 +114,12 @@ def measure(plan: StoredPlan, runs: Sequence[SweepRun]) -> Sweep:
         )
         for configuration in plan.configurations
     )
+    unnamed = no_best(plan, usable, objective)
     noise = contenders({result.number: result.speeds for result in results if result.speeds})
+    if unnamed:
+        noise = replace(noise, numbers=(), repeats_needed=None, reason=unnamed)
     careful = caution(plan, usable, objective)
-    return Sweep(plan, tuple(runs), objective, reason, careful, results, noise)
+    return Sweep(plan, tuple(runs), objective, reason, careful, unnamed, results, noise)
 
 
 def _result(

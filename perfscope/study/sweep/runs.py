@@ -11,7 +11,7 @@ from typing import Any
 from perfscope.errors import PerfscopeError
 from perfscope.study import fields
 from perfscope.study.runs import StudyRun, load_run
-from perfscope.study.sweep.objective import Objective, candidates, speed
+from perfscope.study.sweep.objective import Objective, check_search, of_search, speed
 from perfscope.study.sweep.quality import Quality, final_value, printed_throughput
 from perfscope.study.sweep.stored import (
     FINISHED,
@@ -154,13 +154,16 @@ class Measurer:
 
     def __init__(self, place: Path) -> None:
         self._place = place
-        self._objective: Objective | None = None
+        self._first: tuple[SweepRun, Objective] | None = None
 
     def value_of(self, configuration: Any) -> float | None:
         """The median speed of a configuration whose runs are made; None when none is measured.
 
         Args:
             configuration: of the plan, known by its `number`.
+
+        Raises:
+            UsageError: its speed cannot be compared with that of others.
         """
         plan = read_plan(self._place)
         mine = next(c for c in plan.configurations if c.number == configuration.number)
@@ -170,12 +173,13 @@ class Measurer:
             stored = read_run(plan, mine, repeat)
             run = None if stored is None else load_one(plan, stored)
             if run is not None and run.is_measured:
-                speeds.append(self._speed(run))
+                speeds.append(self._speed(plan, run))
         known = [value for value in speeds if value is not None]
         return median(known) if known else None
 
-    def _speed(self, run: SweepRun) -> float | None:
-        if self._objective is None:
-            known = (one for one in candidates([run]) if speed(run, one) is not None)
-            self._objective = next(known, None)
-        return None if self._objective is None else speed(run, self._objective)
+    def _speed(self, plan: StoredPlan, run: SweepRun) -> float | None:
+        if self._first is None:
+            self._first = (run, of_search(plan, run))
+        first, objective = self._first
+        check_search(first, run, objective)
+        return speed(run, objective)

@@ -16,6 +16,7 @@ from perfscope.report.study.build import build_html
 from perfscope.report.study.terminal import print_study
 from perfscope.study.sweep.model import measure
 from perfscope.study.sweep.stored import Axis
+from tests.support.study_runs import made_run
 from tests.support.sweeps import failed_run, judged, made_plan, made_sweep, made_sweep_run
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"' onload=x"
@@ -119,6 +120,27 @@ def test_nothing_measured_is_said() -> None:
         page = build_html(document)
         assert "fewer than two were measured" in page
         assert "Verdict" in printed(document)
+
+
+def test_where_none_is_the_best_page_and_terminal_say_why() -> None:
+    plan = replace(made_plan([RANKS]), recording=("--stop-after", "9"))
+    runs = [
+        replace(
+            made_sweep_run(plan, (ranks,), 1.0),
+            run=made_run(ranks, focus_s=1.0, work_s=[1.0] * int(ranks), step_s=0.1, steps=9),
+        )
+        for ranks in ("1", "2")
+    ]
+    document = judged(measure(plan, runs))
+    page = plain_text(build_html(document))
+    assert "No configuration is named the best: runs of different numbers of ranks" in page
+    assert "because none is named the best" in page
+    for word in ("★", "≈", "Larger is better", "fastest first"):
+        assert word not in page
+    shown = " ".join(printed(document).split())
+    assert "largest first" in shown
+    assert "none is named the best" in shown
+    assert " *" not in shown
 
 
 def test_parts_that_are_null_are_shown_as_missing() -> None:

@@ -60,7 +60,7 @@ def test_what_is_compared_is_what_every_run_measured() -> None:
     assert mixed.objective.id == "runs_per_h"
 
 
-def test_steps_of_different_ranks_are_compared_with_a_warning() -> None:
+def test_steps_of_different_ranks_are_not_compared() -> None:
     plan = made_plan([RANKS])
     runs = [
         replace(
@@ -70,8 +70,10 @@ def test_steps_of_different_ranks_are_compared_with_a_warning() -> None:
         for ranks in ("1", "2")
     ]
     document = judged(measure(plan, runs))
+    assert document["sweep"]["objective"]["id"] == "runs_per_h"
+    assert "perfscope.step(samples=...)" in document["sweep"]["objective"]["reason"]
     assert document["verdict"]["status"] == "warn"
-    assert "perfscope.step(samples=...)" in document["verdict"]["sentence"]
+    assert "different numbers of steps x ranks" in document["verdict"]["sentence"]
 
 
 def test_a_killed_rank_wins_nothing_where_the_launcher_says_all_is_well(tmp_path: Path) -> None:

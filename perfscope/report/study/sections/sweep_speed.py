@@ -42,6 +42,7 @@ def _context(document: Document) -> Context:
         "takeaway": text(document, "verdict", "sentence"),
         "reason": text(objective, "reason"),
         "caution": text(objective, "caution"),
+        "best_reason": text(sweep, "best_reason"),
         "command": shlex.join(texts(sweep, "command")),
         "constant": [f"{k}={v}" for k, v in mapping(sweep, "constant").items()],
         "names": names,

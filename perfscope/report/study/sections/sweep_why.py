@@ -23,6 +23,7 @@ def _context(document: Document) -> Context:
     return {
         "best": text(best, "label") or ("the command as it is" if best else ""),
         "explanations": [_explanation(row) for row in rows(sweep, "why")],
+        "best_reason": text(sweep, "best_reason"),
         "memory": text(sweep, "memory"),
         "unit": text(sweep, "objective", "unit"),
         "quality": text(sweep, "quality"),

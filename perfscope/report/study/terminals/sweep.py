@@ -23,7 +23,8 @@ def _print(document: Json, console: Console) -> None:
     measured = [row for row in found if row["speed"] is not None]
     rest = [row for row in found if row["speed"] is None]
     objective = sweep["objective"]
-    line(console, f"{objective['label']} ({objective['unit']}), fastest first", style="bold")
+    order = "largest first" if sweep["best_reason"] else "fastest first"
+    line(console, f"{objective['label']} ({objective['unit']}), {order}", style="bold")
     if objective["reason"]:
         line(console, f"Compared by {objective['unit']}: {objective['reason']}.", indent=2)
     if objective["caution"]:
