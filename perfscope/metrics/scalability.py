@@ -136,7 +136,11 @@ def run_totals(
 
 
 def scalability(
-    runs: Sequence[RunTotals], *, variant: Variant = Variant.POP, weak: bool | None = None
+    runs: Sequence[RunTotals],
+    *,
+    variant: Variant = Variant.POP,
+    weak: bool | None = None,
+    work: Sequence[float] | None = None,
 ) -> list[Scalability]:
     """The POP table of some runs, in their order; the one with the fewest ranks is the reference.
 
@@ -144,12 +148,22 @@ def scalability(
         runs: at least one.
         variant: whose serialisation and transfer efficiency.
         weak: whether the problem grew with the ranks; None: told from instructions or useful time.
+        work: of each run over that of the reference, where it is known; else it is as weak says.
     """
     reference = min(runs, key=lambda run: run.ranks)
-    return [_row(run, reference, variant, weak) for run in runs]
+    shares = [None] * len(runs) if work is None else work
+    return [
+        _row(run, reference, variant, weak, share) for run, share in zip(runs, shares, strict=True)
+    ]
 
 
-def _row(run: RunTotals, reference: RunTotals, variant: Variant, weak: bool | None) -> Scalability:
+def _row(
+    run: RunTotals,
+    reference: RunTotals,
+    variant: Variant,
+    weak: bool | None,
+    work: float | None,
+) -> Scalability:
     def metric(value: float | None, reason: str) -> Metric:
         because = None if value is not None else reason
         return Metric(value, "ratio", because, run.useful, run.foa, variant.value)
@@ -165,7 +179,7 @@ def _row(run: RunTotals, reference: RunTotals, variant: Variant, weak: bool | No
     serial, transfer = _ideal_factors(run, variant, spread)
     alone = run is reference
     is_weak = None if alone else (weak if weak is not None else _is_weak(run, reference))
-    growth = run.ranks / reference.ranks if is_weak else 1.0
+    growth = work or (run.ranks / reference.ranks if is_weak else 1.0)
     compute = _ratio(sum(reference.useful_s) * growth, useful)
     instructions = _ratio(_times(reference.instructions, growth), run.instructions)
     return Scalability(

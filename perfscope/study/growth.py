@@ -1,38 +1,74 @@
-"""Strong or weak scaling: whether the problem grew with the ranks, and from what that was told."""
+"""How the work grew with the size: not at all (strong scaling), alike (weak), or otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from perfscope.metrics.scalability import WEAK_SHARE, RunTotals
 from perfscope.study.run import StudyRun
 from perfscope.study.series import Point
 
 SAME_WORK = 1.1
-"""Work that grew by less is the same work: strong scaling beyond doubt."""
+"""Work that differs by less is the same work: steps are whole, and some are cut at the ends."""
+
+STRONG, WEAK, UNEVEN = "strong", "weak", "uneven"
+MEASURED = ("samples", "batch_size", "steps")  # bases that count work, by which times are divided
+WHAT = {
+    "samples": "the samples trained (batch size x ranks x steps)",
+    "batch_size": "batch size x ranks x steps",
+    "instructions": "the instructions executed",
+    "useful_time": "the useful time of all ranks",
+    "steps x ranks": "steps x ranks, with as many samples of a rank in every step",
+    "steps": "the steps, with as many samples of all ranks together in every step",
+}
+Shares = tuple[float, ...]
+One = TypeVar("One")
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Whether a series scales strongly or weakly.
+    """How a series scales.
 
     Attributes:
-        is_weak: the work grew with the ranks.
-        basis: `option`, `samples`, `batch_size`, `instructions`, `useful_time`, or `none`.
-        work_ratio: work of the largest over that of the smallest size, None where not told.
+        word: `strong`, `weak`, or `uneven`: neither the same work nor as much more as the size.
+        basis: `option`, `samples`, `batch_size`, `instructions`, `steps`, `useful_time`, `none`.
+        work: of each size over that of the smallest, None where not told.
+        factors: of each size: its speed-up is that of the time, times this.
         sentence: the same in words.
     """
 
-    is_weak: bool
+    word: str
     basis: str
-    work_ratio: float | None
+    work: Shares | None
+    factors: Shares
     sentence: str
 
     @property
-    def word(self) -> str:
-        """`weak` or `strong`."""
-        return "weak" if self.is_weak else "strong"
+    def is_weak(self) -> bool:
+        """Whether the work grew with the size."""
+        return self.word == WEAK
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether all sizes did the same work, or were to do it."""
+        return self.word == STRONG
+
+    @property
+    def work_ratio(self) -> float | None:
+        """Work of the largest over that of the smallest size."""
+        return self.work[-1] if self.work else None
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the runs tell of their work: its shares by size, from what, and that in words."""
+
+    basis: str
+    work: Shares
+    what: str
 
 
 def trained_samples(run: StudyRun) -> float | None:
@@ -44,45 +80,120 @@ def trained_samples(run: StudyRun) -> float | None:
 def growth(
     points: Sequence[Point], totals: Sequence[RunTotals], *, wanted: bool | None = None
 ) -> Growth:
-    """How the work of the largest size compares with that of the smallest.
+    """How the work of every size compares with that of the smallest.
 
     Args:
         points: smallest first.
         totals: of their representatives.
         wanted: True for weak, False for strong, None to tell it from the runs.
     """
-    ratio, basis, what = _work_ratio(points, totals)
-    size_ratio = points[-1].size / points[0].size
+    sizes = tuple(point.size / points[0].size for point in points)
+    same = (1.0,) * len(points)
+    told = _told([point.representative for point in points], totals)
     if wanted is not None:
-        word = "weak" if wanted else "strong"
-        return Growth(wanted, "option", ratio, f"{word.capitalize()} scaling, as asked for.")
-    if ratio is None or size_ratio <= 1:
-        return Growth(False, "none", ratio, "One size alone neither scales strongly nor weakly.")
-    is_weak = ratio > WEAK_SHARE * size_ratio
-    word = "Weak" if is_weak else "Strong"
-    work = "the same work" if abs(ratio - 1) < 0.01 else f"{ratio:.3g} times the work"
-    sentence = f"{word} scaling, told from {what}: {work} at {size_ratio:g} times the size."
-    if not is_weak and ratio > SAME_WORK:
-        sentence += " The work grew, but not with the size: what was added counts as lost."
-    if ratio < 1 / SAME_WORK:
-        sentence += " The largest size did less work, so its speed-up is overstated."
-    return Growth(is_weak, basis, ratio, sentence)
+        return _asked_for(sizes, told, is_weak=wanted)
+    if told is None or sizes[-1] <= 1:
+        sentence = "One size alone neither scales strongly nor weakly."
+        return Growth(STRONG, "none", told.work if told else None, same, sentence)
+    word = _word(told, sizes)
+    head = f"{word.capitalize()} scaling, told from {told.what}: "
+    if word == UNEVEN:
+        sentence = (
+            f"Uneven work, told from {told.what}: {_listed(told.work)} times the work at "
+            f"{_listed(sizes)} times the size. Speed-ups are of the same work: each time is "
+            "divided by the work done in it."
+        )
+    elif told.basis == "useful_time":
+        sentence = f"{head}{told.work[-1]:.3g} times as long at {sizes[-1]:g} times the size."
+    else:
+        sentence = f"{head}{_times(told.work[-1])} at {sizes[-1]:g} times the size."
+    factors = same if word == STRONG else told.work if told.basis in MEASURED else sizes
+    return Growth(word, told.basis, told.work, factors, sentence)
 
 
-def _work_ratio(
-    points: Sequence[Point], totals: Sequence[RunTotals]
-) -> tuple[float | None, str, str]:
-    first, last = points[0].representative, points[-1].representative
-    if ratio := _ratio(trained_samples(last), trained_samples(first)):
-        return ratio, "samples", "the samples trained (batch size x ranks x steps)"
-    if first.batch_size and last.batch_size:
-        ratio = last.batch_size * last.ranks / (first.batch_size * first.ranks)
-        return ratio, "batch_size", "batch size x ranks"
-    if ratio := _ratio(totals[-1].instructions, totals[0].instructions):
-        return ratio, "instructions", "the instructions executed"
-    ratio = _ratio(sum(totals[-1].useful_s), sum(totals[0].useful_s))
-    return ratio, "useful_time", "the useful time of all ranks"
+def _asked_for(sizes: Shares, told: _Told | None, *, is_weak: bool) -> Growth:
+    """What the user says of the series; counted work still counts."""
+    counted = told.work if told is not None and told.basis in MEASURED else None
+    work = told.work if told is not None else None
+    if is_weak:
+        grew = counted is not None and counted[-1] > SAME_WORK
+        sentence = "Weak scaling, as asked for."
+        if counted is not None and grew and not _are_near(counted, sizes):
+            sentence += f" The sizes did {_listed(counted)} times the work, which is what counts."
+        return Growth(WEAK, "option", work, counted if counted and grew else sizes, sentence)
+    sentence = "Strong scaling, as asked for."
+    if counted is not None and max(counted) > SAME_WORK:
+        sentence += f" The sizes did {_listed(counted)} times the work: what was added is lost."
+    if counted is not None and min(counted) < 1 / SAME_WORK:
+        sentence += " Where a size did less work, its speed-up is overstated."
+    return Growth(STRONG, "option", work, (1.0,) * len(sizes), sentence)
 
 
-def _ratio(over: float | None, under: float | None) -> float | None:
-    return over / under if over is not None and under else None
+def _word(told: _Told, sizes: Shares) -> str:
+    """What the work of all sizes is called; time and instructions tell only where they end."""
+    if told.basis not in MEASURED:
+        return WEAK if told.work[-1] > WEAK_SHARE * sizes[-1] else STRONG
+    to_one = _distance(told.work, (1.0,) * len(sizes))
+    to_size = _distance(told.work, sizes)
+    if min(to_one, to_size) > math.log(SAME_WORK):
+        return UNEVEN
+    return STRONG if to_one <= to_size else WEAK
+
+
+def _told(runs: Sequence[StudyRun], totals: Sequence[RunTotals]) -> _Told | None:
+    """The work of the runs by the first quantity that all of them have."""
+    if work := _shares(runs, trained_samples):
+        return _Told("samples", work, WHAT["samples"])
+    if work := _shares(runs, lambda run: (run.batch_size or 0) * run.ranks * run.steps):
+        return _Told("batch_size", work, WHAT["batch_size"])
+    if work := _shares(totals, lambda total: total.instructions):
+        return _Told("instructions", work, WHAT["instructions"])
+    useful = _shares(totals, lambda total: sum(total.useful_s))
+    return _told_by_steps(runs, useful) or (
+        _Told("useful_time", useful, WHAT["useful_time"]) if useful else None
+    )
+
+
+def _told_by_steps(runs: Sequence[StudyRun], useful: Shares | None) -> _Told | None:
+    """The work from the steps alone; None where they do not tell it.
+
+    As many steps at every size are of the same batch, divided (strong), or of one for each rank
+    (weak): the useful time knows. Fewer steps on more ranks are as many for all ranks together.
+    """
+    steps = _shares(runs, lambda run: run.steps)
+    if steps is None or _are_near(steps, (1.0,) * len(steps)):
+        return None
+    shared = tuple(s * run.ranks / runs[0].ranks for s, run in zip(steps, runs, strict=True))
+    found = {"steps x ranks": shared, "steps": steps}
+    nearest = "steps x ranks"
+    if useful is not None and not _are_near(shared, (1.0,) * len(shared)):
+        nearest = min(found, key=lambda name: _distance(found[name][-1:], useful[-1:]))
+    return _Told("steps", found[nearest], WHAT[nearest])
+
+
+def _shares(of: Sequence[One], quantity: Callable[[One], float | None]) -> Shares | None:
+    """A quantity of all over that of the first; None where one does not have it."""
+    values = [quantity(one) for one in of]
+    known = [float(value) for value in values if value]
+    return tuple(value / known[0] for value in known) if len(known) == len(values) else None
+
+
+def _distance(one: Shares, other: Shares) -> float:
+    """The largest ratio between two series, as a logarithm."""
+    return max((abs(math.log(a / b)) for a, b in zip(one, other, strict=True)), default=0.0)
+
+
+def _are_near(one: Shares, other: Shares) -> bool:
+    return _distance(one, other) <= math.log(SAME_WORK)
+
+
+def _times(ratio: float) -> str:
+    return "the same work" if abs(ratio - 1) < 0.01 else f"{ratio:.3g} times the work"
+
+
+def _listed(values: Shares) -> str:
+    """`1, 1.5 and 4`; of many, the first and last ones."""
+    words = [f"{value:.3g}" for value in values]
+    if len(words) > 6:
+        words = [*words[:3], "...", *words[-2:]]
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from perfscope.metrics.scalability import RunTotals, Scalability, Variant, scalability
 from perfscope.metrics.value import Metric
 from perfscope.study import fields
+from perfscope.study.growth import Growth
 from perfscope.study.run import StudyRun
 from perfscope.study.series import Point
 
@@ -74,22 +75,32 @@ def totals_of(run: StudyRun) -> RunTotals:
     )
 
 
-def pop_table(points: Sequence[Point], *, weak: bool, variant: Variant) -> PopTable:
+def pop_table(points: Sequence[Point], grown: Growth, *, variant: Variant) -> PopTable:
     """The table; the smallest size is the reference of the scalabilities."""
     totals = [totals_of(point.representative) for point in points]
     is_hybrid = len(points) > 1 and len({point.ranks for point in points}) == 1
-    columns = _columns(totals, weak, variant, is_hybrid=is_hybrid)
+    columns = _columns(totals, grown, variant, _counted(grown), is_hybrid=is_hybrid)
     spreads = tuple(
-        _spread(point, totals[0], weak, variant, is_hybrid=is_hybrid) for point in points
+        _spread(points, place, grown, variant, is_hybrid=is_hybrid) for place in range(len(points))
     )
     counted = any(column.ipc_scalability.value is not None for column in columns)
     return PopTable(columns, spreads, counted)
 
 
+def _counted(grown: Growth) -> Sequence[float] | None:
+    """The work of each size where it was counted and is not the same; else ranks tell it."""
+    return grown.factors if not grown.is_strong and grown.factors == grown.work else None
+
+
 def _columns(
-    totals: Sequence[RunTotals], weak: bool, variant: Variant, *, is_hybrid: bool
+    totals: Sequence[RunTotals],
+    grown: Growth,
+    variant: Variant,
+    work: Sequence[float] | None,
+    *,
+    is_hybrid: bool,
 ) -> tuple[Scalability, ...]:
-    found = scalability(totals, variant=variant, weak=weak)
+    found = scalability(totals, variant=variant, weak=grown.is_weak, work=work)
     if is_hybrid:
         # more cores for the same ranks: the arithmetic of ranks would call threads superlinear
         found = [
@@ -111,12 +122,15 @@ def _absent(metric: Metric) -> Metric:
 
 
 def _spread(
-    point: Point, reference: RunTotals, weak: bool, variant: Variant, *, is_hybrid: bool
+    points: Sequence[Point], place: int, grown: Growth, variant: Variant, *, is_hybrid: bool
 ) -> dict[str, Bounds]:
-    if len(point.runs) < 2:
+    runs = points[place].runs
+    if len(runs) < 2:
         return {}
-    pairs = [[reference, totals_of(run)] for run in point.runs]
-    rows = [_columns(pair, weak, variant, is_hybrid=is_hybrid)[-1] for pair in pairs]
+    reference, work = totals_of(points[0].representative), _counted(grown)
+    own = None if work is None else (1.0, work[place])
+    pairs = [[reference, totals_of(run)] for run in runs]
+    rows = [_columns(pair, grown, variant, own, is_hybrid=is_hybrid)[-1] for pair in pairs]
     found: dict[str, Bounds] = {}
     for _, name, _ in ROWS:
         values = [v for row in rows if (v := getattr(row, name).value) is not None]

@@ -10,7 +10,7 @@ from perfscope.errors import UsageError
 from perfscope.metrics.scalability import Variant
 from perfscope.study import models
 from perfscope.study.extra_p import ExtraP, extra_p
-from perfscope.study.growth import Growth, growth
+from perfscope.study.growth import UNEVEN, Growth, growth
 from perfscope.study.left_out import left_out
 from perfscope.study.pop_table import PopTable, pop_table, totals_of
 from perfscope.study.run import StudyPhase, StudyRun
@@ -20,6 +20,7 @@ COMMUNICATION = ("communication_wait", "communication_transfer", "communication_
 OUTSIDE_FOCUS = ("start_up", "shutdown")
 EXCHANGE = "communication"
 NOT_DIVIDED = "Amdahl's law is about work that is divided, not about communication"
+UNEVEN_WORK = "the sizes did uneven work, so that their times follow no law of the size"
 SUPERLINEAR = 1.02  # efficiency above which a speed-up is more than noise above ideal
 
 
@@ -29,7 +30,8 @@ class Speedup:
 
     Attributes:
         time_s: run time, or time in a phase of the rank that spent most in it; None where missing.
-        speedup: strong: t(first)/t; weak: that times the ratio of the sizes.
+        speedup: t(first)/t, times the work of this size over that of the first where it is more or
+            less than that.
         efficiency: speedup over ratio.
     """
 
@@ -179,7 +181,7 @@ def scaling(
     points = fold(counted, chosen)
     totals = [totals_of(point.representative) for point in points]
     grown = growth(points, totals, wanted=weak)
-    table = pop_table(points, weak=grown.is_weak, variant=variant)
+    table = pop_table(points, grown, variant=variant)
     whole = _part("run", "Whole run", points, [[length(r) for r in p.runs] for p in points], grown)
     return Scaling(
         runs=tuple(runs),
@@ -259,11 +261,11 @@ def _part(
     times = [_spread(group) for group in values]
     reference = times[0]
     found = []
-    for point, time in zip(points, times, strict=True):
+    for point, time, factor in zip(points, times, grown.factors, strict=True):
         ratio = point.size / points[0].size
         speedup = None
         if reference and time and reference.median > 0 and time.median > 0:
-            speedup = reference.median / time.median * (ratio if grown.is_weak else 1.0)
+            speedup = reference.median / time.median * factor
         found.append(Speedup(time, speedup, speedup / ratio if speedup is not None else None))
     pairs = [
         (point.size, value)
@@ -285,12 +287,14 @@ def _laws(
     if len(known) != len(values):
         missing = "not every run has a time of it above zero"
         return missing, missing, missing
-    law = "Amdahl's law is about strong scaling" if grown.is_weak else models.amdahl(sizes, known)
+    if grown.word == UNEVEN:
+        return UNEVEN_WORK, UNEVEN_WORK, UNEVEN_WORK
+    law = models.amdahl(sizes, known) if grown.is_strong else "Amdahl's law is about strong scaling"
     found = models.model(sizes, known)
     if isinstance(found, str):
         return law, found, found
     beyond = [forecast.size for forecast in found.forecasts]
-    return law, found, extra_p(sizes, known, beyond, falls=not grown.is_weak)
+    return law, found, extra_p(sizes, known, beyond, falls=grown.is_strong)
 
 
 def _spread(values: Sequence[float | None]) -> Spread | None:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from perfscope.study import models
+from perfscope.study.growth import SAME_WORK, UNEVEN, trained_samples
 from perfscope.study.pop_table import COUNTER_ROWS, ROWS
 from perfscope.units import format_ratio, format_seconds
 
@@ -32,9 +33,11 @@ HOW = (
     (
         "Speed-up and efficiency",
         (
-            "Strong scaling: time at the smallest size over time at this size. Weak scaling: "
-            "that times the ratio of the sizes. Efficiency is speed-up over the ratio of the "
-            "sizes. The time of a phase is that of the rank that spends most in it."
+            "Strong scaling: time at the smallest size over time at this size. Weak scaling and "
+            "uneven work: that times the work of this size over that of the smallest, by the "
+            "samples trained; where they are not known, of weak scaling the ratio of the sizes. "
+            "Efficiency is speed-up over the ratio of the sizes. The time of a phase is that of "
+            "the rank that spends most in it."
         ),
     ),
     (
@@ -42,9 +45,10 @@ HOW = (
         (
             "Global efficiency = parallel efficiency x computation scalability. Computation "
             "scalability is the useful time of all ranks at the smallest size over that at this "
-            "size (weak: times the ratio of the ranks). With counters it is exactly IPC x "
-            "instruction x frequency scalability. On an axis of ranks, efficiency of the run "
-            "time is the global efficiency over the parallel efficiency of the smallest size."
+            "size (weak scaling and uneven work: times the work over that of the smallest). With "
+            "counters it is exactly IPC x instruction x frequency scalability. On an axis of "
+            "ranks, efficiency of the run time is the global efficiency over the parallel "
+            "efficiency of the smallest size."
         ),
     ),
     (
@@ -84,6 +88,7 @@ def body(study: Scaling, external: Sequence[External] = ()) -> Json:
             "kind": study.growth.word,
             "basis": study.growth.basis,
             "work_ratio": study.growth.work_ratio,
+            "work": None if study.growth.work is None else list(study.growth.work),
             "sentence": study.growth.sentence,
         },
         "points": [_point(study, place) for place in range(len(study.points))],
@@ -248,15 +253,17 @@ def verdict(study: Scaling, findings: Sequence[Finding]) -> tuple[str, str]:
     first = study.axis.count(study.points[0].size)
     assert whole.speedup is not None
     assert whole.efficiency is not None
-    kind = study.growth.word.capitalize()
-    sentence = f"{kind} scaling from {first} to {sizes}: "
-    if study.growth.is_weak:
+    grown = study.growth
+    kind = "Scaling" if grown.word == UNEVEN else f"{grown.word.capitalize()} scaling"
+    sentence = f"{kind} from {first} to {sizes}: "
+    if not grown.is_strong:
         times = [value.time_s for value in (study.whole.values[0], whole)]
         assert times[0] is not None
         assert times[1] is not None
         sentence += (
-            f"{ratio:.3g} times the work takes {format_seconds(times[1].median)} instead of "
-            f"{format_seconds(times[0].median)}, efficiency {format_ratio(whole.efficiency)}."
+            f"{grown.factors[-1]:.3g} times the work takes {format_seconds(times[1].median)} "
+            f"instead of {format_seconds(times[0].median)}, efficiency "
+            f"{format_ratio(whole.efficiency)}."
         )
     else:
         sentence += (
@@ -327,6 +334,13 @@ def notes(study: Scaling) -> list[str]:
     launchers = {run.launcher for run in study.counted} - {""}
     if len(launchers) > 1:
         found.append(f"The runs differ in the launcher: {', '.join(sorted(launchers))}.")
+    for point in study.points:
+        samples = [done for run in point.runs if (done := trained_samples(run))]
+        if samples and max(samples) > SAME_WORK * min(samples):
+            found.append(
+                f"The runs with {study.axis.count(point.size)} trained on {min(samples):,.0f} to "
+                f"{max(samples):,.0f} samples: their times are not of the same work."
+            )
     if any(len(point.runs) < 2 for point in study.points):
         found.append(
             "A size with a single run has no spread: repeat runs to tell differences from noise."

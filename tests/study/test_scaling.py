@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -58,37 +57,25 @@ def test_weak_scaling_by_the_formulas() -> None:
     assert study.whole.amdahl == "Amdahl's law is about strong scaling"
 
 
-@pytest.mark.parametrize(
-    ("change", "basis"),
-    [
-        ({}, "samples"),
-        ({"samples": None}, "batch_size"),
-        ({"samples": None, "batch": None}, "useful_time"),
-    ],
-)
 @pytest.mark.parametrize("weak", [False, True])
-def test_strong_or_weak_is_told_from_what_is_recorded(
-    change: dict[str, Any], basis: str, weak: bool
-) -> None:
+@pytest.mark.parametrize("basis", ["samples", "batch_size", "steps", "useful_time"])
+def test_strong_or_weak_is_told_from_what_is_recorded(basis: str, weak: bool) -> None:
     runs = trained(weak=weak, step=lambda p: 80.0 if weak else 80.0 / p)
     for run in runs:
-        if "samples" in change:
+        if basis != "samples":
             run.document["run"]["throughput"]["samples_per_s"] = {"value": None, "reason": "x"}
-        # the same batch over all ranks is strong, the same on each is weak
-        run.document["run"]["batch_size"] = (
-            None if "batch" in change else 32 if weak else 32 // run.ranks
-        )
+        if basis in ("steps", "useful_time"):
+            run.document["run"]["batch_size"] = None
+        if basis == "useful_time":
+            run.document["run"]["throughput"]["steps"] = 0
     study = scaling(runs)
-    assert study.growth.basis == basis
+    # as many steps at every size may be of the same batch, divided, or of one for each rank
+    known = "useful_time" if basis == "steps" and weak else basis
+    assert study.growth.basis == known
     assert study.growth.is_weak is weak
+    assert study.growth.work == pytest.approx((1, 2, 4) if weak else (1, 1, 1))
     assert ("Weak" if weak else "Strong") in study.growth.sentence
     assert scaling(runs, weak=not weak).growth.is_weak is not weak
-
-
-def test_work_between_strong_and_weak_is_said_to_be() -> None:
-    study = scaling(trained(more_work=lambda p: p**0.5))
-    assert not study.growth.is_weak
-    assert "The work grew, but not with the size" in study.growth.sentence
 
 
 def test_repeats_are_folded_into_median_and_spread() -> None:
@@ -319,9 +306,3 @@ def test_runs_that_failed_are_no_fast_ones() -> None:
     assert "8-ranks does not count: it ended with exit code 1." in found["notes"]
     with pytest.raises(UsageError, match="None of the runs counts"):
         scaling([killed, failed])
-
-
-@pytest.mark.parametrize(("work", "is_less"), [(0.95, False), (0.5, True)])
-def test_less_work_at_the_largest_size_is_said(work: float, is_less: bool) -> None:
-    study = scaling(trained((1, 2), more_work=lambda p: 1.0 if p == 1 else work))
-    assert ("speed-up is overstated" in study.growth.sentence) is is_less

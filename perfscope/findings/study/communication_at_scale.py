@@ -91,7 +91,7 @@ def _finding(study: Scaling, several: list[Point], shares: list[float]) -> Study
 
 
 def _means(study: Scaling) -> str:
-    work = "grows with" if study.growth.is_weak else "is divided over"
+    work = "is divided over" if study.growth.is_strong else "grows with"
     return f"The work {work} the ranks; what each has to exchange does not become less."
 
 

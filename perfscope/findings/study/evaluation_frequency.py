@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from perfscope.findings.finding import Confidence, Evidence, Status
 from perfscope.findings.study import thresholds
 from perfscope.findings.study.catalogue import StudyDiagnosis, StudyFinding
-from perfscope.study.growth import trained_samples
+from perfscope.study.growth import UNEVEN, trained_samples
 from perfscope.trace.model import Frame
 from perfscope.units import format_seconds, format_share
 
@@ -86,6 +86,8 @@ def occurrences(phase: StudyPhase) -> float:
 def _training(run: StudyRun, study: Scaling) -> float:
     """How much a run trained: samples where all runs do the same work, else steps; 1 if unknown."""
     runs = (study.points[0].representative, study.points[-1].representative)
+    if study.growth.word == UNEVEN:
+        return study.growth.factors[0 if run is runs[0] else -1]
     if study.growth.is_weak:
         return float(run.steps) if all(other.steps for other in runs) else 1.0
     known = all(trained_samples(other) for other in runs)

@@ -48,9 +48,9 @@ def judge(study: Scaling) -> StudyFinding:
     """Whether time that does not shrink takes enough of the largest run to bound it."""
     if len(study.points) < 2:
         return _quiet(Status.NOT_APPLICABLE, "Runs of one size cannot show what does not shrink.")
-    if study.growth.is_weak:
+    if not study.growth.is_strong:
         return _quiet(
-            Status.NOT_APPLICABLE, "In weak scaling no phase is expected to become shorter."
+            Status.NOT_APPLICABLE, "Where the work grows no phase is expected to become shorter."
         )
     names = [part.id for part in study.phases]
     serial = [found for name in names if (found := _serial(study, name)) is not None]

@@ -37,9 +37,9 @@ def judge(study: Scaling) -> StudyFinding:
     ratio = study.ratio(len(study.points) - 1)
     if shown / ratio < thresholds.THROUGHPUT_SCALES or behind < thresholds.TIME_BEHIND_WARN:
         more = (
-            " As weak scaling, where more ranks do more work; --strong judges a job that was to "
-            "finish earlier."
-            if study.growth.is_weak and study.growth.basis != "option"
+            " Of the same work, as more ranks do more; --strong judges a job that was to finish "
+            "earlier."
+            if not study.growth.is_strong and study.growth.basis != "option"
             else ""
         )
         return _quiet(
@@ -55,7 +55,7 @@ def _finding(study: Scaling, shown: float, gained: float) -> StudyFinding:
     last = study.points[-1].representative
     grown = study.growth.work_ratio
     is_more_work = (
-        not study.growth.is_weak and grown is not None and grown >= thresholds.TIME_BEHIND_WARN
+        study.growth.is_strong and grown is not None and grown >= thresholds.TIME_BEHIND_WARN
     )
     why = (
         f"The job trains on {grown:.2f} times as many samples as with {first}."
