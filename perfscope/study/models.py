@@ -103,6 +103,10 @@ class Model:
     forecasts: tuple[Forecast, ...]
     fitted: tuple[float, ...]
 
+    def at(self, size: float) -> float:
+        """Its value at a size."""
+        return self.constant + self.slope * self.law.at(size)
+
     @property
     def text(self) -> str:
         """`1.2 + 3.4 p^(1/2)`."""
@@ -150,12 +154,15 @@ def too_few(sizes: Sequence[int], least: int, what: str) -> str | None:
     return f"{what} needs runs of {least} sizes, and {count} {'is' if count == 1 else 'are'} there"
 
 
-def amdahl(sizes: Sequence[int], values: Sequence[float]) -> Amdahl | str:
+def amdahl(
+    sizes: Sequence[int], values: Sequence[float], *, largest: int | None = None
+) -> Amdahl | str:
     """Amdahl's law fitted to run times of strong scaling, or why it cannot be.
 
     Args:
         sizes: of each run.
         values: run times in seconds.
+        largest: the size beyond which to extrapolate, if not the largest of these.
     """
     if reason := too_few(sizes, AMDAHL_SIZES, "Amdahl's law"):
         return reason
@@ -176,13 +183,15 @@ def amdahl(sizes: Sequence[int], values: Sequence[float]) -> Amdahl | str:
         parallel_s=found.slope,
         error=found.error,
         forecasts=tuple(
-            Forecast(size, found.at(size), found.interval(size)) for size in _beyond(sizes)
+            Forecast(size, found.at(size), found.interval(size)) for size in _beyond(sizes, largest)
         ),
     )
 
 
-def model(sizes: Sequence[int], values: Sequence[float]) -> Model | str:
-    """The performance model of a quantity, or why there is none."""
+def model(
+    sizes: Sequence[int], values: Sequence[float], *, largest: int | None = None
+) -> Model | str:
+    """The performance model of a quantity, or why there is none; arguments as of `amdahl`."""
     if reason := too_few(sizes, MODEL_SIZES, "a performance model"):
         return reason
     candidates = _candidates(sizes, values)
@@ -202,7 +211,8 @@ def model(sizes: Sequence[int], values: Sequence[float]) -> Model | str:
         cross_validation_error=scored[law],
         alternatives=tuple(equal[1:]),
         forecasts=tuple(
-            _forecast(size, chosen, [fits[other] for other in equal]) for size in _beyond(sizes)
+            _forecast(size, chosen, [fits[other] for other in equal])
+            for size in _beyond(sizes, largest)
         ),
         fitted=tuple(chosen.at(size) for size in sorted(set(sizes))),
     )
@@ -234,8 +244,8 @@ def _forecast(size: int, chosen: Fit, equal: Sequence[Fit]) -> Forecast:
     return Forecast(size, chosen.at(size), whole)
 
 
-def _beyond(sizes: Sequence[int]) -> list[int]:
-    return [factor * max(sizes) for factor in EXTRAPOLATED]
+def _beyond(sizes: Sequence[int], largest: int | None) -> list[int]:
+    return [factor * (largest or max(sizes)) for factor in EXTRAPOLATED]
 
 
 def _share_interval(found: Fit) -> tuple[float, float] | None:

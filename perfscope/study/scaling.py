@@ -9,8 +9,10 @@ from statistics import median
 from perfscope.errors import UsageError
 from perfscope.metrics.scalability import Variant
 from perfscope.study import models
-from perfscope.study.extra_p import ExtraP, extra_p
-from perfscope.study.growth import UNEVEN, Growth, growth
+from perfscope.study.crowding import crowded
+from perfscope.study.extra_p import ExtraP
+from perfscope.study.growth import Growth, growth
+from perfscope.study.laws import laws_of
 from perfscope.study.left_out import left_out
 from perfscope.study.pop_table import PopTable, pop_table, totals_of
 from perfscope.study.run import StudyPhase, StudyRun
@@ -20,7 +22,6 @@ COMMUNICATION = ("communication_wait", "communication_transfer", "communication_
 OUTSIDE_FOCUS = ("start_up", "shutdown")
 EXCHANGE = "communication"
 NOT_DIVIDED = "Amdahl's law is about work that is divided, not about communication"
-UNEVEN_WORK = "the sizes did uneven work, so that their times follow no law of the size"
 SUPERLINEAR = 1.02  # efficiency above which a speed-up is more than noise above ideal
 
 
@@ -118,6 +119,7 @@ class Scaling:
         variant: of serialization and transfer efficiency.
         superlinear: sizes above ideal.
         composition: where the time of a rank goes.
+        crowded: of each size, how many threads shared how few CPUs; "" where they did not.
         left_out: runs that do not count, with the reason.
     """
 
@@ -133,12 +135,18 @@ class Scaling:
     variant: Variant
     superlinear: tuple[Superlinear, ...]
     composition: Composition
+    crowded: tuple[str, ...]
     left_out: tuple[tuple[StudyRun, str], ...] = ()
 
     @property
     def counted(self) -> tuple[StudyRun, ...]:
         """The runs that count."""
         return tuple(run for run in self.runs if not left_out(run))
+
+    @property
+    def uncrowded(self) -> tuple[int, ...]:
+        """Places of the sizes at which every thread had a CPU."""
+        return tuple(place for place, shared in enumerate(self.crowded) if not shared)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -196,6 +204,7 @@ def scaling(
         variant=variant,
         superlinear=_superlinear(points, whole, table),
         composition=_composition(points),
+        crowded=tuple(map(crowded, points)),
         left_out=tuple(dropped),
     )
 
@@ -267,34 +276,12 @@ def _part(
         if reference and time and reference.median > 0 and time.median > 0:
             speedup = reference.median / time.median * factor
         found.append(Speedup(time, speedup, speedup / ratio if speedup is not None else None))
-    pairs = [
-        (point.size, value)
-        for point, group in zip(points, values, strict=True)
-        for value in group
-        # a rank alone exchanges nothing, which is no point of a law of exchanging
-        if not (identity == EXCHANGE and point.ranks == 1)
-    ]
-    laws = _laws([size for size, _ in pairs], [value for _, value in pairs], grown)
+    # a rank alone exchanges nothing, which is no point of a law of exchanging
+    counted = [not (identity == EXCHANGE and point.ranks == 1) for point in points]
+    laws = laws_of(points, values, grown, counted)
     if identity == EXCHANGE:
         laws = (NOT_DIVIDED, *laws[1:])
     return Part(identity, label, ranks, tuple(found), *laws)
-
-
-def _laws(
-    sizes: list[int], values: list[float | None], grown: Growth
-) -> tuple[models.Amdahl | str, models.Model | str, ExtraP | str]:
-    known = [value for value in values if value is not None and value > 0]
-    if len(known) != len(values):
-        missing = "not every run has a time of it above zero"
-        return missing, missing, missing
-    if grown.word == UNEVEN:
-        return UNEVEN_WORK, UNEVEN_WORK, UNEVEN_WORK
-    law = models.amdahl(sizes, known) if grown.is_strong else "Amdahl's law is about strong scaling"
-    found = models.model(sizes, known)
-    if isinstance(found, str):
-        return law, found, found
-    beyond = [forecast.size for forecast in found.forecasts]
-    return law, found, extra_p(sizes, known, beyond, falls=grown.is_strong)
 
 
 def _spread(values: Sequence[float | None]) -> Spread | None:

@@ -63,7 +63,8 @@ HOW = (
         "Amdahl's law",
         (
             "t = serial + parallel / size, by least squares of relative errors over all runs, "
-            "from three sizes on; intervals are 95 % and hold if the law does."
+            "from three sizes on; intervals are 95 % and hold if the law does. Sizes at which "
+            "threads share CPUs do not count."
         ),
     ),
     (
@@ -133,6 +134,7 @@ def _point(study: Scaling, place: int) -> Json:
         "runs": [run.label for run in point.runs],
         "representative": point.representative.label,
         "ideal_speedup": study.ratio(place),
+        "shared_cpus": study.crowded[place] or None,
         "time_s": _spread(whole.time_s),
         "speedup": whole.speedup,
         "efficiency": whole.efficiency,
@@ -334,6 +336,12 @@ def notes(study: Scaling) -> list[str]:
     launchers = {run.launcher for run in study.counted} - {""}
     if len(launchers) > 1:
         found.append(f"The runs differ in the launcher: {', '.join(sorted(launchers))}.")
+    for point, shared in zip(study.points, study.crowded, strict=True):
+        if shared:
+            found.append(
+                f"With {study.axis.count(point.size)} threads shared CPUs: {shared}. What that "
+                "size lost to it says nothing about more CPUs, so no law is fitted to it."
+            )
     for point in study.points:
         samples = [done for run in point.runs if (done := trained_samples(run))]
         if samples and max(samples) > SAME_WORK * min(samples):

@@ -9,8 +9,9 @@ import pytest
 
 from perfscope.findings.study.catalogue import judge_study
 from perfscope.study import scaling_document
+from perfscope.study.laws import UNEVEN_WORK
 from perfscope.study.run import StudyRun
-from perfscope.study.scaling import UNEVEN_WORK, Scaling, scaling
+from perfscope.study.scaling import Scaling, scaling
 from tests.support.scaling_series import BATCH, trained
 from tests.support.study_runs import made_run
 

@@ -14,6 +14,7 @@ from perfscope.units import format_seconds, format_share
 if TYPE_CHECKING:
     from perfscope.study.run import StudyPhase
     from perfscope.study.scaling import Scaling
+    from perfscope.study.series import Point
 
 ID = "serial_phase"
 TITLE = "A serial part bounds what more ranks can give"
@@ -52,6 +53,12 @@ def judge(study: Scaling) -> StudyFinding:
         return _quiet(
             Status.NOT_APPLICABLE, "Where the work grows no phase is expected to become shorter."
         )
+    if len(study.uncrowded) < 2 or study.uncrowded[0] != 0:
+        return _quiet(
+            Status.NOT_MEASURED,
+            "Threads share CPUs at all sizes but one, or at the smallest one: what takes long "
+            "there may be waiting for a CPU.",
+        )
     names = [part.id for part in study.phases]
     serial = [found for name in names if (found := _serial(study, name)) is not None]
     law = study.whole.amdahl
@@ -69,17 +76,22 @@ def judge(study: Scaling) -> StudyFinding:
 
 def _serial(study: Scaling, identity: str) -> _Serial | None:
     """The phase if it gains hardly anything; what waits inside it waits for another one."""
-    last = study.points[-1].representative
+    last = _largest(study).representative
     before, after = study.points[0].representative.phase(identity), last.phase(identity)
     if before is None or after is None:
         return None
     first_s, last_s = work_s(before), work_s(after)
     if first_s <= 0 or last_s <= 0:
         return None
-    ideal, gained = study.ratio(len(study.points) - 1), first_s / last_s
+    ideal, gained = study.ratio(study.uncrowded[-1]), first_s / last_s
     if gained - 1 > thresholds.CONSTANT_SPEEDUP * (ideal - 1):
         return None
     return _Serial(after.label, len(after.ranks), last_s, last_s / last.focus_s, gained)
+
+
+def _largest(study: Scaling) -> Point:
+    """The largest size at which no thread waits for the CPU of another."""
+    return study.points[study.uncrowded[-1]]
 
 
 def work_s(phase: StudyPhase) -> float:
@@ -94,17 +106,18 @@ def _bound_share(study: Scaling, law: Amdahl | str) -> float:
     A run that grows slower in communication looks serial to the law as well: where communication
     is what does not shrink, it is not called so here.
     """
-    whole = study.whole.values[-1].time_s
+    place = study.uncrowded[-1]
+    whole = study.whole.values[place].time_s
     if isinstance(law, str) or whole is None or law.serial_interval is None:
         return 0.0
     serial_s = law.serial_interval[0] * (law.constant_s + law.parallel_s)
     exchange = next((part for part in study.phases if part.id == "communication"), None)
-    spent = exchange.values[-1].time_s if exchange else None
+    spent = exchange.values[place].time_s if exchange else None
     return max(serial_s - (spent.median if spent else 0.0), 0.0) / whole.median
 
 
 def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFinding:
-    last = study.points[-1]
+    last = _largest(study)
     size = study.axis.count(last.size)
     law = study.whole.amdahl
     what = f"“{worst.label}”" if worst else "Time outside any phase"
@@ -117,7 +130,7 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
         )
     evidence = [Evidence(f"Share of the run with {size}", share, "share")]
     if worst:
-        ideal = study.ratio(len(study.points) - 1)
+        ideal = study.ratio(study.uncrowded[-1])
         evidence.append(Evidence(f"Time with {size}", worst.seconds, "s"))
         evidence.append(Evidence("Its own speed-up", worst.gained, "", f"up to {ideal:.3g}"))
     if not isinstance(law, str) and law.most_speedup is not None:
@@ -136,7 +149,7 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
         status=Status.FAIL if share >= thresholds.SERIAL_SHARE_FAIL else Status.WARN,
         title=f"{what} does not become shorter and bounds the speed-up",
         summary=f"{summary}.",
-        confidence=Confidence.HIGH if len(study.points) > 2 and worst else Confidence.MEDIUM,
+        confidence=Confidence.HIGH if len(study.uncrowded) > 2 and worst else Confidence.MEDIUM,
         evidence=tuple(evidence),
         actions=(
             f"Distribute it over all ranks ({who}), or do it beside the training.",
