@@ -14,6 +14,8 @@ THREAD_VARIABLES = (
     "TF_NUM_INTRAOP_THREADS",
 )
 """Variables that tell a rank how many threads to compute with."""
+CROWDED = 1.2
+"""Threads that want to run, for each CPU, from which on they wait for each other."""
 
 
 def threads_told(run: StudyRun) -> int:
@@ -26,13 +28,17 @@ def crowding(run: StudyRun) -> str:
     """How many threads share how few CPUs of a node; "" where they do not, or nothing tells.
 
     Ranks that mostly sleep or wait for something else than a CPU may be more than the CPUs: where
-    no more threads wanted to run than there were CPUs, none of them shared one.
+    hardly more threads wanted to run than there were CPUs, none had to wait for one.
     """
     threads = threads_told(run)
     for node in fields.rows(run.document, "threads", "nodes"):
         cpus, ranks = fields.number(node, "cpus"), len(fields.numbers(node, "ranks"))
         wanting = fields.number(node, "runnable_mean")
-        if not cpus or ranks * threads <= cpus or (wanting is not None and wanting <= cpus):
+        if (
+            not cpus
+            or ranks * threads <= cpus
+            or (wanting is not None and wanting < CROWDED * cpus)
+        ):
             continue
         each = f" x {threads} threads" if threads > 1 else ""
         return f"{ranks} {'rank' if ranks == 1 else 'ranks'}{each} on {_cpus(cpus)}"

@@ -11,7 +11,7 @@ from perfscope.metrics.scalability import Variant
 from perfscope.study import models
 from perfscope.study.crowding import crowded
 from perfscope.study.extra_p import ExtraP
-from perfscope.study.growth import Growth, growth
+from perfscope.study.growth import Growth, growth, trained_samples
 from perfscope.study.laws import laws_of
 from perfscope.study.left_out import left_out
 from perfscope.study.pop_table import PopTable, pop_table, totals_of
@@ -70,7 +70,7 @@ class Throughput:
     Attributes:
         samples_per_s: of the whole focus of analysis.
         speedup, efficiency: of that, against the smallest size.
-        step_samples_per_s: batch size x ranks over the median step: what a log line shows.
+        step_samples_per_s: samples of a step over its median time: what a log line shows.
         step_speedup: of that.
     """
 
@@ -311,10 +311,15 @@ def _throughput(points: Sequence[Point]) -> tuple[Throughput, ...]:
 
 
 def step_rate(run: StudyRun) -> float | None:
-    """Samples per second inside a median step: batch size x ranks over its time."""
-    if run.batch_size is None or not run.step_s.value:
+    """Samples per second inside a median step: those of a step of all ranks, over its time."""
+    samples = trained_samples(run)
+    if run.batch_size is not None:
+        step = float(run.batch_size * run.ranks)
+    elif samples is not None and run.steps:
+        step = samples / run.steps  # as the program told them, step by step
+    else:
         return None
-    return run.batch_size * run.ranks / run.step_s.value
+    return step / run.step_s.value if run.step_s.value else None
 
 
 def _over(spread: Spread | None, reference: Spread | None) -> float | None:

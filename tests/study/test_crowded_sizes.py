@@ -40,8 +40,8 @@ def on_cpus(
     [
         (4, {}, ""),
         (8, {}, "8 ranks on 4 CPUs"),
-        (8, {"wanting": 3.9}, ""),  # they sleep
-        (8, {"wanting": 4.1}, "8 ranks on 4 CPUs"),
+        (8, {"wanting": 4.7}, ""),  # they sleep
+        (8, {"wanting": 4.9}, "8 ranks on 4 CPUs"),
         (2, {"threads": "2"}, ""),
         (2, {"threads": "4,2", "wanting": 7.5}, "2 ranks x 4 threads on 4 CPUs"),
         (1, {"threads": "2", "cpus": 1, "wanting": 2.0}, "1 rank x 2 threads on 1 CPU"),

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 ID = "throughput_without_time"
 TITLE = "Throughput scales and the run time does not"
 DESCRIPTION = (
-    "Compares the speed-up of the throughput that a log shows (batch size x ranks over the median "
-    "step, or samples per second) with that of the run time: they part where time is lost outside "
+    "Compares the speed-up of the throughput that a log shows (samples of a step over its median "
+    "time, or samples per second) with that of the run time: they part where time is lost outside "
     "of steps, or where every rank trains on all of the data."
 )
 

@@ -124,9 +124,15 @@ def test_two_sizes_are_enough_for_a_phase_but_not_for_the_law() -> None:
     assert "needs runs of 3 sizes" in found.summary
 
 
-def test_steps_that_scale_in_a_run_that_does_not() -> None:
+@pytest.mark.parametrize("has_batch", [True, False])
+def test_steps_that_scale_in_a_run_that_does_not(has_batch: bool) -> None:
     """Steps are 4 times as fast with 4 ranks, the run 90/30 times."""
-    found = judged(evaluation=lambda _: 10.0)["throughput_without_time"]
+    runs = trained(evaluation=lambda _: 10.0)
+    if not has_batch:  # markers tell the samples of each step instead
+        for run in runs:
+            run.document["run"]["batch_size"] = None
+    judged_runs = {f.id: f for f in judge_study("scaling", scaling(runs))}
+    found = judged_runs["throughput_without_time"]
     assert found.status is Status.WARN
     values = [item.value for item in found.evidence]
     assert values == [pytest.approx(4.0), pytest.approx(3.0)]
