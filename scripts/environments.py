@@ -52,6 +52,7 @@ ENVIRONMENTS = {
     "tensorflow": Perfscope.ABSENT,
     "horovod": Perfscope.ABSENT,
     "hta": Perfscope.ABSENT,
+    "extrap": Perfscope.ABSENT,
 }
 
 

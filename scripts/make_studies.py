@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the studies in reports/studies/ anew: `make studies` (about a quarter of an hour).
+"""Makes the studies in reports/studies/ anew: `make studies` (about half an hour).
 
 Each study is made from runs of examples/; scripts/neutral.py says what keeps it from telling of the
 machine that it was made on. The runs themselves are not kept.
@@ -23,7 +23,7 @@ from scripts.study_runs import OUT, STUDIES, Study  # noqa: E402
 
 DESTINATION = ROOT / "reports" / "studies"
 KEPT = ("study.json", "study.html", "scaling.csv")
-LONGEST_STUDY_S = 900.0
+LONGEST_STUDY_S = 1800.0
 
 
 def main() -> int:
@@ -66,7 +66,13 @@ def make(study: Study, destination: Path) -> None:
     deadline = time.monotonic() + LONGEST_STUDY_S
     for words in study.commands:
         left_s = max(1.0, deadline - time.monotonic())
-        neutral.perfscope(shlex.split(words), study.environments, cwd=place, longest_s=left_s)
+        neutral.perfscope(
+            shlex.split(words),
+            study.environments,
+            cwd=place,
+            longest_s=left_s,
+            packages=study.packages if words == study.commands[-1] else "",
+        )
     target = destination / study.name
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
@@ -83,6 +89,12 @@ def _readme(study: Study) -> str:
         f"\n{name}:\n\n{_indented(content.replace('{place}', str(neutral.PLACE)))}\n"
         for name, content in study.texts
     )
+    packages = (
+        f"\nThe last command ran with the packages of the environment {study.packages} "
+        f"(`python3 scripts/environments.py {study.packages}`).\n"
+        if study.packages
+        else ""
+    )
     return f"""# {study.name}
 
 {study.question}.
@@ -90,7 +102,7 @@ def _readme(study: Study) -> str:
 Made on {os.cpu_count()} cores, everything on one node, with the programs of examples/:
 
 {commands}
-{files}
+{files}{packages}
 Made by `python3 scripts/make_studies.py {study.name}`; nothing was changed afterwards.
 """
 

@@ -27,6 +27,7 @@ SYSTEM_PYTHON = Path("/usr/bin/python3")
 PLACE = Path("/tmp/perfscope-samples")
 HOST = "node01"
 OWN = "mpich"  # the environment that perfscope is installed in
+ALONE = "perfscope-alone"  # a directory with perfscope in it and none of its packages
 LONGEST_INSTALL_S = 600.0
 
 
@@ -76,7 +77,13 @@ def copy_examples(names: Sequence[str], target: Path) -> None:
 
 
 def perfscope(
-    words: Sequence[str], environments: Sequence[str], *, cwd: Path, longest_s: float, **extra: str
+    words: Sequence[str],
+    environments: Sequence[str],
+    *,
+    cwd: Path,
+    longest_s: float,
+    packages: str = "",
+    **extra: str,
 ) -> None:
     """Runs a command of perfscope on a host of neutral name, with few variables.
 
@@ -85,12 +92,13 @@ def perfscope(
         environments: whose programs the job finds; the first one's before those of the system.
         cwd: below PLACE.
         longest_s: after which it is given up.
+        packages: the environment with whose packages perfscope itself runs; "" for its own.
         extra: variables besides those that say where programs are.
 
     Raises:
         NeutralError: it failed or did not end.
     """
-    command = [str(PLACE / OWN / "bin" / "python"), "-m", "perfscope", *words]
+    command = [str(PLACE / (packages or OWN) / "bin" / "python"), "-m", "perfscope", *words]
     if os.geteuid() == 0 and shutil.which("unshare"):
         script = f"hostname {HOST} && exec {shlex.join(command)}"
         command = ["unshare", "--uts", "sh", "-c", script]
@@ -100,6 +108,8 @@ def perfscope(
         "HOME": str(PLACE),
         "LANG": "C.UTF-8",
     }
+    if packages:
+        variables["PYTHONPATH"] = str(PLACE / ALONE)
     if len(environments) == 1:  # before the path of its build, which stands in Horovod's library
         variables["LD_LIBRARY_PATH"] = f"{first}/lib"
     _run(command, cwd=cwd, environment=variables | extra, longest_s=longest_s)
@@ -143,6 +153,8 @@ def _make_environments(python: Path, names: set[str]) -> None:
     ignored = shutil.ignore_patterns("__pycache__")
     for source in (ROOT / "perfscope", compiled):
         shutil.copytree(source, packages / "perfscope", ignore=ignored, dirs_exist_ok=True)
+    (PLACE / ALONE).mkdir()
+    (PLACE / ALONE / "perfscope").symlink_to(packages / "perfscope")
 
 
 def _borrow(python: Path, name: str) -> None:

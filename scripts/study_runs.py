@@ -21,6 +21,7 @@ class Study:
         commands: words behind `perfscope`; the last one writes to OUT.
         question: what it answers.
         texts: other files that it needs, name and content; {place} is where environments are.
+        packages: the environment with whose packages the last command runs; "" for perfscope's own.
     """
 
     name: str
@@ -29,17 +30,34 @@ class Study:
     commands: tuple[str, ...]
     question: str
     texts: tuple[tuple[str, str], ...] = ()
+    packages: str = ""
 
 
-def _ranks(program: str, *, weak: str = "", strong: str = "") -> tuple[str, ...]:
-    """Records a program on 1, 2 and 4 ranks twice each; `{n}` is their number."""
+SIZES = (1, 2, 4)
+FIVE_SIZES = (1, 2, 3, 4, 6)
+"""As many as laws of growth and Extra-P ask for; all of them divide the steps."""
+
+
+def _ranks(
+    program: str, *, weak: str = "", strong: str = "", sizes: tuple[int, ...] = SIZES
+) -> tuple[str, ...]:
+    """Records a program on some ranks twice each.
+
+    `{n}` is their number, `{share}` 48 divided by it, `{rarer}` 96 divided by its square, and
+    `{points}` 120,000 times it.
+    """
     options = weak or strong
     return tuple(
         f"run --quiet -o runs/{n}-{again} -- mpirun -n {n} python {program} "
-        + options.format(n=n, share=48 // n)
+        + options.format(n=n, share=48 // n, rarer=96 // n**2, points=120_000 * n)
         for again in ("a", "b")
-        for n in (1, 2, 4)
+        for n in sizes
     )
+
+
+def _scaling(sizes: tuple[int, ...] = SIZES) -> str:
+    runs = " ".join(f"runs/{n}-{again}" for again in ("a", "b") for n in sizes)
+    return f"scaling {runs} -o {OUT}"
 
 
 def _sgan(name: str, options: str) -> tuple[str, ...]:
@@ -50,9 +68,11 @@ def _sgan(name: str, options: str) -> tuple[str, ...]:
     )
 
 
-ALL_RUNS = " ".join(f"runs/{n}-{again}" for again in ("a", "b") for n in (1, 2, 4))
-SCALING = f"scaling {ALL_RUNS} -o {OUT}"
+SCALING = _scaling()
 SHORT = "--quiet --markers --evaluate-every none --epochs 2 --samples 16384"
+
+SLEEPING = "--quiet --markers --work sleep --batch 16 --hidden 64 --evaluate-samples 1024"
+"""Steps that mostly sleep, so that more ranks than cores are as fast as on as many cores."""
 
 LIBRARIES = """\
 MPICH:
@@ -98,8 +118,8 @@ STUDIES = (
         (
             (
                 f"sweep -o {OUT} --var inter=1,2,4 --var intra=1,2,4,256 --steps 2:16 "
-                "--oversubscribe -- mpirun -n 2 prlimit --as=3600000000 python sgan_keras.py "
-                "--epochs 1 --evaluate-every 0 "
+                "--oversubscribe --repeat 3 -- mpirun -n 2 prlimit --as=3600000000 "
+                "python sgan_keras.py --epochs 1 --evaluate-every 0 "
                 "--iterations-per-epoch 16 --evaluate-every 0 --inter-threads {inter} "
                 "--intra-threads {intra}"
             ),
@@ -162,6 +182,44 @@ STUDIES = (
         "The same with as many images on every rank",
     ),
     Study(
+        "trainer_laws",
+        ("mpich", "extrap"),
+        TRAINER,
+        (
+            *_ranks(
+                "train_numpy.py",
+                strong=f"{SLEEPING} --samples 3072 --epochs 1 --forward-ms 50 --backward-ms 50 "
+                "--evaluate-ms 400",
+                sizes=FIVE_SIZES,
+            ),
+            _scaling(FIVE_SIZES),
+        ),
+        "Five sizes of the trainer with steps that sleep: laws, their extrapolation, and Extra-P's",
+        packages="extrap",
+    ),
+    Study(
+        "trainer_evaluates_more_often",
+        ("mpich",),
+        TRAINER,
+        (
+            *_ranks(
+                "train_numpy.py",
+                strong=f"{SLEEPING} --samples 6144 --epochs 1 --forward-ms 20 --backward-ms 20 "
+                "--evaluate-ms 400 --evaluate-every {rarer}",
+            ),
+            SCALING,
+        ),
+        "Images per second of the steps scale while the time does not: rank 0 evaluates more often "
+        "with more ranks, and the others wait",
+    ),
+    Study(
+        "horovod_strong",
+        ("horovod",),
+        ("horovod_mnist.py",),
+        (*_ranks("horovod_mnist.py", strong="--epochs 4 --steps {share} --batch 64"), SCALING),
+        "Keras and Horovod, MNIST style, strong scaling: as many images on any number of ranks",
+    ),
+    Study(
         "horovod_weak",
         ("horovod",),
         ("horovod_mnist.py",),
@@ -179,6 +237,16 @@ STUDIES = (
         "daal4py k-means and linear regression over MPI, strong scaling",
     ),
     Study(
+        "kmeans_weak",
+        ("daal4py",),
+        ("kmeans_daal4py.py",),
+        (
+            *_ranks("kmeans_daal4py.py", weak="--threads 1 --points {points} --rounds 60"),
+            SCALING,
+        ),
+        "The same, weak scaling: as many rows on every rank",
+    ),
+    Study(
         "sgan_evaluates_more_often",
         ("horovod",),
         SGAN,
@@ -190,7 +258,7 @@ STUDIES = (
             ),
             SCALING,
         ),
-        "Images per second scale while the time does not: rank 0 evaluates more often with more",
+        "The S-GAN whose rank 0 evaluates more often with more ranks, while the others wait",
     ),
     Study(
         "sgan_evaluates_as_often",
