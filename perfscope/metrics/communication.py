@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from perfscope.metrics.clock_check import ClockCheck
+from perfscope.metrics.exposed import unmatched_calls
 from perfscope.metrics.late_arrivals import LateArrival, late_arrivals
 from perfscope.metrics.ledger import COMMUNICATION_ACCOUNTS, INDEX
 from perfscope.metrics.preparation import Prepared
@@ -61,7 +62,7 @@ def communication(prepared: Prepared) -> Communication:
         other_s_by_rank=other,
         wait_states=wait_states(prepared.trace, prepared.waits, prepared.timelines, prepared.focus),
         late_arrivals=late_arrivals(prepared),
-        unmatched=prepared.waits.unmatched,
+        unmatched=prepared.waits.unmatched | unmatched_calls(prepared.trace),
         matched_calls=prepared.waits.matched_calls,
         clocks=prepared.waits.clocks,
     )

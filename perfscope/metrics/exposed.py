@@ -20,7 +20,7 @@ import numpy.typing as npt
 from perfscope.metrics.intervals import NOTHING, Times, disjoint_layer
 from perfscope.trace import model
 from perfscope.trace.model import Communicator, PhaseKind, Rank, Table, Trace
-from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of, codes_of
+from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of, codes_of, name_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -55,6 +55,30 @@ def with_exposed_communication(trace: Trace) -> Trace:
     return replace(trace, ranks=ranks, communicators=communicators)
 
 
+def unmatched_calls(trace: Trace) -> dict[str, int]:
+    """Horovod's calls that not every rank recorded, by name: they are part of no reduction.
+
+    Empty where the ranks did not tell when tensors were ready, as nothing is matched then.
+    """
+    if not trace.ranks or not all(len(rank.readiness) for rank in trace.ranks):
+        return {}
+    calls = [data_calls(rank) for rank in trace.ranks]
+    keys = [_keys(table) for table in calls]
+    common = reduce(np.intersect1d, keys)
+    lost = [table["op"][~np.isin(key, common)] for table, key in zip(calls, keys, strict=True)]
+    codes, counts = np.unique(np.concatenate(lost), return_counts=True)
+    return {
+        f"{name_of(code)} (Horovod)": count
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True)
+    }
+
+
+def _keys(table: Table) -> Ints:
+    """What calls of one reduction have in common: the communicator and the number in it."""
+    keys: Ints = (table["comm"].astype(np.int64) << 40) | table["seq"]
+    return keys
+
+
 def data_calls(rank: Rank) -> Table:
     """Horovod's calls that carry tensors, without those by which the ranks agree what to send."""
     rows = rank.background[rank.background["op"] != HOROVOD_CONTROL]
@@ -80,7 +104,7 @@ class _Shared:
 
     @classmethod
     def of(cls, ranks: Sequence[Rank], calls: Sequence[Table]) -> _Shared:
-        keys = [(table["comm"].astype(np.int64) << 40) | table["seq"] for table in calls]
+        keys = [_keys(table) for table in calls]
         common = reduce(np.intersect1d, keys)
         columns: dict[str, list[Ints]] = {"t0": [], "t1": [], "sent": []}
         ready = []

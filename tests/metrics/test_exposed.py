@@ -140,3 +140,31 @@ def test_exposed_rows_lie_on_the_main_location_and_apart_from_each_other() -> No
         assert set(rows["sent"].tolist()) == {4100}
         assert np.all(rows["peer"] == model.PEER_NONE)
     assert with_exposed_communication(trace) is trace
+
+
+def without_calls(trace: Trace, number: int, chosen: slice) -> Trace:
+    """The trace in which the Horovod thread of a rank did not record some of its reductions."""
+    rank = trace.ranks[number]
+    data = np.flatnonzero(rank.background["op"] != HOROVOD_CONTROL)[chosen]
+    kept = replace(rank, background=np.delete(rank.background, data))
+    ranks = [kept if other is rank else other for other in trace.ranks]
+    return replace(trace, ranks=ranks)
+
+
+def test_reductions_that_a_rank_did_not_record_are_counted() -> None:
+    """Rank 1 lacks the last three: three of rank 0 have no partner, seven are exposed as ever."""
+    whole = compute(job())
+    assert whole.communication.unmatched == {}
+    cut = compute(without_calls(job(), 1, slice(-3, None)))
+    assert cut.communication.unmatched == {"MPI_Allreduce (Horovod)": 3}
+    assert cut.horovod is not None
+    assert cut.horovod.exposed.transfer_s == pytest.approx((0.7, 0.7))
+
+
+def test_where_no_reduction_is_on_all_ranks_every_call_is_counted() -> None:
+    """The first half on rank 0 and the other half on rank 1 are ten calls and no reduction."""
+    half = without_calls(job(), 0, slice(STEPS // 2, None))
+    none = compute(without_calls(half, 1, slice(0, STEPS // 2)))
+    assert none.communication.unmatched == {"MPI_Allreduce (Horovod)": STEPS}
+    # without readiness nothing is matched at all, and that is said elsewhere
+    assert compute(job(has_bits=False)).communication.unmatched == {}
