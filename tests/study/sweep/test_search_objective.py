@@ -16,18 +16,20 @@ from tests.support.study_runs import made_run
 from tests.support.sweeps import made_plan, made_sweep_run
 
 RANKS = Axis("ranks", "variable", ("1", "2"))
-ASKED = {("1",): (1, 1), ("2",): (2, 1)}
-SAME = {("1",): (2, 1), ("2",): (2, 1)}
+Asks = dict[tuple[str, ...], tuple[int, int]]
+ASKED: Asks = {("1",): (1, 1), ("2",): (2, 1)}
+SAME: Asks = {("1",): (2, 1), ("2",): (2, 1)}
 
 
 def values(
     monkeypatch: pytest.MonkeyPatch, plan: StoredPlan, facts: Sequence[dict[str, Any]]
 ) -> list[float | None]:
     """What a search is told of each configuration, whose run has the facts of its place."""
+    base: dict[str, Any] = {"focus_s": 9.0, "work_s": [1.0, 1.0]}
     made = {
         one.number: replace(
             made_sweep_run(plan, tuple(one.values.values()), 1.0),
-            run=made_run(one.name, **{"focus_s": 9.0, "work_s": [1.0, 1.0]} | fact),
+            run=made_run(one.name, **base | fact),
         )
         for one, fact in zip(plan.configurations, facts, strict=True)
     }
@@ -38,8 +40,8 @@ def values(
     return [measurer.value_of(one) for one in plan.configurations]
 
 
-ONE_RANK = {"work_s": [1.0], "step_s": 0.1, "steps": 90}
-TWO_RANKS = {"work_s": [1.0, 1.0], "step_s": 0.15, "steps": 45, "focus_s": 7.0}
+ONE_RANK: dict[str, Any] = {"work_s": [1.0], "step_s": 0.1, "steps": 90}
+TWO_RANKS: dict[str, Any] = {"work_s": [1.0, 1.0], "step_s": 0.15, "steps": 45, "focus_s": 7.0}
 
 
 def test_steps_count_where_all_configurations_have_as_many_ranks(
