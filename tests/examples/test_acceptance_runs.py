@@ -24,6 +24,8 @@ SLOW = (*NEVER, "--markers", "--slow-rank", "1", "--slow-ms", "20", "--slow-wher
 EVALUATED = ("--evaluate-every", "20", "--evaluate-ms", "800")
 LARGE = (*NEVER, "--network-extra-kib", str(32 * 1024))
 """32 MiB more in each allreduce: as long as a step, as in the list."""
+TRANSFER = ({"network_bound"}, {"communication_per_step"})
+"""What may be said of them; it is a warning only where ranks had to wait for CPUs as well."""
 
 
 def run_often(
@@ -48,18 +50,18 @@ def run_often(
 def test_healthy(tmp_path: Path) -> None:
     _, analyses, _ = run_often(tmp_path, NEVER)
     for analysis in analyses:
-        found = analysis["findings"]
-        assert {row["status"] for row in found}.isdisjoint({"fail", "error"})
-        assert all((row["gain_share"] or 0.0) < 0.03 for row in found if row["status"] != "warn")
+        assert told(analysis, "fail", "error") == set()
+        assert all((row["gain_share"] or 0.0) < 0.03 for row in analysis["findings"])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("where", ["forward", "backward"])
 def test_slow_phase_of_one_rank(tmp_path: Path, where: str) -> None:
     given_back_s, analyses, _ = run_often(tmp_path, (*SLOW, where))
-    verdicts = [finding(analysis, "load_imbalance") for analysis in analyses]
-    for verdict in verdicts:
-        assert verdict["status"] == "fail"
+    # The markers tell that both ranks process equally many samples: rank 1 should be as fast.
+    verdicts = [finding(analysis, "straggler") for analysis in analyses]
+    for analysis, verdict in zip(analyses, verdicts, strict=True):
+        assert told(analysis, "fail", "error") == {"straggler"}
         assert verdict["ranks"] == [1]
         assert where in verdict["title"].lower()
     check_gain(verdicts, given_back_s)
@@ -98,13 +100,18 @@ def test_slow_network_is_nobodys_imbalance(tmp_path: Path) -> None:
     given_back_s, analyses, lengths_s = run_often(tmp_path, LARGE)
     saved = []
     for analysis, length_s in zip(analyses, lengths_s, strict=True):
-        assert {row["status"] for row in analysis["findings"]}.isdisjoint({"fail", "error"})
+        assert told(analysis, "fail", "error", "warn") in TRANSFER
         assert analysis["metrics"]["transfer_efficiency"]["value"] < 0.8
         ideal_s = analysis["replay"]["ideal_runtime_s"]
         focus_s = analysis["run"]["focus_of_analysis_s"]
         saved.append(focus_s[1] - focus_s[0] - ideal_s)
         LOG.info("%.2f s, an ideal network saves %.2f s", length_s, saved[-1])
     assert median(saved) == pytest.approx(given_back_s, rel=GAIN_TOLERANCE)
+
+
+def told(analysis: dict[str, Any], *statuses: str) -> set[str]:
+    """Diagnoses whose outcome is one of some."""
+    return {row["id"] for row in analysis["findings"] if row["status"] in statuses}
 
 
 def check_gain(verdicts: Sequence[dict[str, Any]], given_back_s: float) -> None:
