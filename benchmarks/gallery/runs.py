@@ -23,11 +23,13 @@ class Told:
     Attributes:
         faults: findings that fail or warn, by id.
         focus_s: length of the focus of analysis.
+        job_s: the whole job, from the start of the launcher to its end.
         top: the finding that the verdict names first; "" none.
     """
 
     faults: dict[str, Json]
     focus_s: float
+    job_s: float
     top: str
 
 
@@ -70,7 +72,7 @@ def record(
     found = {f["id"]: f for f in document["findings"] if f["status"] in FAULTS}
     begin, end = document["run"]["focus_of_analysis_s"]
     top = document["verdict"]["top"]
-    return Told(found, end - begin, top[0] if top else "")
+    return Told(found, end - begin, document["run"]["wall_s"], top[0] if top else "")
 
 
 def run_case(case: Case, *, cured: bool, place: Path) -> Told:
