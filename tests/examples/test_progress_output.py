@@ -20,7 +20,7 @@ GAIN_TOLERANCE = 0.1
 
 
 def command(*options: str) -> list[str]:
-    return environments.mpi("mpich").python_command(2, SCRIPT, "--quiet", *options)
+    return environments.mpi("mpich").python_command(2, SCRIPT, *options)
 
 
 def recorded(directory: Path, *options: str) -> tuple[float, dict[str, Any]]:

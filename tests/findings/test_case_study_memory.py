@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from perfscope.findings.finding import Finding, Status
+from perfscope.findings.finding import Status
 from perfscope.readers.recording import open_recording
 from perfscope.readers.recording_layout import KEPT_NOTHING, SampleKind
 from perfscope.trace.model import PhaseKind
-from tests.findings.analysed import analyse_trace
+from tests.findings.analysed import Analysed, analyse_trace
 from tests.support.write_recording import ProcessWriter, write_run
 
 GB = 10**9
@@ -19,6 +20,7 @@ NODE_BYTES = 200 * GB
 PEAK_BYTES, START_BYTES, WARM_BYTES = 56 * GB, 3 * GB, 5 * GB
 RUN_S, WARM_S, EVERY_S = 20_000.0, 1_000.0, 20.0
 CALLS = 200_000
+CALL_S, SET_UP_S = 0.08, 0.05
 
 
 def resident(at_s: float, *, cured: bool) -> int:
@@ -28,8 +30,8 @@ def resident(at_s: float, *, cured: bool) -> int:
     return round(warm + (0 if cured else steady))
 
 
-def write(directory: Path, *, ranks: int, cured: bool = False) -> None:
-    """The recording of so many ranks on one node."""
+def write(directory: Path, *, ranks: int, cured: bool = False, set_up_s: float = SET_UP_S) -> None:
+    """The recording of so many ranks on one node, in which one call of 200 is a phase."""
     random = np.random.default_rng(11)
     name = "predict_on_batch" if cured else "predict"
     for number in range(ranks):
@@ -38,7 +40,7 @@ def write(directory: Path, *, ranks: int, cured: bool = False) -> None:
         process.header |= {"exit_ns": process.mono(RUN_S + 3.0)}
         process.metadata = {"schema": 1, "frameworks": {"keras": {"version": "2.4.3"}}}
         process.op("MPI_Init", 0.1, 0.5)
-        for at_s in np.arange(1.0, RUN_S, EVERY_S).tolist():
+        for number_of_phases, at_s in enumerate(np.arange(1.0, RUN_S, EVERY_S).tolist(), start=1):
             noise = int(random.integers(0, 512)) * 4096
             rss = resident(at_s, cured=cured) + noise
             free = NODE_BYTES - 4 * GB - ranks * rss
@@ -46,7 +48,7 @@ def write(directory: Path, *, ranks: int, cured: bool = False) -> None:
             process.sample(SampleKind.NODE, at_s, sent=max(0, free), received=NODE_BYTES, peer=1)
             calls = round(at_s / RUN_S * CALLS)
             kept = resident(at_s, cured=cured) - START_BYTES
-            process.phase(PhaseKind.PREDICT, at_s, at_s + 0.08, name=name)
+            process.phase(PhaseKind.PREDICT, at_s, at_s + CALL_S, name=name)
             process.sample(
                 SampleKind.CALLS,
                 at_s + 0.09,
@@ -56,7 +58,7 @@ def write(directory: Path, *, ranks: int, cured: bool = False) -> None:
                 peer=calls,
                 sent=KEPT_NOTHING + kept,
                 received=rss,
-                request=round(calls * 0.05e9),
+                request=round(number_of_phases * set_up_s * 1e9),
             )
         process.op("MPI_Finalize", RUN_S + 1.0, RUN_S + 2.0)
         process.write(directory)
@@ -64,20 +66,48 @@ def write(directory: Path, *, ranks: int, cured: bool = False) -> None:
     write_run(directory, launcher={"kind": "mpirun"}, ranks_requested=ranks, end_mono_ns=end_ns)
 
 
-def findings(directory: Path) -> dict[str, Finding]:
-    return analyse_trace(open_recording(directory)).findings
+def analysed(directory: Path) -> Analysed:
+    return analyse_trace(open_recording(directory))
+
+
+def verdict(of: Analysed) -> Mapping[str, object]:
+    found = of.document()["verdict"]
+    assert isinstance(found, dict)
+    return found
 
 
 @pytest.fixture(scope="module")
-def faulty(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Finding]:
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Analysed:
     """Of the three ranks that a node can hold."""
     directory = tmp_path_factory.mktemp("faulty")
     write(directory, ranks=3)
-    return findings(directory)
+    return analysed(directory)
 
 
-def test_the_growth_is_named_with_its_cause(faulty: dict[str, Finding]) -> None:
-    finding = faulty["memory_growth"]
+def test_the_verdict_names_the_call_and_what_it_costs(faulty: Analysed) -> None:
+    """Of each of the calls, 50 of 80 ms are needless: half of the run; memory comes next."""
+    found = verdict(faulty)
+    assert found["status"] == "fail"
+    assert found["top"] == ["predict_in_loop", "memory_growth"]
+    gain_s = faulty.findings["predict_in_loop"].gain_s
+    assert gain_s == pytest.approx(SET_UP_S * CALLS, rel=1e-2)
+    assert found["sentence"] == (
+        "Model.predict is called 199,810 times and builds an input pipeline each time: 62.5 % of "
+        "each call. Without this the run would be up to 2 h 47 min (49.9 %) shorter. There is one "
+        "more finding."
+    )
+
+
+def test_where_only_memory_is_known_the_verdict_is_about_memory(tmp_path: Path) -> None:
+    write(tmp_path, ranks=3, set_up_s=0.0)
+    found = verdict(analysed(tmp_path))
+    assert found["status"] == "fail"
+    assert found["top"] == ["memory_growth"]
+    assert "Model.predict keeps memory in every call" in str(found["sentence"])
+
+
+def test_the_growth_is_named_with_its_cause(faulty: Analysed) -> None:
+    finding = faulty.findings["memory_growth"]
     assert finding.status is Status.FAIL
     assert finding.ranks == (0, 1, 2)
     assert "Model.predict keeps memory in every call" in finding.title
@@ -89,20 +119,22 @@ def test_the_growth_is_named_with_its_cause(faulty: dict[str, Finding]) -> None:
     assert rows["Warm-up ends after"] == pytest.approx(WARM_S, abs=100)
 
 
-def test_the_ranks_that_fit_before_and_after_the_cure(faulty: dict[str, Finding]) -> None:
+def test_the_ranks_that_fit_before_and_after_the_cure(faulty: Analysed) -> None:
     """Three of 56 GB in 200 GB; without the growth of 51 GB the eight that are wanted, and more."""
-    summary = faulty["memory_growth"].summary
+    summary = faulty.findings["memory_growth"].summary
     assert "3 ranks like it fit the memory of node0" in summary
     after = int(summary.rpartition("node0; ")[2].split()[0])
     assert 8 <= after <= (NODE_BYTES - 4 * GB) // WARM_BYTES
-    headroom = faulty["memory_headroom"]
+    headroom = faulty.findings["memory_headroom"]
     assert "3 ranks like it would fit; 3 ran there" in headroom.summary
     assert "Prediction" in headroom.summary
 
 
 def test_eight_cured_ranks_fit(tmp_path: Path) -> None:
     write(tmp_path, ranks=8, cured=True)
-    found = findings(tmp_path)
+    cured = analysed(tmp_path)
+    assert "Nothing to fix was found: 8 ranks" in str(verdict(cured)["sentence"])
+    found = cured.findings
     assert found["memory_growth"].status is Status.PASS
     assert found["memory_headroom"].status is Status.PASS
     fits = int(found["memory_headroom"].summary.split(" ranks like it")[0].rpartition(" ")[2])
