@@ -75,7 +75,7 @@ def judge(results: Results, replay: Replay) -> Finding:
 
 def _nothing(results: Results) -> Finding:
     if not results.phases and not any(len(rank.stacks) for rank in results.trace.ranks):
-        text = "Neither phases nor stack samples were recorded: record with --stack-hz 10."
+        text = wording.no_phases(results.trace, "checkpoint", "*save*")
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     text = "No checkpoint was seen in the analysed time."
     return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)

@@ -58,7 +58,10 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     gaps = [gap for gap in (_whole_data(results), _own_beginnings(results)) if gap is not None]
     if not gaps:
         if not any(_is_told(rank) for rank in ranks):
-            text = "An older perfscope recorded this run without samplers and broadcasts."
+            text = (
+                "An older perfscope recorded this run, without samplers and broadcasts: record it "
+                "again with perfscope run."
+            )
             return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
         text = "Samplers and broadcasts are as they are in most data-parallel programs."
         return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)

@@ -41,6 +41,7 @@ REFERENCES = (
 )
 FAULTS = {Status.FAIL, Status.WARN}
 EDIT = Edit(Account.INPUT_WAIT)
+TENSORFLOW = f"TensorBoard's input pipeline analyzer shows it: {wording.IN_TENSORBOARD}."
 
 
 def judge(results: Results, replay: Replay) -> Finding:
@@ -76,9 +77,11 @@ def _nothing_seen(results: Results) -> Finding:
     reason = _hidden_input(results)
     sampled = any(len(rank.stacks) for rank in results.trace.ranks)
     if reason or not (results.phases or sampled):
-        why = reason or "neither phases nor stack samples were recorded"
-        flag = "--tf-profiler 10:20" if reason else "--stack-hz 10"
-        text = f"{wording.capitalised(why)}. Record with {flag} to see it."
+        text = (
+            f"{wording.capitalised(reason)}. {TENSORFLOW}"
+            if reason
+            else wording.no_phases(results.trace, "input", "*next_batch*")
+        )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     text = "No rank was seen waiting for a batch."
     return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from perfscope.findings import thresholds
+from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Finding, Status
 from perfscope.trace.metadata import noted_environment, noted_frameworks
 from perfscope.units import format_seconds
@@ -20,10 +20,7 @@ NO_COMMON_MOMENT = (
     "What profilers watched has no moment in common with all these ranks and with the analysed "
     "time: record the same steps on all ranks, inside of it."
 )
-OF_TENSORFLOW = (
-    "TensorFlow's own profiler shows it: tf.keras.callbacks.TensorBoard(profile_batch=(20, 30)), "
-    "or tf.profiler.experimental.start()."
-)
+OF_TENSORFLOW = f"TensorFlow's own profiler shows it: {wording.IN_TENSORBOARD}."
 HOW = (
     "Record some steps with PyTorch's profiler: perfscope run --torch-profiler 20:30. "
     "Traces of other profilers (Kineto, OTF2) can be given beside the recording."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfscope.findings import horovod_control
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.network_facts import (
     CROWDED,
@@ -39,6 +40,11 @@ REFERENCES = (
         "https://docs.pytorch.org/docs/stable/notes/ddp.html"
     ),
     "Horovod, tensor fusion: https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html",
+)
+
+PROFILER = (
+    "perfscope run --torch-profiler 20:30 keeps a trace of some steps, in which the exchanges "
+    "stand beside the computation."
 )
 
 
@@ -81,11 +87,11 @@ def judge(results: Results, replay: Replay) -> Finding:
 
 def _unknown(results: Results) -> str:
     """Why it is not known what was exposed, "" where it is or there is no exchange."""
-    if results.horovod is not None and results.horovod.exposed.reason:
-        return f"What Horovod exposes is not known: {results.horovod.exposed.reason}."
+    if results.horovod is not None and (reason := results.horovod.exposed.reason):
+        return f"What Horovod exposes is not known: {reason}. {horovod_control.HOW}"
     exchange = results.gradient_exchange
-    if exchange is not None and exchange.exposed_s.reason:
-        return f"What the gradient exchange exposes is not known: {exchange.exposed_s.reason}."
+    if exchange is not None and (reason := exchange.exposed_s.reason):
+        return f"What the gradient exchange exposes is not known: {reason}. {PROFILER}"
     return ""
 
 

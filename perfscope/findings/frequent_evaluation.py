@@ -169,10 +169,7 @@ def _is_part_of_steps(results: Results, phase: PhaseResult, times: int) -> bool:
 def _nothing(results: Results) -> Finding:
     sampled = any(len(rank.stacks) for rank in results.trace.ranks)
     if not results.phases and not sampled:
-        text = (
-            "Neither phases nor stack samples were recorded: record with --stack-hz 10, or mark "
-            'the evaluation with `with perfscope.phase("evaluate"):`.'
-        )
+        text = wording.no_phases(results.trace, "evaluate", "*evaluate*")
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     text = "No evaluation and no output that several ranks repeat was seen between the steps."
     return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)

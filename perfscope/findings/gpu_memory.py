@@ -39,7 +39,10 @@ def judge(results: Results, _: Replay) -> Finding:
         return unknown
     known = [use for use in results.gpus.used if use.memory_peak_bytes and use.gpu.memory_bytes]
     if not known:
-        text = "The driver does not tell the memory of these GPUs in use."
+        text = (
+            "The driver does not tell perfscope run how much memory of these GPUs is in use (as of "
+            "some divided ones, MIG). In PyTorch, torch.cuda.max_memory_allocated() does."
+        )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     if reason := _takes_all(results):
         return Finding(ID, Status.NOT_MEASURED, TITLE, reason, confidence=Confidence.HIGH)

@@ -35,6 +35,10 @@ REFERENCES = (
     "Horovod, tensor fusion: https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html",
     "Horovod, autotune: https://horovod.readthedocs.io/en/stable/autotune_include.html",
 )
+HOW = (
+    "Record all ranks from their start with perfscope run, and Horovod over MPI (horovodrun --mpi, "
+    "or mpirun)."
+)
 CYCLE, CACHE, FUSION = "HOROVOD_CYCLE_TIME", "HOROVOD_CACHE_CAPACITY", "HOROVOD_FUSION_THRESHOLD"
 
 
@@ -85,7 +89,7 @@ def _not_told(results: Results, found: HorovodResult | None) -> Finding:
     off = (
         f" {CACHE}=0 also makes Horovod send every name in every cycle." if _is_off(results) else ""
     )
-    text = f"What agreeing costs is not known: {reason}.{off}"
+    text = f"What agreeing costs is not known: {reason}.{off} {HOW}"
     actions = (f"Take {CACHE}=0 out of the environment.",) if off else ()
     return Finding(
         ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH, actions=actions

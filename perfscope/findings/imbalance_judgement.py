@@ -117,7 +117,7 @@ def unable(results: Results, id: str, title: str) -> Finding | None:  # noqa: A0
         text = "The ranks never communicate: none of them waits for another."
         return Finding(id, Status.NOT_APPLICABLE, title, text, confidence=Confidence.HIGH)
     if not any(results.efficiency.outside_s):
-        text = "No work was recorded inside the focus of analysis."
+        text = "No work was recorded in the analysed time: choose another one with --foa."
         return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
     return None
 

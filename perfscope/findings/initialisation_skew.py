@@ -32,6 +32,8 @@ REFERENCES = (
     ("Python's import time by module: https://docs.python.org/3/using/cmdline.html#cmdoption-X"),
 )
 
+WHOLE_RUN = "Record the whole job with perfscope run, and analyze it without --foa."
+
 
 def judge(results: Results, replay: Replay) -> Finding:
     """Whether ranks wait at the start for others, for whom, and why these are late."""
@@ -40,7 +42,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         return quiet
     facts = opening_facts(results, replay)
     if facts is None:
-        text = f"It is not known how the run began: {results.opening.reason}."
+        text = f"It is not known how the run began: {results.opening.reason}. {WHOLE_RUN}"
         return Finding(ID, Status.NOT_MEASURED, SUBJECT, text, confidence=Confidence.HIGH)
     length_s = _length_s(results, facts)
     share = facts.total_s / length_s if length_s > 0 else 0.0

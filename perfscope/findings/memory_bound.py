@@ -26,7 +26,7 @@ REFERENCES = (
 )
 HOW = (
     "Hardware counters were not recorded: measure with Score-P (SCOREP_METRIC_PAPI="
-    "PAPI_TOT_INS,PAPI_TOT_CYC,PAPI_L3_TCM) or Extrae and analyze that trace."
+    "PAPI_TOT_INS,PAPI_TOT_CYC,PAPI_L3_TCM) or Extrae, and give that trace to perfscope analyze."
 )
 
 

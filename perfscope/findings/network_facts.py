@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.findings import thresholds
+from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Evidence, Finding, Status
 from perfscope.findings.one_rank import alone
 from perfscope.findings.price import NS, Price, gain_of, moved_s, price, transfer_bound_s
@@ -43,6 +43,12 @@ EXCHANGES = ("Horovod_exposed", "torch.distributed.gradient_exchange")
 CROWDED = (
     " Threads wait for CPUs in this run, and a collective takes longer while one of its ranks "
     "does: part of this is not the network's."
+)
+
+NOT_MATCHED = (
+    "Waiting and transfer could not be told apart, as no call was matched with those of other "
+    "ranks. Record all ranks one call after the other: without --steps, and with a larger "
+    "--max-size where records were dropped."
 )
 
 
@@ -179,11 +185,11 @@ def unknown(results: Results, id: str, title: str, passed: str) -> Finding | Non
     found = results.communication
     if any(found.wait_s_by_rank) or any(found.transfer_s_by_rank):
         return None
-    reason = results.trace.not_recorded.get("communication")
-    if reason is None and not any(found.other_s_by_rank):
+    trace = results.trace
+    if "communication" not in trace.not_recorded and not any(found.other_s_by_rank):
         text = "The ranks hardly communicate in the analysed time."
         return Finding(id, Status.PASS, passed, text, confidence=Confidence.HIGH)
-    text = reason or "Waiting and transfer could not be told apart in this run."
+    text = wording.not_recorded(trace, "communication", NOT_MATCHED)
     return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
 
 

@@ -19,6 +19,9 @@ def alone(results: Results, id: str, title: str, text: str) -> Finding | None:  
     if len(trace.ranks) > 1:
         return None
     if trace.world_size > 1:
-        text = f"{len(trace.ranks)} of {trace.world_size:,} ranks was opened: open all of them."
+        text = (
+            f"{len(trace.ranks)} of {trace.world_size:,} ranks was opened: give perfscope analyze "
+            "all of them."
+        )
         return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
     return Finding(id, Status.NOT_APPLICABLE, title, text, confidence=Confidence.HIGH)

@@ -69,12 +69,18 @@ def is_measured(results: Results) -> bool:
     return bool(_loops(results))
 
 
+def uses_keras(results: Results) -> bool:
+    """Whether a rank had Keras loaded, or calls of its models were seen."""
+    return bool(results.framework_calls) or any(
+        "keras" in rank.frameworks for rank in results.trace.ranks
+    )
+
+
 def judge(results: Results, replay: Replay) -> Finding:
     """Whether building pipelines costs enough of the run to act on, and by which method."""
     loops = _loops(results)
     if not loops:
-        text = "No method of a Keras model was called again and again."
-        return Finding(ID, Status.NOT_APPLICABLE, PASSED, text, confidence=Confidence.HIGH)
+        return _not_judged(results)
     worst = max(loops, key=lambda loop: loop.saved_s)
     found = _price(results, replay, loops, worst)
     is_fault = found.status in FAULTS
@@ -97,6 +103,29 @@ def judge(results: Results, replay: Replay) -> Finding:
         overlaps=("memory_growth", "frequent_evaluation", "rank_zero_evaluation", "start_up"),
         edits=() if found.basis == "upper_bound" else tuple(_edits(results, worst)),
     )
+
+
+def _not_judged(results: Results) -> Finding:
+    """That no call in a loop was seen, or that it is not known what such calls set up."""
+    for name in PIPELINES:
+        if (calls := _times(results, name)) >= 2 * thresholds.PREDICTS_OFTEN:
+            text = (
+                f"Model.{name} was called {calls:,} times, and it is not known what each call sets "
+                "up: no compiled function was seen in it (run_eagerly=True), or an older perfscope "
+                "recorded the run. Record it with perfscope run and without run_eagerly."
+            )
+            return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    text = "No method of a Keras model was called again and again."
+    return Finding(ID, Status.NOT_APPLICABLE, PASSED, text, confidence=Confidence.HIGH)
+
+
+def _times(results: Results, name: str) -> int:
+    """Most calls of a method on one rank, as they were counted or by phases of this name."""
+    counted = [one.calls for one in results.framework_calls if one.name == name]
+    names = results.trace.names
+    number = names.index(name) if name in names else -1
+    seen = [int((rank.phases["name"] == number).sum()) for rank in results.trace.ranks]
+    return max([0, *counted, *seen])
 
 
 def _loops(results: Results) -> list[_Loop]:
@@ -217,4 +246,4 @@ def _action(loop: _Loop, found: Price) -> str:
     )
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=is_measured)
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=uses_keras)

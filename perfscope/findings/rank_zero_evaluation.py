@@ -117,8 +117,7 @@ def _nothing_alone(results: Results) -> Finding:
     if not results.phases and not seen:
         return _quiet(
             Status.NOT_MEASURED,
-            "Neither phases nor stack samples were recorded: record with --stack-hz 10, or mark "
-            'the evaluation with `with perfscope.phase("evaluate"):`.',
+            wording.no_phases(results.trace, "evaluate", "*evaluate*"),
         )
     least = format_share(thresholds.SOLO_LEAST_SHARE)
     return _quiet(

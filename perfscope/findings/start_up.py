@@ -41,7 +41,10 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     again = _again(results)
     known = results.steps.count or any(r.init_exit_ns is not None for r in results.trace.ranks)
     if not known and not again:
-        text = "Neither steps nor the start of communication were recorded."
+        text = (
+            "Neither steps nor the start of communication are in the trace: record with perfscope "
+            "run, and mark the steps with `with perfscope.step():` where no framework tells them."
+        )
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
     before_s, warm_s = _before_s(results), warm_up_s(results)
     share = _share_of_life(results, before_s + warm_s)

@@ -5,11 +5,18 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from perfscope.trace.model import Format
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.trace.model import Frame, Trace
 
+IN_TENSORBOARD = (
+    "record a window with perfscope run --tf-profiler 20:30, install tensorboard-plugin-profile "
+    "and look under Profile in tensorboard --logdir DIR, where DIR is the run directory"
+)
+"""How to see what TensorFlow's profiler saw: its files are kept beside the records, not read."""
 
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
@@ -57,6 +64,25 @@ def not_recorded(trace: Trace, part: str, otherwise: str) -> str:
         return otherwise
     return (
         f"{capitalised(reason.rstrip('.'))}. Record the job with perfscope run to have it judged."
+    )
+
+
+def no_phases(trace: Trace, phase: str, glob: str) -> str:
+    """Why work of a kind could not be seen in a run, and what to do.
+
+    Args:
+        trace: the run, without phases and stack samples.
+        phase: id of the phase that such work is.
+        glob: what names of its functions are often like.
+    """
+    if trace.format is Format.PERFSCOPE:
+        return (
+            "Neither phases nor stack samples were recorded: record with --stack-hz 10 (the "
+            f'default), or mark such work with `with perfscope.phase("{phase}"):`.'
+        )
+    return (
+        "The trace has neither phases nor stack samples: tell which functions are such work "
+        f"(perfscope analyze --phase {phase}='{glob}'), or record the job with perfscope run."
     )
 
 

@@ -100,6 +100,7 @@ def test_what_cannot_be_seen_is_not_measured() -> None:
     assert finding.status is Status.NOT_MEASURED
     assert "inside the compiled function" in finding.summary
     assert "--tf-profiler" in finding.summary
+    assert "TensorBoard's input pipeline analyzer" in finding.summary
 
 
 def test_nothing_recorded_names_the_flag() -> None:

@@ -123,7 +123,8 @@ def test_programs_of_tensorflow_are_told_of_its_own_profiler() -> None:
     found = judged(lambda _gpu, _second: {"busy": 0.1}, metadata=values)
     for name in ("gpu_utilisation", "idle_devices"):
         text = " ".join((found[name].summary, *found[name].actions))
-        assert "TensorBoard(profile_batch" in text
+        assert "--tf-profiler 20:30" in text
+        assert "tensorboard --logdir" in text
         assert "--torch-profiler" not in text
 
 

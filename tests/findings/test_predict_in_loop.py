@@ -7,7 +7,8 @@ import pytest
 from perfscope.findings.finding import Finding, Status
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
-from tests.findings.analysed import analyse_trace
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.training_runs import Plan
 
 PIPELINE = {"name": "Dataset_flat_map_slices", "functions": 100, "traces": 100, "most_traces": 1}
 
@@ -82,7 +83,9 @@ def test_other_methods_on_smaller_batches_are_no_measure() -> None:
 
 
 def test_a_few_predictions_are_silent() -> None:
-    assert "predict_in_loop" not in analyse_trace(loop(calls=20)).findings
+    finding = judged(loop(calls=20))
+    assert finding.status is Status.NOT_APPLICABLE
+    assert "again and again" in finding.summary
 
 
 def test_the_pipelines_are_named_once() -> None:
@@ -93,6 +96,13 @@ def test_the_pipelines_are_named_once() -> None:
 
 def test_older_recordings_name_the_pipelines() -> None:
     findings = analyse_trace(loop(measured=False)).findings
-    assert "predict_in_loop" not in findings
+    told = findings["predict_in_loop"]
+    assert told.status is Status.NOT_MEASURED
+    assert "Model.predict was called 100 times" in told.summary
+    assert "perfscope run" in told.summary
     assert findings["start_up"].status is Status.FAIL
     assert "A tf.data pipeline is built 100 times" in findings["start_up"].title
+
+
+def test_a_run_without_keras_does_not_list_it() -> None:
+    assert "predict_in_loop" not in analyse(Plan(steps=20)).findings

@@ -1,0 +1,107 @@
+"""What is not measured says why, and what to record or to ask for: of traces that hold little."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+import pytest
+
+from perfscope.cli.analyze import analyze
+from perfscope.cli.run import run
+from perfscope.findings import catalogue
+from perfscope.findings.finding import Finding, Status
+from perfscope.readers.registry import open_traces
+from perfscope.trace.model import Trace
+from tests.findings.analysed import analyse_trace
+from tests.support.otf2_archives import ArchiveWriter
+from tests.support.write_kineto import KinetoWriter
+from tests.support.write_recording import ProcessWriter, write_run
+
+MS = 1_000_000
+FLAGS = {
+    option
+    for command in (run, analyze)
+    for parameter in command.params
+    if isinstance(parameter, click.Option)
+    for option in parameter.opts
+}
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+OF_OTHERS = {"--mpi", "--logdir"}
+"""Of horovodrun and tensorboard."""
+
+
+def kineto(directory: Path) -> Trace:
+    """Operators of two ranks, and no step, no annotation and no device."""
+    paths = []
+    for number in (0, 1):
+        writer = KinetoWriter(rank=number, world_size=2)
+        writer.host_event("aten::linear", 0, 900 * MS, category="cpu_op")
+        paths.append(writer.write(directory / f"{number}.json"))
+    return open_traces(paths)
+
+
+def otf2(directory: Path) -> Trace:
+    """A region on two ranks, and no call of MPI."""
+    writer = ArchiveWriter(directory)
+    writer.ranks(2)
+    region = writer.region("compute")
+    for number in (0, 1):
+        writer.event(number, "Enter", 0, region)
+        writer.event(number, "Leave", 900 * MS, region)
+    return open_traces([writer.close()])
+
+
+def one_rank(directory: Path, *, of: int = 1) -> Trace:
+    """A recording of one rank that does nothing but begin and end, without samples."""
+    process = ProcessWriter(size=of)
+    process.communicator(0, 5, list(range(of)))
+    process.op("MPI_Init", 0.1, 0.5)
+    process.op("MPI_Finalize", 4.0, 5.0)
+    process.write(directory)
+    write_run(directory, ranks_requested=of)
+    return open_traces([directory])
+
+
+def one_of_two(directory: Path) -> Trace:
+    """The recording of one rank, whose neighbour's is missing."""
+    return one_rank(directory, of=2)
+
+
+@cache
+def findings(make: Callable[[Path], Trace]) -> dict[str, Finding]:
+    with TemporaryDirectory() as place:
+        return analyse_trace(make(Path(place))).findings
+
+
+@pytest.mark.parametrize("make", [kineto, otf2, one_rank, one_of_two])
+@pytest.mark.parametrize("name", [one.id for one in catalogue.diagnoses()])
+def test_it_says_why_and_what_to_do(name: str, make: Callable[[Path], Trace]) -> None:
+    finding = findings(make).get(name)
+    if finding is None or finding.status is not Status.NOT_MEASURED:
+        return
+    named = set(FLAG.findall(finding.summary))
+    assert named <= FLAGS | OF_OTHERS, "there is no such flag"
+    assert re.search(r"[.:] ?\w", finding.summary), "a reason and a way out"
+    assert named & FLAGS or re.search(r"perfscope (run|analyze)", finding.summary)
+    assert finding.summary.endswith((".", ":"))
+
+
+def test_much_is_not_measured_in_them() -> None:
+    """So that the test above has something to look at."""
+    for make in (kineto, otf2, one_rank, one_of_two):
+        missing = [f for f in findings(make).values() if f.status is Status.NOT_MEASURED]
+        assert len(missing) >= 12, make.__name__
+        assert Status.ERROR not in {finding.status for finding in findings(make).values()}
+
+
+def test_a_foreign_trace_is_not_told_to_sample_as_it_cannot() -> None:
+    for make in (kineto, otf2):
+        for finding in findings(make).values():
+            if finding.status is Status.NOT_MEASURED:
+                assert "--stack-hz" not in finding.summary, finding
+                assert "--sample-hz" not in finding.summary, finding
