@@ -7,6 +7,7 @@ from perfscope.collect.agent.perfscope_agent.redact import (
     REDACTED,
     is_sensitive_name,
     redact_arguments,
+    redact_tokens,
     redact_value,
     redact_variable,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "is_sensitive_name",
     "performance_environment",
     "redact_arguments",
+    "redact_tokens",
     "redact_value",
     "redact_variable",
 ]

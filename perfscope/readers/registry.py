@@ -9,6 +9,7 @@ from pathlib import Path
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.detect import Detection, Reader, ReadOptions, Source
 from perfscope.readers.merge import Part, merge
+from perfscope.readers.secrets import without_secrets
 from perfscope.registry import members
 from perfscope.trace.model import Trace
 
@@ -48,6 +49,7 @@ def open_traces(paths: Sequence[Path], options: ReadOptions | None = None) -> Tr
         raise failures[0]
     trace = merge(parts)
     trace.notes += [*detection.notes, *(f"{error.what} {error.why}" for error in failures)]
+    without_secrets(trace)
     return trace
 
 

@@ -18,7 +18,7 @@ COMMON = {"engine", "errors", "units", "registry"}
 ARROWS = {
     "collect": set(),
     "trace": set(),
-    "readers": {"trace"},
+    "readers": {"collect", "trace"},
     "metrics": {"trace"},
     "replay": {"metrics", "trace"},
     "findings": {"metrics", "replay", "trace"},
@@ -47,6 +47,8 @@ ARROWS = {
         "trace",
     },
 }
+# Parts of which another one may import these modules alone.
+NARROW = {("readers", "collect"): {"perfscope.collect.redact"}}
 # Layers of their own inside a part: what is about several runs comes after the studies.
 NESTED = ("findings.study", "report.study")
 AGENT_SYNTAX = (3, 7)
@@ -106,6 +108,22 @@ def test_arrows_go_one_way(part: str) -> None:
         for other in imported_parts(path) - allowed
     }
     assert not wrong
+
+
+@pytest.mark.parametrize(("part", "other"), NARROW)
+def test_narrow_arrows_lead_to_single_modules(part: str, other: str) -> None:
+    found = {
+        name
+        for path in python_files(place_of(part))
+        for name in imported_modules(path)
+        if name.startswith(f"perfscope.{other}.")
+    }
+    modules = {name for name in found if place_of_module(name).exists()}
+    assert modules == NARROW[part, other]
+
+
+def place_of_module(name: str) -> Path:
+    return REPOSITORY.joinpath(*name.split(".")).with_suffix(".py")
 
 
 @pytest.mark.parametrize("name", sorted(COMMON))

@@ -124,6 +124,16 @@ def redact_value(text: str) -> str:
     return patterns["word"].sub(lambda m: REDACTED if _looks_random(m.group()) else m.group(), text)
 
 
+def redact_tokens(text: str) -> str:
+    """The text without what can only be a secret: for names of code, which may look like one."""
+    if not _is_suspicious(text):
+        return text
+    patterns = _compiled()
+    text = patterns["pem"].sub(REDACTED, text)
+    text = patterns["url"].sub(REDACTED, text)
+    return patterns["known"].sub(REDACTED, text)
+
+
 def redact_variable(name: str, value: str) -> str:
     """The value of an environment variable as it may be written."""
     return REDACTED if is_sensitive_name(name) else redact_value(value)
