@@ -70,7 +70,7 @@ public:
     void cancelled(uint64_t request) { pending_.erase(request); }
 
     bool is_open() const { return is_open_; }
-    size_t size() const { return rows.size() + completions.size() + pending_.size(); }
+    size_t size() const { return rows.size() + completions.size() + pending_.size() + messages_.size(); }
 
     std::vector<OperationRow> rows;
     std::vector<OperationRow> completions;
