@@ -123,8 +123,8 @@ def test_two_gpus_of_a_rank_stay_two(tmp_path: Path) -> None:
     assert mine is not None
     assert others is not None
     for formula, tree in mine.efficiency.items():
-        for name, metric in vars(tree).items():
-            assert getattr(others.efficiency[formula], name).value == metric.value, name
+        for factor, metric in vars(tree).items():
+            assert getattr(others.efficiency[formula], factor).value == metric.value, factor
     # compute kernels of 0.3, 0.2, 0.3 and 0.4 s on four devices, over a second
     assert mine.efficiency["bsc"].parallel_efficiency.value == pytest.approx(0.3)
 

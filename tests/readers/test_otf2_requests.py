@@ -92,10 +92,10 @@ def test_every_message_of_a_startall_is_matched(tmp_path: Path) -> None:
         ("Startall", 10, 10.5, -1, -1, 0, 0),
         ("Waitall", 11, 15, -1, -1, 0, 0),
     ]
-    for rank in trace.ranks:
-        alls = rank.operations["op"] == code_of("MPI_Startall")
-        assert rank.operations["request"][alls].tolist() == [2, 2]
-        assert len(rank.completions) == 4
+    for one in trace.ranks:
+        alls = one.operations["op"] == code_of("MPI_Startall")
+        assert one.operations["request"][alls].tolist() == [2, 2]
+        assert len(one.completions) == 4
     waits = split_operations(trace)
     assert waits.messages.matched == 4
     assert waits.unmatched == {}
