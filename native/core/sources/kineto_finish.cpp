@@ -57,6 +57,8 @@ void KinetoFile::join_launches()
     for (auto *moments : {&launches, &flows_})
         if (!std::is_sorted(moments->begin(), moments->end()))
             std::sort(moments->begin(), moments->end());
+    const auto of_another = [&](const Moment &launch) { return launch[1] != launches.front()[1]; };
+    const bool is_of_one = std::none_of(launches.begin(), launches.end(), of_another);
     for (size_t place = 0; place < device.size(); place++) {
         DeviceRow &row = device[place];
         const int64_t own = device_processes[place];
@@ -64,7 +66,7 @@ void KinetoFile::join_launches()
             const auto from = [&](int64_t of) {
                 return std::lower_bound(moments->begin(), moments->end(), Moment{row.correlation, of, INT64_MIN});
             };
-            auto found = from(own);
+            auto found = is_of_one ? moments->end() : from(own);
             if (found == moments->end() || (*found)[0] != row.correlation || (*found)[1] != own)
                 found = from(INT64_MIN);
             if (row.correlation <= 0 || found == moments->end() || (*found)[0] != row.correlation ||
@@ -76,8 +78,7 @@ void KinetoFile::join_launches()
         counts.without_launch += row.launch == LAUNCH_UNKNOWN;
     }
     flows_ = {};
-    const auto of_another = [&](const Moment &launch) { return launch[1] != launches.front()[1]; };
-    if (std::none_of(launches.begin(), launches.end(), of_another))
+    if (is_of_one)
         launches = {};
 }
 
