@@ -22,6 +22,7 @@ from perfscope.metrics.results import Options, Results
 from perfscope.metrics.stack_profile import stack_profile
 from perfscope.metrics.steps import steps
 from perfscope.metrics.tensors import tensor_times
+from perfscope.metrics.zoom import zoom
 from perfscope.trace.model import Trace
 
 
@@ -59,6 +60,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         horovod=horovod(prepared),
         tensors=tensor_times(prepared.trace),
         timelines=prepared.timelines,
+        zoom=zoom(prepared.timelines, prepared.focus),
         phase_ids=prepared.catalog.ids,
         labels=prepared.labels,
         collective_cost=collective_cost(prepared),

@@ -26,6 +26,7 @@ from perfscope.metrics.steps import StepsResult
 from perfscope.metrics.tensors import TensorResult
 from perfscope.metrics.timeline import Timeline
 from perfscope.metrics.waits import Waits
+from perfscope.metrics.zoom import Zoom
 from perfscope.trace.model import Trace
 
 
@@ -64,6 +65,8 @@ class Results:
     """What Horovod's timeline tells; None where it was not read."""
     timelines: tuple[Timeline, ...] = ()
     """Every moment of each rank's main location, in the order of `Trace.ranks`."""
+    zoom: Zoom | None = None
+    """The timelines in bins; None without a rank or without time."""
     phase_ids: tuple[str, ...] = ()
     """What `Timeline.phases` are indices of."""
     labels: StackLabels | None = None
