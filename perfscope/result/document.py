@@ -27,6 +27,7 @@ from perfscope.result.quality import quality
 from perfscope.result.replayed import replay_json
 from perfscope.result.stacks import memory_detail, stacks
 from perfscope.result.tensors import tensors
+from perfscope.result.timeline import timeline
 from perfscope.result.verdict import verdict
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
         "metrics": measures.run_metrics(results, replay),
         "phases": measures.phases(results),
         "steps": measures.steps(results),
+        "timeline": timeline(results),
         "collectives": measures.collectives(results),
         "horovod": horovod(results),
         "tensors": tensors(results),

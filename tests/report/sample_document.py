@@ -13,6 +13,7 @@ from tests.report.sample_horovod import horovod
 from tests.report.sample_parts import EFFICIENCIES, Json, Shape, metric
 from tests.report.sample_stacks import memory_lines, no_memory_lines, no_stacks, stacks
 from tests.report.sample_tensors import tensors
+from tests.report.sample_timeline import no_timeline, timeline
 
 REASON = "nothing was recorded of this run: record it with `perfscope run -- COMMAND`"
 HOSTILE_TEXTS = (
@@ -65,6 +66,7 @@ def document(shape: Shape) -> Json:
         },
         "phases": phases,
         "steps": parts.steps(shape),
+        "timeline": timeline(shape, window),
         "collectives": parts.collectives(seconds, shape)
         | {
             "cost": collective_cost(shape),
@@ -294,6 +296,7 @@ def everything_null() -> Json:
         "min_seconds": [],
         "series": {},
     }
+    doc["timeline"] = no_timeline()
     doc["collectives"] |= {key: [] for key in ("operations", "late_arrivals", "wait_s_by_rank")}
     doc["collectives"] |= {"transfer_s_by_rank": [], "other_s_by_rank": [], "matched_calls": 0}
     doc["collectives"] |= {"gradient_exchange": None, "cost": None, "wait_states": []}

@@ -152,6 +152,15 @@ DOCUMENT = {
         "min_seconds": [float],
         "series": Map([Fixed((float, float))]),
     },
+    "timeline": {
+        "reason": Maybe(str),
+        "start_s": float,
+        "length_s": float,
+        "accounts": [{"letter": str, "id": str, "label": str}],
+        "rows": [{"rank": int, "host": str}],
+        "ranks_left_out": int,
+        "levels": [{"bins": int, "bin_s": float, "rows": [str]}],
+    },
     "collectives": {
         "operations": [
             {
