@@ -1,4 +1,4 @@
-"""Makes the report: one HTML file that needs no network and no script."""
+"""Makes the report: one HTML file that needs no network, and no script to be read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from perfscope.registry import members
 from perfscope.report import formats
-from perfscope.report.access import Document, text
+from perfscope.report.access import Document, rows, text
 from perfscope.report.sections import ORDER
 from perfscope.report.sections.section import Section
 from perfscope.report.text import sentence, shortened, stopped, visible_document
@@ -33,9 +33,10 @@ def build_html(document: Document) -> str:
         document: the result document, as analysis.json holds it. Its texts come from the recorded
             job and are not trusted.
     """
-    safe: Document = visible_document(dict(document))
+    safe = _visible(document)
     style = (HERE / "assets" / "report.css").read_text(encoding="utf-8")
-    page = Page("report", "analysis.json", _title(safe), style)
+    script = (HERE / "assets" / "timeline.js").read_text(encoding="utf-8")
+    page = Page("report", "analysis.json", _title(safe), style, script)
     return render(safe, _sections(), _environment(), page)
 
 
@@ -48,18 +49,20 @@ class Page:
         source: the file that holds all that it shows.
         title: of the browser's tab.
         style: its style sheet.
+        script: what moves on it, "" for a page without a script.
     """
 
     noun: str
     source: str
     title: str
     style: str
+    script: str = ""
 
 
 def render(
     document: Document, sections: Sequence[Section], environment: Environment, page: Page
 ) -> str:
-    """A page of sections under a policy that allows its style sheet and nothing else.
+    """A page of sections under a policy that allows its style sheet, its script and nothing else.
 
     Args:
         document: already made visible.
@@ -82,8 +85,9 @@ def render(
         noun=page.noun,
         source=page.source,
         title=page.title,
-        policy=_policy(page.style),
+        policy=_policy(page),
         style=Markup(page.style),
+        script=Markup(page.script),
         generator=tool or "perfscope",
         sections=bodies,
     )
@@ -120,13 +124,27 @@ def _title(document: Document) -> str:
     return shortened(f"{status}: {sentence}" if sentence else "perfscope report", TITLE_LENGTH)
 
 
-def _policy(style: str) -> str:
-    """Allows this page's own style sheet and nothing else: no script, no network, no frame."""
-    digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
+def _visible(document: Document) -> Document:
+    """The document with its texts made visible; the timeline's section checks its long rows."""
+    safe: dict[str, Any] = visible_document(dict(document))
+    if levels := rows(document, "timeline", "levels"):
+        safe["timeline"] = {**safe["timeline"], "levels": levels}
+    return safe
+
+
+def _policy(page: Page) -> str:
+    """Allows the page's own style sheet and script and nothing else: no network, no frame."""
+    script = f"script-src {_source(page.script)}; " if page.script else ""
     return (
-        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
+        f"default-src 'none'; style-src {_source(page.style)}; {script}img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+def _source(content: str) -> str:
+    """What a policy calls the style sheet or script with exactly this content."""
+    digest = base64.b64encode(hashlib.sha256(content.encode("utf-8")).digest()).decode("ascii")
+    return f"'sha256-{digest}'"
 
 
 @cache

@@ -28,6 +28,7 @@ ABSENT = {
     "efficiency": "nothing was recorded of this run",
     "phases": "no phase was seen",
     "steps": "step times, because nothing was recorded",
+    "timeline": "no rank left a recording of its time",
     "communication": "no communication was recorded",
     "causes": "critical path and delay costs: nothing was recorded of this run",
     "memory": "--sample-hz",

@@ -6,6 +6,7 @@ ORDER = (
     "efficiency",
     "phases",
     "steps",
+    "timeline",
     "communication",
     "causes",
     "memory",

@@ -1,4 +1,4 @@
-"""Makes the page of a study: study.html, as offline and script-free as the report of a run."""
+"""Makes the page of a study: study.html, offline as the report of a run, and without a script."""
 
 from __future__ import annotations
 

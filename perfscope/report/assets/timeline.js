@@ -1,0 +1,346 @@
+// The timeline as a canvas: zooms, moves, and says what is under the pointer. Without this script
+// the page shows the picture that is in it.
+(() => {
+  "use strict";
+  const LEAST_BINS = 16; // of the finest level, in the narrowest window
+  const WIDEST_BIN = 8; // pixels; wider bins are drawn from a finer level
+  const LEAST_PATTERN = 4; // pixels; narrower pieces have no room for a pattern
+  const NOBODY = 255;
+  const AXIS = 30, TOP = 6, RIGHT = 14, TICK_ROOM = 76, MOST_TICKS = 50, SIDE = 3;
+
+  const figure = document.querySelector("[data-timeline]");
+  if (!figure) return;
+  const data = JSON.parse(figure.dataset.timeline);
+  const canvas = figure.querySelector("canvas");
+  const context = canvas.getContext("2d", { alpha: false });
+  if (!context) return;
+  const status = document.getElementById("timeline-status");
+  const shown = document.getElementById("timeline-window");
+  const rows = data.rows.length;
+  const pitch = rows <= 16 ? 26 : rows <= 32 ? 18 : 13;
+  const levels = data.levels.map(({ bin, rows: texts }) => ({ bin, cells: texts.map(decoded) }));
+  const least = Math.min(data.length, LEAST_BINS * levels[levels.length - 1].bin);
+
+  let from = 0, to = data.length; // the edges, in seconds after the start of what is shown
+  let cursor = null; // {row, time} that the status line is about
+  let width = 0, left = 0, ratio = 1, labels = [];
+  const bar = { width: 1, height: 1 }; // of a row, in pixels of the screen
+  let paint = null; // colours and patterns, until the palette changes
+  let pending = false, drag = null;
+
+  function decoded(letters) {
+    const index = new Uint8Array(128).fill(NOBODY);
+    data.accounts.forEach((account, place) => { index[account.letter.charCodeAt(0)] = place; });
+    const cells = new Uint8Array(letters.length);
+    for (let place = 0; place < cells.length; place += 1) cells[place] = index[letters.charCodeAt(place)];
+    return cells;
+  }
+
+  // ---- from time to pixels and back
+
+  const scale = () => (width - left - RIGHT) / (to - from);
+  const timeAt = x => Math.min(Math.max(from + (x - left) / scale(), from), to);
+  const rowAt = y => Math.min(Math.max(Math.floor((y - TOP) / pitch), 0), rows - 1);
+  const level = () => levels.find(one => one.bin * scale() <= WIDEST_BIN) ?? levels[levels.length - 1];
+
+  // ---- what to show
+
+  function show(newFrom, span) {
+    const length = Math.min(Math.max(span, least), data.length);
+    from = Math.min(Math.max(newFrom, 0), data.length - length);
+    to = from + length;
+    if (cursor) cursor.time = Math.min(Math.max(cursor.time, from), to);
+    request();
+  }
+
+  function zoom(factor, at) {
+    const span = Math.min(Math.max((to - from) * factor, least), data.length);
+    show(at - (at - from) / (to - from) * span, span);
+  }
+
+  function move(share) {
+    const before = from, time = cursor?.time;
+    show(from + share * (to - from), to - from);
+    if (cursor) cursor.time = time + from - before; // stays at its place in the window
+  }
+
+  const centre = () => (cursor ? cursor.time : (from + to) / 2);
+  const actions = {
+    in: () => zoom(1 / 2, centre()),
+    out: () => zoom(2, centre()),
+    left: () => move(-0.1),
+    right: () => move(0.1),
+    all: () => show(0, data.length),
+    up: () => choose(-1),
+    down: () => choose(1),
+  };
+
+  function choose(step) {
+    cursor ??= { row: step > 0 ? -1 : rows, time: (from + to) / 2 };
+    cursor.row = Math.min(Math.max(cursor.row + step, 0), rows - 1);
+    request();
+  }
+
+  // ---- drawing, once for each change
+
+  function request() {
+    if (pending) return;
+    pending = true;
+    requestAnimationFrame(() => {
+      pending = false;
+      draw();
+      describe();
+    });
+  }
+
+  function measure() {
+    width = canvas.parentElement.clientWidth;
+    ratio = window.devicePixelRatio || 1;
+    const height = TOP + pitch * rows + AXIS;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.height = `${height}px`;
+    context.font = font();
+    labels = data.rows.map(({ label }) => (width >= 700 ? label : label.split(" · ")[0]));
+    left = Math.ceil(Math.max(...labels.map(label => context.measureText(label).width))) + SIDE + 10;
+    left = Math.min(left, Math.floor(width / 3));
+    bar.width = Math.max(Math.round((width - left - RIGHT) * ratio), 1);
+    bar.height = Math.round(Math.max(pitch * 0.8, pitch - 5) * ratio);
+    paint = null;
+  }
+
+  const font = () => `${pitch < 16 ? 11 : 12.5}px ${getComputedStyle(figure).fontFamily}`;
+
+  function palette() {
+    const style = getComputedStyle(document.documentElement);
+    const colour = name => style.getPropertyValue(`--${name}`).trim();
+    const fills = data.accounts.map(({ role }) => {
+      const plain = colour(role);
+      const source = document.getElementById(`p-${role}`);
+      return { pixel: pixel(plain), texture: source ? textureOf(source, plain) : null };
+    });
+    return { fills, ink: colour("ink"), card: colour("card"), track: pixel(colour("track")), grid: colour("line") };
+  }
+
+  // A colour of the style sheet (#rrggbb) as the four bytes of a pixel.
+  function pixel(colour) {
+    const value = parseInt(colour.slice(1), 16);
+    return new Uint32Array(Uint8Array.of(value >> 16, value >> 8, value, 255).buffer)[0];
+  }
+
+  // The page's own pattern of an account, as the pixels of a whole bar.
+  function textureOf(source, plain) {
+    const size = Number(source.getAttribute("width"));
+    const mark = source.querySelector("path");
+    const style = getComputedStyle(mark);
+    const tile = document.createElement("canvas");
+    tile.width = tile.height = Math.round(size * ratio * 2);
+    const inside = tile.getContext("2d");
+    inside.scale(tile.width / size, tile.width / size);
+    inside.fillStyle = plain;
+    inside.fillRect(0, 0, size, size);
+    inside.globalAlpha = Number(style.fillOpacity);
+    inside.fillStyle = style.fill;
+    inside.fill(new Path2D(mark.getAttribute("d")));
+    const turn = /rotate\((-?\d+)/.exec(source.getAttribute("patternTransform") ?? "");
+    const whole = document.createElement("canvas");
+    whole.width = bar.width;
+    whole.height = bar.height;
+    const surface = whole.getContext("2d");
+    const pattern = surface.createPattern(tile, "repeat");
+    const matrix = new DOMMatrix().rotate(turn ? Number(turn[1]) : 0);
+    pattern.setTransform(matrix.scale(ratio * size / tile.width));
+    surface.fillStyle = pattern;
+    surface.fillRect(0, 0, bar.width, bar.height);
+    return new Uint32Array(surface.getImageData(0, 0, bar.width, bar.height).data.buffer);
+  }
+
+  function draw() {
+    if (width !== canvas.parentElement.clientWidth || ratio !== (window.devicePixelRatio || 1)) measure();
+    paint ??= palette();
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.fillStyle = paint.card;
+    context.fillRect(0, 0, width, TOP + pitch * rows + AXIS);
+    context.font = font();
+    drawAxis();
+    drawLabels();
+    drawBars(level());
+    drawCursor();
+  }
+
+  function drawAxis() {
+    const bottom = TOP + pitch * rows;
+    context.textAlign = "center";
+    context.textBaseline = "alphabetic";
+    for (const [time, label] of ticks()) {
+      const x = left + (time - from) * scale();
+      context.fillStyle = paint.grid;
+      context.fillRect(Math.round(x), TOP, 1, bottom - TOP + 5);
+      const half = context.measureText(label).width / 2;
+      context.fillStyle = paint.ink;
+      context.fillText(label, Math.min(Math.max(x, half), width - half), bottom + 20);
+    }
+  }
+
+  function ticks() {
+    const low = (data.start + from) / data.factor, high = (data.start + to) / data.factor;
+    const room = (to - from) / data.factor / Math.max((width - left - RIGHT) / TICK_ROOM, 1);
+    const power = 10 ** Math.floor(Math.log10(room));
+    const step = power * [1, 2, 5, 10].find(factor => power * factor >= room * 0.999);
+    const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+    const found = [];
+    const first = Math.ceil(low / step - 1e-9) || 0;
+    for (let n = 0; n < MOST_TICKS; n += 1) { // a far end may be too far away for the step to count
+      const value = (first + n) * step;
+      if (value > high + step * 1e-9) break;
+      found.push([value * data.factor - data.start, `${number(value, digits)} ${data.unit}`]);
+    }
+    return found;
+  }
+
+  function drawLabels() {
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    context.fillStyle = paint.ink;
+    labels.forEach((label, place) => {
+      context.fillText(label, SIDE, TOP + pitch * (place + 0.5), left - SIDE - 6);
+    });
+  }
+
+  // Rows are written pixel by pixel, which takes as long for many pieces as for few. First one line
+  // of plain colours, which all lines repeat, then patterns where a piece has room for them.
+  function drawBars({ bin, cells }) {
+    const first = Math.max(Math.floor(from / bin), 0);
+    const last = Math.min(Math.ceil(to / bin), cells[0].length);
+    const edge = place => Math.min(Math.max(
+      Math.round((place * bin - from) * scale() * ratio), 0), bar.width);
+    const image = context.createImageData(bar.width, bar.height);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let row = 0; row < rows; row += 1) {
+      const own = cells[row], wide = []; // pieces with room for a pattern: account, from, to
+      pixels.fill(paint.track, 0, bar.width);
+      for (let place = first, x = 0; place < last;) {
+        const account = own[place];
+        do place += 1; while (place < last && own[place] === account);
+        const next = edge(place);
+        if (account !== NOBODY) {
+          pixels.fill(paint.fills[account].pixel, x, next);
+          if (next - x >= LEAST_PATTERN * ratio) wide.push(account, x, next);
+        }
+        x = next;
+      }
+      for (let y = 1; y < bar.height; y += 1) pixels.copyWithin(y * bar.width, 0, bar.width);
+      for (let n = 0; n < wide.length; n += 3) textured(pixels, paint.fills[wide[n]].texture, wide[n + 1], wide[n + 2]);
+      const middle = (TOP + pitch * (row + 0.5)) * ratio;
+      context.putImageData(image, Math.round(left * ratio), Math.round(middle - bar.height / 2));
+    }
+  }
+
+  function textured(pixels, texture, begin, behind) {
+    if (!texture) return;
+    for (let y = 0; y < bar.height; y += 1) {
+      for (let at = y * bar.width + begin, stop = y * bar.width + behind; at < stop; at += 1) pixels[at] = texture[at];
+    }
+  }
+
+  function drawCursor() {
+    if (!cursor) return;
+    const x = Math.round(left + (cursor.time - from) * scale());
+    context.fillStyle = paint.ink;
+    context.fillRect(x, TOP, 1, pitch * rows);
+    context.strokeStyle = paint.ink;
+    context.lineWidth = 2;
+    context.strokeRect(x - 3, TOP + pitch * cursor.row + 1, 7, pitch - 2);
+  }
+
+  // ---- in words
+
+  function number(value, digits) {
+    const most = Math.min(digits, 9);
+    return value.toLocaleString("en-US", { minimumFractionDigits: most, maximumFractionDigits: most });
+  }
+
+  function moment(time, bin) {
+    const digits = Math.max(0, Math.ceil(-Math.log10(bin / data.factor)));
+    return `${number((data.start + time) / data.factor, digits)}\u00a0${data.unit}`;
+  }
+
+  function describe() {
+    const { bin, cells } = level();
+    shown.textContent = `Shown: ${moment(from, bin)} to ${moment(to, bin)}, in parts of ${length(bin)}`;
+    status.textContent = cursor ? under(cursor, bin, cells[cursor.row]) : "Point at a bar to read what it is.";
+  }
+
+  function under({ row, time }, bin, own) {
+    const here = Math.min(Math.floor(time / bin), own.length - 1);
+    let first = here, last = here;
+    while (first > 0 && own[first - 1] === own[here]) first -= 1;
+    while (last < own.length - 1 && own[last + 1] === own[here]) last += 1;
+    const begin = first * bin, finish = Math.min((last + 1) * bin, data.length);
+    const label = own[here] === NOBODY ? "the process was not there" : data.accounts[own[here]].label;
+    return `${data.rows[row].name} at ${moment(time, bin)}: ${label}, from ${moment(begin, bin)} ` +
+      `to ${moment(finish, bin)} (${length(finish - begin)})`;
+  }
+
+  function length(time) {
+    for (const [factor, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]) {
+      if (time >= factor * 0.9995) return `${Number((time / factor).toPrecision(3))}\u00a0${unit}`;
+    }
+    return "0 s";
+  }
+
+  // ---- pointer, wheel and keys
+
+  function point(event) {
+    const box = canvas.getBoundingClientRect();
+    cursor = { row: rowAt(event.clientY - box.top), time: timeAt(event.clientX - box.left) };
+    request();
+  }
+
+  canvas.addEventListener("pointerdown", event => {
+    if (event.button !== 0) return;
+    drag = { x: event.clientX, from };
+    canvas.setPointerCapture(event.pointerId);
+    point(event);
+  });
+  canvas.addEventListener("pointermove", event => {
+    if (drag) show(drag.from - (event.clientX - drag.x) / scale(), to - from);
+    point(event);
+  });
+  for (const kind of ["pointerup", "pointercancel", "lostpointercapture"]) {
+    canvas.addEventListener(kind, () => { drag = null; });
+  }
+  canvas.addEventListener("dblclick", actions.all);
+  canvas.addEventListener("wheel", event => {
+    const isMeant = document.activeElement === canvas || event.ctrlKey || event.metaKey;
+    const isSideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+    const isWhole = to - from >= data.length * 0.999999;
+    if (!isMeant || (isWhole && (isSideways || event.deltaY > 0))) return; // the page scrolls
+    event.preventDefault();
+    const turned = (isSideways ? event.deltaX : event.deltaY) * (event.deltaMode === 1 ? 16 : 1);
+    if (isSideways) move(turned / width);
+    else zoom(Math.exp(Math.min(Math.max(turned, -300), 300) / 400), timeAt(event.offsetX));
+  }, { passive: false });
+
+  const KEYS = {
+    "+": "in", "=": "in", "-": "out", "_": "out", Home: "all",
+    ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down",
+  };
+  canvas.addEventListener("keydown", event => {
+    const action = KEYS[event.key];
+    if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    actions[action]();
+  });
+  for (const button of figure.querySelectorAll("[data-do]")) {
+    button.addEventListener("click", actions[button.dataset.do]);
+  }
+
+  // ---- in place of the picture
+
+  figure.classList.add("is-live");
+  figure.querySelector(".timeline-live").hidden = false;
+  new ResizeObserver(() => { if (canvas.parentElement.clientWidth !== width) request(); }).observe(canvas.parentElement);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { paint = null; request(); });
+  request();
+})();

@@ -1,0 +1,140 @@
+"""The timeline of the ranks as inline SVG: what a page without scripts and a printer show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from markupsafe import Markup
+
+from perfscope.report.charts import NARROW_BAR_ROW, WIDTH
+from perfscope.report.formats import Scale, seconds
+from perfscope.report.text import shortened
+
+ROW = 24.0
+MOST_WIDE_ROWS = 16
+LONGEST_LABEL = 22
+MOST_TICKS = 9
+_LETTER = 6.6  # units; of a label, a little more than the mean
+_RIGHT, _TOP, _AXIS = 30.0, 4.0, 26.0
+_TEXT = Markup('<text class="f-ink" x="{x}" y="{y}" font-size="{size}"{anchor}>{text}</text>')
+_TICK = Markup('<path class="s-grid" d="M{x} {top}V{bottom}"/>')
+_PART = Markup('<g><title>{title}</title><path class="f-{role}" d="{path}"/></g>')
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An account as the page shows it: its colour and pattern, and its name."""
+
+    role: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One rank: its name, the label before its bar, and a letter for each bin."""
+
+    name: str
+    label: str
+    cells: str
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The seconds at the left end, the length of the time shown, and the unit of its ticks."""
+
+    start_s: float
+    length_s: float
+    scale: Scale
+
+
+def timeline_picture(
+    label: str, rows: Sequence[Row], bin_s: float, axis: Axis, accounts: dict[str, Shown]
+) -> Markup:
+    """The drawing: a bar for each row, equal neighbouring bins as one piece.
+
+    Args:
+        label: the text alternative.
+        rows: all with the same number of cells.
+        bin_s: the width of a bin; the last one may end behind the axis.
+        axis: what runs from left to right.
+        accounts: by letter; other letters are not drawn.
+    """
+    pitch = ROW if len(rows) <= MOST_WIDE_ROWS else NARROW_BAR_ROW
+    letters = min(max((len(row.label) for row in rows), default=0), LONGEST_LABEL)
+    left = 14.0 + _LETTER * letters
+    width = WIDTH - left - _RIGHT
+    bottom = _TOP + pitch * len(rows)
+    per_bin = width * bin_s / axis.length_s
+    drawn = []
+    for value, written in ticks(axis, MOST_TICKS):
+        x = left + (value - axis.start_s) / axis.length_s * width
+        drawn.append(_TICK.format(x=_short(x), top=_short(_TOP), bottom=_short(bottom + 4)))
+        anchor = Markup(' text-anchor="middle"')
+        drawn.append(_TEXT.format(x=_short(x), y=bottom + 20, size=12, anchor=anchor, text=written))
+    for place, row in enumerate(rows):
+        y = _TOP + pitch * place
+        drawn.append(
+            _TEXT.format(
+                x=0,
+                y=_short(y + pitch / 2 + 4),
+                size=12 if pitch == ROW else 11,
+                anchor="",
+                text=shortened(row.label, LONGEST_LABEL),
+            )
+        )
+        box = (left, y + pitch * 0.1, per_bin, pitch * 0.8)
+        drawn += _row_parts(row, box, left + width, bin_s, accounts)
+    return Markup(
+        '<svg class="chart" role="img" aria-label="{}" viewBox="0 0 {:g} {:g}">{}</svg>'
+    ).format(label, WIDTH, bottom + _AXIS, Markup().join(drawn))
+
+
+def ticks(axis: Axis, most: int) -> list[tuple[float, str]]:
+    """Round moments in seconds, at most so many, each with its text."""
+    low = axis.start_s / axis.scale.factor
+    length = axis.length_s / axis.scale.factor
+    step = 10.0 ** math.floor(math.log10(length / most))
+    step *= next(factor for factor in (1, 2, 5, 10, 20) if length / (step * factor) <= most - 1)
+    first = math.ceil(low / step - 1e-9)
+    count = math.floor((low + length) / step + 1e-9) - first + 1
+    values = [(first + place) * step for place in range(count)]
+    return [(value * axis.scale.factor, axis.scale.tick(round(value, 12))) for value in values]
+
+
+def _row_parts(
+    row: Row,
+    box: tuple[float, float, float, float],
+    right: float,
+    bin_s: float,
+    accounts: dict[str, Shown],
+) -> list[Markup]:
+    """The pieces of one row, those of an account together, with the account's name and time."""
+    left, top, per_bin, height = box
+    pieces: dict[str, list[tuple[float, float]]] = {}
+    bins: dict[str, int] = {}
+    place = 0
+    for letter, run in groupby(row.cells):
+        length = sum(1 for _ in run)
+        if letter in accounts:
+            ends = (left + place * per_bin, min(left + (place + length) * per_bin, right))
+            pieces.setdefault(letter, []).append(ends)
+            bins[letter] = bins.get(letter, 0) + length
+        place += length
+    return [
+        _PART.format(
+            title=f"{row.name}: {accounts[letter].label}, about {seconds(bins[letter] * bin_s)}",
+            role=accounts[letter].role,
+            path="".join(
+                f"M{_short(a)} {_short(top)}H{_short(b)}v{_short(height)}H{_short(a)}z"
+                for a, b in ends
+            ),
+        )
+        for letter, ends in pieces.items()
+    ]
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

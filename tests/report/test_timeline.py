@@ -1,0 +1,150 @@
+"""The timeline's section: its picture without a script, and what its script is given."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+import pytest
+
+from perfscope.report.build import build_html
+from perfscope.report.formats import Scale
+from perfscope.report.timeline import Axis, Row, Shown, ticks, timeline_picture
+from tests.report.sample_document import (
+    HOSTILE_TEXTS,
+    thousand_ranks,
+    two_ranks_evaluation,
+)
+
+SECONDS = Scale(1.0, "s")
+ACCOUNTS = {"a": Shown("training", "Training"), "c": Shown("evaluation", "<Evaluation>")}
+
+
+def section(document: dict[str, Any]) -> str:
+    page = build_html(document)
+    start = page.index('<section id="timeline"')
+    return page[start : page.index("</section>", start)].replace("\xa0", " ")
+
+
+def given(document: dict[str, Any]) -> dict[str, Any]:
+    """What the script reads."""
+    found = re.search(r'data-timeline="([^"]*)"', section(document))
+    assert found is not None
+    data: dict[str, Any] = json.loads(html.unescape(found[1]))
+    return data
+
+
+def picture(*rows: str, bin_s: float = 1.0, length_s: float = 8.0) -> str:
+    drawn = [Row(f"rank {n} on node", f"rank {n}", cells) for n, cells in enumerate(rows)]
+    axis = Axis(2.0, length_s, SECONDS)
+    return str(timeline_picture("what", drawn, bin_s, axis, ACCOUNTS)).replace("\xa0", " ")
+
+
+def edges(drawn: str, role: str) -> list[tuple[float, float]]:
+    """The left and the right edge of each piece of an account."""
+    paths = re.findall(rf'class="f-{role}" d="([^"]*)"', drawn)
+    found = re.findall(r"M([\d.]+) [\d.]+H([\d.]+)v", "".join(paths))
+    return [(float(left), float(right)) for left, right in found]
+
+
+def test_equal_neighbours_are_one_piece() -> None:
+    drawn = picture("aaaaccaa")
+    (first, last), (middle,) = edges(drawn, "training"), edges(drawn, "evaluation")
+    whole = last[1] - first[0]
+    assert first[1] == middle[0]
+    assert middle[1] == last[0]
+    assert (first[1] - first[0]) / whole == pytest.approx(4 / 8, abs=1e-3)
+    assert (middle[1] - middle[0]) / whole == pytest.approx(2 / 8, abs=1e-3)
+
+
+def test_a_piece_is_told_in_words_and_not_by_colour_alone() -> None:
+    drawn = picture("aaaaccaa", "cccccccc")
+    assert "<title>rank 0 on node: Training, about 6.00 s</title>" in drawn
+    assert "<title>rank 1 on node: &lt;Evaluation&gt;, about 8.00 s</title>" in drawn
+
+
+def test_without_a_process_nothing_is_drawn() -> None:
+    assert edges(picture("........"), "training") == []
+    assert len(edges(picture("a......a"), "training")) == 2
+
+
+def test_the_last_bin_ends_with_the_axis() -> None:
+    (whole,) = edges(picture("aaaaaaaa"), "training")
+    (longer,) = edges(picture("aaa", bin_s=3.0), "training")
+    assert longer == whole
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "scale", "expected"),
+    [
+        (0.0, 8.0, SECONDS, ["0 s", "1 s", "2 s", "3 s", "4 s", "5 s", "6 s", "7 s", "8 s"]),
+        (1.2, 26.9, SECONDS, ["5 s", "10 s", "15 s", "20 s", "25 s"]),
+        (0.0, 0.003, Scale(1e-3, "ms"), ["0 ms", "0.5 ms", "1 ms", "1.5 ms", "2 ms", "2.5 ms"]),
+        (3600.0, 1.0, SECONDS, ["3,600 s", "3,600 s"]),
+    ],
+)
+def test_ticks_are_round(start: float, length: float, scale: Scale, expected: list[str]) -> None:
+    found = [written.replace("\xa0", " ") for _, written in ticks(Axis(start, length, scale), 9)]
+    assert found[: len(expected)] == expected
+
+
+def test_shows_accounts_that_are_used_and_no_others() -> None:
+    shown = section(two_ranks_evaluation())
+    legend = shown[shown.index('class="legend"') : shown.index("timeline-picture")]
+    assert "Evaluation" in legend
+    assert "Checkpoint" not in legend
+    assert "the rank’s process was not there" in shown
+
+
+def test_many_ranks_are_said_to_be_a_choice() -> None:
+    assert "64 of 1,000 ranks are shown" in section(thousand_ranks())
+    assert "ranks are shown" not in section(two_ranks_evaluation())
+
+
+def test_the_script_gets_every_level_whole() -> None:
+    document = two_ranks_evaluation()
+    data = given(document)
+    assert [level["rows"] for level in data["levels"]] == [
+        level["rows"] for level in document["timeline"]["levels"]
+    ]
+    assert [row["name"] for row in data["rows"]] == ["rank 0 on node00", "rank 1 on node00"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["a" * 255, "a" * 257, "a" * 255 + "z", "a" * 255 + "<", "", None, 7],
+    ids=["short", "long", "unknown letter", "markup", "empty", "none", "number"],
+)
+def test_a_level_with_a_broken_row_is_left_out(row: object) -> None:
+    document = two_ranks_evaluation()
+    document["timeline"]["levels"][0]["rows"][1] = row
+    assert len(given(document)["levels"]) == 2
+
+
+@pytest.mark.parametrize("letter", ["", ".", "é", "😀", "ab", "<"])
+def test_what_is_no_letter_names_no_account(letter: str) -> None:
+    document = two_ranks_evaluation()
+    document["timeline"]["accounts"][1]["letter"] = letter
+    assert [account["letter"] for account in given(document)["accounts"]] == list("acdefghijklmn")
+
+
+def test_without_any_level_there_is_a_reason() -> None:
+    document = two_ranks_evaluation()
+    document["timeline"]["levels"] = []
+    assert "Not measured:" in section(document)
+    document["timeline"] |= {"reason": "the trace is empty"}
+    assert "the trace is empty" in section(document)
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_hostile_hosts_and_labels_are_text(text: str) -> None:
+    document = two_ranks_evaluation()
+    document["timeline"]["rows"][0]["host"] = text
+    document["timeline"]["accounts"][0]["label"] = text
+    shown = section(document)
+    data = given(document)
+    assert not re.search(r"<(script|img|style|svg onload)", shown)
+    assert len(data["rows"][0]["name"]) < 1100
+    assert len(data["rows"][0]["label"]) < 30
