@@ -87,11 +87,10 @@ void KinetoFile::event(const ChromeEvent &event)
 
 void KinetoFile::complete(const ChromeEvent &event, int64_t end, uint32_t flags)
 {
-    if (end < event.time) {
+    if (end < event.time)
         counts.negative++;
-        return;
-    }
-    keep(event, end, flags);
+    else
+        keep(event, end, flags);
 }
 
 KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint32_t flags)
@@ -103,13 +102,12 @@ KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint32_
     last = std::max(last, end);
     switch (category) {
     case Category::KERNEL:
+    case Category::MTIA:
         return keep_device(event, DeviceKind::COMPUTE, end, flags);
     case Category::MEMCPY:
         return keep_device(event, DeviceKind::MEMCPY, end, flags);
     case Category::MEMSET:
         return keep_device(event, DeviceKind::MEMSET, end, flags);
-    case Category::MTIA:
-        return keep_device(event, DeviceKind::COMPUTE, end, flags);
     case Category::RUNTIME: {
         int64_t correlation = -1;
         json::for_each_member(event.arguments.empty() ? "{}" : event.arguments, [&](auto key, auto value) {
@@ -170,8 +168,7 @@ void KinetoFile::keep_call(const ChromeEvent &event, bool is_background, int64_t
         else
             is_told |= tell(group, key, value);
     });
-    if (is_told)
-        row.group = number(group);
+    row.group = is_told ? number(group) : -1;
     calls.push_back(row);
 }
 
