@@ -85,7 +85,7 @@ bench-whatif: environments ## predicted gains against those of the real fix, abo
 reports: environments ## the reports in reports/ from the recordings in sample_traces/
 	@$(BIN)/python scripts/make_reports.py
 
-studies: environments ## the studies in reports/studies/, from real runs (a quarter of an hour)
+studies: environments ## the studies in reports/studies/, from real runs (half an hour)
 	@$(PYTHON) scripts/make_studies.py
 
 format: environments ## let ruff format the Python code

@@ -17,7 +17,7 @@ from perfscope.export._otf2_metrics import Metrics
 from perfscope.export._otf2_regions import operation_region, phase_region, step_region
 from perfscope.export._otf2_rows import ATTRIBUTES, RankTables, RegionNumbers, members_of
 from perfscope.export._rows import thread_names
-from perfscope.trace.model import Communicator, Rank, Trace
+from perfscope.trace.model import Communicator, EndKind, Rank, Trace
 from perfscope.trace.operations import MAX_OPERATIONS
 
 _TABLES = ("operations", "background", "completions", "phases", "steps")
@@ -99,7 +99,7 @@ class _TraceWriter:
 
     def _life(self, rank: Rank) -> Life:
         texts = [self._archive.text(word) for word in self._source.trace.command or ("",)]
-        code = rank.ending.code if rank.ending.is_natural else None
+        code = rank.ending.code if rank.ending.kind is EndKind.EXITED else None
         return Life(self._functions, texts, rank.start_ns, rank.end_ns, code)
 
     def _lane(self, rank: Rank, tid: int, name: str, lane: int) -> Location:

@@ -72,6 +72,8 @@ class Finding:
     edits: tuple[Edit, ...] = ()
     """What the gain replays, so that findings can be replayed together; not part of the JSON."""
     assumptions: tuple[str, ...] = ()
+    is_once: bool = False
+    """What it gives back comes once a run, however long that is; not part of the JSON."""
 
     def as_json(self) -> dict[str, Any]:
         """The object of analysis.json's `findings`."""

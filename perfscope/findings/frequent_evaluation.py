@@ -13,11 +13,13 @@ from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS, Price, bound_s, price
 from perfscope.findings.solo_work import own_seconds
+from perfscope.metrics.stack_rules import is_user_file, names_training
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.metrics.focus import Focus
     from perfscope.metrics.phases import PhaseResult
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
@@ -105,7 +107,7 @@ def judge(results: Results, replay: Replay) -> Finding:
 
 
 def _habits(results: Results) -> list[_Habit]:
-    """What several ranks, or the only one, do more than once; most seconds first."""
+    """What several ranks, or the only one, do more than once; the most beyond its share first."""
     found = []
     ranks = len(results.trace.ranks)
     is_training = _trains(results)
@@ -121,7 +123,7 @@ def _habits(results: Results) -> list[_Habit]:
         if times >= 2 and not _is_part_of_steps(results, phase, times):
             samples, may = _samples(results, phase), _may_share(results, phase, times)
             found.append(_Habit(phase, max(work), times, samples, may))
-    return sorted(found, key=lambda habit: -habit.certain_s)
+    return sorted(found, key=lambda habit: -habit.certain_s / habit.may_share)
 
 
 def _trains(results: Results) -> bool:
@@ -130,21 +132,24 @@ def _trains(results: Results) -> bool:
         return True
     if any(phase.kind in TRAINS for phase in results.phases):
         return True
-    return any("train" in PurePath(frame.file).stem.lower() for frame in results.trace.frames)
+    files = {frame.file for frame in results.trace.frames if is_user_file(frame.file)}
+    return any(names_training(PurePath(file).stem) for file in files)
 
 
 def _may_share(results: Results, phase: PhaseResult, times: int) -> float:
     """Of the run, what is no fault: more for evaluation, most once an epoch."""
     if phase.id == PROGRESS:
         return thresholds.OUTPUT_SHARE
-    epochs = max((_epochs(rank) for rank in results.trace.ranks), default=0)
-    return thresholds.VALIDATION_SHARE if times <= epochs else thresholds.EVALUATION_SHARE
+    epochs = max((_epochs(rank, results.focus) for rank in results.trace.ranks), default=0)
+    is_usual = epochs > 0 and times <= epochs + 1  # and once more at the end
+    return thresholds.VALIDATION_SHARE if is_usual else thresholds.EVALUATION_SHARE
 
 
-def _epochs(rank: Rank) -> int:
-    """Epochs that a framework or a marker told of."""
-    numbers = rank.steps["epoch"]
-    return len(np.unique(numbers[numbers >= 0]))
+def _epochs(rank: Rank, focus: Focus) -> int:
+    """Epochs in the focus that a framework or a marker told of."""
+    steps = rank.steps
+    inside = (steps["t1"] > focus.start_ns) & (steps["t0"] < focus.end_ns)
+    return len(np.unique(steps["epoch"][inside & (steps["epoch"] >= 0)]))
 
 
 def _samples(results: Results, phase: PhaseResult) -> float | None:

@@ -94,6 +94,7 @@ class Judgement:
             actions=(*CROWDED_ACTIONS, *actions) if self.is_crowded else actions,
             references=REFERENCES,
             overlaps=OVERLAPS,
+            is_once=facts.is_single,
             edits=facts.edits if is_claim else (),
         )
 
@@ -113,6 +114,9 @@ def unable(results: Results, id: str, title: str) -> Finding | None:  # noqa: A0
     single = "The run has one rank: there is nothing to balance."
     if quiet := alone(results, id, title, single):
         return quiet
+    if "communication" in results.trace.not_recorded:
+        text = wording.not_recorded(results.trace, "communication", "")
+        return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
     if _never_meet(results):
         text = "The ranks never communicate: none of them waits for another."
         return Finding(id, Status.NOT_APPLICABLE, title, text, confidence=Confidence.HIGH)

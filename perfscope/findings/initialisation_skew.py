@@ -57,6 +57,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         gain_s=facts.total_s if is_told else None,
         gain_share=share if is_told else None,
         gain_basis=_basis(facts) if is_told else None,
+        is_once=True,
         confidence=Confidence.MEDIUM,
         ranks=_numbers(facts, late) if is_told else (),
         where=_where(facts, late) if is_told else (),

@@ -112,7 +112,8 @@ class _Grown:
 
 def _is_soon(full_s: float, worst: _Grown) -> bool:
     """Whether a node is full in a time that counts, and not told from far shorter growth."""
-    seen_s = worst.growth.steady_s if worst.growth is not None else 0.0
+    calls_s = worst.cause.calls.steady_s if worst.cause.calls is not None else 0.0
+    seen_s = worst.growth.steady_s if worst.growth is not None else calls_s
     is_sure = seen_s >= thresholds.GROWTH_SURE_S or full_s <= thresholds.GROWTH_REACH * seen_s
     return full_s < thresholds.GROWTH_LONG_S and is_sure
 

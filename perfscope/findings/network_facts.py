@@ -47,7 +47,7 @@ CROWDED = (
 
 NOT_MATCHED = (
     "Waiting and transfer could not be told apart, as no call was matched with those of other "
-    "ranks. Record all ranks one call after the other: without --steps, and with a larger "
+    "ranks. Record every call of all ranks with perfscope run: without --steps, and with a larger "
     "--max-size where records were dropped."
 )
 

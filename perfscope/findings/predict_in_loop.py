@@ -9,6 +9,7 @@ from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.growth_causes import INSTEAD, PIPELINES
 from perfscope.findings.price import Price, price
+from perfscope.findings.tracing import traced_often
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
 from perfscope.units import format_seconds, format_share
@@ -120,12 +121,16 @@ def _not_judged(results: Results) -> Finding:
 
 
 def _times(results: Results, name: str) -> int:
-    """Most calls of a method on one rank, as they were counted or by phases of this name."""
+    """Most calls of a method on one rank: as counted, else its phases where pipelines are built.
+
+    A program may give a phase of its own the same name: that alone is no call of Keras.
+    """
     counted = [one.calls for one in results.framework_calls if one.name == name]
     names = results.trace.names
-    number = names.index(name) if name in names else -1
-    seen = [int((rank.phases["name"] == number).sum()) for rank in results.trace.ranks]
-    return max([0, *counted, *seen])
+    if counted or name not in names or not any(one.is_pipeline for one in traced_often(results)):
+        return max(counted, default=0)
+    number = names.index(name)
+    return max(int((rank.phases["name"] == number).sum()) for rank in results.trace.ranks)
 
 
 def _loops(results: Results) -> list[_Loop]:

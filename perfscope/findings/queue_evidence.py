@@ -46,8 +46,9 @@ def queue_evidence(rank: Rank) -> list[Evidence]:
 
 def _between(table: Table) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Seconds from the end of one row of a thread to the start of its next one."""
-    parts = [np.empty(0)]
-    for tid in np.unique(table["tid"]):
-        rows = np.sort(table[table["tid"] == tid], order="t0")
-        parts.append((rows["t0"][1:] - rows["t1"][:-1]) * NS)
-    return np.concatenate(parts)
+    rows = table[np.lexsort((table["t0"], table["tid"]))]
+    same = rows["tid"][1:] == rows["tid"][:-1]
+    seconds: np.ndarray[tuple[int], np.dtype[np.float64]] = (rows["t0"][1:] - rows["t1"][:-1])[
+        same
+    ] * NS
+    return seconds

@@ -69,7 +69,7 @@ def _shared(results: Results, node: NodeThreads) -> Finding:
         id=ID,
         # all ranks on the same CPUs may be all that the batch system gave to the job
         status=Status.WARN if everybody else Status.FAIL,
-        title=f"Ranks of {node.host} are bound to the same CPU and take turns: {turns}",
+        title=f"Ranks of {node.host} are bound to the same CPUs and take turns: {turns}",
         summary=(
             f"They are more ranks than CPUs that they are bound to; {node.host} has {cpus:g} CPUs. "
             f"They waited {sum(rank.queue_delay_s for rank in ranks):.1f} s for a CPU and used "

@@ -112,8 +112,8 @@ def _is_read(results: Results, name: str) -> bool:
     by_framework = [one for one in names if one.startswith(("torch.", "Horovod_"))]
     if name.startswith("NCCL_"):
         return bool(by_framework) and _may_use_nccl(results)
-    if by_framework and len(by_framework) == len(names) and not _may_use_nccl(results):
-        return False  # gloo has its own sockets and no MPI library below it
+    if by_framework and len(by_framework) == len(names) and _is_gloo(results):
+        return False  # it has its own sockets and no MPI library below it
     library = " ".join(rank.mpi_library for rank in results.trace.ranks[:1]).lower()
     if name.startswith("UCX_") and "ch4:ofi" in library:
         return False
@@ -124,10 +124,22 @@ def _is_read(results: Results, name: str) -> bool:
     return not known or not library or known in library
 
 
+def _backends(results: Results) -> list[str]:
+    """By what PyTorch says that it communicates: `gloo`, `cpu:gloo,cuda:nccl`."""
+    told = (str(rank.framework(TORCH).get("backend", "")) for rank in results.trace.ranks)
+    return [backend.lower() for backend in told if backend]
+
+
 def _may_use_nccl(results: Results) -> bool:
     """Whether a framework says that it communicates by NCCL, or does not say by what."""
-    backends = [str(rank.framework(TORCH).get("backend", "")) for rank in results.trace.ranks]
-    return not any(backends) or any("nccl" in backend.lower() for backend in backends)
+    backends = _backends(results)
+    return not backends or any("nccl" in backend for backend in backends)
+
+
+def _is_gloo(results: Results) -> bool:
+    """Whether all that a framework communicates goes by gloo."""
+    backends = _backends(results)
+    return bool(backends) and all(backend == "gloo" for backend in backends)
 
 
 def _environment(results: Results) -> Mapping[str, str]:

@@ -128,7 +128,7 @@ def _receives(
 def _reason(lengths: Rows, violations: int, error_ns: int, *, is_told: bool) -> str:
     if not len(lengths):
         apart = f"their clocks may be {format_seconds(error_ns / 1e9)} apart"
-        unknown = "nothing tells how far their clocks are apart"
+        unknown = "nothing tells how far their clocks are still apart"
         return (
             f"no operation between the hosts could be compared, and {apart if is_told else unknown}"
         )

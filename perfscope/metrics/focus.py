@@ -77,7 +77,8 @@ def _whole_focus(trace: Trace) -> Focus:
         end = max(rank.end_ns for rank in trace.ranks)
         reason = "from the first to the last event of all ranks, as other tools take it"
         whole = Focus(start, max(start, end), "whole_trace", reason)
-        return _profiled_together(trace.ranks, whole) if trace.format is Format.KINETO else whole
+        is_profile = trace.format is Format.KINETO and not trace.environment.get("is_export")
+        return _profiled_together(trace.ranks, whole) if is_profile else whole
     initialised = [rank for rank in trace.ranks if rank.init_exit_ns is not None]
     focus = _communication_lifetime(trace, initialised) if initialised else _steps_lifetime(trace)
     if focus is not None and focus.length_ns > 0:

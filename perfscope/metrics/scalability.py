@@ -29,7 +29,8 @@ NO_WAITS = "how long the ranks waited is not known"
 class Variant(Enum):
     """Which tool's factors: they differ in what "useful" is, in T_id, and in how factors combine.
 
-    In the additive model a parent is the sum of its factors less 1, in all others their product.
+    In the additive model parallel efficiency is the sum of its factors less 1; else every parent
+    is the product of its factors.
     """
 
     POP = "pop"
@@ -179,7 +180,8 @@ def _row(
     serial, transfer = _ideal_factors(run, variant, spread)
     alone = run is reference
     is_weak = None if alone else (weak if weak is not None else _is_weak(run, reference))
-    growth = work or (run.ranks / reference.ranks if is_weak else 1.0)
+    growth = run.ranks / reference.ranks if is_weak else 1.0
+    growth = growth if work is None else work
     compute = _ratio(sum(reference.useful_s) * growth, useful)
     instructions = _ratio(_times(reference.instructions, growth), run.instructions)
     return Scalability(

@@ -28,7 +28,10 @@ DEFAULT_RULES: tuple[tuple[str, str], ...] = (
         ("input", glob)
         for glob in ("*load*batch*", "*next*batch*", "*get*batch*", "*read*batch*", "*fetch*batch*")
     ),
-    *(("input", glob) for glob in ("*data_loader*", "*dataloader*", "*minibatch*", "*input_fn*")),
+    *(
+        ("input", glob)
+        for glob in ("*data_loader*", "*dataloader*", "*minibatch*", "*mini_batch*", "*input_fn*")
+    ),
     *(
         ("progress", glob)
         for glob in ("*compute_error*", "*epoch_error*", "*training_error*", "*track_error*")
@@ -172,6 +175,12 @@ class _Matcher:
             if name == function and file.search(frame.file):
                 return self.ids.index("input")
         return UNLABELLED
+
+
+def names_training(name: str) -> bool:
+    """Whether a name, of a function or a file, is one of training work by the default rules."""
+    ends = _word_ends(name)
+    return any(_matches(ends, glob) for phase, glob in DEFAULT_RULES if phase == "train")
 
 
 def _word_ends(name: str) -> tuple[str, ...]:

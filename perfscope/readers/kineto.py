@@ -13,7 +13,13 @@ import numpy as np
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.clocks import shift
 from perfscope.readers.detect import Place, Reader, ReadOptions
-from perfscope.readers.kineto_calls import USER_PHASE, calls, own_rules, without_readiness
+from perfscope.readers.kineto_calls import (
+    USER_PHASE,
+    calls,
+    is_export,
+    own_rules,
+    without_readiness,
+)
 from perfscope.readers.kineto_clocks import measure_clocks
 from perfscope.readers.kineto_devices import device_activity, ordinals
 from perfscope.readers.kineto_file import KinetoContents, Thread, read_kineto
@@ -95,7 +101,10 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
         ranks=ranks,
         names=list(names),
         communicators=groups.communicators,
-        environment={"hosts": sorted({rank.host for rank in ranks})},
+        environment={
+            "hosts": sorted({rank.host for rank in ranks}),
+            "is_export": all(map(is_export, ranked.values())),
+        },
         notes=notes,
         source=str(paths[0] if len(paths) == 1 else paths[0].parent),
         format=Format.KINETO,

@@ -15,11 +15,16 @@ USER_PHASE = "user:"
 """Before the names of phases that the program named."""
 
 
-def own_rules(contents: KinetoContents) -> list[tuple[str, str]]:
-    """Rules by which the phases of an export keep their ids; none for files of other tools."""
+def is_export(contents: KinetoContents) -> bool:
+    """Whether perfscope wrote the file."""
     other = contents.members.get("otherData")
     tool = other.get("tool") if isinstance(other, Mapping) else None
-    if not isinstance(tool, str) or not tool.startswith("perfscope "):
+    return isinstance(tool, str) and tool.startswith("perfscope ")
+
+
+def own_rules(contents: KinetoContents) -> list[tuple[str, str]]:
+    """Rules by which the phases of an export keep their ids; none for files of other tools."""
+    if not is_export(contents):
         return []
     return [(kind.name.lower(), kind.name.lower()) for kind in PhaseKind if kind != PhaseKind.USER]
 

@@ -37,26 +37,37 @@ class Groups:
             if isinstance(group, Mapping):
                 self._take(str(group.get("pg_name", "")), _members(group.get("ranks")))
         is_configured = bool(self._by_name)
+        own = []
         for told in contents.groups:
-            self._take(told.name, ranks_of(told, self.world_size))
+            own.append(self._take(told.name, ranks_of(told, self.world_size)))
             if told.name and not is_configured and told.size in (0, self.world_size):
                 self._take(told.name, range(self.world_size))
-        self.of_file = [self._index(told) for told in contents.groups]
+        self.of_file = [
+            place if place is not None else self._index(told)
+            for place, told in zip(own, contents.groups, strict=True)
+        ]
 
-    def _take(self, name: str, ranks: Sequence[int]) -> None:
-        if not ranks or name in self._by_name or len(ranks) > min(self.world_size, self._left):
-            return
+    def _take(self, name: str, ranks: Sequence[int]) -> int | None:
+        """The place of the group of a name with these members, None where they make no sense.
+
+        Processes of one file may use a name for groups of other members: the first one is that of
+        collectives which tell the name alone.
+        """
+        if not ranks or len(ranks) > min(self.world_size, self._left):
+            return None
         self._left -= len(ranks)
         key = (name, tuple(ranks))
         if max(ranks) >= self.world_size:
-            return
+            return None
         if len(ranks) == self.world_size and 0 not in self._by_members.values():
             self._by_members.setdefault(key, 0)
         if key not in self._by_members:
             digest = hashlib.blake2b(repr(key).encode(), digest_size=7).digest()
             self._by_members[key] = len(self.communicators)
             self.communicators.append(Communicator(int.from_bytes(digest, "little"), key[1], 0))
-        self._by_name[name] = self._by_members[key]
+        place = self._by_members[key]
+        self._by_name.setdefault(name, place)
+        return place
 
     def _index(self, told: ToldGroup) -> int:
         known = self._by_name.get(told.name)

@@ -25,17 +25,21 @@ def split(contents: KinetoContents) -> tuple[list[KinetoContents], list[str]]:
     if len(owners) < 2:
         return [replace(contents, part=_only(contents))], _others(contents)
     device = _owners_of_device_rows(contents, owners)
-    lost = int(np.count_nonzero(device < 0))
-    name = contents.path.name
-    notes = [f"{name} holds {len(owners)} processes of the host; each was read as a rank."]
-    if lost:
-        notes.append(
-            f"{name}: {lost:,} of {len(device):,} device events could not be given to one of its "
-            "processes and were left out. Give the profile of each rank instead."
-        )
     parts = [_one(contents, place, device) for place in owners]
     kept = [part for part in parts if part.start_ns <= part.end_ns]
+    if len(kept) < 2:  # names of processes that do nothing here
+        return [replace(contents, part=_only(contents))], _others(contents)
     kept[0].counts = contents.counts
+    name = contents.path.name
+    notes = [f"{name} holds {len(kept)} processes of the host; each was read as a rank."]
+    of = _thread_processes(contents)
+    host = np.concatenate([of[contents.host["thread"]], of[contents.calls["thread"]]])
+    for what, places in (("device", device), ("host", host)):
+        if lost := int(np.count_nonzero(~np.isin(places, owners))):
+            notes.append(
+                f"{name}: {lost:,} of {len(places):,} {what} events could not be given to one of "
+                "these processes and were left out. Give the profile of each rank instead."
+            )
     return kept, notes
 
 

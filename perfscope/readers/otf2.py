@@ -119,7 +119,7 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
 
 def _program(locations: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     """The name of the program and its arguments, where a location tells them."""
-    return tuple(next((row["program"] for row in locations if row["program"]), ()))
+    return tuple(next((row["program"] for row in locations if any(row["program"])), ()))
 
 
 def _exit_code(locations: Sequence[dict[str, Any]]) -> int | None:

@@ -74,11 +74,13 @@ class Communicators:
         A call without a number is one over the world of its application: old traces have none.
         """
         applications = self.applications[ranks]
-        pairs, inverse = np.unique(
-            np.stack([applications, numbers.astype(np.int64)]), axis=1, return_inverse=True
-        )
+        kinds, number = np.unique(numbers, return_inverse=True)
+        width = max(len(kinds), 1)
+        pairs, inverse = np.unique(applications * width + number.reshape(-1), return_inverse=True)
+        told = [(pair // width, int(kinds[pair % width])) for pair in pairs.tolist()]
         known = [
             self.worlds[application] if number < 0 else self.numbers.get((application, number), -1)
-            for application, number in pairs.T.tolist()
+            for application, number in told
         ]
-        return np.array(known, np.int64)[inverse.reshape(-1)]
+        places: Rows = np.array(known, np.int64)[inverse.reshape(-1)]
+        return places

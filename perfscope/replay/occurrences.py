@@ -19,6 +19,8 @@ from perfscope.metrics.timeline import marked_accounts
 from perfscope.trace.model import RowFlag
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Edit
     from perfscope.replay.program import Floats, Ints
@@ -65,15 +67,15 @@ class Marks:
         What lies inside another one of the chosen is part of it.
         """
         result = np.zeros(len(at), np.int64)
-        for rank in np.unique(column).tolist():
-            mine = np.flatnonzero(chosen & (self.column == rank))
+        marks = {rank: mine[chosen[mine]] for rank, mine in by_rank(self.column)}
+        for rank, here in by_rank(column):
+            mine = marks.get(rank, np.empty(0, np.int64))
             if not len(mine):
                 continue
             mine = mine[np.lexsort((-self.end[mine], self.begin[mine]))]
             begin, reach = self.begin[mine], np.maximum.accumulate(self.end[mine])
             first = np.flatnonzero(np.concatenate([[True], begin[1:] >= reach[:-1]]))
             starts, ends = begin[first], reach[np.append(first[1:], len(mine)) - 1]
-            here = np.flatnonzero(column == rank)
             number = np.searchsorted(starts, at[here], side="right")
             inside = (number > 0) & (at[here] < ends[np.maximum(number - 1, 0)])
             result[here] = np.where(inside, number, 0)
@@ -98,6 +100,15 @@ def _of_rank(trace: Trace, place: int, catalog: PhaseCatalog) -> tuple[Ints, ...
     )
 
 
+def by_rank(column: Ints) -> Iterator[tuple[int, Ints]]:
+    """The rows of each rank, in their order."""
+    order = np.argsort(column, kind="stable")
+    ranks, starts = np.unique(column[order], return_index=True)
+    bounds = [*starts.tolist(), len(order)]
+    for place, rank in enumerate(ranks.tolist()):
+        yield rank, order[bounds[place] : bounds[place + 1]]
+
+
 def factors(column: Ints, number: Ints, ns: Floats, every: int) -> Floats:
     """What is left of pieces of work of which every so many-th time is kept, as factors.
 
@@ -112,8 +123,8 @@ def factors(column: Ints, number: Ints, ns: Floats, every: int) -> Floats:
     """
     result = np.where(number % every == 0, 1.0, 0.0)
     result[number == 0] = 1.0 / every
-    for rank in np.unique(column).tolist():
-        here = np.flatnonzero((column == rank) & (number > 0))
+    for _, pieces in by_rank(column):
+        here = pieces[number[pieces] > 0]
         spent = np.bincount(number[here], ns[here])
         times = np.flatnonzero(spent > 0)
         kept = times[times % every == 0]

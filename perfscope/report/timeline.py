@@ -10,7 +10,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from perfscope.report.charts import NARROW_BAR_ROW, WIDTH
-from perfscope.report.formats import Scale, seconds
+from perfscope.report.formats import NBSP, Scale, seconds
 from perfscope.report.text import shortened
 
 ROW = 24.0
@@ -101,7 +101,9 @@ def ticks(axis: Axis, most: int) -> list[tuple[float, str]]:
     first = math.ceil(low / step - 1e-9)
     count = math.floor((low + length) / step + 1e-9) - first + 1
     values = [(first + place) * step for place in range(count)]
-    return [(value * axis.scale.factor, axis.scale.tick(round(value, 12))) for value in values]
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    unit = axis.scale.unit
+    return [(value * axis.scale.factor, f"{value:,.{digits}f}{NBSP}{unit}") for value in values]
 
 
 def _row_parts(

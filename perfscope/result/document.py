@@ -85,7 +85,8 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
 
 
 def _finding(finding: Finding, results: Results) -> Json:
-    planned = planned_run(results, finding.gain_s, results.options.planned_steps)
+    steps = results.options.planned_steps
+    planned = planned_run(results, finding.gain_s, steps, is_once=finding.is_once)
     return {**finding.as_json(), "planned": planned}
 
 

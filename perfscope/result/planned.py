@@ -11,7 +11,12 @@ Json = dict[str, Any]
 NS = 1e-9
 
 
-def planned_run(results: Results, gain_s: float | None, steps: int | None) -> Json | None:
+ONCE = "it happens once a run, however long that is"
+
+
+def planned_run(
+    results: Results, gain_s: float | None, steps: int | None, *, is_once: bool = False
+) -> Json | None:
     """What a gain is over the planned steps, as if the whole focus were repeated step by step.
 
     None where nobody asked or no seconds are claimed; with a reason where no steps are known.
@@ -20,9 +25,12 @@ def planned_run(results: Results, gain_s: float | None, steps: int | None) -> Js
         results: the recorded run.
         gain_s: what a change gives back of it.
         steps: that are planned.
+        is_once: whether the gain does not come again with more steps; then it is not drawn on.
     """
     if steps is None or gain_s is None:
         return None
+    if is_once:
+        return {"steps": steps, "gain_s": None, "runtime_s": None, "reason": ONCE}
     count = results.steps.count
     if not count:
         reason = results.steps.step_s_median.reason or "no steps were found"

@@ -217,6 +217,9 @@ def _clocks(results: Results) -> Check:
         detail += f" {above}"
     if checked.reason or above or is_unmeasured:
         return Check("clocks", Status.WARN, "The clocks are uncertain", detail)
+    if any(rank.clock_error_ns == UNSTATED for rank in trace.ranks):
+        title = "The clocks were corrected; how well is not told"
+        return Check("clocks", Status.INFO, title, detail)
     status = Status.PASS if error_ns <= CLOCK_WARN_NS else Status.WARN
     title = "The clocks were aligned" if status is Status.PASS else "The clocks are uncertain"
     return Check("clocks", status, title, detail)

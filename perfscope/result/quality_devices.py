@@ -58,9 +58,10 @@ def _communication(results: Results, found: DevicesResult) -> list[Check]:
         return [Check("device_communication", Status.WARN, title, detail)]
     spread = format_seconds(matching.end_spread_s or 0.0)
     detail = (
-        f"{format_count(matching.matched)} collectives matched over ranks, {matching.unmatched} "
-        f"kernels without all partners. Kernels of one collective end within {spread} of each "
-        "other (99 %): the clocks are no farther apart."
+        f"{format_count(matching.matched)} collectives matched over ranks; "
+        f"{format_count(matching.unmatched)} kernels were not: they have no partner, or do not "
+        f"wait for all ranks. Kernels of one collective end within {spread} of each other (99 %): "
+        "the clocks are no farther apart."
     )
     title = "Communication kernels were matched"
     return [Check("device_communication", Status.PASS, title, detail)]

@@ -59,8 +59,8 @@ def threads(results: Results) -> Json:
                 "host": node.host,
                 "ranks": list(node.ranks),
                 "cpus": node.cpus,
-                "runnable_mean": node.runnable_mean,
-                "runnable_p95": node.runnable_p95,
+                "runnable_mean": node.runnable_mean if node.samples else None,
+                "runnable_p95": node.runnable_p95 if node.samples else None,
                 "ranks_sharing_a_cpu": list(node.ranks_sharing_a_cpu),
             }
             for node in results.resources.node_threads

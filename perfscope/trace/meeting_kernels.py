@@ -33,8 +33,10 @@ def meets(operation: str, kernel: str) -> bool:
 
 def meeting_rows(rows: Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
     """The same for rows of communication kernels; `names` are those of the trace."""
-    pairs = np.stack([rows["op"], rows["name"]], 1)
-    distinct, place = np.unique(pairs, axis=0, return_inverse=True)
-    found = [meets(names[op] if op >= 0 else "", names[name]) for op, name in distinct.tolist()]
+    width = max(len(names), 1)
+    pairs = (rows["op"].astype(np.int64) + 1) * width + rows["name"]
+    distinct, place = np.unique(pairs, return_inverse=True)
+    told = [(pair // width - 1, pair % width) for pair in distinct.tolist()]
+    found = [meets(names[op] if op >= 0 else "", names[name]) for op, name in told]
     result: npt.NDArray[np.bool_] = np.array(found, np.bool_)[place.reshape(-1)]
     return result

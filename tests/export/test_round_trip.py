@@ -18,7 +18,7 @@ from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.devices import DeviceActivity, DeviceInfo, DeviceKind
-from perfscope.trace.model import Trace
+from perfscope.trace.model import Ending, EndKind, Trace
 from perfscope.trace.operations import HOROVOD_CONTROL, name_of
 from tests.export.expected import intervals
 from tests.export.test_chrome import exported, readable_spans
@@ -93,6 +93,15 @@ def test_what_horovod_did_comes_back(name: str, tmp_path: Path) -> None:
             assert table["received"][is_carried].tolist() == mine["received"][is_carried].tolist()
         assert np.all(again.operations["tid"] == again.main_tid)
         assert np.all(again.background["tid"] != again.main_tid)
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_how_a_rank_ended_comes_back(code: int, tmp_path: Path) -> None:
+    builder = TraceBuilder(1, end_s=2.0)
+    builder.rank(0).op("MPI_Barrier", 1.0, 1.1).set(ending=Ending(EndKind.EXITED, code))
+    back, _ = through_otf2(builder.set(command=()).build(), tmp_path / "archive")
+    assert (back.ranks[0].ending.kind, back.ranks[0].ending.code) == (EndKind.EXITED, code)
+    assert (back.exit_code, back.command) == (code, ())
 
 
 def test_two_gpus_of_a_rank_stay_two(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_two_ranks_on_one_cpu() -> None:
     assert finding.status is Status.FAIL
     assert finding.ranks == (0, 1)
     assert finding.title == (
-        "Ranks of node0 are bound to the same CPU and take turns: ranks 0 and 1 on CPU 0"
+        "Ranks of node0 are bound to the same CPUs and take turns: ranks 0 and 1 on CPU 0"
     )
     assert "--bind-to core" in finding.actions[0]
 

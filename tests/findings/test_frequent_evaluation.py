@@ -72,6 +72,24 @@ def test_validation_once_an_epoch_is_ordinary(share: float, status: Status) -> N
     assert analyse_trace(trace).findings["frequent_evaluation"].status is status
 
 
+def test_progress_output_is_not_hidden_by_evaluation_that_may_take_more() -> None:
+    """20 epochs of 1 s: validation of 250 ms is ordinary, output of 150 ms is too much."""
+    builder = TraceBuilder(1, end_s=1e6)
+    rank, clock = builder.rank(0).init(1.0), 1.0
+    for epoch in range(20):
+        rank.step(epoch, clock, clock + 1.0, epoch=epoch)
+        rank.phase(PhaseKind.EVALUATE, clock + 1.0, clock + 1.25)
+        rank.phase(PhaseKind.USER, clock + 1.25, clock + 1.4, name="progress")
+        clock += 1.4
+    rank.phase(PhaseKind.EVALUATE, clock, clock + 0.25)  # once more, at the end
+    rank.finalize(clock + 0.25)
+    rank.end_s = clock + 0.3
+    trace = builder.set(wall_ns=round((clock + 0.3) * 1e9)).build()
+    finding = analyse_trace(trace).findings["frequent_evaluation"]
+    assert finding.status is Status.FAIL
+    assert finding.title.startswith("Progress output too often")
+
+
 @pytest.mark.parametrize(
     ("name", "file", "status"),
     [("train_epoch", "/job/solve.py", Status.FAIL), ("advance", "/job/solve.py", Status.PASS)],
@@ -82,7 +100,8 @@ def test_evaluation_is_a_habit_of_programs_that_train(name: str, file: str, stat
     rank = builder.rank(0).init(0.5).finalize(40.5)
     for tick in range(20, 800):
         inside = ("evaluate_forces", file, 9) if tick // 20 % 2 else (name, file, 5)
-        rank.stack((tick + 0.5) / 20, [("main", file, 3), inside])
+        library = ("run", "/venv/lib/python3.11/site-packages/keras/src/training.py", 7)
+        rank.stack((tick + 0.5) / 20, [("main", file, 3), inside, library])
     assert analyse_trace(builder.build()).findings["frequent_evaluation"].status is status
 
 

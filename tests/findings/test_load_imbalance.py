@@ -203,6 +203,18 @@ def test_tasks_that_never_meet_wait_for_nobody(*, joined: bool, status: Status) 
     assert analyse_trace(builder.build()).findings["load_imbalance"].status is status
 
 
+def test_communication_that_was_not_recorded_is_not_absent() -> None:
+    builder = TraceBuilder(2, end_s=20.0)
+    for number in (0, 1):
+        rank = builder.rank(number)
+        for tick in range(20, 300 + 40 * number):
+            rank.stack((tick + 0.5) / 20, [("main", "/job/x.py", 3)])
+    trace = builder.set(not_recorded={"communication": "a timeline tells no calls"}).build()
+    finding = analyse_trace(trace).findings["load_imbalance"]
+    assert finding.status is Status.NOT_MEASURED
+    assert "A timeline tells no calls" in finding.summary
+
+
 def test_waiting_for_input_is_named_and_claims_nothing() -> None:
     """Whose turn it is to wait for a slow producer says nothing about the work of the ranks."""
     finding = judged(Plan(ranks=2, steps=100, starved_rank=0, starved_s=0.02))

@@ -86,6 +86,7 @@ def test_settings_of_nccl_where_a_framework_communicates(name: str, hosts: tuple
         ("NCCL_SHM_DISABLE", "1", "cpu:gloo,cuda:nccl", True),
         ("NCCL_SHM_DISABLE", "1", "gloo", False),
         ("UCX_TLS", "tcp,self", "gloo", False),
+        ("UCX_TLS", "tcp,self", "ucc", True),
     ],
 )
 def test_gloo_reads_no_variable_of_another_library(

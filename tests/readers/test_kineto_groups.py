@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from perfscope.metrics.devices import devices
 from perfscope.metrics.preparation import prepare
 from perfscope.readers.kineto_file import ToldGroup
-from perfscope.readers.kineto_groups import ranks_of
+from perfscope.readers.kineto_groups import Groups, ranks_of
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import Trace
 from tests.support.write_kineto import KinetoWriter
@@ -81,3 +82,15 @@ def test_groups_show_ranks_of_which_no_profile_is_there(tmp_path: Path) -> None:
     found = devices(prepare(trace))
     assert found is not None
     assert (found.communication.matched, found.communication.unmatched) == (0, 2)
+
+
+def test_one_name_for_groups_of_other_members_in_one_file() -> None:
+    """As in a merged file of four processes: what a collective tells of its members counts."""
+
+    told = [ToldGroup("1", ranks, -1, -1, 2) for ranks in ("[0, 1]", "[2, 3]", "")]
+    groups = Groups(4)
+    groups.learn(SimpleNamespace(distributed={}, groups=told))  # type: ignore[arg-type]
+    first, second, unsaid = groups.of_file
+    assert tuple(groups.communicators[first].members or ()) == (0, 1)
+    assert tuple(groups.communicators[second].members or ()) == (2, 3)
+    assert unsaid == first

@@ -69,6 +69,26 @@ def test_merged_profiles_are_ranks_with_devices_of_their_own(tmp_path: Path) -> 
     assert (launches[1][0] - launches[0][0]) == 1
 
 
+def test_names_of_processes_that_do_nothing_make_no_ranks(tmp_path: Path) -> None:
+    """A launcher's and a viewer's names for two ranks; all events are of a third process."""
+    writer = rank_of_job(0, device=0)
+    path = merged(tmp_path / "one.json", writer)
+    document = json.loads(path.read_text())
+    document["traceEvents"] += [
+        {"ph": "M", "name": "process_name", "pid": pid, "ts": 0, "args": {"name": f"rank {pid}"}}
+        for pid in (1, 2)
+    ]
+    path.write_text(json.dumps(document))
+    trace = open_trace(path)
+    assert [rank.pid for rank in trace.ranks] == [500]
+    assert busy_ms(trace) == pytest.approx({trace.ranks[0].number: 600.0})
+
+
+def test_an_exported_recording_is_judged_over_all_of_it(tmp_path: Path) -> None:
+    trace = open_trace(SAMPLES / "rank_zero_evaluation")
+    assert compute(exported(trace, tmp_path / "t.json")).focus.kind == "whole_trace"
+
+
 def test_devices_that_could_be_of_either_process_are_left_out_and_told(tmp_path: Path) -> None:
     one, two = rank_of_job(0, device=0), rank_of_job(1, device=1)
     trace = open_trace(merged(tmp_path / "all.json", one, two))

@@ -103,7 +103,10 @@ def test_measurements_of_the_clocks_bring_them_together(tmp_path: Path) -> None:
     assert (waits.clocks.violations, waits.clocks.reason) == (0, "")
     assert [waited_us(waits, rank) for rank in (0, 1)] == [ROUNDS * 1000, ROUNDS * 1000]
     row = clocks_row(trace)
-    assert (row["status"], row["title"]) == ("pass", "The clocks were aligned")
+    assert (row["status"], row["title"]) == (
+        "info",
+        "The clocks were corrected; how well is not told",
+    )
 
 
 def test_one_host_has_one_clock(tmp_path: Path) -> None:

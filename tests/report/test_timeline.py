@@ -81,8 +81,8 @@ def test_the_last_bin_ends_with_the_axis() -> None:
     [
         (0.0, 8.0, SECONDS, ["0 s", "1 s", "2 s", "3 s", "4 s", "5 s", "6 s", "7 s", "8 s"]),
         (1.2, 26.9, SECONDS, ["5 s", "10 s", "15 s", "20 s", "25 s"]),
-        (0.0, 0.003, Scale(1e-3, "ms"), ["0 ms", "0.5 ms", "1 ms", "1.5 ms", "2 ms", "2.5 ms"]),
-        (3600.0, 1.0, SECONDS, ["3,600 s", "3,600 s"]),
+        (0.0, 0.003, Scale(1e-3, "ms"), ["0.0 ms", "0.5 ms", "1.0 ms", "1.5 ms", "2.0 ms"]),
+        (3600.0, 1.0, SECONDS, ["3,600.0 s", "3,600.2 s", "3,600.4 s", "3,600.6 s"]),
     ],
 )
 def test_ticks_are_round(start: float, length: float, scale: Scale, expected: list[str]) -> None:

@@ -386,7 +386,7 @@ uint32_t KinetoFile::process(const ChromeEvent &event)
     for (const auto &[known, number] : last_processes_)
         if (known == text && number < processes.size())
             return number;
-    const auto [found, is_new] = process_numbers_.emplace(text, static_cast<uint32_t>(processes.size()));
+    const auto [found, is_new] = process_numbers_.emplace(unquoted(text), static_cast<uint32_t>(processes.size()));
     if (is_new) {
         if (processes.size() >= MOST_THREADS)
             throw FormatError(path_, parser_.bytes(), "the events are of more than a million processes");

@@ -91,6 +91,8 @@ def _finding(study: Scaling, several: list[Point], shares: list[float]) -> Study
 
 
 def _means(study: Scaling) -> str:
+    if not (study.growth.is_strong or study.growth.is_weak):
+        return "What each rank has to exchange does not become less with more ranks."
     work = "is divided over" if study.growth.is_strong else "grows with"
     return f"The work {work} the ranks; what each has to exchange does not become less."
 

@@ -50,8 +50,9 @@ def judge(study: Scaling) -> StudyFinding:
     if len(study.points) < 2:
         return _quiet(Status.NOT_APPLICABLE, "Runs of one size cannot show what does not shrink.")
     if not study.growth.is_strong:
+        grows = "grows" if study.growth.is_weak else "is uneven"
         return _quiet(
-            Status.NOT_APPLICABLE, "Where the work grows no phase is expected to become shorter."
+            Status.NOT_APPLICABLE, f"Where the work {grows} no phase is expected to become shorter."
         )
     if len(study.uncrowded) < 2 or study.uncrowded[0] != 0:
         return _quiet(

@@ -70,7 +70,9 @@ def _planned(planned: Mapping[str, Any]) -> str:
         return ""
     gain = number(planned.get("gain_s"))
     of = f"of {count(number(planned.get('steps')))} planned steps"
-    return f"{of}: {seconds(gain)}" if gain is not None else f"{of}: not known"
+    if gain is not None:
+        return f"{of}: {seconds(gain)}"
+    return f"{of}: not known, {text(planned, 'reason')}"
 
 
 def _reference(reference: str) -> Context:

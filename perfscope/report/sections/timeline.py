@@ -37,7 +37,7 @@ def _context(document: Document) -> Context:
     return {
         "reason": "",
         "from": seconds(axis.start_s),
-        "to": seconds(axis.start_s + length_s),
+        "length": seconds(length_s),
         "chart": timeline_picture(
             "What each rank did over time", drawn, coarsest["bin_s"], axis, accounts
         ),
