@@ -115,6 +115,8 @@ def _from_function(results: Results, share: FunctionShare) -> SoloWork | None:
     if position is None:
         return None
     rank = list(share.seconds_by_rank)[position]
+    if share.seconds_by_rank[rank] < thresholds.SOLO_FUNCTION_LEAST_S:
+        return None
     late = [
         arrival
         for arrival in results.communication.late_arrivals

@@ -16,6 +16,7 @@ CHANCE_S = 0.2  # given back: in a recording of seconds, a bad moment of the mac
 CHANCE_SHARE = 0.1  # unless it is so much of the recording
 
 SOLO_SHARE = 0.8  # of all ranks' time in a phase or function, on one rank: it works alone there
+SOLO_FUNCTION_LEAST_S = 0.3  # three samples: in a function that names no phase, fewer are chance
 SOLO_LEAST_SHARE = 0.005  # of the focus of analysis, below which such work is not looked at
 OCCASIONAL_SHARE = 0.5  # of the steps: unlabelled work in more of them is imbalance
 

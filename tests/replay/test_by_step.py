@@ -103,3 +103,13 @@ def test_ranks_that_meet_more_rarely_than_once_a_step_tell_no_steps() -> None:
     found = SegmentReplay(compute(builder.build(), Options())).causes
     assert found is not None
     assert found.steps == ()
+
+
+def test_a_rank_that_calls_nobody_has_one_row_of_work() -> None:
+    """One step in one segment, as in the profile of a single process."""
+    builder = TraceBuilder(1, end_s=2.0)
+    builder.rank(0).step(0, 0.5, 1.5)
+    found = SegmentReplay(compute(builder.build(), Options())).causes
+    assert found is not None
+    assert_adds_up(found)
+    assert [step.first for step in found.steps] == [0]
