@@ -64,6 +64,7 @@ def test_slow_rank(tmp_path: Path) -> None:
     assert finding(analysis, "rank_zero_evaluation")["status"] == "pass"
 
 
+@pytest.mark.long
 def test_slow_rank_without_markers(tmp_path: Path) -> None:
     options = (*TINY, *STEP, "--steps", "150", "--evaluate-every", "none")
     planted, analysis = record_trainer(tmp_path, *options, "--slow-rank", "1", "--slow-ms", "15")

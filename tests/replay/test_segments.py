@@ -86,7 +86,7 @@ def prepared(spec: Spec) -> tuple[SegmentReplay, Spec]:
     return replay_of(trace), spec
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(programs(rooted=True))
 def test_unedited_replay_is_the_measured_run(spec: Spec) -> None:
     replay = replay_of(to_trace(spec))
@@ -98,7 +98,7 @@ def test_unedited_replay_is_the_measured_run(spec: Spec) -> None:
     assert nothing.gain_s == 0.0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(programs(rooted=True))
 def test_ideal_network_is_the_simulation_without_transfer(spec: Spec) -> None:
     replay, measured = prepared(spec)
@@ -111,7 +111,7 @@ def test_ideal_network_is_the_simulation_without_transfer(spec: Spec) -> None:
         assert (replay.ideal_runtime_s or 0.0) <= length * NS + 1e-9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     programs(rooted=True),
     st.sampled_from([None, *ACCOUNTS]),
@@ -130,7 +130,7 @@ def test_scaled_work_is_the_simulation_of_it(
     assert prediction.gain_s == pytest.approx((before - simulate(edited)) * NS, abs=2e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(spec=programs(rooted=True), account=st.sampled_from(ACCOUNTS))
 def test_shared_work_is_the_simulation_of_it(spec: Spec, account: Account) -> None:
     replay, measured = prepared(spec)
@@ -142,7 +142,7 @@ def test_shared_work_is_the_simulation_of_it(spec: Spec, account: Account) -> No
     assert prediction.gain_s == pytest.approx((before - simulate(edited)) * NS, abs=5e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(programs(), st.sampled_from([None, *ACCOUNTS]))
 def test_less_work_never_takes_longer(spec: Spec, account: Account | None) -> None:
     replay = replay_of(to_trace(spec))
@@ -154,7 +154,7 @@ def test_less_work_never_takes_longer(spec: Spec, account: Account | None) -> No
     assert gains == sorted(gains)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(programs(rooted=True), st.sampled_from(ACCOUNTS))
 def test_gains_of_combined_edits_count_what_the_first_left(spec: Spec, account: Account) -> None:
     replay = replay_of(to_trace(spec))

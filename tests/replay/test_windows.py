@@ -21,7 +21,7 @@ from tests.replay import oracle
 from tests.replay.message_programs import Spec, programs, to_trace
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(programs(), st.integers(1, 40))
 def test_windows_replay_as_the_whole(spec: Spec, rows: int) -> None:
     program = extract(compute(to_trace(spec), Options()))
