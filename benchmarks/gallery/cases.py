@@ -221,7 +221,7 @@ CASES = (
         ("--samples", "8000", "--epochs", "40", "--print-every", "40"),
         ("memory_headroom",),
         ranks=(0,),
-        words="out of memory",
+        words="asked for memory",
         work=Work.OTHER,
         ranks_started=1,
         wrapper=("bash", "-c", 'ulimit -v 3145728; exec "$@"', "-"),
