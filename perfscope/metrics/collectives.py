@@ -139,7 +139,8 @@ def _instances(
     group = np.repeat(np.arange(len(counts)), counts)
     op = pool.op[members[begin]].astype(np.int64)
     enter = pool.enter[members]
-    counted = _counted_arrivals(pool, members, begin, group, op)
+    silent = silent_members(pool, members, begin, group, op)
+    counted = np.where(silent, np.iinfo(np.int64).min, pool.enter[members])
     latest = np.maximum.reduceat(counted, begin)
     last = _first_row_where(counted == latest[group], members, group, len(counts))
     own = _rooted_need(pool, members, begin, group, op, latest)
@@ -173,18 +174,6 @@ def _instances(
         cause=cause,
         synchronising=synchronising,
     )
-
-
-def _counted_arrivals(
-    pool: Pool,
-    members: npt.NDArray[np.int64],
-    begin: npt.NDArray[np.int64],
-    group: npt.NDArray[np.int64],
-    op: npt.NDArray[np.int64],
-) -> Times:
-    """Arrivals that others may have to wait for: not those of members who contribute nothing."""
-    silent = silent_members(pool, members, begin, group, op)
-    return np.where(silent, np.iinfo(np.int64).min, pool.enter[members])
 
 
 def silent_members(

@@ -21,18 +21,18 @@ _PID = re.compile(r"pid (\d{1,9})$")
 
 def split(contents: KinetoContents) -> tuple[list[KinetoContents], list[str]]:
     """One part for each process of the host in a file, and what could not be given to any."""
-    owners = _processes(contents)
+    of = _thread_processes(contents)
+    owners = _processes(contents, of)
     if len(owners) < 2:
-        return [replace(contents, part=_only(contents))], _others(contents)
+        return [replace(contents, part=_only(contents))], _others(contents, of)
     device = _owners_of_device_rows(contents, owners)
-    parts = [_one(contents, place, device) for place in owners]
+    parts = [_one(contents, place, of, device) for place in owners]
     kept = [part for part in parts if part.start_ns <= part.end_ns]
     if len(kept) < 2:  # names of processes that do nothing here
-        return [replace(contents, part=_only(contents))], _others(contents)
+        return [replace(contents, part=_only(contents))], _others(contents, of)
     kept[0].counts = contents.counts
     name = contents.path.name
     notes = [f"{name} holds {len(kept)} processes of the host; each was read as a rank."]
-    of = _thread_processes(contents)
     host = np.concatenate([of[contents.host["thread"]], of[contents.calls["thread"]]])
     for what, places in (("device", device), ("host", host)):
         if lost := int(np.count_nonzero(~np.isin(places, owners))):
@@ -49,9 +49,9 @@ def _thread_processes(contents: KinetoContents) -> Places:
     return np.array([*(places[thread.process] for thread in contents.threads), -1], np.int64)
 
 
-def _processes(contents: KinetoContents) -> list[int]:
+def _processes(contents: KinetoContents, of: Places) -> list[int]:
     """Processes that are ranks: those that step, launch or communicate, if several do the same."""
-    of, host = _thread_processes(contents), contents.host
+    host = contents.host
     named = [place for place, one in enumerate(contents.processes) if _RANK.search(one.name)]
     if max(len(set(of.tolist())) - 1, len(named)) < 2:
         return []
@@ -69,10 +69,10 @@ def _processes(contents: KinetoContents) -> list[int]:
     return sorted(found)
 
 
-def _others(contents: KinetoContents) -> list[str]:
+def _others(contents: KinetoContents, of: Places) -> list[str]:
     """A word where annotations of several processes are there that are not ranks."""
     rows = contents.host[contents.host["kind"] == ANNOTATION]
-    several = np.unique(_thread_processes(contents)[rows["thread"]])
+    several = np.unique(of[rows["thread"]])
     if len(several) < 2:
         return []
     note = (
@@ -133,9 +133,8 @@ def _launch_again(rows: Table, owners: Places, launches: Table) -> None:
     rows["launch"][is_own] = launches["t"][place[is_own]]
 
 
-def _one(contents: KinetoContents, place: int, device: Places) -> KinetoContents:
-    """What a file holds of one process."""
-    of = _thread_processes(contents)
+def _one(contents: KinetoContents, place: int, of: Places, device: Places) -> KinetoContents:
+    """What a file holds of one process; `of` tells the process of threads, `device` of its rows."""
     tables = {
         "device": contents.device[device == place],
         "host": contents.host[of[contents.host["thread"]] == place],

@@ -18,6 +18,21 @@ int32_t world_rank(const CommMembers *comm, uint32_t rank)
     return comm && rank < comm->members.size() ? comm->members[rank] : PEER_UNKNOWN;
 }
 
+static void name_partner(OperationRow &row, const Transfer &transfer)
+{
+    row.comm = transfer.comm ? transfer.comm->index : -1;
+    row.peer = world_rank(transfer.comm, transfer.peer);
+    row.tag = tag_of(transfer.tag);
+}
+
+static void add_collective(OperationRow &row, const CommMembers *comm, uint32_t root, uint64_t sent, uint64_t received)
+{
+    row.comm = comm ? comm->index : -1;
+    row.peer = root == UINT32_MAX ? PEER_NONE : world_rank(comm, root);
+    row.sent = sum(row.sent, sent);
+    row.received = sum(row.received, received);
+}
+
 void MpiCalls::begin(int64_t time_ns, uint16_t op, CallKind kind)
 {
     OperationRow row{};
@@ -56,9 +71,7 @@ void MpiCalls::send(const Transfer &transfer)
     if (has_sent_)
         return;
     has_sent_ = true;
-    row->comm = transfer.comm ? transfer.comm->index : -1;
-    row->peer = world_rank(transfer.comm, transfer.peer);
-    row->tag = tag_of(transfer.tag);
+    name_partner(*row, transfer);
 }
 
 void MpiCalls::receive(const Transfer &transfer)
@@ -87,10 +100,7 @@ void MpiCalls::collective(const CommMembers *comm, uint32_t root, uint64_t sent,
     OperationRow *row = open();
     if (!row)
         return;
-    row->comm = comm ? comm->index : -1;
-    row->peer = root == UINT32_MAX ? PEER_NONE : world_rank(comm, root);
-    row->sent = sum(row->sent, sent);
-    row->received = sum(row->received, received);
+    add_collective(*row, comm, root, sent, received);
 }
 
 // A row before that of the open call, which stays the last one.
@@ -139,9 +149,7 @@ void MpiCalls::sending(const Transfer &transfer, uint64_t request)
         return;
     has_sent_ |= row == &rows.back();
     row->sent = sum(row->sent, transfer.bytes);
-    row->comm = transfer.comm ? transfer.comm->index : -1;
-    row->peer = world_rank(transfer.comm, transfer.peer);
-    row->tag = tag_of(transfer.tag);
+    name_partner(*row, transfer);
 }
 
 void MpiCalls::receiving(uint64_t request)
@@ -164,9 +172,7 @@ void MpiCalls::probed(const Transfer &found, uint64_t message)
         messages_[message] = found;
     if (!row)
         return;
-    row->comm = found.comm ? found.comm->index : -1;
-    row->peer = world_rank(found.comm, found.peer);
-    row->tag = tag_of(found.tag);
+    name_partner(*row, found);
 }
 
 Transfer MpiCalls::take_probed(uint64_t message)
@@ -192,9 +198,7 @@ void MpiCalls::receiving_probed(uint64_t message, uint64_t request)
     OperationRow *row = starting(request, OP_IRECV, OP_START_RECV);
     if (!row)
         return;
-    row->comm = what.comm ? what.comm->index : -1;
-    row->peer = world_rank(what.comm, what.peer);
-    row->tag = tag_of(what.tag);
+    name_partner(*row, what);
 }
 
 // The row that created a request. Of one without such a row no more is known than that it ended.
@@ -238,9 +242,7 @@ void MpiCalls::received(int64_t time_ns, uint64_t request, const Transfer &trans
     OperationRow *row = maker(time_ns, request, OP_IRECV);
     if (!row)
         return;
-    row->comm = transfer.comm ? transfer.comm->index : -1;
-    row->peer = world_rank(transfer.comm, transfer.peer);
-    row->tag = tag_of(transfer.tag);
+    name_partner(*row, transfer);
     row->received = sum(row->received, transfer.bytes);
     complete(time_ns, *row, transfer.bytes);
 }
@@ -260,10 +262,7 @@ void MpiCalls::collected(int64_t time_ns, uint64_t request, const CommMembers *c
     OperationRow *row = maker(time_ns, request, OP_OTHER);
     if (!row)
         return;
-    row->comm = comm ? comm->index : -1;
-    row->peer = root == UINT32_MAX ? PEER_NONE : world_rank(comm, root);
-    row->sent = sum(row->sent, sent);
-    row->received = sum(row->received, received);
+    add_collective(*row, comm, root, sent, received);
     complete(time_ns, *row, received);
 }
 
