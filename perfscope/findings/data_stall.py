@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS, bound_s, gain_of, price
-from perfscope.findings.queue_evidence import queue_evidence
+from perfscope.findings.queue_evidence import queue_evidence, queue_pace
+from perfscope.findings.waiting_for_cpus import waited_longer
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.metrics.resources import busy_cpus
 from perfscope.replay.model import Edit
@@ -40,6 +41,11 @@ REFERENCES = (
     ),
 )
 FAULTS = {Status.FAIL, Status.WARN}
+NOT_THE_PRODUCER = (
+    " Batches are made far faster than the training uses them, and the threads waited longer than "
+    "that for CPUs: the CPUs are short, not the input."
+)
+FREE_CPUS = "Give the rank CPUs that nobody else uses: no faster input would help."
 EDIT = Edit(Account.INPUT_WAIT)
 TENSORFLOW = f"TensorBoard's input pipeline analyzer shows it: {wording.IN_TENSORBOARD}."
 
@@ -53,6 +59,8 @@ def judge(results: Results, replay: Replay) -> Finding:
     found = price(results, replay, [EDIT], bound_s=bound_s(results, waits_s))
     is_fault = found.status in FAULTS and found.share >= thresholds.INPUT_LEAST_SHARE
     worst = waits_s.index(max(waits_s))
+    if is_fault and _is_for_want_of_cpus(results, worst, found.gain_s):
+        return _told_of_cpus(results, waits_s, worst, found)
     return Finding(
         id=ID,
         status=found.status if is_fault else Status.PASS,
@@ -70,6 +78,28 @@ def judge(results: Results, replay: Replay) -> Finding:
         references=REFERENCES,
         overlaps=("load_imbalance", "idle_devices"),
         edits=(EDIT,),
+    )
+
+
+def _is_for_want_of_cpus(results: Results, worst: int, gain_s: float) -> bool:
+    """Whether the producers are fast enough, and threads waited for CPUs for longer."""
+    pace = queue_pace(results.trace.ranks[worst])
+    return pace is not None and pace.keeps_up and waited_longer(results, gain_s)
+
+
+def _told_of_cpus(results: Results, waits_s: list[float], worst: int, found: Price) -> Finding:
+    """Batches came late because threads had to wait for CPUs: told, and no seconds claimed."""
+    return Finding(
+        id=ID,
+        status=Status.INFO,
+        title="Batches came late for want of CPUs, not of input",
+        summary=_summary(results, waits_s, found) + NOT_THE_PRODUCER,
+        confidence=Confidence.MEDIUM,
+        ranks=_waiting_ranks(results, waits_s),
+        evidence=_evidence(results, waits_s, worst),
+        actions=(FREE_CPUS,),
+        references=REFERENCES,
+        overlaps=("threads_over_cores", "worker_cores"),
     )
 
 

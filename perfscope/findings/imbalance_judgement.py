@@ -12,7 +12,7 @@ from perfscope.findings.imbalance_facts import Excess, ImbalanceFacts, Pattern, 
 from perfscope.findings.one_rank import alone
 from perfscope.findings.price import NS
 from perfscope.findings.threads_over_cores import waits_for_cpus
-from perfscope.findings.waiting_for_cpus import explained_by_waiting
+from perfscope.findings.waiting_for_cpus import waited_by_turns, waited_longer
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ CROWDED_ACTIONS = (
     ),
 )
 LITTLE = " So little may as well be a bad moment of the machine."
+WAITED = " Ranks waited longer than that for CPUs, so it may be chance which of them was late."
 OVERLAPS = ("rank_zero_evaluation", "threads_over_cores", "shared_cores", "data_stall")
 
 
@@ -46,7 +47,7 @@ class Judgement:
     share: float  # of the focus of analysis
     is_crowded: bool  # waiting for CPUs explains it
     status: Status
-    is_little: bool  # so little that a bad moment of the machine costs as much
+    doubt: str  # why it may be chance and no fault; "": it is not taken for chance
 
     @property
     def cost(self) -> str:
@@ -74,14 +75,14 @@ class Judgement:
         interval = facts.prediction.interval_s if facts.prediction and self.is_replayed else None
         # what no change can take away is told, and claims nothing
         by_turns = self.is_crowded and facts.pattern is Pattern.ALTERNATING
-        by_chance = facts.is_bound or by_turns or self.is_little
+        by_chance = facts.is_bound or by_turns or bool(self.doubt)
         is_claim = not (by_chance and self.status is Status.INFO)
         basis = "replay" if self.is_replayed else "upper_bound"
         return Finding(
             id=id,
             status=self.status,
             title=title,
-            summary=f"{summary}{LITTLE if self.is_little else ''}",
+            summary=f"{summary}{self.doubt}",
             gain_s=self.gain_s if is_claim else None,
             gain_interval_s=interval if is_claim else None,
             gain_share=self.share if is_claim else None,
@@ -137,17 +138,21 @@ def judged(results: Results, replay: Replay) -> Judgement:
     facts = imbalance_facts(results, replay)
     gain_s = facts.prediction.gain_s if facts.prediction else facts.bound_s
     share = gain_s / (results.focus.length_ns * NS)
-    is_contended = waits_for_cpus(results)
+    by_turns = facts.pattern is Pattern.ALTERNATING
+    is_chance = by_turns and waited_by_turns(results, gain_s)
+    is_contended = waits_for_cpus(results) or is_chance
     crowded = is_contended and _waits_explain(results, facts)
     deserved = _status(facts, gain_s, share, crowded=crowded)
     status = thresholds.unless_chance(deserved, gain_s, share)
-    is_little = status is not deserved
-    if is_contended and status is Status.WARN and share < thresholds.FAIL_SHARE:
-        status = Status.INFO  # so little is chance where threads wait for CPUs
-    by_turns = facts.pattern is Pattern.ALTERNATING and status in {Status.FAIL, Status.WARN}
-    if by_turns and explained_by_waiting(results, gain_s):
+    doubt = "" if status is deserved else LITTLE
+    if status is Status.WARN and share < thresholds.FAIL_SHARE:
+        if waited_longer(results, gain_s):
+            status, doubt = Status.INFO, WAITED
+        elif is_contended:
+            status = Status.INFO  # so little is chance where threads wait for CPUs
+    if is_chance and status in {Status.FAIL, Status.WARN}:
         status = Status.INFO
-    return Judgement(facts, gain_s, share, crowded, status, is_little)
+    return Judgement(facts, gain_s, share, crowded, status, doubt)
 
 
 def _status(facts: ImbalanceFacts, gain_s: float, share: float, *, crowded: bool) -> Status:

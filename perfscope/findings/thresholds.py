@@ -44,6 +44,7 @@ SKEW_WARN_S = 3.0
 SKEW_FAIL_S = 10.0
 
 INPUT_LEAST_SHARE = 0.03  # of the focus: what getting a batch that is ready may take
+KEEPS_UP_SHARE = 0.5  # of the training's time for a batch: who makes one so fast is not too slow
 
 CROWDED_WARN = 1.2  # runnable threads per CPU
 CROWDED_FAIL = 1.5

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from perfscope.findings import thresholds
 from perfscope.findings.finding import Finding, Status
 from perfscope.findings.threads_over_cores import waits_for_cpus
+from perfscope.metrics.resources import queue_share
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -16,6 +18,28 @@ def explained_by_waiting(results: Results, seconds: float) -> bool:
     """Whether ranks wait for CPUs for at least so long, so that chance may have cost as much."""
     waited = max((rank.queue_delay_s for rank in results.resources.threads), default=0.0)
     return waits_for_cpus(results) and waited >= seconds
+
+
+def waited_longer(results: Results, seconds: float) -> bool:
+    """Whether a rank waits for CPUs all the time, and for longer than so many seconds.
+
+    Where every CPU has a busy rank, the system and others run at the expense of one of them, and
+    whom they meet is chance.
+    """
+    return any(
+        rank.queue_delay_s >= seconds and queue_share([rank]) >= thresholds.QUEUE_DELAY_SHARE
+        for rank in results.resources.threads
+    )
+
+
+def waited_by_turns(results: Results, seconds: float) -> bool:
+    """Whether waiting for CPUs may make a different rank late each time, for so long in all.
+
+    All wait for the one that waits for its CPU, so what that costs adds up over the ranks.
+    """
+    ranks = results.resources.threads
+    waited = sum(rank.queue_delay_s for rank in ranks)
+    return waited >= seconds and queue_share(ranks) >= thresholds.QUEUE_DELAY_SHARE
 
 
 def told_only(finding: Finding) -> Finding:

@@ -133,5 +133,25 @@ def test_the_queue_tells_producer_against_consumer() -> None:
     assert rows["The training works on a batch for, median"] == pytest.approx(0.11, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("service_s", "queued", "status"),
+    [
+        (0.03, 0.5, Status.INFO),
+        (0.03, 0.1, Status.FAIL),  # 2 of 6 s explained
+        (0.03, None, Status.FAIL),
+        (0.1, 0.5, Status.FAIL),  # the producer needs as long as the training
+    ],
+)
+def test_batches_that_come_late_for_want_of_cpus(
+    service_s: float, queued: float | None, status: Status
+) -> None:
+    """Every get takes 50 ms, whatever there is in the queue: 6 s of 19 s."""
+    plan = Queues(evaluate_s=0.0, service_s=service_s, spread=0.01, overhead_s=0.05, queued=queued)
+    finding = analyse_trace(recorded(plan)).findings["data_stall"]
+    assert finding.status is status
+    assert (finding.gain_s is None) == (status is Status.INFO)
+    assert ("CPUs that nobody else uses" in finding.actions[0]) == (status is Status.INFO)
+
+
 def test_more_producers_have_no_price_where_no_queue_was_seen() -> None:
     assert "give back" not in judged(Plan(steps=100, input_s=0.1)).actions[0]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.finding import Status
-from tests.findings.analysed import analyse
-from tests.findings.training_runs import Plan
+from perfscope.trace.builder import TraceBuilder
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.training_runs import Plan, training_run
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -65,3 +66,23 @@ def test_a_slow_rank_is_priced_right_in_noise(ranks: int, noise: float) -> None:
     assert finding.status is Status.FAIL
     assert finding.ranks == (1,)
     assert finding.gain_s == pytest.approx(truth_ns * 1e-9, rel=0.04 if noise < 0.1 else 0.12)
+
+
+@pytest.mark.parametrize(
+    ("queued", "status"), [(0.0, Status.WARN), (0.01, Status.WARN), (0.1, Status.INFO)]
+)
+def test_little_on_cpus_that_others_use_too_may_be_chance(queued: float, status: Status) -> None:
+    """Rank 1 works 2 % longer; the ranks wait for CPUs not at all, for less, or for longer."""
+    plan = Plan(ranks=2, slow_rank=1, slow_backward_s=0.012)
+
+    def interrupt(builder: TraceBuilder) -> None:
+        for number in range(plan.ranks):
+            rank = builder.rank(number)
+            for tick in range(600):
+                at = 1.0 + tick * 0.1
+                rank.process_sample(at, cpu_s=at, queue_delay_s=at * queued, runnable=1)
+
+    finding = analyse_trace(training_run(plan, change=interrupt)).findings["load_imbalance"]
+    assert finding.status is status
+    assert (finding.gain_s is None) == (status is Status.INFO)
+    assert ("waited longer than that for CPUs" in finding.summary) == (status is Status.INFO)

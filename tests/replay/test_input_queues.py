@@ -40,6 +40,7 @@ class Plan:
     broadcasts: bool = True  # a call that is no cut, in every step
     messages: bool = False
     loader: tuple[int, int] | None = None  # workers and prefetch factor that the program tells
+    queued: float | None = None  # seconds that threads wait for CPUs, per second; None: not seen
     seed: int = 1
 
 
@@ -91,6 +92,9 @@ def recorded(plan: Plan) -> Trace:
         builder.rank(rank).init(INIT_S)
     end = INIT_S + length_of(plan, builder)
     for rank in range(plan.ranks):
+        for tick in range(int(end * 10) if plan.queued is not None else 0):
+            at = tick * 0.1
+            builder.rank(rank).process_sample(at, cpu_s=at, queue_delay_s=at * (plan.queued or 0.0))
         builder.rank(rank).finalize(end)
         builder.rank(rank).end_s = end + 0.1
         if plan.loader:
