@@ -9,6 +9,7 @@ TRAINER = "train_numpy.py"
 KERAS = "faults/keras_loop.py"
 PROGRESS = "faults/progress_output.py"
 LOADER = "faults/loader_cores.py"
+FILES = "faults/cold_files.py"
 KMEANS = "kmeans_daal4py.py"
 
 
@@ -84,6 +85,7 @@ IMBALANCE = ("load_imbalance", "straggler")
 TRANSIENT = ("transient_imbalance", "load_imbalance")
 SMALL = ("small_allreduces", "network_bound")
 LARGE = ("network_bound", "communication_per_step")
+POINTS = ("--threads", "1", "--points", "1000000", "--rounds", "40")
 NOT_EVEN = ("load_imbalance", "straggler", "transient_imbalance")
 CHECKPOINTS = (
     *("--checkpoint-every", "20", "--checkpoint-ms", "150"),
@@ -252,6 +254,28 @@ CASES = (
         wrapper=("bash", "-c", '[ "$PMI_RANK" = 1 ] && sleep 6; exec "$@"', "-"),
     ),
     Case(
+        "each batch is read from the disk again in every epoch",
+        "mpich",
+        FILES,
+        ("--epochs", "20"),
+        ("--epochs", "20", "--keep"),
+        ("io_bound",),
+        ranks=(0, 1),
+        words="read it once",
+        companions=NOT_EVEN,
+    ),
+    Case(
+        "k-means over MPI: rank 0 has 4 of 5 rows",
+        "daal4py",
+        KMEANS,
+        (*POINTS, "--skew", "0.6"),
+        POINTS,
+        IMBALANCE,
+        ranks=(0,),
+        words="its share of the data",
+        where="main",
+    ),
+    Case(
         "a variable keeps OpenBLAS from AVX2",
         "mpich",
         TRAINER,
@@ -370,12 +394,7 @@ HEALTHY = (
         Healthy("progress_output.py", name, PROGRESS, ("--epochs", "150", "--print-every", "30"))
         for name in NAMES
     ),
-    Healthy(
-        "kmeans_daal4py.py",
-        "daal4py",
-        KMEANS,
-        ("--threads", "1", "--points", "1000000", "--rounds", "40"),
-    ),
+    Healthy("kmeans_daal4py.py", "daal4py", KMEANS, POINTS),
     *(
         Healthy(f"keras_loop.py --call {call}", "tensorflow", KERAS, ("--call", call, *calls), 0)
         for call, *calls in (

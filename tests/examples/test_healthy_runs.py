@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gallery.cases import COMPUTED, NEVER
+from benchmarks.gallery.cases import COMPUTED, NEVER, POINTS
 from tests.support import environments, recording
 from tests.support.environments import MPI_NAMES, REPOSITORY
 
@@ -20,7 +20,6 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "computing": ("train_numpy.py", *COMPUTED),
     "printing": ("faults/progress_output.py", "--epochs", "150", "--print-every", "30"),
 }
-K_MEANS = ("--threads", "1", "--points", "1000000", "--rounds", "40")
 
 
 def alarms(words: list[str], place: Path, variables: dict[str, str]) -> list[str]:
@@ -57,7 +56,7 @@ def test_no_false_alarm(name: str, program: str, tmp_path: Path) -> None:
 def test_no_false_alarm_over_k_means(name: str, tmp_path: Path) -> None:
     """daal4py is built for MPICH's binary interface, which Intel MPI has, too, and Open MPI not."""
     daal = environments.environment("daal4py")
-    program = [str(daal.python), str(EXAMPLES / "kmeans_daal4py.py"), *K_MEANS]
+    program = [str(daal.python), str(EXAMPLES / "kmeans_daal4py.py"), *POINTS]
     if name == "mpich":
         none_in_ten([str(daal.mpirun), "-n", "2", *program], tmp_path, {})
         return
