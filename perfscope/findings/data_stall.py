@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.input_work import work_action, work_evidence
 from perfscope.findings.price import NS, bound_s, gain_of, price
 from perfscope.findings.queue_evidence import queue_evidence, queue_pace
 from perfscope.findings.waiting_for_cpus import waited_longer
@@ -74,7 +75,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         ranks=_waiting_ranks(results, waits_s) if is_fault else (),
         where=phases[0].where if phases else (),
         evidence=_evidence(results, waits_s, worst),
-        actions=_actions(results, replay, phases, worst) if is_fault else (),
+        actions=_all_actions(results, replay, phases, worst) if is_fault else (),
         references=REFERENCES,
         overlaps=("load_imbalance", "idle_devices"),
         edits=(EDIT,),
@@ -168,6 +169,7 @@ def _evidence(results: Results, waits_s: list[float], worst: int) -> tuple[Evide
     if results.steps.count:
         rows.append(Evidence("Longest, per step", waits_s[worst] / results.steps.count, "s"))
     rows += queue_evidence(results.trace.ranks[worst])
+    rows += work_evidence(results, results.trace.ranks[worst].number)
     loader = _loader(results, worst)
     rows += [
         Evidence(f"DataLoader: {key}", str(loader[key]))
@@ -191,6 +193,14 @@ def _back(results: Results, replay: Replay, producers: int) -> str:
     if gain_s < thresholds.WARN_SHARE * results.focus.length_ns * NS:
         return ""
     return f": {producers} give back {format_seconds(gain_s)}"
+
+
+def _all_actions(
+    results: Results, replay: Replay, phases: list[PhaseResult], worst: int
+) -> tuple[str, ...]:
+    """What brings batches sooner, and what makes the main part of the work on them cheaper."""
+    cheaper = work_action(results, results.trace.ranks[worst].number)
+    return (*_actions(results, replay, phases, worst), *((cheaper,) if cheaper else ()))
 
 
 def _actions(

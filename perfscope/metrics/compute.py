@@ -11,6 +11,7 @@ from perfscope.metrics.gpus import gpus
 from perfscope.metrics.gradient_exchange import gradient_exchange
 from perfscope.metrics.horovod import horovod
 from perfscope.metrics.host_pairs import host_pairs
+from perfscope.metrics.input_parts import input_parts
 from perfscope.metrics.memory_detail import memory_detail
 from perfscope.metrics.memory_growth import memory_growth
 from perfscope.metrics.opening import opening
@@ -50,6 +51,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
         host_pairs=host_pairs(prepared),
+        input_parts=input_parts(prepared),
         opening=opening(prepared),
         memory_growth=memory_growth(prepared),
         framework_calls=framework_calls(prepared),

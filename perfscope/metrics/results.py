@@ -13,6 +13,7 @@ from perfscope.metrics.gpus import GpusResult
 from perfscope.metrics.gradient_exchange import GradientExchange
 from perfscope.metrics.horovod import HorovodResult
 from perfscope.metrics.host_pairs import HostPairs
+from perfscope.metrics.input_parts import InputParts
 from perfscope.metrics.ledger import Ledger
 from perfscope.metrics.memory_detail import MemoryDetail
 from perfscope.metrics.memory_growth import MemoryGrowth
@@ -74,6 +75,8 @@ class Results:
     collective_cost: CollectiveCost | None = None
     host_pairs: HostPairs = field(default_factory=HostPairs)
     """Connections between hosts, as far as messages tell them."""
+    input_parts: tuple[InputParts, ...] = ()
+    """What getting batches ready consists of, of the ranks that were seen at it."""
     opening: Opening = field(default_factory=Opening)
     """How the ranks came to work together."""
     memory_growth: tuple[MemoryGrowth, ...] = ()

@@ -183,9 +183,14 @@ def names_training(name: str) -> bool:
     return any(_matches(ends, glob) for phase, glob in DEFAULT_RULES if phase == "train")
 
 
+def words_of(name: str) -> list[str]:
+    """The words of a name in lower case: of `loadImage` and of `load_image` `load` and `image`."""
+    return [word for word in _WORD_START.sub("_", name).lower().split("_") if word]
+
+
 def _word_ends(name: str) -> tuple[str, ...]:
     """A name in lower case from each of its words on, the whole name first."""
-    words = [word for word in _WORD_START.sub("_", name).lower().split("_") if word]
+    words = words_of(name)
     return tuple("_".join(words[start:]) for start in range(len(words)))
 
 

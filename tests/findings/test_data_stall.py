@@ -153,5 +153,37 @@ def test_batches_that_come_late_for_want_of_cpus(
     assert ("CPUs that nobody else uses" in finding.actions[0]) == (status is Status.INFO)
 
 
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("read_shard", "Most of it is reading: "),
+        ("decode", "Most of it is decoding and transforming: "),
+        ("collate", "Most of it is copying and putting together: "),
+        ("make", ""),
+    ],
+)
+def test_what_making_batches_consists_of(function: str, words: str) -> None:
+    """Two of three samples in one function of the producer, the third where it waits for room."""
+    queue = ("Queue.put", "/usr/lib/python3.12/queue.py", 3)
+
+    def watch(builder: TraceBuilder) -> None:
+        for number in range(2):
+            rank = builder.rank(number)
+            for tick in range(60):
+                busy = tick % 3 > 0
+                place = (function, "/job/train.py", 7) if busy else queue
+                rank.stack(2.0 + tick * 0.1, [place], tid=rank.main_tid + 1)
+            rank.queue(1.5, 1.6, depth=4, is_get=False)
+
+    plan = Plan(ranks=2, steps=100, input_s=0.1)
+    finding = analyse_trace(training_run(plan, change=watch)).findings["data_stall"]
+    rows = {row.label: row.value for row in finding.evidence}
+    told = str(rows["Seen in the threads that make batches"])
+    assert told.startswith("66.7 % ")
+    assert told.endswith("33.3 % waiting (of 60 samples)")
+    assert finding.actions[-1].startswith(words)
+    assert finding.actions[-1].startswith("Most of it is") == bool(words)
+
+
 def test_more_producers_have_no_price_where_no_queue_was_seen() -> None:
     assert "give back" not in judged(Plan(steps=100, input_s=0.1)).actions[0]

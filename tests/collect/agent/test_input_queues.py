@@ -76,6 +76,20 @@ def test_batches_are_seen_on_both_sides(job: RUN, around: str) -> None:
     assert set(inputs["tid"].tolist()) == {rank.main_tid}
 
 
+def test_the_producer_is_sampled_too(job: RUN) -> None:
+    """Its batches take a second in all, of which ten samples a second tell."""
+    code = FED.format(around="if True:").replace("sleep(0.01)", "sleep(0.1)")
+    done = job(code, variables=RANK_ZERO)
+    assert done.exit_code == 0, done.stderr
+    trace = open_traces([done.directory], ReadOptions())
+    (rank,) = trace.ranks
+    producer = np.unique(rank.queues["tid"][~rank.queues["is_get"]])
+    seen = rank.stacks["stack"][np.isin(rank.stacks["tid"], producer)]
+    assert len(seen) >= 3
+    functions = {trace.frames[frame].function for row in seen for frame in trace.stacks[row]}
+    assert "produce" in functions
+
+
 def test_other_queues_are_left_alone(job: RUN) -> None:
     done = job(OTHERS, variables=RANK_ZERO)
     assert done.exit_code == 0, done.stderr

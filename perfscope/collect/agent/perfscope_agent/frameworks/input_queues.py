@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from _thread import get_ident
 
-from .. import recorder
+from .. import recorder, stacks
 from . import wrap
 
 TYPE_CHECKING = False
@@ -90,6 +90,8 @@ def _write(rec: recorder.Recorder, queue: Any, what: str, begin_ns: int) -> None
             setattr(queue, _NUMBER, _known + 1)
             number = _known = _known + 1
         if number and recorder.current is rec:
+            if what == "put":
+                stacks.watch_current_thread()  # what making a batch consists of
             name = rec.name(_SEPARATOR.join((_PACKAGE, what, str(number))))
             depth = min(queue.maxsize, 0x7FFFFFFF)
             rec.phase(recorder.Phase.INPUT, name, recorder.NO_STEP, depth, begin_ns, rec.now())
