@@ -84,8 +84,9 @@ def judge(results: Results, replay: Replay) -> Finding:
 
 def _is_for_want_of_cpus(results: Results, worst: int, gain_s: float) -> bool:
     """Whether the producers are fast enough, and threads waited for CPUs for longer."""
-    pace = queue_pace(results.trace.ranks[worst])
-    return pace is not None and pace.keeps_up and waited_longer(results, gain_s)
+    rank = results.trace.ranks[worst]
+    pace = queue_pace(rank)
+    return pace is not None and pace.keeps_up and waited_longer(results, rank.number, gain_s)
 
 
 def _told_of_cpus(results: Results, waits_s: list[float], worst: int, found: Price) -> Finding:

@@ -12,7 +12,7 @@ from perfscope.findings.imbalance_facts import Excess, ImbalanceFacts, Pattern, 
 from perfscope.findings.one_rank import alone
 from perfscope.findings.price import NS
 from perfscope.findings.threads_over_cores import waits_for_cpus
-from perfscope.findings.waiting_for_cpus import waited_by_turns, waited_longer
+from perfscope.findings.waiting_for_cpus import least_waited_s, waited_by_turns
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ CROWDED_ACTIONS = (
     ),
 )
 LITTLE = " So little may as well be a bad moment of the machine."
-WAITED = " Ranks waited longer than that for CPUs, so it may be chance which of them was late."
+WAITED = " Every rank waited longer than that for CPUs: which of them was late may be chance."
 OVERLAPS = ("rank_zero_evaluation", "threads_over_cores", "shared_cores", "data_stall")
 
 
@@ -138,21 +138,27 @@ def judged(results: Results, replay: Replay) -> Judgement:
     facts = imbalance_facts(results, replay)
     gain_s = facts.prediction.gain_s if facts.prediction else facts.bound_s
     share = gain_s / (results.focus.length_ns * NS)
-    by_turns = facts.pattern is Pattern.ALTERNATING
-    is_chance = by_turns and waited_by_turns(results, gain_s)
-    is_contended = waits_for_cpus(results) or is_chance
-    crowded = is_contended and _waits_explain(results, facts)
+    is_contended = waits_for_cpus(results)
+    is_chance = _is_chance(results, facts, gain_s, share)
+    is_by_turns = is_chance and facts.pattern is Pattern.ALTERNATING
+    crowded = (is_contended or is_by_turns) and _waits_explain(results, facts)
     deserved = _status(facts, gain_s, share, crowded=crowded)
     status = thresholds.unless_chance(deserved, gain_s, share)
     doubt = "" if status is deserved else LITTLE
-    if status is Status.WARN and share < thresholds.FAIL_SHARE:
-        if waited_longer(results, gain_s):
-            status, doubt = Status.INFO, WAITED
-        elif is_contended:
-            status = Status.INFO  # so little is chance where threads wait for CPUs
+    if is_contended and status is Status.WARN and share < thresholds.FAIL_SHARE:
+        status = Status.INFO  # so little is chance where threads wait for CPUs
     if is_chance and status in {Status.FAIL, Status.WARN}:
-        status = Status.INFO
+        status, doubt = Status.INFO, "" if is_by_turns else WAITED
     return Judgement(facts, gain_s, share, crowded, status, doubt)
+
+
+def _is_chance(results: Results, facts: ImbalanceFacts, gain_s: float, share: float) -> bool:
+    """Whether waiting for CPUs may cost as much, whichever rank it is that waits."""
+    if facts.pattern is Pattern.ALTERNATING:
+        return waited_by_turns(results, gain_s)
+    waited_s = least_waited_s(results)
+    is_little = share < thresholds.FAIL_SHARE or gain_s <= thresholds.CHANCE_PART * waited_s
+    return gain_s <= waited_s and is_little
 
 
 def _status(facts: ImbalanceFacts, gain_s: float, share: float, *, crowded: bool) -> Status:

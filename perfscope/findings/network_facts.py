@@ -16,7 +16,7 @@ from perfscope.findings.one_rank import alone
 from perfscope.findings.price import NS, Price, gain_of, moved_s, price, transfer_bound_s
 from perfscope.findings.threads_over_cores import waits_for_cpus
 from perfscope.findings.transport_settings import Setting, fabric_bytes_per_s, slow_settings
-from perfscope.findings.waiting_for_cpus import explained_by_waiting
+from perfscope.findings.waiting_for_cpus import explained_by_waiting, is_disturbed
 from perfscope.replay.model import Edit
 from perfscope.units import format_seconds
 
@@ -94,6 +94,7 @@ class NetworkFacts:
     settings: tuple[Setting, ...]
     slow_fabric: float | None  # share of the fabric's rate that large collectives reach, if little
     is_crowded: bool
+    is_disturbed: bool  # ranks wait for CPUs, be it only for the system's sake
     is_explained: bool  # ranks wait for CPUs for as long
     usual_share: float  # of the focus, if each exchange took the median time of its kind
     cause: Cause
@@ -123,7 +124,7 @@ class NetworkFacts:
         return thresholds.unless_chance(self._status_at(share), gain_s, share)
 
     def _status_at(self, part: float) -> Status:
-        share = min(part, self.usual_share) if self.is_crowded else part
+        share = min(part, self.usual_share) if self.is_crowded or self.is_disturbed else part
         if self.is_explained and share >= thresholds.TRANSFER_WARN_SHARE:
             return Status.INFO
         if share >= thresholds.TRANSFER_FAIL_SHARE:
@@ -170,6 +171,7 @@ def network_facts(results: Results, replay: Replay) -> NetworkFacts:
         settings=settings,
         slow_fabric=slow,
         is_crowded=waits_for_cpus(results),
+        is_disturbed=is_disturbed(results),
         is_explained=explained_by_waiting(results, whole.gain_s),
         usual_share=_usual_s(results) / max(length_s, NS),
         cause=Cause.BANDWIDTH,

@@ -11,6 +11,7 @@ from perfscope.findings.threads_over_cores import waits_for_cpus
 from perfscope.metrics.resources import queue_share
 
 if TYPE_CHECKING:
+    from perfscope.metrics.resources import RankThreads
     from perfscope.metrics.results import Results
 
 
@@ -20,16 +21,31 @@ def explained_by_waiting(results: Results, seconds: float) -> bool:
     return waits_for_cpus(results) and waited >= seconds
 
 
-def waited_longer(results: Results, seconds: float) -> bool:
-    """Whether a rank waits for CPUs all the time, and for longer than so many seconds.
+def is_disturbed(results: Results) -> bool:
+    """Whether some rank waits for CPUs all the time: the system or others run at its expense."""
+    return any(_is_noticeable(rank) for rank in results.resources.threads)
+
+
+def waited_longer(results: Results, number: int, seconds: float) -> bool:
+    """Whether a rank waits for CPUs all the time, and for longer than so many seconds."""
+    mine = [rank for rank in results.resources.threads if rank.rank == number]
+    return any(_is_noticeable(rank) and rank.queue_delay_s >= seconds for rank in mine)
+
+
+def least_waited_s(results: Results) -> float:
+    """Seconds that every rank waits for CPUs at least; 0.0 where some rank hardly does.
 
     Where every CPU has a busy rank, the system and others run at the expense of one of them, and
     whom they meet is chance.
     """
-    return any(
-        rank.queue_delay_s >= seconds and queue_share([rank]) >= thresholds.QUEUE_DELAY_SHARE
-        for rank in results.resources.threads
-    )
+    ranks = results.resources.threads
+    if not ranks or not all(_is_noticeable(rank) for rank in ranks):
+        return 0.0
+    return min(rank.queue_delay_s for rank in ranks)
+
+
+def _is_noticeable(rank: RankThreads) -> bool:
+    return queue_share([rank]) >= thresholds.QUEUE_DELAY_SHARE
 
 
 def waited_by_turns(results: Results, seconds: float) -> bool:

@@ -184,10 +184,10 @@ def test_never_two_for_the_same_time(size: int, count: int, each_s: float, sampl
     assert len(fired(findings)) <= 1
 
 
-def crowded(trace: Trace, *, outliers: int, queued: float = 0.2) -> Trace:
+def crowded(trace: Trace, *, outliers: int, queued: float = 0.2, runnable: int = 4) -> Trace:
     """The run on CPUs that others use, too; some allreduces take 20 times as long for it.
 
-    Each rank waits for CPUs for the given share of 8 s.
+    Each rank waits for CPUs for the given share of 8 s and has so many runnable threads on 2 CPUs.
     """
     ranks = []
     for rank in trace.ranks:
@@ -202,7 +202,7 @@ def crowded(trace: Trace, *, outliers: int, queued: float = 0.2) -> Trace:
         samples["t"] = np.arange(40) * to_ns(0.2) + to_ns(1.0)
         samples["cpu_ns"] = samples["t"]
         samples["queue_delay_ns"] = samples["t"] * queued
-        samples["threads"], samples["runnable"] = 4, 4
+        samples["threads"], samples["runnable"] = 4, runnable
         ranks.append(
             replace(
                 rank,
@@ -222,6 +222,9 @@ def test_a_call_in_which_a_rank_loses_its_cpu_is_no_matter_of_the_network() -> N
     few = exchanges(size=MIB, count=1, each_s=0.002)
     assert judged(few)["network_bound"].status is Status.PASS
     assert judged(crowded(few, outliers=20))["network_bound"].status is Status.PASS
+    for queued, status in ((0.1, Status.PASS), (0.01, Status.FAIL)):
+        run = crowded(few, outliers=20, queued=queued, runnable=1)
+        assert judged(run)["network_bound"].status is status
 
 
 def test_what_usual_calls_take_is_the_network_also_on_crowded_cpus() -> None:
