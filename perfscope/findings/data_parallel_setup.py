@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,10 @@ TITLE = "The data-parallel set-up may miss a part"
 PASSED = "Nothing was seen to miss in the data-parallel set-up"
 DESCRIPTION = (
     "Looks at what the job did: whether each rank's training loader deals out all samples although "
-    "the model is trained on several ranks, and whether Horovod's ranks were given the same "
-    "parameters at the beginning. It is told, never judged: the program may see to it itself."
+    "the model is trained on several ranks, whether Horovod's ranks were given the same parameters "
+    "at the beginning, and whether the optimizer has the learning rate that its class has by "
+    "itself, which is meant for the batch of one process. It is told, never judged: the program "
+    "may see to it itself."
 )
 REFERENCES = (
     (
@@ -31,6 +34,10 @@ REFERENCES = (
         "#torch.utils.data.distributed.DistributedSampler"
     ),
     "Horovod, usage: https://horovod.readthedocs.io/en/stable/summary_include.html#usage",
+    (
+        "P. Goyal et al. 2017, Accurate, Large Minibatch SGD (learning rate and batch size): "
+        "https://arxiv.org/abs/1706.02677"
+    ),
 )
 WHOLE = frozenset({"RandomSampler", "SequentialSampler"})
 """Samplers of PyTorch that deal out the whole data set."""
@@ -55,7 +62,8 @@ class _Gap:
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     """What the ranks of a data-parallel job were not seen to do."""
     ranks = results.trace.ranks
-    gaps = [gap for gap in (_whole_data(results), _own_beginnings(results)) if gap is not None]
+    looked = (_whole_data(results), _own_beginnings(results), _unscaled_rate(results))
+    gaps = [gap for gap in looked if gap is not None]
     if not gaps:
         if not any(_is_told(rank) for rank in ranks):
             text = (
@@ -173,6 +181,44 @@ def _own_beginnings(results: Results) -> _Gap | None:
         ),
         evidence=(Evidence(f"Broadcasts of {wording.ranks([r.number for r in ranks])}", "none"),),
     )
+
+
+def _unscaled_rate(results: Results) -> _Gap | None:
+    """Every rank's first optimizer has the learning rate that its class has by itself."""
+    rows = [_first_rate(rank) for rank in results.trace.ranks]
+    row = rows[0]
+    if row is None or any(other != row for other in rows):
+        return None
+    rate, default, name = row.get("learning_rate"), row.get("default"), str(row.get("optimizer"))
+    if not isinstance(rate, float) or not isinstance(default, float):
+        return None
+    if not math.isclose(rate, default, rel_tol=1e-6):
+        return None
+    ranks = len(rows)
+    return _Gap(
+        title=f"the learning rate of {name} is its default, {default:g}, on {ranks} ranks",
+        summary=(
+            f"Each step averages the gradients of {ranks} ranks, of {ranks} times as many samples "
+            "as one rank's batch. Unless the learning rate was tested with so many, as many times "
+            "as much, with a warm-up over the first epochs, is the usual first try."
+        ),
+        action=(
+            f"Try {name} with a learning rate of {default:g} times the number of ranks "
+            "(hvd.size(), torch.distributed.get_world_size()) and a warm-up, and compare the "
+            "accuracy."
+        ),
+        evidence=(Evidence(f"Learning rate of {name}", f"{rate:g}"),),
+    )
+
+
+def _first_rate(rank: Rank) -> Mapping[str, Any] | None:
+    """The learning rate of the first optimizer that the agent noted."""
+    for name in ("horovod", "torch"):
+        rows = rank.framework(name).get("learning_rates")
+        if isinstance(rows, list) and rows and isinstance(rows[0], dict):
+            first: Mapping[str, Any] = rows[0]
+            return first
+    return None
 
 
 DIAGNOSIS = Diagnosis(

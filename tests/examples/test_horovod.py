@@ -104,6 +104,9 @@ def test_steps_epochs_and_versions(straggler: tuple[Any, dict[str, Any], list[fl
     for found in frameworks:
         assert found["horovod"]["size"] == 2
         assert found["horovod"]["optimizers"] == 1
+        [rate] = found["horovod"]["learning_rates"]
+        assert (rate["optimizer"], rate["default"]) == ("Adam", 0.001)
+        assert rate["learning_rate"] == pytest.approx(0.002)  # of two ranks
         assert found["keras"]["version"].startswith("2.15.")
         assert found["tensorflow"]["build"]["is_cuda_build"] is False
         assert found["tensorflow"]["intra_op_threads"] == 1

@@ -81,6 +81,10 @@ def test_a_step_of_two_nested_optimizers_is_one(
     files = [json.loads(path.read_text()) for path in done.directory.glob("*/*.json")]
     horovod = [found["frameworks"]["horovod"] for found in files if found["role"] == "rank"]
     assert [(found["torch"], found["optimizers"]) for found in horovod] == [(True, 1)] * 2
+    rates = [
+        found["frameworks"]["torch"]["learning_rates"] for found in files if found["role"] == "rank"
+    ]
+    assert {row["learning_rate"] for rows in rates for row in rows} == {0.02}
 
 
 def test_the_wait_for_a_straggler(started: tuple[Any, dict[str, Any], list[float]]) -> None:

@@ -104,3 +104,25 @@ def test_other_jobs_do_not_list_it(frameworks: dict[str, Any], ranks: int) -> No
 def test_facts_that_make_no_sense_are_left_out() -> None:
     rows: list[Any] = [None, {"sampler": ["x"], "training": 1, "samples": "many"}]
     assert status_of(*rows, frameworks=DDP) is Status.PASS
+
+
+def rate(value: object, default: object, **more: Any) -> dict[str, Any]:
+    row = {"optimizer": "Adam", "learning_rate": value, "default": default}
+    return {"horovod": {"optimizers": 1, "broadcasts": ["x"], "learning_rates": [row], **more}}
+
+
+def test_a_default_learning_rate_on_several_ranks_is_told() -> None:
+    finding = judged(frameworks=rate(0.0010000000474974513, 0.001), ranks=4)
+    assert finding is not None
+    assert finding.status is Status.INFO
+    assert finding.title == "The learning rate of Adam is its default, 0.001, on 4 ranks"
+    assert "0.001 times the number of ranks" in finding.actions[0]
+    assert finding.gain_s is None
+
+
+@pytest.mark.parametrize(
+    ("value", "default"),
+    [(0.004, 0.001), (0.001, None), (None, 0.001), ("0.001", "0.001"), (float("nan"), 0.001)],
+)
+def test_a_learning_rate_of_the_programs_own_is_not_told(value: object, default: object) -> None:
+    assert status_of(frameworks=rate(value, default)) is Status.PASS

@@ -159,6 +159,8 @@ def test_metadata_names_versions_and_loaders(process: Process) -> None:
         ("SequentialSampler", "TensorDataset")
     }
     assert metadata["frameworks"]["torch"]["cpu_capability"]
+    [rate] = metadata["frameworks"]["torch"]["learning_rates"]
+    assert (rate["optimizer"], rate["learning_rate"]) == ("SGD", 0.01)
 
 
 def test_gan_has_one_step_an_iteration(
@@ -179,6 +181,9 @@ for _ in range(5):
 """
     process = job(text, python=environment("torch").python).process
     assert len(process.steps()) == 5
+    rates = process.metadata["frameworks"]["torch"]["learning_rates"]
+    row = {"optimizer": "Adam", "learning_rate": 0.001, "default": 0.001}
+    assert rates == [row, row]
 
 
 OWN_CLASSES = """

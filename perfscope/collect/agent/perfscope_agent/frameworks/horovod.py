@@ -9,7 +9,7 @@ import os
 import sys
 
 from .. import metadata, recorder
-from . import wrap
+from . import learning_rates, wrap
 from .tensorflow import is_eager
 
 TYPE_CHECKING = False
@@ -116,6 +116,9 @@ def _make_optimizer(original: AnyFunction) -> AnyFunction:
         result = original(*args, **kwargs)
         known = metadata.facts.get("frameworks", {}).get(_SOURCE, {}).get("optimizers", 0)
         metadata.framework(_SOURCE, optimizers=known + 1)
+        own = args[0] if args else kwargs.get("optimizer")
+        if is_eager() and not hasattr(own, "param_groups"):  # PyTorch's are noted as they step
+            learning_rates.of_keras(_SOURCE, own)
         return result
 
     return distributed

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, notes, recorder, steps
-from . import torch_compile, torch_devices, torch_profiler, wrap
+from . import learning_rates, torch_compile, torch_devices, torch_profiler, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -317,6 +317,7 @@ def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
     # Horovod's optimizers call the step that they are built on: of the two, the inner one counts.
     if rec is not None and _loop.optimizer_start_ns:
         _loop.ends_optimizer(id(optimizer), rec.now())
+        learning_rates.of_torch(_SOURCE, optimizer)
 
 
 def install_module(module: ModuleType) -> None:

@@ -1,0 +1,65 @@
+"""With which learning rate an optimizer begins, and which one its class has by itself."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+from .. import metadata
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_MOST = 8
+_noted: dict[str, list[dict[str, Any]]] = {}
+_seen: set[int] = set()
+
+
+def of_torch(source: str, optimizer: Any) -> None:
+    """Notes an optimizer of PyTorch, once; a rate that is a tensor stays unread."""
+    if id(optimizer) in _seen or len(_seen) >= _MOST:
+        return
+    _seen.add(id(optimizer))
+    try:
+        _note(source, optimizer, optimizer.param_groups[0]["lr"], "lr")
+    except Exception:
+        return
+
+
+def of_keras(source: str, optimizer: Any) -> None:
+    """Notes an optimizer of Keras; a schedule is no number and stays away."""
+    try:
+        _note(source, optimizer, optimizer.get_config()["learning_rate"], "learning_rate")
+    except Exception:
+        return
+
+
+def _note(source: str, optimizer: Any, value: Any, parameter: str) -> None:
+    rows = _noted.setdefault(source, [])
+    if not _is_number(value) or len(rows) >= _MOST:
+        return
+    rows.append(
+        {
+            "optimizer": type(optimizer).__name__,
+            "learning_rate": float(value),
+            "default": _default(type(optimizer), parameter),
+        }
+    )
+    metadata.framework(source, learning_rates=rows)
+
+
+def _default(kind: type, parameter: str) -> float | None:
+    """What the class takes where the program says nothing; None where it must say something."""
+    import inspect
+
+    for owner in kind.__mro__:
+        if "__init__" in vars(owner):
+            found = inspect.signature(vars(owner)["__init__"]).parameters.get(parameter)
+            if found is not None:
+                return float(found.default) if _is_number(found.default) else None
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    # numpy's scalars are numbers, too
+    return isinstance(value, Real) and not isinstance(value, bool)
