@@ -49,13 +49,14 @@ def _is_noticeable(rank: RankThreads) -> bool:
 
 
 def waited_by_turns(results: Results, seconds: float) -> bool:
-    """Whether waiting for CPUs may make a different rank late each time, for so long in all.
+    """Whether waiting for CPUs makes a different rank late each time, for most of so long in all.
 
     All wait for the one that waits for its CPU, so what that costs adds up over the ranks.
     """
     ranks = results.resources.threads
     waited = sum(rank.queue_delay_s for rank in ranks)
-    return waited >= seconds and queue_share(ranks) >= thresholds.QUEUE_DELAY_SHARE
+    explains = waited >= thresholds.QUEUED_SHARE * seconds
+    return explains and queue_share(ranks) >= thresholds.QUEUE_DELAY_SHARE
 
 
 def told_only(finding: Finding) -> Finding:
