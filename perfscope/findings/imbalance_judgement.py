@@ -156,6 +156,8 @@ def _is_chance(results: Results, facts: ImbalanceFacts, gain_s: float, share: fl
     """Whether waiting for CPUs may cost as much, whichever rank it is that waits."""
     if facts.pattern is Pattern.ALTERNATING:
         return waited_by_turns(results, gain_s)
+    if facts.prediction and facts.prediction.reach >= thresholds.STEADY_REACH:
+        return False  # chance meets others, too
     waited_s = least_waited_s(results)
     is_little = share < thresholds.FAIL_SHARE or gain_s <= thresholds.CHANCE_PART * waited_s
     return gain_s <= waited_s and is_little

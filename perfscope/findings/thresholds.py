@@ -36,6 +36,7 @@ RECURRING_SHARE = 0.25  # of the time: what makes ranks late more rarely is a di
 LAST_SHARE = 0.6  # of the collectives at which ranks waited, for the same ranks: these are late
 SAME_RATIO_SPREAD = 0.3  # phases slowed alike, relative to the mean excess: slow in everything
 PHASE_LEAST_SHARE = 0.03  # of a rank's work, below which a phase says nothing about its speed
+STEADY_REACH = 0.8  # of the time, better without the imbalance: no chance (without a fault: 0.73)
 CHANCE_PART = 1 / 3  # of what every rank waits for CPUs: always the same one may lose so much
 QUEUED_SHARE = 0.5  # of what a rank works longer, spent waiting for CPUs: that is the cause
 
