@@ -333,6 +333,17 @@ CASES = (
         wrapper=("taskset", "-c", "0"),
     ),
     Case(
+        "a DataLoader without workers: the training makes its batches",
+        "torch",
+        LOADER,
+        ("--workers", "0", "--steps", "200"),
+        ("--workers", "1", "--steps", "200"),
+        ("data_stall",),
+        words="num_workers=1",
+        where="__getitem__",
+        ranks_started=0,
+    ),
+    Case(
         "a DataLoader's processes on the CPU of the training",
         "torch",
         LOADER,

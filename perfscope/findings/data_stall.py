@@ -8,8 +8,8 @@ from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.input_work import work_action, work_evidence
 from perfscope.findings.price import NS, bound_s, gain_of, price
-from perfscope.findings.queue_evidence import queue_evidence, queue_pace
-from perfscope.findings.waiting_for_cpus import waited_longer
+from perfscope.findings.queue_evidence import queue_evidence
+from perfscope.findings.ready_batches import other_cause, ready_evidence
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.metrics.resources import busy_cpus
 from perfscope.replay.model import Edit
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from perfscope.findings.price import Price
+    from perfscope.findings.ready_batches import OtherCause
     from perfscope.metrics.phases import PhaseResult
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
@@ -42,11 +43,6 @@ REFERENCES = (
     ),
 )
 FAULTS = {Status.FAIL, Status.WARN}
-NOT_THE_PRODUCER = (
-    " Batches are made far faster than the training uses them, and the threads waited longer than "
-    "that for CPUs: the CPUs are short, not the input."
-)
-FREE_CPUS = "Give the rank CPUs that nobody else uses: no faster input would help."
 EDIT = Edit(Account.INPUT_WAIT)
 TENSORFLOW = f"TensorBoard's input pipeline analyzer shows it: {wording.IN_TENSORBOARD}."
 
@@ -60,8 +56,9 @@ def judge(results: Results, replay: Replay) -> Finding:
     found = price(results, replay, [EDIT], bound_s=bound_s(results, waits_s))
     is_fault = found.status in FAULTS and found.share >= thresholds.INPUT_LEAST_SHARE
     worst = waits_s.index(max(waits_s))
-    if is_fault and _is_for_want_of_cpus(results, worst, found.gain_s):
-        return _told_of_cpus(results, waits_s, worst, found)
+    other = other_cause(results, results.trace.ranks[worst], found.gain_s) if is_fault else None
+    if other is not None:
+        return _told(results, waits_s, worst, found, other)
     return Finding(
         id=ID,
         status=found.status if is_fault else Status.PASS,
@@ -82,26 +79,21 @@ def judge(results: Results, replay: Replay) -> Finding:
     )
 
 
-def _is_for_want_of_cpus(results: Results, worst: int, gain_s: float) -> bool:
-    """Whether the producers are fast enough, and threads waited for CPUs for longer."""
-    rank = results.trace.ranks[worst]
-    pace = queue_pace(rank)
-    return pace is not None and pace.keeps_up and waited_longer(results, rank.number, gain_s)
-
-
-def _told_of_cpus(results: Results, waits_s: list[float], worst: int, found: Price) -> Finding:
-    """Batches came late because threads had to wait for CPUs: told, and no seconds claimed."""
+def _told(
+    results: Results, waits_s: list[float], worst: int, found: Price, other: OtherCause
+) -> Finding:
+    """The input is fast enough: told, and no seconds claimed."""
     return Finding(
         id=ID,
         status=Status.INFO,
-        title="Batches came late for want of CPUs, not of input",
-        summary=_summary(results, waits_s, found) + NOT_THE_PRODUCER,
+        title=other.title,
+        summary=f"{_summary(results, waits_s, found)} {other.summary}",
         confidence=Confidence.MEDIUM,
         ranks=_waiting_ranks(results, waits_s),
         evidence=_evidence(results, waits_s, worst),
-        actions=(FREE_CPUS,),
+        actions=(other.action,),
         references=REFERENCES,
-        overlaps=("threads_over_cores", "worker_cores"),
+        overlaps=other.overlaps,
     )
 
 
@@ -171,6 +163,7 @@ def _evidence(results: Results, waits_s: list[float], worst: int) -> tuple[Evide
         rows.append(Evidence("Longest, per step", waits_s[worst] / results.steps.count, "s"))
     rows += queue_evidence(results.trace.ranks[worst])
     rows += work_evidence(results, results.trace.ranks[worst].number)
+    rows += ready_evidence(results.trace.ranks[worst])
     loader = _loader(results, worst)
     rows += [
         Evidence(f"DataLoader: {key}", str(loader[key]))

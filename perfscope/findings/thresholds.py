@@ -46,6 +46,8 @@ SKEW_WARN_S = 3.0
 SKEW_FAIL_S = 10.0
 
 INPUT_LEAST_SHARE = 0.03  # of the focus: what getting a batch that is ready may take
+BATCHES_LEAST = 10  # asked for: fewer do not tell whether the workers keep up
+BATCHES_READY_SHARE = 0.9  # of them, there in time: the workers keep up
 PARTS_LEAST_SAMPLES = 5  # of getting batches ready: fewer do not tell reading from decoding
 PARTS_MAIN_SHARE = 0.5  # of that work, in one part: it is what to change
 KEEPS_UP_SHARE = 0.5  # of the training's time for a batch: who makes one so fast is not too slow

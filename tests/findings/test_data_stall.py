@@ -154,6 +154,32 @@ def test_batches_that_come_late_for_want_of_cpus(
 
 
 @pytest.mark.parametrize(
+    ("counts", "status"),
+    [
+        ({"asked": 100, "ready": 95}, Status.INFO),
+        ({"asked": 100, "ready": 80}, Status.FAIL),
+        ({"asked": 5, "ready": 5}, Status.FAIL),
+        ({"asked": 5, "ready": 50}, Status.FAIL),
+        ({"asked": "100", "ready": None}, Status.FAIL),
+        ([], Status.FAIL),
+    ],
+)
+def test_batches_that_are_there_in_time_are_no_stall(counts: object, status: Status) -> None:
+    def tell(builder: TraceBuilder) -> None:
+        for number in range(2):
+            builder.rank(number).set(metadata={"frameworks": {"torch": {"batches": counts}}})
+
+    plan = Plan(ranks=2, steps=100, input_s=0.1)
+    finding = analyse_trace(training_run(plan, change=tell)).findings["data_stall"]
+    assert finding.status is status
+    assert (finding.gain_s is None) == (status is Status.INFO)
+    assert ("taking them over" in finding.title) == (status is Status.INFO)
+    told = {row.label: row.value for row in finding.evidence}
+    if status is Status.INFO:
+        assert told["Batches that were there when asked for"] == "95 of 100"
+
+
+@pytest.mark.parametrize(
     ("function", "words"),
     [
         ("read_shard", "Most of it is reading: "),

@@ -186,6 +186,52 @@ for _ in range(5):
     assert rates == [row, row]
 
 
+FED = """
+import sys, time, torch
+from torch.utils.data import DataLoader, Dataset
+sample_s, work_s, workers = map(float, {words!r}.split())
+class Slow(Dataset):
+    def __len__(self):
+        return 24
+    def __getitem__(self, index):
+        time.sleep(sample_s)
+        return torch.ones(3)
+if __name__ == "__main__":
+    for batch in DataLoader(Slow(), batch_size=2, num_workers=int(workers)):
+        time.sleep(work_s)
+    with torch.no_grad():
+        print(len(list(DataLoader(Slow(), batch_size=2, num_workers=int(workers)))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "least", "most"),
+    [("0.001 0.1 1", 9, 12), ("0.001 0.1 2", 9, 12), ("0.05 0.001 1", 0, 3)],
+    ids=["fed", "fed by two", "starved"],
+)
+def test_training_batches_that_are_there_in_time_are_counted(
+    words: str,
+    least: int,
+    most: int,
+    job: Callable[..., Job],
+    environment: Callable[[str], Environment],
+) -> None:
+    done = job(FED.format(words=words), python=environment("torch").python)
+    assert done.stdout == b"12\n", done.stderr
+    (rank,) = done.of_role("rank") or done.of_role("unranked")
+    counts = rank.metadata["frameworks"]["torch"]["batches"]
+    assert counts["asked"] == 12
+    assert least <= counts["ready"] <= most
+
+
+def test_without_workers_no_batch_is_there_in_time(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    done = job(FED.format(words="0.001 0.001 0"), python=environment("torch").python)
+    assert done.stdout == b"12\n", done.stderr
+    assert "batches" not in done.process.metadata["frameworks"]["torch"]
+
+
 OWN_CLASSES = """
 import torch
 from torch.utils.data import DataLoader, Dataset, RandomSampler, TensorDataset

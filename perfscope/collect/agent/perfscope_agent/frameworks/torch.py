@@ -154,6 +154,8 @@ before_backward: list[Callable[[], None]] = []
 after_backward: list[Callable[[int], None]] = []
 """What else wants to know of the outermost backward pass; the end is given in ns."""
 _loaders: list[dict[str, Any]] = []
+_batches = {"asked": 0, "ready": 0}
+"""Of the workers of training loaders."""
 _noted: dict[tuple[int, bool], Any] = {}
 """Loaders that were looked at, by identity and whether it was for training; weak references."""
 
@@ -172,6 +174,7 @@ def install_loader(module: ModuleType) -> None:
             rec = recorder.current
             if rec is None:
                 return original(self)
+            is_ready = _is_ready(self)
             _loop.asks_for_batch(not getattr(self, "_num_yielded", 1), is_grad_enabled(), rec.now())
             try:
                 with wrap.Inside(rec, recorder.Phase.INPUT, "DataLoader"):
@@ -180,6 +183,7 @@ def install_loader(module: ModuleType) -> None:
                 _loop.exhausts_loader(rec.now())
                 raise
             _loop.takes_batch(wrap.batch_length(data), is_grad_enabled(), rec.now())
+            _count(is_ready, is_grad_enabled())
             return data
 
         return following
@@ -196,6 +200,28 @@ def install_loader(module: ModuleType) -> None:
 
     torch_compile.replace(module._BaseDataLoaderIter, "__next__", make_next)
     torch_compile.replace(module.DataLoader, "__iter__", make_iter)
+
+
+def _is_ready(iterator: Any) -> bool | None:
+    """Whether the workers of a loader have the next batch ready; None without workers."""
+    try:
+        queue = getattr(iterator, "_data_queue", None)
+        if queue is None:
+            return None
+        # of several workers one may have been faster than the one whose turn it is
+        return len(iterator._task_info.get(iterator._rcvd_idx, ())) == 2 or not queue.empty()
+    except Exception:
+        return None  # another PyTorch, or a class of the program's own
+
+
+def _count(is_ready: bool | None, is_training: bool) -> None:
+    """Counts a training batch that workers made."""
+    if is_ready is None or not is_training:
+        return
+    _batches["asked"] += 1
+    _batches["ready"] += is_ready
+    if _batches["asked"] == 1:
+        metadata.framework(_SOURCE, batches=_batches)
 
 
 def _note_loader(loader: Any) -> None:
