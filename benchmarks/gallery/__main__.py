@@ -12,7 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.gallery.cases import CASES, HEALTHY
+from benchmarks.gallery.cases import CASES
+from benchmarks.gallery.healthy import HEALTHY
 from benchmarks.gallery.judging import judge_all, table
 from benchmarks.jobs import ROOT
 from benchmarks.machine import describe, replace_between

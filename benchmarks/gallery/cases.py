@@ -60,25 +60,6 @@ class Case:
     may_fail: bool = False
 
 
-@dataclass(frozen=True)
-class Healthy:
-    """A program of which no diagnosis may say a fault.
-
-    Attributes:
-        name: what the table calls it.
-        environment: below .envs/.
-        script: below examples/.
-        options: of the script.
-        ranks_started: by mpirun; 0: without mpirun.
-    """
-
-    name: str
-    environment: str
-    script: str
-    options: tuple[str, ...]
-    ranks_started: int = 2
-
-
 STEP = ("--quiet", "--batch", "64", "--hidden", "128", "--work", "sleep", "--forward-ms", "8")
 NEVER = (*STEP, "--evaluate-every", "none", "--steps", "500")
 IMBALANCE = ("load_imbalance", "straggler")
@@ -391,28 +372,3 @@ CASES = (
         ranks_started=0,
     ),
 )
-
-COMPUTED = (
-    *("--quiet", "--hidden", "512", "--batch", "2048", "--samples", "32768", "--epochs", "50"),
-    *("--evaluate-every", "epoch", "--evaluate-on", "all", "--evaluate-samples", "7168"),
-)
-"""Computes for half a minute and more; the evaluation after each epoch takes about 7 % of it."""
-NAMES = ("mpich", "openmpi", "intelmpi")
-HEALTHY = (
-    *(Healthy("train_numpy.py", name, TRAINER, NEVER) for name in NAMES),
-    *(Healthy("train_numpy.py that computes", name, TRAINER, COMPUTED) for name in NAMES),
-    *(
-        Healthy("progress_output.py", name, PROGRESS, ("--epochs", "150", "--print-every", "30"))
-        for name in NAMES
-    ),
-    Healthy("kmeans_daal4py.py", "daal4py", KMEANS, POINTS),
-    *(
-        Healthy(f"keras_loop.py --call {call}", "tensorflow", KERAS, ("--call", call, *calls), 0)
-        for call, *calls in (
-            ("predict_on_batch", "--calls", "3000"),
-            ("train", "--calls", "3000"),
-            ("traced", "--calls", "10000"),
-        )
-    ),
-)
-"""Runs of which no diagnosis may say a fault."""

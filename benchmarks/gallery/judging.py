@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.gallery.cases import CASES, HEALTHY, Case, Healthy, Work
+from benchmarks.gallery.cases import CASES, Case, Work
+from benchmarks.gallery.healthy import HEALTHY, Healthy
 from benchmarks.gallery.runs import Json, Told, record, run_case
 from benchmarks.jobs import ROOT, RunError, prefix
 

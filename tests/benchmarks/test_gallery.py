@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gallery.cases import CASES, HEALTHY, Case, Work
+from benchmarks.gallery.cases import CASES, Case, Work
+from benchmarks.gallery.healthy import HEALTHY
 from benchmarks.gallery.judging import (
     LEAST_PRECISION,
     LEAST_RECALL,

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gallery.cases import COMPUTED, NEVER, POINTS
+from benchmarks.gallery.cases import NEVER, POINTS
+from benchmarks.gallery.healthy import COMPUTED
 from tests.support import environments, recording
 from tests.support.environments import MPI_NAMES, REPOSITORY
 
