@@ -2,7 +2,7 @@
 
     perfscope run -- mpirun -n 2 python examples/faults/cold_files.py
 
-The kernel is told to forget each file once it has been read, as it does by itself where the data
+The kernel is told to forget each file before it is read again, as it does by itself where the data
 does not fit the memory: every epoch waits for the disk. The cure is `--keep`: what was read once
 stays with the program.
 """
@@ -33,7 +33,7 @@ def write_shards(place: Path, count: int, mib: int) -> list[Path]:
 
 
 def read_shard(path: Path) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """The numbers of a file, which the kernel is to forget before and afterwards."""
+    """The numbers of a file, read from the disk."""
     with path.open("rb", buffering=0) as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         return np.frombuffer(file.read(), dtype=FLOAT64)

@@ -24,8 +24,8 @@ PASSED = "Nothing was seen to miss in the data-parallel set-up"
 DESCRIPTION = (
     "Looks at what the job did: whether each rank's training loader deals out all samples although "
     "the model is trained on several ranks, whether Horovod's ranks were given the same parameters "
-    "at the beginning, and whether the optimizer has the learning rate that its class has by "
-    "itself, which is meant for the batch of one process. It is told, never judged: the program "
+    "at the beginning, and whether the optimizer begins with the learning rate that its class has "
+    "by itself, which is meant for the batch of one process. It is told, never judged: the program "
     "may see to it itself."
 )
 REFERENCES = (
@@ -71,7 +71,10 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
                 "again with perfscope run."
             )
             return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
-        text = "Samplers and broadcasts are as they are in most data-parallel programs."
+        text = (
+            "Samplers, broadcasts and learning rates are as they are in most data-parallel "
+            "programs, as far as they were seen."
+        )
         return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
     return Finding(
         id=ID,
@@ -184,7 +187,7 @@ def _own_beginnings(results: Results) -> _Gap | None:
 
 
 def _unscaled_rate(results: Results) -> _Gap | None:
-    """Every rank's first optimizer has the learning rate that its class has by itself."""
+    """Every rank's first optimizer begins with the learning rate that its class has by itself."""
     rows = [_first_rate(rank) for rank in results.trace.ranks]
     row = rows[0]
     if row is None or any(other != row for other in rows):
@@ -196,7 +199,7 @@ def _unscaled_rate(results: Results) -> _Gap | None:
         return None
     ranks = len(rows)
     return _Gap(
-        title=f"the learning rate of {name} is its default, {default:g}, on {ranks} ranks",
+        title=f"{name} begins with its default learning rate, {default:g}, on {ranks} ranks",
         summary=(
             f"Each step averages the gradients of {ranks} ranks, of {ranks} times as many samples "
             "as one rank's batch. Unless the learning rate was tested with so many, as many times "

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from perfscope.findings import thresholds, wording
+from perfscope.findings.fast_input import other_cause, ready_evidence
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.input_work import work_action, work_evidence
 from perfscope.findings.price import NS, bound_s, gain_of, price
 from perfscope.findings.queue_evidence import queue_evidence
-from perfscope.findings.ready_batches import other_cause, ready_evidence
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.metrics.resources import busy_cpus
 from perfscope.replay.model import Edit
@@ -19,8 +19,8 @@ from perfscope.units import format_seconds, format_share
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from perfscope.findings.fast_input import OtherCause
     from perfscope.findings.price import Price
-    from perfscope.findings.ready_batches import OtherCause
     from perfscope.metrics.phases import PhaseResult
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
@@ -56,8 +56,10 @@ def judge(results: Results, replay: Replay) -> Finding:
     found = price(results, replay, [EDIT], bound_s=bound_s(results, waits_s))
     is_fault = found.status in FAULTS and found.share >= thresholds.INPUT_LEAST_SHARE
     worst = waits_s.index(max(waits_s))
-    other = other_cause(results, results.trace.ranks[worst], found.gain_s) if is_fault else None
-    if other is not None:
+    rank = results.trace.ranks[worst]
+    if is_fault and (
+        other := other_cause(results, rank, waited_s=waits_s[worst], gain_s=found.gain_s)
+    ):
         return _told(results, waits_s, worst, found, other)
     return Finding(
         id=ID,
@@ -82,18 +84,23 @@ def judge(results: Results, replay: Replay) -> Finding:
 def _told(
     results: Results, waits_s: list[float], worst: int, found: Price, other: OtherCause
 ) -> Finding:
-    """The input is fast enough: told, and no seconds claimed."""
+    """The input is fast enough: seconds are claimed, as a bound, only where they are a loss."""
+    is_claim = other.is_loss and found.share >= thresholds.TAKING_OVER_SHARE
     return Finding(
         id=ID,
-        status=Status.INFO,
+        status=Status.WARN if is_claim else Status.INFO,
         title=other.title,
-        summary=f"{_summary(results, waits_s, found)} {other.summary}",
+        summary=f"{_waited(results, waits_s)} {other.summary}",
+        gain_s=found.gain_s if is_claim else None,
+        gain_share=found.share if is_claim else None,
+        gain_basis="upper_bound" if is_claim else None,
         confidence=Confidence.MEDIUM,
         ranks=_waiting_ranks(results, waits_s),
         evidence=_evidence(results, waits_s, worst),
         actions=(other.action,),
         references=REFERENCES,
         overlaps=other.overlaps,
+        edits=(EDIT,) if is_claim else (),
     )
 
 
@@ -142,13 +149,19 @@ def _title(results: Results, phases: list[PhaseResult], waits_s: list[float]) ->
 
 
 def _summary(results: Results, waits_s: list[float], found: Price) -> str:
-    length_s = results.focus.length_ns * NS
-    mean_s = sum(waits_s) / len(waits_s)
     gain = f"{found.at_most}{format_seconds(found.gain_s)} ({format_share(found.share)})"
     return (
+        f"{_waited(results, waits_s)} With every batch there when it is wanted, the run would take "
+        f"{gain} less."
+    )
+
+
+def _waited(results: Results, waits_s: list[float]) -> str:
+    length_s = results.focus.length_ns * NS
+    mean_s = sum(waits_s) / len(waits_s)
+    return (
         f"On average a rank waits {format_seconds(mean_s)} for its batches, "
-        f"{format_share(mean_s / length_s if length_s else 0.0)} of the time. With every batch "
-        f"there when it is wanted, the run would take {gain} less."
+        f"{format_share(mean_s / length_s if length_s else 0.0)} of the time."
     )
 
 

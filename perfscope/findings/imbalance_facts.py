@@ -84,7 +84,7 @@ class ImbalanceFacts:
     @property
     def lasts(self) -> bool:
         """Whether ranks that are late by turns are so for several steps on end."""
-        return self.pattern is Pattern.ALTERNATING and self.is_bound and _lasts(self.lasting)
+        return self.pattern is Pattern.ALTERNATING and self.is_bound and persists(self.lasting)
 
     @property
     def constant_s(self) -> float:
@@ -163,11 +163,12 @@ def _stands_out(prediction: Prediction | None, lasting: Persistence | None) -> b
         prediction is not None
         and prediction.reach >= thresholds.RECURRING_SHARE
         and prediction.gain_share >= thresholds.JITTER_SHARE
-        and not _lasts(lasting)
+        and not persists(lasting)
     )
 
 
-def _lasts(lasting: Persistence | None) -> bool:
+def persists(lasting: Persistence | None) -> bool:
+    """Whether ranks that are late in one step are so in the next ones, too, beyond chance."""
     if lasting is None:
         return False
     return lasting.value >= max(thresholds.PERSISTENT, thresholds.CERTAIN_ERRORS * lasting.error)

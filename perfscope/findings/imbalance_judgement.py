@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Evidence, Finding, Status
-from perfscope.findings.imbalance_facts import Excess, ImbalanceFacts, Pattern, imbalance_facts
+from perfscope.findings.imbalance_facts import (
+    Excess,
+    ImbalanceFacts,
+    Pattern,
+    imbalance_facts,
+    persists,
+)
 from perfscope.findings.one_rank import alone
 from perfscope.findings.price import NS
 from perfscope.findings.threads_over_cores import waits_for_cpus
@@ -34,7 +40,11 @@ CROWDED_ACTIONS = (
     ),
 )
 LITTLE = " So little may as well be a bad moment of the machine."
-WAITED = " Every rank waited longer than that for CPUs: which of them was late may be chance."
+WAITED = " Every rank waited longer for CPUs than this costs: which of them was late may be chance."
+LASTING = (
+    " The ranks are late in stretches of several steps, as on CPUs that are slow for a while: "
+    "which of them was late more often may be chance."
+)
 OVERLAPS = ("rank_zero_evaluation", "threads_over_cores", "shared_cores", "data_stall")
 
 
@@ -47,7 +57,7 @@ class Judgement:
     share: float  # of the focus of analysis
     is_crowded: bool  # waiting for CPUs explains it
     status: Status
-    doubt: str  # why it may be chance and no fault; "": it is not taken for chance
+    doubt: str  # a sentence on why it may be chance and no fault, for the summary; "" none
 
     @property
     def cost(self) -> str:
@@ -92,12 +102,17 @@ class Judgement:
             window_s=_window(results, facts),
             where=facts.excess[0].where if facts.excess else (),
             evidence=evidence,
-            actions=(*CROWDED_ACTIONS, *actions) if self.is_crowded else actions,
+            actions=(*CROWDED_ACTIONS, *actions) if self._is_of_cpus else actions,
             references=REFERENCES,
             overlaps=OVERLAPS,
             is_once=facts.is_single,
             edits=facts.edits if is_claim else (),
         )
+
+    @property
+    def _is_of_cpus(self) -> bool:
+        """Whether ranks are to get CPUs of their own before anything else is done."""
+        return self.is_crowded or self.doubt in {WAITED, LASTING}
 
     def _confidence(self) -> Confidence:
         prediction = self.facts.prediction
@@ -139,28 +154,30 @@ def judged(results: Results, replay: Replay) -> Judgement:
     gain_s = facts.prediction.gain_s if facts.prediction else facts.bound_s
     share = gain_s / (results.focus.length_ns * NS)
     is_contended = waits_for_cpus(results)
-    is_chance = _is_chance(results, facts, gain_s, share)
-    is_by_turns = is_chance and facts.pattern is Pattern.ALTERNATING
-    crowded = (is_contended or is_by_turns) and _waits_explain(results, facts)
+    by_turns = facts.pattern is Pattern.ALTERNATING and waited_by_turns(results, gain_s)
+    crowded = (is_contended or by_turns) and _waits_explain(results, facts)
     deserved = _status(facts, gain_s, share, crowded=crowded)
     status = thresholds.unless_chance(deserved, gain_s, share)
     doubt = "" if status is deserved else LITTLE
     if is_contended and status is Status.WARN and share < thresholds.FAIL_SHARE:
         status = Status.INFO  # so little is chance where threads wait for CPUs
-    if is_chance and status in {Status.FAIL, Status.WARN}:
-        status, doubt = Status.INFO, "" if is_by_turns else WAITED
+    if status in {Status.FAIL, Status.WARN}:
+        doubt = _doubt(results, facts, gain_s, share)
+        status = Status.INFO if doubt or by_turns else status
     return Judgement(facts, gain_s, share, crowded, status, doubt)
 
 
-def _is_chance(results: Results, facts: ImbalanceFacts, gain_s: float, share: float) -> bool:
-    """Whether waiting for CPUs may cost as much, whichever rank it is that waits."""
-    if facts.pattern is Pattern.ALTERNATING:
-        return waited_by_turns(results, gain_s)
+def _doubt(results: Results, facts: ImbalanceFacts, gain_s: float, share: float) -> str:
+    """Why always the same ranks may be late by chance; "" where they are not, or by turns."""
+    if facts.pattern is Pattern.ALTERNATING or facts.equal_samples is False:
+        return ""
     if facts.prediction and facts.prediction.reach >= thresholds.STEADY_REACH:
-        return False  # chance meets others, too
+        return ""  # chance meets others, too
     waited_s = least_waited_s(results)
     is_little = share < thresholds.FAIL_SHARE or gain_s <= thresholds.CHANCE_PART * waited_s
-    return gain_s <= waited_s and is_little
+    if gain_s <= waited_s and is_little:
+        return WAITED
+    return LASTING if share < thresholds.CHANCE_SHARE and persists(facts.lasting) else ""
 
 
 def _status(facts: ImbalanceFacts, gain_s: float, share: float, *, crowded: bool) -> Status:

@@ -46,11 +46,11 @@ def work_evidence(results: Results, rank: int) -> list[Evidence]:
 def work_action(results: Results, rank: int) -> str:
     """What to change in the main part of the work on batches; "" where no part is most of it."""
     parts = _of(results, rank)
-    seen = parts.producing or parts.getting if parts else {}
-    work = {part: count for part, count in seen.items() if part is not InputPart.WAIT}
-    whole = sum(work.values())
-    if whole < thresholds.PARTS_LEAST_SAMPLES:
+    both = (_work(parts.producing), _work(parts.getting)) if parts else ()
+    work = next((seen for seen in both if _is_enough(seen)), None)
+    if work is None:
         return ""
+    whole = sum(work.values())
     main = max(work, key=lambda part: work[part])
     is_most = work[main] > thresholds.PARTS_MAIN_SHARE * whole
     return _ACTIONS.get(main, "") if is_most else ""
@@ -58,6 +58,10 @@ def work_action(results: Results, rank: int) -> str:
 
 def _of(results: Results, rank: int) -> InputParts | None:
     return next((parts for parts in results.input_parts if parts.rank == rank), None)
+
+
+def _work(seen: Mapping[InputPart, int]) -> dict[InputPart, int]:
+    return {part: count for part, count in seen.items() if part is not InputPart.WAIT}
 
 
 def _is_enough(seen: Mapping[InputPart, int]) -> bool:

@@ -13,7 +13,15 @@ import numpy as np
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Evidence, Finding, Status
 from perfscope.findings.one_rank import alone
-from perfscope.findings.price import NS, Price, gain_of, moved_s, price, transfer_bound_s
+from perfscope.findings.price import (
+    NS,
+    Price,
+    gain_of,
+    moved_otherwise_s,
+    moved_s,
+    price,
+    transfer_bound_s,
+)
 from perfscope.findings.threads_over_cores import waits_for_cpus
 from perfscope.findings.transport_settings import Setting, fabric_bytes_per_s, slow_settings
 from perfscope.findings.waiting_for_cpus import explained_by_waiting, is_disturbed
@@ -257,8 +265,13 @@ def _cause(results: Results, facts: NetworkFacts) -> Cause:
 
 
 def _usual_s(results: Results) -> float:
-    """Seconds of all exchanges if each took the median time of those like it."""
-    found = sum(c.seconds * c.calls for c in classes(results))
+    """Seconds of all exchanges if each took the median time of those like it.
+
+    What is moved otherwise, as messages and collectives of unknown size are, counts as it was.
+    """
+    counted = {c.name for c in classes(results)}.union(EXCHANGES)
+    found = moved_otherwise_s(results, counted) / max(1, len(results.trace.ranks))
+    found += sum(c.seconds * c.calls for c in classes(results))
     if (exchange := results.gradient_exchange) is not None and exchange.transfer_s_by_rank:
         found += max(exchange.transfer_s_by_rank) * exchange.exchanges
     if results.horovod is not None and results.horovod.exposed.step_transfer_s is not None:

@@ -10,7 +10,7 @@ from perfscope.replay.model import RefusedEditError
 from perfscope.trace.operations import BY_NAME, COLLECTIVE_CLASSES, OperationClass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from perfscope.findings.finding import Status
     from perfscope.metrics.results import Results
@@ -116,6 +116,13 @@ def _by_class(results: Results) -> tuple[float, float]:
         elif found not in NOT_MOVING:
             messages_s += row.transfer_s or 0.0
     return messages_s, collectives_s
+
+
+def moved_otherwise_s(results: Results, names: Collection[str]) -> float:
+    """Seconds in which data is moved by operations of other names, summed over the ranks."""
+    idle = {name for name, operation in BY_NAME.items() if operation.cls in NOT_MOVING}
+    rows = results.communication.operations
+    return sum(row.transfer_s or 0.0 for row in rows if row.name not in idle.union(names))
 
 
 def gain_of(replay: Replay, edit: Edit) -> float | None:

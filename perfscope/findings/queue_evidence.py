@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.findings import thresholds
 from perfscope.findings.finding import Evidence
 from perfscope.findings.price import NS
+from perfscope.metrics.input_parts import main_queue
 
 if TYPE_CHECKING:
     from perfscope.trace.model import Rank, Table
+
+Seconds = npt.NDArray[np.float64]
 
 FEWEST = 4
 """Batches of which a queue tells something."""
@@ -22,39 +26,52 @@ FEWEST = 4
 class Pace:
     """How fast the queue that a rank empties most is filled, and how fast emptied.
 
-    `made_s` is the median time of a producer for a batch: from one batch which it put to the next
-    one being ready, so that its waiting for a place in the queue is left out. `used_s` is the
-    median time between taking one batch and asking for the next. None: not recorded.
+    Attributes:
+        depth: batches that it holds at most.
+        producers: threads that fill it, the most at a time.
+        made_s: seconds of a producer for each batch: from one batch which it put to the next one
+            being ready, so that its waiting for a place in the queue is left out.
+        used_s: seconds between taking a batch and asking for the next one.
+        got_s: seconds of all gets together.
     """
 
     depth: int
     producers: int
-    made_s: float | None
-    used_s: float | None
+    made_s: Seconds
+    used_s: Seconds
+    got_s: float
 
     @property
     def keeps_up(self) -> bool:
-        """Whether the producers need far less time for a batch than the training."""
-        if self.made_s is None or self.used_s is None:
+        """Whether the producers need far less time for a batch than the training, on average."""
+        if not len(self.made_s) or not len(self.used_s) or not self.producers:
             return False
-        return self.made_s / self.producers <= thresholds.KEEPS_UP_SHARE * self.used_s
+        made_s = float(self.made_s.mean()) / self.producers
+        return made_s <= thresholds.KEEPS_UP_SHARE * float(self.used_s.mean())
 
 
 def queue_pace(rank: Rank) -> Pace | None:
     """Producer against consumer; None where hardly any batch was seen to be taken."""
-    gets = rank.queues[rank.queues["is_get"]]
+    rows = rank.queues[rank.queues["queue"] == main_queue(rank)]
+    gets, puts = rows[rows["is_get"]], rows[~rows["is_get"]]
     if len(gets) < FEWEST:
         return None
-    number = int(np.bincount(gets["queue"]).argmax())
-    gets = np.sort(gets[gets["queue"] == number], order="t0")
-    puts = rank.queues[~rank.queues["is_get"] & (rank.queues["queue"] == number)]
-    made, used = _between(puts), _between(gets)
     return Pace(
         depth=int(gets["depth"].max()),
-        producers=len(np.unique(puts["tid"])),
-        made_s=float(np.median(made)) if len(made) else None,
-        used_s=float(np.median(used)) if len(used) else None,
+        producers=_at_a_time(puts),
+        made_s=_between(puts),
+        used_s=_between(gets),
+        got_s=float((gets["t1"] - gets["t0"]).sum()) * NS,
     )
+
+
+def _at_a_time(puts: Table) -> int:
+    """The most threads between their first and their last put: new ones may replace old ones."""
+    spans = [puts[puts["tid"] == tid] for tid in np.unique(puts["tid"])]
+    starts = np.array([rows["t0"].min() for rows in spans], np.int64)
+    ends = np.array([rows["t1"].max() for rows in spans], np.int64)
+    alive = [int(((starts <= start) & (ends >= start)).sum()) for start in starts]
+    return max(alive, default=0)
 
 
 def queue_evidence(rank: Rank) -> list[Evidence]:
@@ -65,19 +82,19 @@ def queue_evidence(rank: Rank) -> list[Evidence]:
     rows = []
     if pace.depth > 0:
         rows.append(Evidence("Batches that the input queue holds at most", pace.depth))
-    if pace.made_s is not None:
+    if len(pace.made_s):
         rows.append(Evidence("Threads that put batches into it", pace.producers))
-        rows.append(Evidence("One of them makes a batch in, median", pace.made_s, "s"))
-    if pace.used_s is not None:
-        rows.append(Evidence("The training works on a batch for, median", pace.used_s, "s"))
+        label = "One of them makes a batch in, median"
+        rows.append(Evidence(label, float(np.median(pace.made_s)), "s"))
+    if len(pace.used_s):
+        label = "The training works on a batch for, median"
+        rows.append(Evidence(label, float(np.median(pace.used_s)), "s"))
     return rows
 
 
-def _between(table: Table) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _between(table: Table) -> Seconds:
     """Seconds from the end of one row of a thread to the start of its next one."""
     rows = table[np.lexsort((table["t0"], table["tid"]))]
     same = rows["tid"][1:] == rows["tid"][:-1]
-    seconds: np.ndarray[tuple[int], np.dtype[np.float64]] = (rows["t0"][1:] - rows["t1"][:-1])[
-        same
-    ] * NS
+    seconds: Seconds = (rows["t0"][1:] - rows["t1"][:-1])[same] * NS
     return seconds

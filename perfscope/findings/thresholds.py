@@ -36,7 +36,7 @@ RECURRING_SHARE = 0.25  # of the time: what makes ranks late more rarely is a di
 LAST_SHARE = 0.6  # of the collectives at which ranks waited, for the same ranks: these are late
 SAME_RATIO_SPREAD = 0.3  # phases slowed alike, relative to the mean excess: slow in everything
 PHASE_LEAST_SHARE = 0.03  # of a rank's work, below which a phase says nothing about its speed
-STEADY_REACH = 0.8  # of the time, better without the imbalance: no chance (without a fault: 0.73)
+STEADY_REACH = 0.8  # of the time, better without it: no chance (runs without a fault: 0.73)
 CHANCE_PART = 1 / 3  # of what every rank waits for CPUs: always the same one may lose so much
 QUEUED_SHARE = 0.5  # of what a rank works longer, spent waiting for CPUs: that is the cause
 
@@ -47,7 +47,7 @@ SKEW_FAIL_S = 10.0
 
 INPUT_LEAST_SHARE = 0.03  # of the focus: what getting a batch that is ready may take
 BATCHES_LEAST = 10  # asked for: fewer do not tell whether the workers keep up
-BATCHES_READY_SHARE = 0.9  # of them, there in time: the workers keep up
+TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
 PARTS_LEAST_SAMPLES = 5  # of getting batches ready: fewer do not tell reading from decoding
 PARTS_MAIN_SHARE = 0.5  # of that work, in one part: it is what to change
 KEEPS_UP_SHARE = 0.5  # of the training's time for a batch: who makes one so fast is not too slow

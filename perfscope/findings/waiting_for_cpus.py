@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from perfscope.metrics.resources import RankThreads
     from perfscope.metrics.results import Results
 
+NS = 1e-9
+
 
 def explained_by_waiting(results: Results, seconds: float) -> bool:
     """Whether ranks wait for CPUs for at least so long, so that chance may have cost as much."""
@@ -22,14 +24,15 @@ def explained_by_waiting(results: Results, seconds: float) -> bool:
 
 
 def is_disturbed(results: Results) -> bool:
-    """Whether some rank waits for CPUs all the time: the system or others run at its expense."""
-    return any(_is_noticeable(rank) for rank in results.resources.threads)
+    """Whether most ranks wait for CPUs all the time: others or the system run at their expense."""
+    ranks = results.resources.threads
+    return 2 * sum(_is_noticeable(rank) for rank in ranks) > len(results.trace.ranks)
 
 
 def waited_longer(results: Results, number: int, seconds: float) -> bool:
     """Whether a rank waits for CPUs all the time, and for longer than so many seconds."""
     mine = [rank for rank in results.resources.threads if rank.rank == number]
-    return any(_is_noticeable(rank) and rank.queue_delay_s >= seconds for rank in mine)
+    return any(_is_noticeable(rank) and _held_up_s(rank) >= seconds for rank in mine)
 
 
 def least_waited_s(results: Results) -> float:
@@ -39,24 +42,30 @@ def least_waited_s(results: Results) -> float:
     whom they meet is chance.
     """
     ranks = results.resources.threads
-    if not ranks or not all(_is_noticeable(rank) for rank in ranks):
+    if len(ranks) < len(results.trace.ranks) or not all(_is_noticeable(rank) for rank in ranks):
         return 0.0
-    return min(rank.queue_delay_s for rank in ranks)
+    return min((_held_up_s(rank) for rank in ranks), default=0.0)
+
+
+def waited_by_turns(results: Results, seconds: float) -> bool:
+    """Whether waiting for CPUs may make a different rank late each time, for so long in all.
+
+    All wait for the one that waits for its CPU, so what that costs adds up over the ranks. What is
+    left unexplained must not be worth a word.
+    """
+    ranks = results.resources.threads
+    left_s = seconds - sum(_held_up_s(rank) for rank in ranks)
+    is_little = left_s < thresholds.WARN_SHARE * results.focus.length_ns * NS
+    return is_little and queue_share(ranks) >= thresholds.QUEUE_DELAY_SHARE
 
 
 def _is_noticeable(rank: RankThreads) -> bool:
     return queue_share([rank]) >= thresholds.QUEUE_DELAY_SHARE
 
 
-def waited_by_turns(results: Results, seconds: float) -> bool:
-    """Whether waiting for CPUs makes a different rank late each time, for most of so long in all.
-
-    All wait for the one that waits for its CPU, so what that costs adds up over the ranks.
-    """
-    ranks = results.resources.threads
-    waited = sum(rank.queue_delay_s for rank in ranks)
-    explains = waited >= thresholds.QUEUED_SHARE * seconds
-    return explains and queue_share(ranks) >= thresholds.QUEUE_DELAY_SHARE
+def _held_up_s(rank: RankThreads) -> float:
+    """Seconds that waiting for CPUs may hold a rank up: threads that wait at once count once."""
+    return rank.queue_delay_s / max(1.0, rank.runnable_mean)
 
 
 def told_only(finding: Finding) -> Finding:

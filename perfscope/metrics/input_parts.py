@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from perfscope.metrics.preparation import Prepared
     from perfscope.metrics.timeline import Timeline
-    from perfscope.trace.model import Frame, Rank, Table, Trace
+    from perfscope.trace.model import Frame, Rank, Table
 
 
 class InputPart(Enum):
@@ -49,10 +49,10 @@ _FILES = (
     (InputPart.DECODE, r"/(json|csv|gzip|zlib|bz2|lzma|tokenizers|transformers)[/.]"),
     (InputPart.READ, r"/(h5py|zarr|lmdb|tarfile|zipfile|netCDF4|fsspec|s3fs)[/.]"),
     (InputPart.READ, r"/numpy/lib/_?(npyio|format)|/pandas/io/|/pyarrow/"),
-    (InputPart.WAIT, r"/(queue|queues|selectors|threading)\.py$"),
+    (InputPart.WAIT, r"/(queue|queues|selectors)\.py$|/multiprocessing/connection\.py$"),
 )
 _WORDS = {
-    InputPart.COPY: "collate stack concatenate rebuild recv deepcopy pin pickle unpickle",
+    InputPart.COPY: "collate stack concatenate rebuild deepcopy pin pickle unpickle",
     InputPart.DECODE: (
         "decode decompress inflate parse resize crop augment transform normalize normalise "
         "preprocess tokenize rotate flip jpeg png"
@@ -76,10 +76,19 @@ def part_of_frame(frame: Frame) -> InputPart | None:
     return next((part for part, pattern in _OF_FILES if pattern.search(frame.file)), None)
 
 
-def part_of_stack(frames: Sequence[InputPart | None], stack: Iterable[int]) -> InputPart:
-    """The part of the innermost function that tells one."""
-    found = (frames[place] for place in reversed(tuple(stack)))
-    return next((part for part in found if part is not None), InputPart.OTHER)
+def part_of_stack(
+    frames: Sequence[InputPart | None], is_own: Sequence[bool], stack: Iterable[int]
+) -> InputPart:
+    """The part of the innermost function that tells one, up to the user's own innermost function.
+
+    What calls that function, a trainer or the start of a thread, tells nothing of it.
+    """
+    for place in reversed(tuple(stack)):
+        if (part := frames[place]) is not None:
+            return part
+        if is_own[place]:
+            break
+    return InputPart.OTHER
 
 
 def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
@@ -88,13 +97,15 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
     if not any(len(rank.stacks) for rank in trace.ranks):
         return ()
     frames = [part_of_frame(frame) for frame in trace.frames]
+    is_own = [is_user_file(frame.file) for frame in trace.frames]
+    parts = [part_of_stack(frames, is_own, stack) for stack in trace.stacks]
     found = []
     for rank, timeline in zip(trace.ranks, prepared.timelines, strict=True):
         times = rank.stacks["t"]
         focus = prepared.focus
         rows = rank.stacks[(times >= focus.start_ns) & (times < focus.end_ns)]
-        getting = _counted(trace, frames, _getting(rank, rows, timeline))
-        producing = _counted(trace, frames, _producing(rank, rows))
+        getting = _counted(parts, _getting(rank, rows, timeline))
+        producing = _counted(parts, _producing(rank, rows))
         if getting or producing:
             found.append(InputParts(rank.number, getting, producing))
     return tuple(found)
@@ -110,17 +121,18 @@ def _getting(rank: Rank, rows: Table, timeline: Timeline) -> Table:
 
 
 def _producing(rank: Rank, rows: Table) -> Table:
-    """Samples of the threads that put batches into queues."""
-    threads = np.unique(rank.queues["tid"][~rank.queues["is_get"]])
-    here: Table = rows[np.isin(rows["tid"], threads) & (rows["tid"] != rank.main_tid)]
+    """Samples of the threads that fill the queue from which the training takes its batches."""
+    number = main_queue(rank)
+    mine = rank.queues[~rank.queues["is_get"] & (rank.queues["queue"] == number)]
+    here: Table = rows[np.isin(rows["tid"], mine["tid"]) & (rows["tid"] != rank.main_tid)]
     return here
 
 
-def _counted(
-    trace: Trace, frames: Sequence[InputPart | None], rows: Table
-) -> Mapping[InputPart, int]:
-    parts: Counter[InputPart] = Counter()
-    for stack, count in Counter(rows["stack"].tolist()).items():
-        if stack >= 0:
-            parts[part_of_stack(frames, trace.stacks[stack])] += count
-    return dict(parts)
+def main_queue(rank: Rank) -> int:
+    """The queue from which the training thread takes most batches, -1 none."""
+    gets = rank.queues["queue"][rank.queues["is_get"]]
+    return int(np.bincount(gets).argmax()) if len(gets) else -1
+
+
+def _counted(parts: Sequence[InputPart], rows: Table) -> Mapping[InputPart, int]:
+    return dict(Counter(parts[stack] for stack in rows["stack"].tolist() if stack >= 0))

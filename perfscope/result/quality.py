@@ -285,7 +285,7 @@ def _sampled_only(results: Results) -> list[Check]:
     phases, trace = results.phases, results.trace
     if not phases or any(phase.source != "sampled" for phase in phases):
         return []
-    count = sum(len(rank.stacks) for rank in trace.ranks)
+    count = sum(int((rank.stacks["tid"] == rank.main_tid).sum()) for rank in trace.ranks)
     detail = (
         f"Functions tell the phases, from {format_count(count)} stack samples: ends are known to "
         "about 0.1 s, and phases shorter than that are seen by chance. A marker gives exact ones: "

@@ -115,7 +115,7 @@ def test_a_default_learning_rate_on_several_ranks_is_told() -> None:
     finding = judged(frameworks=rate(0.0010000000474974513, 0.001), ranks=4)
     assert finding is not None
     assert finding.status is Status.INFO
-    assert finding.title == "The learning rate of Adam is its default, 0.001, on 4 ranks"
+    assert finding.title == "Adam begins with its default learning rate, 0.001, on 4 ranks"
     assert "0.001 times the number of ranks" in finding.actions[0]
     assert finding.gain_s is None
 

@@ -15,6 +15,7 @@ from perfscope.trace.model import Trace
 from perfscope.trace.operations import code_of
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.exchange_runs import CAUSES, exchanges, fired
+from tests.findings.test_network_bound import messages
 from tests.findings.training_runs import Plan
 from tests.metrics.test_exposed import STEPS, job
 
@@ -225,6 +226,14 @@ def test_a_call_in_which_a_rank_loses_its_cpu_is_no_matter_of_the_network() -> N
     for queued, status in ((0.1, Status.PASS), (0.01, Status.FAIL)):
         run = crowded(few, outliers=20, queued=queued, runnable=1)
         assert judged(run)["network_bound"].status is status
+
+
+def test_messages_count_as_they_were_where_ranks_wait_for_cpus() -> None:
+    """The usual call of each kind is known of collectives only."""
+    run = messages(message_s=0.04, small=4)
+    for queued, status in ((0.0, Status.FAIL), (0.1, Status.WARN)):
+        findings = judged(crowded(run, outliers=0, queued=queued, runnable=1))
+        assert findings["network_bound"].status is status
 
 
 def test_what_usual_calls_take_is_the_network_also_on_crowded_cpus() -> None:

@@ -37,10 +37,10 @@ def test_the_evidence_is_a_good_balance_and_a_low_serialization_efficiency() -> 
 
 
 @pytest.mark.parametrize(
-    ("queued", "status"), [(None, Status.FAIL), (0.06, Status.WARN), (0.2, Status.INFO)]
+    ("queued", "status"), [(None, Status.FAIL), (0.1, Status.WARN), (1.0, Status.INFO)]
 )
 def test_waiting_for_cpus(queued: float | None, status: Status) -> None:
-    """About 40 s are lost; the 4 ranks wait for CPUs for 0, 12 or 40 s together."""
+    """About 40 s are lost; 3 threads of each of 4 ranks wait for CPUs: 0, 7 or 67 s at a time."""
     finding = judged(Plan(unlucky_s=0.2), queued=queued)
     assert finding.status is status
     assert ("because the ranks wait for CPUs" in finding.title) == (queued is not None)

@@ -26,6 +26,8 @@ PACKAGES = "/usr/lib/python3/site-packages"
         ("read_shard", "/job/train.py", InputPart.READ),
         ("wait", "/usr/lib/python3.12/multiprocessing/connection.py", InputPart.WAIT),
         ("Queue.put", "/usr/lib/python3.12/queue.py", InputPart.WAIT),
+        ("Connection._recv", "/usr/lib/python3.12/multiprocessing/connection.py", InputPart.WAIT),
+        ("Thread.run", "/usr/lib/python3.12/threading.py", None),
         ("_MapDatasetFetcher.fetch", f"{PACKAGES}/torch/utils/data/_utils/fetch.py", None),
         ("Samples.__getitem__", "/job/train.py", None),
         ("spread", "/job/json/train.py", None),  # neither the word nor the library
@@ -36,10 +38,16 @@ def test_what_a_function_tells(function: str, file: str, part: InputPart | None)
 
 
 def test_the_innermost_function_that_tells_something_decides() -> None:
-    frames = [InputPart.READ, None, InputPart.DECODE]
-    assert part_of_stack(frames, (0, 2, 1)) is InputPart.DECODE
-    assert part_of_stack(frames, (2, 0, 1)) is InputPart.READ
-    assert part_of_stack(frames, (1, 1)) is InputPart.OTHER
+    frames, no_own = [InputPart.READ, None, InputPart.DECODE], [False] * 3
+    assert part_of_stack(frames, no_own, (0, 2, 1)) is InputPart.DECODE
+    assert part_of_stack(frames, no_own, (2, 0, 1)) is InputPart.READ
+    assert part_of_stack(frames, no_own, (1, 1)) is InputPart.OTHER
+
+
+def test_what_calls_the_users_own_function_tells_nothing_of_it() -> None:
+    frames, is_own = [InputPart.WAIT, None, InputPart.DECODE], [False, True, False]
+    assert part_of_stack(frames, is_own, (0, 1)) is InputPart.OTHER
+    assert part_of_stack(frames, is_own, (0, 1, 2)) is InputPart.DECODE
 
 
 def test_samples_of_getting_and_of_producing_are_counted_apart() -> None:
@@ -48,6 +56,7 @@ def test_samples_of_getting_and_of_producing_are_counted_apart() -> None:
     rank = builder.rank(0).phase(PhaseKind.INPUT, 2.0, 4.0).phase(PhaseKind.FORWARD, 4.0, 9.0)
     producer, other = rank.main_tid + 1, rank.main_tid + 2
     rank.queue(2.5, 3.0, depth=4, is_get=False, tid=producer)
+    rank.queue(2.5, 3.1, depth=4, is_get=True)
     read, decode = [("read", "/job/a.py", 1)], [("decode", "/job/a.py", 2)]
     for at_s in (1.0, 2.1, 2.2, 3.9, 4.1):
         rank.stack(at_s, read)

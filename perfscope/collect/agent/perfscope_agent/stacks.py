@@ -172,12 +172,13 @@ def requested_hz() -> float:
         return _MAX_HZ
 
 
-def watch_current_thread() -> None:
-    """Has the stacks of the calling thread sampled from now on."""
+def watch_current_thread(most: int = 0) -> None:
+    """Has the stacks of the calling thread sampled from now on, unless so many are already."""
     import _thread
 
     identity = _thread.get_ident()
-    if identity not in watched:
+    if identity in watched or not most or len(watched) < most:
+        # a new thread may have the identity of one that has ended since the last sample
         watched[identity] = recorder.native_thread_id()
 
 

@@ -222,6 +222,8 @@ def test_training_batches_that_are_there_in_time_are_counted(
     counts = rank.metadata["frameworks"]["torch"]["batches"]
     assert counts["asked"] == 12
     assert least <= counts["ready"] <= most
+    late = counts["late_ns"] / (counts["late_ns"] + counts["ready_ns"])
+    assert (late > 0.9) == (words == "0.05 0.001 1")
 
 
 def test_without_workers_no_batch_is_there_in_time(

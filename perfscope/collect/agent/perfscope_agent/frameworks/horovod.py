@@ -116,9 +116,8 @@ def _make_optimizer(original: AnyFunction) -> AnyFunction:
         result = original(*args, **kwargs)
         known = metadata.facts.get("frameworks", {}).get(_SOURCE, {}).get("optimizers", 0)
         metadata.framework(_SOURCE, optimizers=known + 1)
-        own = args[0] if args else kwargs.get("optimizer")
-        if is_eager() and not hasattr(own, "param_groups"):  # PyTorch's are noted as they step
-            learning_rates.of_keras(_SOURCE, own)
+        if is_eager():
+            learning_rates.of_keras(_SOURCE, args[0] if args else kwargs.get("optimizer"))
         return result
 
     return distributed

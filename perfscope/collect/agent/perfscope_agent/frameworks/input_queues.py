@@ -24,6 +24,8 @@ _PACKAGE = "perfscope.queue"
 _SEPARATOR = "\x1e"
 _NUMBER = "_perfscope_number"
 _MOST_QUEUES = 64
+_MOST_WATCHED = 8
+"""Threads whose stacks are sampled, to know what making a batch consists of."""
 _UNTAKEN = "_perfscope_untaken"
 _MOST_UNTAKEN = 64
 """Puts beyond twice the depth of a queue that the program's own thread need not have taken yet."""
@@ -91,7 +93,7 @@ def _write(rec: recorder.Recorder, queue: Any, what: str, begin_ns: int) -> None
             number = _known = _known + 1
         if number and recorder.current is rec:
             if what == "put":
-                stacks.watch_current_thread()  # what making a batch consists of
+                stacks.watch_current_thread(_MOST_WATCHED)
             name = rec.name(_SEPARATOR.join((_PACKAGE, what, str(number))))
             depth = min(queue.maxsize, 0x7FFFFFFF)
             rec.phase(recorder.Phase.INPUT, name, recorder.NO_STEP, depth, begin_ns, rec.now())

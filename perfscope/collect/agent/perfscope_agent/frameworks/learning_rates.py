@@ -27,7 +27,9 @@ def of_torch(source: str, optimizer: Any) -> None:
 
 
 def of_keras(source: str, optimizer: Any) -> None:
-    """Notes an optimizer of Keras; a schedule is no number and stays away."""
+    """Notes an optimizer of Keras itself; a schedule is no number and stays away."""
+    if not _is_of(type(optimizer), "keras", "tensorflow", "tf_keras"):
+        return
     try:
         _note(source, optimizer, optimizer.get_config()["learning_rate"], "learning_rate")
     except Exception:
@@ -49,15 +51,20 @@ def _note(source: str, optimizer: Any, value: Any, parameter: str) -> None:
 
 
 def _default(kind: type, parameter: str) -> float | None:
-    """What the class takes where the program says nothing; None where it must say something."""
+    """What the framework's class takes where the program says nothing; None: it must say it."""
     import inspect
 
     for owner in kind.__mro__:
-        if "__init__" in vars(owner):
+        if "__init__" in vars(owner) and _is_of(owner, "torch", "keras", "tensorflow", "tf_keras"):
             found = inspect.signature(vars(owner)["__init__"]).parameters.get(parameter)
             if found is not None:
                 return float(found.default) if _is_number(found.default) else None
     return None
+
+
+def _is_of(kind: type, *packages: str) -> bool:
+    """Whether a class is one of a package's own, not of the program's."""
+    return str(kind.__module__).partition(".")[0] in packages
 
 
 def _is_number(value: Any) -> bool:

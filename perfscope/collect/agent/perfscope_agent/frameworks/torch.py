@@ -154,8 +154,8 @@ before_backward: list[Callable[[], None]] = []
 after_backward: list[Callable[[int], None]] = []
 """What else wants to know of the outermost backward pass; the end is given in ns."""
 _loaders: list[dict[str, Any]] = []
-_batches = {"asked": 0, "ready": 0}
-"""Of the workers of training loaders."""
+_batches = {"asked": 0, "ready": 0, "ready_ns": 0, "late_ns": 0}
+"""Of the workers of training loaders: batches, and the time it took to get them."""
 _noted: dict[tuple[int, bool], Any] = {}
 """Loaders that were looked at, by identity and whether it was for training; weak references."""
 
@@ -175,15 +175,17 @@ def install_loader(module: ModuleType) -> None:
             if rec is None:
                 return original(self)
             is_ready = _is_ready(self)
-            _loop.asks_for_batch(not getattr(self, "_num_yielded", 1), is_grad_enabled(), rec.now())
+            begin_ns = rec.now()
+            _loop.asks_for_batch(not getattr(self, "_num_yielded", 1), is_grad_enabled(), begin_ns)
             try:
                 with wrap.Inside(rec, recorder.Phase.INPUT, "DataLoader"):
                     data = original(self)
             except StopIteration:
                 _loop.exhausts_loader(rec.now())
                 raise
-            _loop.takes_batch(wrap.batch_length(data), is_grad_enabled(), rec.now())
-            _count(is_ready, is_grad_enabled())
+            end_ns = rec.now()
+            _loop.takes_batch(wrap.batch_length(data), is_grad_enabled(), end_ns)
+            _count(is_ready, is_grad_enabled(), end_ns - begin_ns)
             return data
 
         return following
@@ -203,25 +205,29 @@ def install_loader(module: ModuleType) -> None:
 
 
 def _is_ready(iterator: Any) -> bool | None:
-    """Whether the workers of a loader have the next batch ready; None without workers."""
+    """Whether the workers of a loader surely have the next batch ready; None without workers."""
     try:
         queue = getattr(iterator, "_data_queue", None)
         if queue is None:
             return None
-        # of several workers one may have been faster than the one whose turn it is
-        return len(iterator._task_info.get(iterator._rcvd_idx, ())) == 2 or not queue.empty()
+        if len(iterator._task_info.get(iterator._rcvd_idx, ())) == 2:
+            return True  # it came before its turn and was laid aside
+        # of several workers another one's batch may lie in the queue, unless all of them do
+        known = 1 if iterator._num_workers == 1 else iterator._tasks_outstanding
+        return bool(queue.qsize() >= known)
     except Exception:
-        return None  # another PyTorch, or a class of the program's own
+        return None  # another PyTorch or system, or a class of the program's own
 
 
-def _count(is_ready: bool | None, is_training: bool) -> None:
-    """Counts a training batch that workers made."""
+def _count(is_ready: bool | None, is_training: bool, ns: int) -> None:
+    """Counts a training batch that workers made, and how long it took to get it."""
     if is_ready is None or not is_training:
         return
+    if not _batches["asked"]:
+        metadata.framework(_SOURCE, batches=_batches)
     _batches["asked"] += 1
     _batches["ready"] += is_ready
-    if _batches["asked"] == 1:
-        metadata.framework(_SOURCE, batches=_batches)
+    _batches["ready_ns" if is_ready else "late_ns"] += ns
 
 
 def _note_loader(loader: Any) -> None:
