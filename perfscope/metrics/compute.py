@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perfscope.metrics.bookkeeping import ledger
+from perfscope.metrics.call_sites import call_sites
 from perfscope.metrics.collective_cost import collective_cost
 from perfscope.metrics.communication import communication
 from perfscope.metrics.devices import devices
@@ -52,6 +53,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         resources=resources(prepared),
         host_pairs=host_pairs(prepared),
         input_parts=input_parts(prepared),
+        call_sites=call_sites(prepared),
         opening=opening(prepared),
         memory_growth=memory_growth(prepared),
         framework_calls=framework_calls(prepared),

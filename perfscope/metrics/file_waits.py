@@ -28,12 +28,8 @@ def files(prepared: Prepared) -> tuple[RankFiles, ...]:
 
 
 def _files(prepared: Prepared, place: int, rank: Rank) -> RankFiles:
-    samples, focus = rank.process_samples, prepared.focus
-    inside = samples[(samples["t"] >= focus.start_ns) & (samples["t"] < focus.end_ns)]
-    system = rank.system_samples
-    known = inside[inside["blocked"] >= 0]
-    accounts = _accounts(prepared, place, known)
-    stalled = (known["blocked"] > 0) & (known["runnable"] == 0) & ~IS_COMMUNICATION[accounts]
+    focus, system = prepared.focus, rank.system_samples
+    known, accounts, stalled = _states(prepared, place)
     each_s = focus.length_ns * NS / len(known) if len(known) else 0.0
     counts = np.bincount(accounts[stalled], minlength=len(ACCOUNTS))
     order = sorted(np.flatnonzero(counts).tolist(), key=lambda index: -int(counts[index]))
@@ -46,6 +42,24 @@ def _files(prepared: Prepared, place: int, rank: Rank) -> RankFiles:
         last_stalled_s=_last_s(known["t"][stalled], focus.start_ns),
         stalled_by_account=tuple((ACCOUNTS[i], float(counts[i]) * each_s) for i in order),
     )
+
+
+def stalled_moments(prepared: Prepared, place: int) -> npt.NDArray[np.int64]:
+    """When a rank was seen standing still in the focus, in ns."""
+    known, _, stalled = _states(prepared, place)
+    return known["t"][stalled].astype(np.int64)
+
+
+def _states(
+    prepared: Prepared, place: int
+) -> tuple[Table, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Samples of a rank in the focus whose states are known, their accounts, which stand still."""
+    samples, focus = prepared.trace.ranks[place].process_samples, prepared.focus
+    inside = samples[(samples["t"] >= focus.start_ns) & (samples["t"] < focus.end_ns)]
+    known = inside[inside["blocked"] >= 0]
+    accounts = _accounts(prepared, place, known)
+    stalled = (known["blocked"] > 0) & (known["runnable"] == 0) & ~IS_COMMUNICATION[accounts]
+    return known, accounts, stalled
 
 
 def _last_s(times: npt.NDArray[np.int64], start_ns: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from perfscope.metrics.call_sites import CallSites
 from perfscope.metrics.collective_cost import CollectiveCost
 from perfscope.metrics.communication import Communication
 from perfscope.metrics.devices import DevicesResult
@@ -77,6 +78,8 @@ class Results:
     """Connections between hosts, as far as messages tell them."""
     input_parts: tuple[InputParts, ...] = ()
     """What getting batches ready consists of, of the ranks that were seen at it."""
+    call_sites: CallSites = field(default_factory=CallSites)
+    """Where the user's program communicates and accesses files, as far as samples tell."""
     opening: Opening = field(default_factory=Opening)
     """How the ranks came to work together."""
     memory_growth: tuple[MemoryGrowth, ...] = ()

@@ -208,7 +208,7 @@ def _kin_pieces(
     behind = np.searchsorted(kinds, wanted, side="right")
     known = behind > first
     empty, middle, first, behind = empty[known], middle[known], first[known], behind[known]
-    place = np.clip(_search_within(kinds, at, gaps.kind[empty], middle), first, behind - 1)
+    place = np.clip(search_within(kinds, at, gaps.kind[empty], middle), first, behind - 1)
     earlier = np.maximum(place - 1, first)
     nearer = np.abs(at[earlier] - middle) <= np.abs(at[place] - middle)
     chosen = stack[np.where(nearer, earlier, place)]
@@ -217,7 +217,7 @@ def _kin_pieces(
     return _Pieces(gaps.start[empty], gaps.end[empty], empty, chosen, label)
 
 
-def _search_within(kinds: Ints, at: Times, wanted: Ints, middle: Times) -> Ints:
+def search_within(kinds: Ints, at: Times, wanted: Ints, middle: Times) -> Ints:
     """Where (kind, time) would stand in the list sorted by both."""
     both_kind = np.concatenate([kinds, wanted])
     both_time = np.concatenate([at, middle])
@@ -251,7 +251,7 @@ def _near_pieces(gaps: Gaps, left: Ints, samples: _Samples, labels: StackLabels)
     first_valid = int(np.searchsorted(times, samples.began))
     if first_valid == len(times):
         left = left[gaps.start[left] < samples.began]
-    reach = round(REACH_PERIODS * _period_ns(times))
+    reach = round(REACH_PERIODS * period_ns(times))
     start, end = gaps.start[left], gaps.end[left]
     after = np.searchsorted(times, start, side="left")
     earlier, later = np.maximum(after - 1, 0), np.minimum(after, len(times) - 1)
@@ -276,7 +276,8 @@ def _near_pieces(gaps: Gaps, left: Ints, samples: _Samples, labels: StackLabels)
     return _Pieces(*(column[keep] for column in columns))
 
 
-def _period_ns(times: Times) -> int:
+def period_ns(times: Times) -> int:
+    """The usual time between two samples."""
     steps = np.diff(times)
     steps = steps[steps > 0]
     return int(np.median(steps)) if len(steps) >= 3 else DEFAULT_PERIOD_NS
