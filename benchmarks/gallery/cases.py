@@ -178,12 +178,14 @@ CASES = (
         ("--network-extra-kib", "32768"),
         LARGE,
         words="half as many bytes",
+        where="add_up",
     ),
     _trainer(
         "400 allreduces instead of one",
         ("--tensors", "400"),
         SMALL,
         words="small collectives",
+        where="add_up",
         companions=NOT_EVEN,
     ),
     Case(
@@ -243,6 +245,7 @@ CASES = (
         ("io_bound",),
         ranks=(0, 1),
         words="read it once",
+        where="read_shard",
         companions=NOT_EVEN,
     ),
     Case(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfscope.findings import sampled_places
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.network_facts import (
     CROWDED,
@@ -67,6 +68,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         gain_share=gain_s / (results.focus.length_ns * NS),
         gain_basis="replay" if found else "upper_bound",
         confidence=confidence(facts),
+        where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts, gain_s),
         actions=_actions(batch, gain_s),
         references=REFERENCES,

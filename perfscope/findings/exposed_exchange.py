@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings import horovod_control
+from perfscope.findings import horovod_control, sampled_places
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.network_facts import (
     CROWDED,
@@ -68,14 +68,15 @@ def judge(results: Results, replay: Replay) -> Finding:
         summary=(
             "When their last gradient is ready the ranks still need "
             f"{facts.whole.at_most}{format_seconds(facts.whole.gain_s)} in all until the exchange "
-            "is over; a change "
-            f"gives back a part of that.{CROWDED if facts.is_crowded else ''}"
+            "is over; a change gives back a part of that."
+            f"{sampled_places.waits(results)}{CROWDED if facts.is_crowded else ''}"
         ),
         gain_s=facts.whole.gain_s,
         gain_interval_s=facts.whole.interval_s,
         gain_share=facts.whole.share,
         gain_basis="upper_bound",  # no network needs no time
         confidence=Confidence.LOW if facts.is_crowded else Confidence.MEDIUM,
+        where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results),
         actions=_actions(results),
         references=REFERENCES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings import thresholds
+from perfscope.findings import sampled_places, thresholds
 from perfscope.findings.device_facts import variable
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.network_facts import (
@@ -71,11 +71,13 @@ def judge(results: Results, replay: Replay) -> Finding:
         status=status,
         title=f"Horovod spends {format_seconds(rest_s)} on agreeing what to reduce and on sleep "
         "between its cycles",
-        summary=f"{text} All ranks wait for it.{CROWDED if facts.is_crowded else ''}",
+        summary=f"{text} All ranks wait for it.{sampled_places.waits(results)}"
+        f"{CROWDED if facts.is_crowded else ''}",
         gain_s=facts.claim_s(Cause.CONTROL),
         gain_share=facts.claim_s(Cause.CONTROL) / facts.length_s,
         gain_basis="upper_bound",
         confidence=Confidence.LOW if facts.is_crowded else Confidence.MEDIUM,
+        where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, found),
         actions=_actions(results, found),
         references=REFERENCES,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from perfscope.findings import thresholds, wording
+from perfscope.findings import sampled_places, thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS, bound_s, price
+from perfscope.metrics.call_sites import Places
 from perfscope.metrics.ledger import INDEX, Account
 from perfscope.replay.model import Edit
 from perfscope.units import format_bytes, format_seconds, format_share
@@ -87,15 +88,17 @@ def judge(results: Results, replay: Replay) -> Finding:
 def _marked(results: Results, marked: Price, spent_s: list[float]) -> Finding:
     """File phases and MPI's file calls, which a replay can take away."""
     worst = spent_s.index(max(spent_s))
-    rank = results.ledger.ranks[worst]
+    rank, places = results.ledger.ranks[worst], results.call_sites.files
+    told = sampled_places.frames(places)
+    where = sampled_places.mostly(places, ", most of it in")
     return Finding(
         id=ID,
         status=_status(marked.share),
         title=f"Reading and writing files takes up to {format_share(marked.share)} of the run",
         summary=(
-            f"Rank {rank} spends most time in file calls, {format_seconds(max(spent_s))}. Without "
-            f"any of it the run would take up to {format_seconds(marked.gain_s)} less: more than a "
-            "faster file system can give back."
+            f"Rank {rank} spends most time in file calls, {format_seconds(max(spent_s))}{where}. "
+            f"Without any of it the run would take up to {format_seconds(marked.gain_s)} less: "
+            "more than a faster file system can give back."
         ),
         gain_s=marked.gain_s,
         gain_interval_s=marked.interval_s,
@@ -107,7 +110,8 @@ def _marked(results: Results, marked: Price, spent_s: list[float]) -> Finding:
             for rank, seconds in zip(results.ledger.ranks, spent_s, strict=True)
             if seconds >= max(spent_s) / 2
         ),
-        evidence=_evidence(results, results.resources.files),
+        where=told,
+        evidence=(*_evidence(results, results.resources.files), *sampled_places.rows(places, told)),
         actions=_actions(results),
         references=REFERENCES,
         overlaps=_OVERLAPS,
@@ -123,7 +127,11 @@ def _stalled(results: Results, long: list[RankFiles], *, is_start: bool) -> Find
     ranks = tuple(one.rank for one in long if (one.stalled_s or 0.0) >= stalled_s / 2)
     who = wording.capitalised(wording.ranks(ranks))
     part, seconds = _largest_part(worst)
+    places = results.call_sites.stalls.get(worst.rank, Places())
+    # beside the place of most moments others are chance: samples are not taken at these moments
+    told = sampled_places.main_place(places) or sampled_places.frames(places)
     where = f", {format_seconds(seconds)} of it {part}" if part else ""
+    where += sampled_places.mostly(places, ", most of it in")
     kinds = ", ".join(dict.fromkeys(_types(results))) or "unknown"
     return Finding(
         id=ID,
@@ -138,7 +146,8 @@ def _stalled(results: Results, long: list[RankFiles], *, is_start: bool) -> Find
         ),
         confidence=Confidence.MEDIUM,
         ranks=ranks,
-        evidence=_evidence(results, results.resources.files),
+        where=told,
+        evidence=(*_evidence(results, results.resources.files), *sampled_places.rows(places, told)),
         actions=_actions(results, worst),
         references=REFERENCES,
         overlaps=_OVERLAPS,
@@ -162,12 +171,11 @@ def _is_start(results: Results, one: RankFiles) -> bool:
 
 
 def _largest_part(worst: RankFiles) -> tuple[str, float]:
-    """In which part of the run most of it happens, in words; "" where it has no name."""
-    named = [(account, s) for account, s in worst.stalled_by_account if account in _PARTS]
-    if not named:
+    """In which part of the run most of it happens, in words; "" where that has no name."""
+    if not worst.stalled_by_account:
         return "", 0.0
-    account, seconds = max(named, key=lambda pair: pair[1])
-    return _PARTS[account], seconds
+    account, seconds = max(worst.stalled_by_account, key=lambda pair: pair[1])
+    return _PARTS.get(account, ""), seconds
 
 
 def _places(results: Results) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfscope.findings import sampled_places
 from perfscope.findings.finding import Diagnosis, Evidence, Finding, Status
 from perfscope.findings.network_facts import (
     CROWDED,
@@ -70,14 +71,15 @@ def judge(results: Results, replay: Replay) -> Finding:
     result = Finding(
         id=ID,
         status=status,
-        title=_title(facts) if is_fault else PASSED,
+        title=_title(results, facts) if is_fault else PASSED,
         summary=f"{_summary(results, facts)}{CROWDED if facts.is_crowded and is_fault else ''}",
         gain_s=whole.gain_s,
         gain_interval_s=whole.interval_s,
         gain_share=whole.share,
         gain_basis="upper_bound",  # no network needs no time
         confidence=confidence(facts),
-        evidence=_evidence(results, facts),
+        where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
+        evidence=_evidence(results, facts, is_fault=is_fault),
         actions=_actions(results, facts) if is_fault else (),
         references=REFERENCES,
         edits=(IDEAL,),
@@ -90,20 +92,23 @@ def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
     return Finding(
         id=ID,
         status=Status.INFO,
-        title=_title(facts),
+        title=_title(results, facts),
         summary=f"{_summary(results, facts)} Most of it is due to {NAMES[facts.cause]}, which a "
         "finding of its own prices.",
         confidence=confidence(facts),
-        evidence=_evidence(results, facts),
+        where=sampled_places.frames(results.call_sites.transfer),
+        evidence=_evidence(results, facts, is_fault=True),
         actions=_actions(results, facts),
         references=REFERENCES,
         overlaps=(facts.cause.value,),
     )
 
 
-def _title(facts: NetworkFacts) -> str:
+def _title(results: Results, facts: NetworkFacts) -> str:
     most = capitalised(facts.whole.at_most)
-    return f"{most}{format_share(facts.whole.share)} of the run is data being moved between ranks"
+    place = sampled_places.calls(results, ", most of it in")
+    share = format_share(facts.whole.share)
+    return f"{most}{share} of the run is data being moved between ranks{place}"
 
 
 def _summary(results: Results, facts: NetworkFacts) -> str:
@@ -122,7 +127,7 @@ def _summary(results: Results, facts: NetworkFacts) -> str:
     return text
 
 
-def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
+def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple[Evidence, ...]:
     largest = sorted(classes(results), key=lambda c: -c.seconds * c.calls)[:3]
     return (
         *transfer_rows(results),
@@ -139,6 +144,7 @@ def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
             )
             for c in largest
         ),
+        *(sampled_places.transfer_rows(results) if is_fault else ()),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfscope.findings import sampled_places
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.network_facts import (
     CROWDED,
@@ -56,13 +57,15 @@ def judge(results: Results, replay: Replay) -> Finding:
     result = Finding(
         id=ID,
         status=status,
-        title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer",
+        title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer"
+        f"{sampled_places.calls(results, ', most of it in')}",
         summary=_summary(facts, gain_s, is_bound=not fused_s),
         gain_s=gain_s,
         gain_interval_s=_interval(replay) if fused_s else None,
         gain_share=gain_s / (results.focus.length_ns * NS),
         gain_basis="replay" if fused_s else "upper_bound",
         confidence=confidence(facts) if fused_s else Confidence.MEDIUM,
+        where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts),
         actions=_actions(facts),
         references=REFERENCES,
@@ -121,7 +124,7 @@ def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
         )
         for c in main
     ]
-    return (*rows, *transfer_rows(results))
+    return (*rows, *transfer_rows(results), *sampled_places.transfer_rows(results))
 
 
 def _actions(facts: NetworkFacts) -> tuple[str, ...]:

@@ -52,6 +52,9 @@ PARTS_LEAST_SAMPLES = 5  # of getting batches ready: fewer do not tell reading f
 PARTS_MAIN_SHARE = 0.5  # of that work, in one part: it is what to change
 KEEPS_UP_SHARE = 0.5  # of the training's time for a batch: who makes one so fast is not too slow
 
+PLACE_LEAST_SAMPLES = 3  # in a function that communicates or reads files: fewer are chance
+PLACE_MAIN_SHARE = 0.5  # of such samples, in one function: it is the place
+
 CROWDED_WARN = 1.2  # runnable threads per CPU
 CROWDED_FAIL = 1.5
 CROWDED_LEAST_SAMPLES = 20  # of all ranks of a node: fewer are the start of a run

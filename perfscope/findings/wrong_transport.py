@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfscope.findings import sampled_places
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.network_facts import (
     IDEAL,
@@ -60,6 +61,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         gain_share=facts.whole.share if is_fault else None,
         gain_basis="upper_bound" if is_fault else None,
         confidence=_confidence(results, facts),
+        where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts),
         actions=_actions(results, facts),
         references=REFERENCES,

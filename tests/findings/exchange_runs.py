@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perfscope.findings.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.builder import FrameLike, TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 
 CAUSES = (
@@ -32,12 +32,18 @@ def exchanges(
     library: str = "",
     steps: int = 50,
     operation: str = "MPI_Allreduce",
+    stacks: Sequence[Sequence[FrameLike]] = (),
 ) -> Trace:
-    """Two ranks train for 100 ms a step and then do some allreduces, all of one size."""
+    """Two ranks train for 100 ms a step and then do some allreduces, all of one size.
+
+    Stacks are those of rank 0 in the first exchanges of the steps, one in each.
+    """
     builder = TraceBuilder(2, end_s=1e6, hosts=hosts)
     clock = 1.0
     for step in range(steps):
         end = clock + 0.1
+        if step < len(stacks):
+            builder.rank(0).stack(end + each_s / 2, stacks[step])
         for number in (0, 1):
             builder.rank(number).phase(PhaseKind.TRAIN, clock, end)
             builder.rank(number).step(step, clock, end + count * each_s, samples=samples)

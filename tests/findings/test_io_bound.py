@@ -129,6 +129,60 @@ def test_a_local_disk_is_not_told_to_be_striped() -> None:
     assert "/dev/shm" in finding.actions[0]
 
 
+READ = [("main", "/job/train.py", 5), ("read_shard", "/job/train.py", 39)]
+LEARN = [("main", "/job/train.py", 5), ("learn", "/job/train.py", 44)]
+
+
+def stalling(*, read_every: int, phase: PhaseKind | None = None) -> Finding:
+    """A rank that stands still in each second tick; in every k-th of these it reads."""
+    builder = TraceBuilder(1, end_s=22.0)
+    rank = builder.rank(0)
+    if phase is not None:
+        rank.phase(phase, 1.0, 7.0)
+    for tick in range(10, 210):
+        stops = tick % 2 == 0
+        reads = stops and tick // 2 % read_every == 0
+        rank.process_sample(tick / 10, threads=2, runnable=0 if stops else 1, blocked=int(stops))
+        rank.stack(tick / 10 + 0.01, READ if reads else LEARN)
+    return analyse_trace(builder.build()).findings["io_bound"]
+
+
+def test_the_function_in_which_a_rank_stands_still_is_named() -> None:
+    finding = stalling(read_every=1)
+    assert ", most of it in read_shard() (train.py:39). It read" in finding.summary
+    assert [frame.function for frame in finding.where] == ["read_shard"]
+    told = {row.label: row.value for row in finding.evidence}
+    assert told["Seen in read_shard() (train.py:39)"] == "100 of 100 samples"
+
+
+def test_beside_the_function_of_most_moments_no_other_is_named() -> None:
+    finding = stalling(read_every=3)
+    assert ", most of it in learn() (train.py:44). It read" in finding.summary
+    assert [frame.function for frame in finding.where] == ["learn"]
+    assert not any("read_shard" in row.label for row in finding.evidence)
+
+
+def test_a_part_of_the_run_with_less_than_the_rest_is_not_told_as_the_main_one() -> None:
+    """3 s in an input phase, and 7 s outside any."""
+    summary = stalling(read_every=1, phase=PhaseKind.INPUT).summary
+    assert "while it waits for input" not in summary
+    assert "read_shard()" in summary
+
+
+def test_the_function_of_marked_file_phases_is_named() -> None:
+    builder = TraceBuilder(1, end_s=32.0)
+    rank = builder.rank(0).init(1.0)
+    for step in range(30):
+        begin = 1.0 + step
+        rank.phase(PhaseKind.IO, begin, begin + 0.4).stack(begin + 0.2, READ)
+        rank.stack(begin + 0.7, LEARN)
+    rank.finalize(31.0)
+    finding = analyse_trace(builder.build()).findings["io_bound"]
+    assert finding.status is Status.FAIL
+    assert "file calls, 12.0 s, most of it in read_shard() (train.py:39)." in finding.summary
+    assert [frame.function for frame in finding.where] == ["read_shard"]
+
+
 def test_marked_file_phases_are_replayed_as_a_bound() -> None:
     builder = TraceBuilder(2, end_s=32.0)
     for number in (0, 1):

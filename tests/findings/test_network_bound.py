@@ -22,6 +22,52 @@ def judged(size: int, count: int, each_s: float, **environment: str) -> dict[str
     return analyse_trace(trace).findings
 
 
+MAIN = ("main", "/job/train.py", 5)
+MPI = ("Allreduce", "/usr/lib/python3/site-packages/mpi4py/comm.py", 9)
+EXCHANGE = (MAIN, ("exchange", "/job/train.py", 88), MPI)
+REPORT = (MAIN, ("report", "/job/train.py", 30), MPI)
+
+
+@pytest.mark.parametrize(
+    ("identity", "size", "count", "each_s"),
+    [("network_bound", 1 << 24, 1, 0.1), ("small_allreduces", 2048, 100, 0.001)],
+)
+def test_the_function_that_communicates_is_named(
+    identity: str, size: int, count: int, each_s: float
+) -> None:
+    stacks = (*[EXCHANGE] * 4, *[REPORT] * 3, (MPI,))
+    trace = exchanges(size=size, count=count, each_s=each_s, stacks=stacks)
+    finding = analyse_trace(trace).findings[identity]
+    assert finding.status is Status.FAIL
+    assert finding.title.endswith(", most of it in exchange() (train.py:88)")
+    assert [frame.function for frame in finding.where] == ["exchange", "report"]
+    told = {row.label: row.value for row in finding.evidence}
+    assert told["Seen in exchange() (train.py:88)"] == "4 of 8 samples"
+
+
+@pytest.mark.parametrize(
+    ("stacks", "where"),
+    [
+        ((EXCHANGE, EXCHANGE), []),  # too few
+        (((MPI,),) * 5, []),  # of a library
+        ((*[EXCHANGE] * 4, *[REPORT] * 3, *[(MPI,)] * 2), ["exchange", "report"]),  # not half
+    ],
+)
+def test_a_function_that_hardly_communicates_is_not_named(
+    stacks: tuple[tuple[tuple[str, str, int], ...], ...], where: list[str]
+) -> None:
+    trace = exchanges(size=1 << 24, count=1, each_s=0.1, stacks=stacks)
+    finding = analyse_trace(trace).findings["network_bound"]
+    assert finding.title.endswith("between ranks")
+    assert [frame.function for frame in finding.where] == where
+
+
+def test_transfer_that_is_no_fault_has_no_place() -> None:
+    trace = exchanges(size=1 << 20, count=1, each_s=0.002, stacks=[EXCHANGE] * 9)
+    finding = analyse_trace(trace).findings["network_bound"]
+    assert (finding.status, finding.where) == (Status.PASS, ())
+
+
 def test_the_published_case_of_a_slow_allreduce() -> None:
     """200 ms of each of 200 steps: an ideal network saves 41.0 s (docs/metrics.md, section 7)."""
     finding = analyse(Plan(allreduce_s=0.2)).findings["network_bound"]

@@ -11,7 +11,7 @@ import pytest
 from perfscope.findings.finding import Finding, Status
 from perfscope.findings.network_facts import Cause, is_worth, network_facts
 from perfscope.trace.builder import to_ns
-from perfscope.trace.model import Trace
+from perfscope.trace.model import STACK_DTYPE, Frame, Trace
 from perfscope.trace.operations import code_of
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.exchange_runs import CAUSES, exchanges, fired
@@ -37,6 +37,13 @@ def test_twice_the_batch_halves_what_is_moved() -> None:
     assert finding.gain_basis == "replay"
     assert finding.title == "Each step moves data for 40.0 ms and computes 100 ms"
     assert "64 instead of 32" in finding.actions[0]
+
+
+def test_the_function_that_exchanges_is_told_of_a_small_batch() -> None:
+    stacks = [[("exchange", "/job/train.py", 88)]] * 3
+    trace = exchanges(size=64 * MIB, count=1, each_s=0.04, samples=32, stacks=stacks)
+    finding = judged(trace)["communication_per_step"]
+    assert finding.where == (Frame("exchange", "/job/train.py", 88),)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +105,29 @@ def test_horovod_that_cannot_hide_its_reductions() -> None:
     assert findings["horovod_control"].status is Status.PASS
 
 
+def seen(trace: Trace, *times_s: float) -> Trace:
+    """The run with stack samples of the main threads."""
+    frames = [Frame("train_step", "/job/train.py", 81), Frame("step", "/site-packages/h.py", 7)]
+    ranks = []
+    for rank in trace.ranks:
+        rows = np.array([(to_ns(at_s), rank.main_tid, 0) for at_s in times_s], STACK_DTYPE)
+        ranks.append(replace(rank, stacks=rows))
+    return replace(trace, ranks=ranks, frames=frames, stacks=[(0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("later_s", "identity"), [(0.02, "horovod_control"), (-0.05, "exposed_exchange")]
+)
+def test_where_the_program_waits_for_horovod_is_told(later_s: float, identity: str) -> None:
+    """Both ranks are ready 0.5 s after each second and go on at 0.6 s."""
+    findings = judged(seen(moved(job(), later_s), 1.55, 2.55))
+    finding = findings[identity]
+    assert "waits for it in train_step() (train.py:81)." in finding.summary
+    assert [frame.function for frame in finding.where] == ["train_step"]
+    assert "train_step" not in findings["network_bound"].title  # Horovod moves the data
+    assert findings["network_bound"].where == finding.where
+
+
 def test_an_exchange_beside_accelerators_is_not_called_exposed() -> None:
     """There the finding about it does not apply: what it is called must be told all the same."""
     case = analyse_trace(moved(job(), -0.05))
@@ -129,6 +159,7 @@ def test_an_exchange_that_ddp_cannot_hide() -> None:
     assert finding.gain_s == pytest.approx(50 * 0.02, rel=1e-6)
     assert "DistributedDataParallel cannot hide" in finding.title
     assert "bucket_cap_mb" in finding.actions[0]
+    assert finding.where == ()  # no stack was sampled
     told = {row.label: row.value for row in finding.evidence}
     assert told["Exposed in each exchange, mean"] == pytest.approx(0.02)
     assert "horovod_control" not in findings

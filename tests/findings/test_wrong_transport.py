@@ -215,3 +215,17 @@ def test_the_rate_of_a_card(operation: str, each_s: float, rate: str, *, is_slow
         builder.rank(number).init(1.0).finalize(at).set(metadata=table).end_s = at
     findings = analyse_trace(builder.set(wall_ns=round(at * 1e9)).build()).findings
     assert fired(findings) == (["wrong_transport"] if is_slow else ["network_bound"])
+
+
+def test_the_function_that_communicates_is_told() -> None:
+    trace = exchanges(
+        size=MIB,
+        count=1,
+        each_s=0.1,
+        environment={"FI_PROVIDER": "tcp"},
+        hosts=TWO,
+        stacks=[[("exchange", "/job/train.py", 88)]] * 3,
+    )
+    finding = analyse_trace(trace).findings["wrong_transport"]
+    assert finding.status is Status.FAIL
+    assert [frame.function for frame in finding.where] == ["exchange"]
