@@ -126,6 +126,17 @@ CASES = (
         words="rank 1",
         where="spend",
     ),
+    Case(
+        "the same, with the samples of each step told",
+        "mpich",
+        TRAINER,
+        (*NEVER, "--markers", "--slow-rank", "1", "--slow-ms", "15"),
+        (*NEVER, "--markers"),
+        ("straggler",),
+        ranks=(1,),
+        words="ank 1",
+        where="spend",
+    ),
     _trainer(
         "rank 0 has twice the work",
         ("--imbalance", "2", "--imbalance-rank", "0"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.gallery.cases import KERAS, KMEANS, NEVER, POINTS, PROGRESS, TRAINER
+from benchmarks.gallery.cases import FILES, KERAS, KMEANS, NEVER, POINTS, PROGRESS, TRAINER
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ HEALTHY = (
         Healthy("progress_output.py", name, PROGRESS, ("--epochs", "150", "--print-every", "30"))
         for name in NAMES
     ),
+    Healthy("cold_files.py --keep", "mpich", FILES, ("--epochs", "40", "--keep")),
     Healthy("kmeans_daal4py.py", "daal4py", KMEANS, POINTS),
     *(
         Healthy(f"keras_loop.py --call {call}", "tensorflow", KERAS, ("--call", call, *calls), 0)

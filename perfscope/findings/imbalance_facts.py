@@ -71,6 +71,9 @@ class ImbalanceFacts:
     edits: tuple[Edit, ...]  # the change that the gain is about
     prediction: Prediction | None
     evenly: Prediction | None  # when the ranks work equally long, step times varying as they do
+    as_others: (
+        Prediction | None
+    )  # with the heavy ranks as fast as the rest, where that is not `edits`
     is_bound: bool
     lasting: Persistence | None  # how far a rank late in one step is late in the next; None unknown
     explained: tuple[Edit, ...]  # what other findings explain
@@ -125,13 +128,14 @@ def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
     if constant and not light:
         same_work = everywhere or (equal is True and len(heavy) == 1)
         same_work = same_work or (bool(host) and len(heavy) > 1 and equal is not False)
-        is_late = same_work and _comes_last(results, heavy)
-        pattern = Pattern.STRAGGLER if is_late else Pattern.CONSTANT
+        pattern = Pattern.STRAGGLER if same_work and _comes_last(results, heavy) else pattern
     edits = (EVEN,) if light and constant else _edits(len(ranks), heavy, pattern, equal)
     prediction = replay.predict(edits, after=solo)
     evenly = replay.predict([EVEN], after=solo)
     if pattern is Pattern.CONSTANT and _is_more(evenly, prediction):
         edits, prediction = (EVEN,), evenly
+    is_unknown = constant and edits == (EVEN,) and equal is not False
+    as_others = Edit(ranks=heavy, level=Level.AS_OTHERS) if is_unknown else None
     lasting = replay.persistence(after=solo)
     is_bound = not constant and not _stands_out(prediction, lasting)
     return ImbalanceFacts(
@@ -146,6 +150,7 @@ def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
         edits=(SHARED,) if is_bound else edits,
         prediction=ideal if is_bound else prediction,
         evenly=evenly,
+        as_others=replay.predict([as_others], after=solo) if as_others else None,
         is_bound=is_bound,
         lasting=lasting,
         explained=solo,

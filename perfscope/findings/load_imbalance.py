@@ -144,7 +144,18 @@ def _summary(found: Judgement) -> str:
     return (
         f"Between the rank that works longest and the one that works shortest lie "
         f"{format_seconds(extra)}; the load balance is {facts.load_balance:.3f}.{cause} {samples}"
-        f"{change} would give back {found.cost}."
+        f"{change} would give back {found.cost}.{_instead(found)}"
+    )
+
+
+def _instead(found: Judgement) -> str:
+    """What it is worth if the heavy ranks need not work longer at all, where nobody told that."""
+    facts = found.facts
+    if facts.as_others is None or found.doubt:
+        return ""
+    return (
+        f" If {wording.ranks(facts.heavy)} need not work longer than "
+        f"{others(facts)}, it is {format_seconds(facts.as_others.gain_s)}."
     )
 
 
@@ -157,6 +168,9 @@ def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
     if facts.evenly:
         label = "Gain if the ranks worked equally long, added up"
         rows.append(Evidence(label, facts.evenly.gain_s, "s"))
+    if facts.as_others:
+        label = f"Gain if {wording.ranks(facts.heavy)} worked as fast as {others(facts)}"
+        rows.append(Evidence(label, facts.as_others.gain_s, "s"))
     return tuple(rows)
 
 

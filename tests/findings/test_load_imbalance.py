@@ -31,6 +31,11 @@ def test_two_ranks_share_their_work() -> None:
     spread = analyse(Plan(ranks=2, backward_s=0.185)).results.focus.length_ns
     truth_s = (analyse(plan).results.focus.length_ns - spread) * 1e-9
     assert finding.gain_s == pytest.approx(truth_s, rel=0.05)
+    rows = {row.label: row.value for row in finding.evidence}
+    as_fast = analyse(Plan(ranks=2)).results.focus.length_ns
+    truth_s = (analyse(plan).results.focus.length_ns - as_fast) * 1e-9
+    assert rows["Gain if rank 1 worked as fast as rank 0"] == pytest.approx(truth_s, rel=0.05)
+    assert "If rank 1 need not work longer than rank 0, it is " in finding.summary
 
 
 def test_a_run_too_short_for_an_interval_claims_none_and_is_not_certain() -> None:
