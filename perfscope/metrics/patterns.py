@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,12 @@ import numpy.typing as npt
 from perfscope.metrics.collectives import N_TO_N_CODES
 from perfscope.metrics.intervals import Times
 from perfscope.metrics.pool import Bools, dense
-from perfscope.metrics.preparation import Prepared
+
+if TYPE_CHECKING:
+    from perfscope.metrics.focus import Focus
+    from perfscope.metrics.preparation import Prepared
+    from perfscope.metrics.waits import Waits
+    from perfscope.trace.model import Trace
 
 MIN_PERIODS = 5
 """Fewer repetitions are no pattern."""
@@ -23,13 +29,18 @@ BETWEEN_SHARE = 0.2
 
 
 def pattern_times(prepared: Prepared) -> Times | None:
+    """When each rank finished each period of the collectives in the focus; see `period_ends`."""
+    return period_ends(prepared.trace, prepared.waits, prepared.focus)
+
+
+def period_ends(trace: Trace, waits: Waits, focus: Focus) -> Times | None:
     """When each rank finished each period, shape (periods, ranks); None when nothing repeats.
 
     The collectives of the busiest communicator over all ranks are written as a row of
     (operation, bytes); equal neighbours are one run. Of the runs that occur often, the one that
     carries most bytes marks the step, or each of its calls does where work lies between them.
     """
-    calls = _sequence(prepared)
+    calls = _sequence(trace, waits, focus)
     if len(calls.token) < MIN_PERIODS:
         return None
     ends = np.flatnonzero(np.append(calls.token[1:] != calls.token[:-1], [True]))
@@ -76,9 +87,9 @@ class _Calls:
     work: npt.NDArray[np.int64]
 
 
-def _sequence(prepared: Prepared) -> _Calls:
+def _sequence(trace: Trace, waits: Waits, focus: Focus) -> _Calls:
     """The collectives of the busiest communicator over all ranks in the focus."""
-    trace, pool, instances = prepared.trace, prepared.waits.pool, prepared.waits.instances
+    pool, instances = waits.pool, waits.instances
     numbers = {rank.number for rank in trace.ranks}
     whole = np.array([set(c.members) == numbers for c in trace.communicators], np.bool_)
     none = np.empty(0, np.int64)
@@ -87,8 +98,8 @@ def _sequence(prepared: Prepared) -> _Calls:
     first = instances.members[instances.starts[:-1]]
     last_exit = np.maximum.reduceat(pool.exit[instances.members], instances.starts[:-1])
     usable = whole[instances.comm] & N_TO_N_CODES[instances.op]
-    usable &= pool.enter[first] >= prepared.focus.start_ns
-    usable &= last_exit <= prepared.focus.end_ns
+    usable &= pool.enter[first] >= focus.start_ns
+    usable &= last_exit <= focus.end_ns
     if not np.any(usable):
         return _Calls(none, none, none, none)
     busiest = int(np.argmax(np.bincount(instances.comm[usable])))

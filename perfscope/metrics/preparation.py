@@ -11,6 +11,7 @@ from perfscope.metrics.exposed import with_exposed_communication
 from perfscope.metrics.focus import Focus, focus_of_analysis
 from perfscope.metrics.intervals import EMPTY_LAYER, Layer
 from perfscope.metrics.phase_catalog import PhaseCatalog
+from perfscope.metrics.rare_figures import rare_figures
 from perfscope.metrics.sampled import RankSamples, sample_rank
 from perfscope.metrics.stack_rules import StackLabels, label_stacks
 from perfscope.metrics.timeline import (
@@ -66,11 +67,11 @@ def prepare(
         UsageError: the requested focus makes no sense.
     """
     trace = with_exposed_communication(trace)
-    labels = label_stacks(trace, rules)
-    catalog = PhaseCatalog.of(trace, labels.ids)
     waits = split_operations(trace)
     if focus is None and request is None:
         focus = focus_of_analysis(trace)
+    labels = label_stacks(trace, rules, rare_figures(trace, waits))
+    catalog = PhaseCatalog.of(trace, labels.ids)
     parts, timelines = [], []
     for position in range(len(trace.ranks)):
         part = _parts(trace, position, labels, catalog)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -13,6 +13,10 @@ import numpy.typing as npt
 from perfscope.trace.model import Frame, PhaseKind, Trace
 
 UNLABELLED = -1
+_RARE = -2
+
+Function = tuple[str, str]
+"""Name and file of a function."""
 
 DEFAULT_RULES: tuple[tuple[str, str], ...] = (
     *(
@@ -39,17 +43,26 @@ DEFAULT_RULES: tuple[tuple[str, str], ...] = (
     *(("train", glob) for glob in ("*train*", "*pretrain*", "*retrain*", "fit", "fit_*", "*_fit")),
     *(
         ("progress", glob)
-        for glob in ("progress", "*_progress", "*progress_bar*", "print_*", "report_*")
+        for glob in ("progress", "*_progress", "*progress_bar*", "print_*", "report", "report_*")
     ),
     *(
         ("progress", glob)
-        for glob in ("log_metric*", "log_stat*", "log_epoch*", "show_*", "monitor_*")
+        for glob in ("log_metric*", "log_stat*", "log_epoch*", "log_error*", "log_accuracy*")
     ),
+    *(("progress", glob) for glob in ("show_*", "display_*", "monitor_*")),
 )
 """Names of the user's functions that tell a phase, unless a rule of the user's does; any case.
 
 A leading `*` stands for whole words: `constrain` does not train, `pre_train` and `preTrain` do.
 """
+
+FIGURE_VERBS = frozenset("calc calculate check compute get global mean total".split())
+FIGURES = frozenset(
+    "acc accuracy err error errors metric metrics score scores statistics stats".split()
+)
+IN_STEPS = frozenset("batch iter iteration per sample step".split())
+"""Words of functions that compute a figure for progress output, unless training needs it in each
+step: that names cannot tell. No loss is among them: to compute it is a part of most steps."""
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -110,19 +123,22 @@ class StackLabels:
         return self.ids.index("train")
 
 
-def label_stacks(trace: Trace, rules: Sequence[tuple[str, str]] = ()) -> StackLabels:
+def label_stacks(
+    trace: Trace, rules: Sequence[tuple[str, str]] = (), rare: Collection[Function] = ()
+) -> StackLabels:
     """Labels all stacks of a trace; the user's rules go before the defaults.
 
     Among the functions of a stack the innermost one that matches tells the phase, but `train` only
     where nothing else matches. The user's rules look at every function, the defaults at the user's
-    own functions.
+    own functions. Those in `rare` compute figures that training does not need: they are progress
+    output where no other phase calls them.
     """
-    matcher = _Matcher(rules)
+    matcher = _Matcher(rules, rare)
     frames = [matcher.of_frame(frame) for frame in trace.frames]
     is_user = [is_user_file(frame.file) for frame in trace.frames]
     labels, users, tellers, callers = [], [], [], []
     for stack in trace.stacks:
-        depth, label = _telling_level(stack, frames, matcher.train)
+        depth, label = _telling_level(stack, frames, matcher)
         own = [level for level, frame in enumerate(stack) if is_user[frame]]
         user = own[-1] if own else len(stack) - 1
         by_name = label not in (UNLABELLED, matcher.train)
@@ -136,25 +152,33 @@ def label_stacks(trace: Trace, rules: Sequence[tuple[str, str]] = ()) -> StackLa
     return StackLabels(tuple(matcher.ids), *as_array)
 
 
-def _telling_level(stack: Sequence[int], frames: Sequence[int], train: int) -> tuple[int, int]:
+def _telling_level(
+    stack: Sequence[int], frames: Sequence[int], matcher: _Matcher
+) -> tuple[int, int]:
+    """Level and label of what tells the phase: anything, else a rare figure, else training."""
     training = (len(stack) - 1, UNLABELLED)
+    figure = None
     for level in range(len(stack) - 1, -1, -1):
         label = frames[stack[level]]
-        if label == train and training[1] == UNLABELLED:
-            training = (level, train)
-        elif label not in (UNLABELLED, train):
+        if label == matcher.train and training[1] == UNLABELLED:
+            training = (level, label)
+        elif label == _RARE:
+            figure = figure or (level, matcher.progress)
+        elif label not in (UNLABELLED, matcher.train):
             return level, label
-    return training
+    return figure or training
 
 
 class _Matcher:
     """Finds the first rule that a function's name matches; names are compared in lower case."""
 
-    def __init__(self, rules: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, rules: Sequence[tuple[str, str]], rare: Collection[Function]) -> None:
         self.ids: list[str] = ["train", "input"]
         self._rules = [(self._index(full_id(name)), glob.lower(), False) for name, glob in rules]
         self._rules += [(self._index(full_id(name)), glob, True) for name, glob in DEFAULT_RULES]
         self.train = self.ids.index("train")
+        self._rare = rare
+        self.progress = self._index(full_id("progress"))
 
     def _index(self, phase_id: str) -> int:
         if phase_id not in self.ids:
@@ -166,7 +190,10 @@ class _Matcher:
         own_name = frame.function.rpartition(".")[2]
         name, whole = own_name.lower(), frame.function.lower()
         ends = _word_ends(own_name) if is_user_file(frame.file) else ()
+        is_rare = (frame.function, frame.file) in self._rare
         for label, glob, is_default in self._rules:
+            if is_default and is_rare:
+                return _RARE
             if is_default and _matches(ends, glob):
                 return label
             if not is_default and (fnmatchcase(name, glob) or fnmatchcase(whole, glob)):
@@ -175,6 +202,16 @@ class _Matcher:
             if name == function and file.search(frame.file):
                 return self.ids.index("input")
         return UNLABELLED
+
+
+def computes_figure(frame: Frame) -> bool:
+    """Whether a function of the user's computes, by its name, an error, a score or the like."""
+    if not is_user_file(frame.file):
+        return False
+    words = words_of(frame.function.rpartition(".")[2])
+    if not words or words[-1] not in FIGURES or not IN_STEPS.isdisjoint(words):
+        return False
+    return len(words) == 1 or words[0] in FIGURE_VERBS
 
 
 def names_training(name: str) -> bool:

@@ -18,7 +18,15 @@ def judged(plan: Plan) -> Finding:
     return analyse(plan).findings["frequent_evaluation"]
 
 
-def epochs(count: int, *, output_s: float, work_s: float = 1.0, every: int = 1) -> Trace:
+def epochs(
+    count: int,
+    *,
+    output_s: float,
+    work_s: float = 1.0,
+    every: int = 1,
+    output: tuple[str, str, int] = OUTPUT,
+    steps: int = 1,
+) -> Trace:
     """All ranks train an epoch, then compute and print an error; nothing is marked."""
     builder = TraceBuilder(2, end_s=1e6)
     clock = 1.0
@@ -29,7 +37,10 @@ def epochs(count: int, *, output_s: float, work_s: float = 1.0, every: int = 1) 
             for tick in range(int(clock * 20), int((clock + work_s) * 20)):
                 rank.stack((tick + 0.5) / 20, [MAIN, ("train_epoch", "/job/mnist.py", 40)])
             for tick in range(int((clock + work_s) * 20), int((clock + work_s + prints) * 20)):
-                rank.stack((tick + 0.5) / 20, [MAIN, OUTPUT])
+                rank.stack((tick + 0.5) / 20, [MAIN, output])
+            for step in range(1, steps):
+                at = clock + work_s * step / steps
+                rank.op("MPI_Allreduce", at, at + 0.001, sent=8, received=8)
             rank.op("MPI_Allreduce", clock + work_s, clock + work_s + 0.001, sent=8, received=8)
             end = clock + work_s + prints + 0.002
             rank.op("MPI_Allreduce", end - 0.001, end, sent=8, received=8)
@@ -115,6 +126,24 @@ def test_progress_output_is_named_with_its_line() -> None:
     assert "every 30th time" in finding.actions[0]
     assert finding.gain_s == pytest.approx(58.0, rel=0.03)
     assert finding.where[0].line == 88
+
+
+def test_an_error_after_each_epoch_is_progress_output() -> None:
+    output = ("calc_error", "/job/mnist.py", 91)
+    run = epochs(60, output_s=1.0, output=output, steps=10)
+    finding = analyse_trace(run).findings["frequent_evaluation"]
+    assert finding.status is Status.FAIL
+    assert finding.title == (
+        "Progress output too often: calc_error() (mnist.py:91), 60 times on each rank"
+    )
+
+
+@pytest.mark.parametrize("name", ["calc_error", "accuracy", "compute_loss"])
+def test_a_figure_in_each_step_is_training(name: str) -> None:
+    run = epochs(60, output_s=1.0, output=(name, "/job/mnist.py", 91))
+    finding = analyse_trace(run).findings["frequent_evaluation"]
+    assert finding.status is Status.PASS
+    assert not finding.actions
 
 
 def test_output_now_and_then_is_silent() -> None:

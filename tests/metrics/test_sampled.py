@@ -82,6 +82,12 @@ def test_names_tell_phases() -> None:
         ("cross_validate", "evaluate"),
         ("EvalLoop", "evaluate"),
         ("nextMiniBatch", "input"),
+        ("report", "user:progress"),
+        ("display_images", "user:progress"),
+        ("log_accuracy", "user:progress"),
+        ("log_loss", None),  # a loss function as well
+        ("compute_loss", None),
+        ("compute_accuracy", None),  # only where steps show that it is rare
     ],
 )
 def test_names_are_read_word_by_word(name: str, label: str | None) -> None:
