@@ -220,6 +220,12 @@ def test_metadata_names_backend_and_reason(process: Process) -> None:
     # all batches are equally long; TensorFlow traces twice where the first call makes variables
     assert traced["train_step"] in (1, 2)
     assert tensorflow["functions_made"] >= len(traced)
+    places = {row["name"]: (row["file"], row["line"]) for row in tensorflow["tracing"]}
+    # of a decorated function Python's first line is that of the decorator
+    line = PROGRAM[: PROGRAM.index("@tf.function\ndef train_step")].count("\n") + 1
+    assert places["train_step"] == (metadata["exception"]["file"], line)
+    # Keras's own functions are none of the program's
+    assert {file for file, _ in places.values()} == {metadata["exception"]["file"], ""}
     assert {"inter_op_threads", "intra_op_threads"} <= set(tensorflow)
     assert metadata["exception"]["type"] == "ValueError"
     assert metadata["exception"]["file"].endswith("train.py")

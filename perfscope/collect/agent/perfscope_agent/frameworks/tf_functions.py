@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
-from .. import metadata, recorder, steps
+from .. import files, metadata, recorder, steps
 from . import wrap
 
 TYPE_CHECKING = False
@@ -22,9 +23,32 @@ _functions: list[Any] = []
 
 _created = [0]
 
-_gone: dict[str, list[int]] = {}
-"""Functions that the program has let go, by name: how many there were, how often all of them were
-traced together, and how often one of them at most."""
+_DEEPEST_WRAPPING = 10
+
+
+class _Counts:
+    """Functions of one name: how many, how often traced, and the place of the one traced most."""
+
+    __slots__ = ("file", "functions", "line", "most", "traces")
+
+    def __init__(self) -> None:
+        self.functions = 0
+        self.traces = 0
+        self.most = 0
+        self.file = ""
+        self.line = 0
+
+    def add(self, traces: int, functions: int, most: int, place: tuple[str, int]) -> None:
+        """Adds functions, of which the one traced most is at the place."""
+        self.functions += functions
+        self.traces += traces
+        if most > self.most or not self.file:
+            self.file, self.line = place
+        self.most = max(self.most, most)
+
+
+_gone: dict[str, _Counts] = {}
+"""Functions that the program has let go, by name."""
 
 
 def install(module: ModuleType) -> None:
@@ -53,14 +77,28 @@ def _let_go(function: Any) -> None:
         return
 
 
-def _count(function: Any, counts: dict[str, list[int]]) -> None:
+def _count(function: Any, counts: dict[str, _Counts]) -> None:
     """Adds a function and how often it was traced to the counts of its name."""
     traces = int(function.experimental_get_tracing_count())
     if traces:
-        entry = counts.setdefault(str(getattr(function, "_name", "")) or "tf.function", [0, 0, 0])
-        entry[0] += 1
-        entry[1] += traces
-        entry[2] = max(entry[2], traces)
+        name = str(getattr(function, "_name", "")) or "tf.function"
+        counts.setdefault(name, _Counts()).add(traces, 1, traces, _place(function))
+
+
+def _place(function: Any) -> tuple[str, int]:
+    """File and first line of what is traced, ("", 0) where it is none of the program's own."""
+    try:
+        inner: Any = function._python_function
+        for _ in range(_DEEPEST_WRAPPING):
+            following = getattr(inner, "__wrapped__", None) or getattr(inner, "func", None)
+            if following is None:
+                break
+            inner = following
+        code = inner.__code__
+        file, line = str(code.co_filename), int(code.co_firstlineno)
+        return (os.path.abspath(file), line) if files.is_program(file) else ("", 0)
+    except Exception:
+        return "", 0  # a callable without Python code
 
 
 def build_flags() -> dict[str, Any]:
@@ -81,7 +119,10 @@ def build_flags() -> dict[str, Any]:
 def finish() -> None:
     """At exit: notes the compiled functions by name, most often traced first."""
     gone = _gone.copy()  # at once: what is let go meanwhile would change it
-    counts = {name: list(entry) for name, entry in gone.items()}
+    counts: dict[str, _Counts] = {}
+    for name, one in gone.items():
+        entry = counts.setdefault(name, _Counts())
+        entry.add(one.traces, one.functions, one.most, (one.file, one.line))
     for reference in _functions:
         function = reference()
         if function is None:
@@ -90,17 +131,25 @@ def finish() -> None:
             _count(function, counts)
         except Exception:
             continue
-    ranked = sorted(counts.items(), key=lambda item: (-item[1][1], item[0]))[:_MOST_NAMES]
+    ranked = sorted(counts.items(), key=lambda item: (-item[1].traces, item[0]))[:_MOST_NAMES]
     metadata.framework(
         "tensorflow",
         build=build_flags(),
         functions_made=_created[0],
         tracing=[
-            {"name": name, "functions": functions, "traces": traces, "most_traces": most}
-            for name, (functions, traces, most) in ranked
+            {
+                "name": name,
+                "functions": one.functions,
+                "traces": one.traces,
+                "most_traces": one.most,
+                "file": one.file,
+                "line": one.line,
+            }
+            for name, one in ranked
         ],
     )
     rec = recorder.current
     if rec is not None:
-        for name, (_, traces, _most) in ranked:
-            rec.metric(rec.name("traces/" + name), max(steps.last_number, 0), steps.epoch, traces)
+        number = max(steps.last_number, 0)
+        for name, one in ranked:
+            rec.metric(rec.name("traces/" + name), number, steps.epoch, one.traces)
