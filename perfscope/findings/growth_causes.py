@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.framework_calls import FrameworkCalls
     from perfscope.metrics.memory_growth import MemoryGrowth
     from perfscope.metrics.results import Results
+    from perfscope.trace.model import Frame
 
 PIPELINES = ("predict", "evaluate", "fit")
 """Methods of a Keras model that build an input pipeline in every call."""
@@ -35,12 +36,13 @@ NATIVE = (
 
 @dataclass(frozen=True)
 class Cause:
-    """Why memory grows: in words ("" unknown), what to do, and whose calls keep it, if known."""
+    """Why memory grows: in words ("" unknown), what to do, whose calls keep it, where, if known."""
 
     what: str
     actions: tuple[str, ...]
     calls: FrameworkCalls | None = None
     is_compiling: bool = False
+    where: tuple[Frame, ...] = ()
 
 
 def cause_of(results: Results, rank: int, growth: MemoryGrowth | None) -> Cause:
@@ -55,7 +57,8 @@ def cause_of(results: Results, rank: int, growth: MemoryGrowth | None) -> Cause:
     keeper = keeping(results, rank)
     if again and again[0].times > thresholds.TRACED_FAIL:
         unit = keeper or most_called(results, rank)
-        return Cause(again[0].what, (again[0].action,), unit, is_compiling=True)
+        first = again[0]
+        return Cause(first.what, (first.action,), unit, is_compiling=True, where=first.where)
     if keeper is not None and keeper.name in PIPELINES:
         return Cause(f"Model.{keeper.name} keeps memory in every call", (_instead(keeper),), keeper)
     if keeper is not None:

@@ -77,7 +77,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         summary=_summary(results, worst, full_s, room),
         confidence=Confidence.HIGH if everywhere else Confidence.MEDIUM,
         ranks=tuple(one.rank for one in growing),
-        where=lines.where or _where(results, worst),
+        where=lines.where or worst.cause.where or _where(results, worst),
         evidence=(*_evidence(results, worst, full_s), *lines.evidence),
         actions=(*lines.actions, *worst.cause.actions, *lines.advice),
         references=REFERENCES,

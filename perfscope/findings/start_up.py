@@ -23,10 +23,14 @@ DESCRIPTION = (
     "Adds the time before the ranks can communicate, or before the first step without MPI (loading "
     "libraries, reading data), to what the first steps take beyond an ordinary one (compiling, "
     "tracing, filling caches), and compares it with the whole run; counts how often TensorFlow "
-    "traced each function."
+    "traced and torch.compile compiled each function."
 )
 REFERENCES = (
     "TensorFlow, tf.function and tracing: https://www.tensorflow.org/guide/function#tracing",
+    (
+        "PyTorch, recompilation: https://docs.pytorch.org/docs/main/user_guide/torch_compiler/"
+        "compile/programming_model.recompilation.html"
+    ),
 )
 LONG = (
     "Train longer per start, keep compiled code (a compilation cache), and read data that every "
@@ -61,6 +65,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
             f"Together that is {format_share(share)} of its life."
         ),
         confidence=Confidence.HIGH,
+        where=again[0].where if again else (),
         evidence=(
             Evidence("Before communication or the first step", before_s, "s"),
             Evidence("First steps beyond ordinary ones", warm_s, "s"),
@@ -105,9 +110,14 @@ def _share_of_life(results: Results, seconds: float) -> float:
 
 
 def _status(results: Results, again: list[Traced], *, is_long: bool) -> Status:
-    """The status; tracing in few of many steps, as for batches of several lengths, is only told."""
+    """The status; tracing in few of many steps, as for batches of several lengths, is only told.
+
+    What PyTorch gave up stays uncompiled for the rest of the run, however few steps that took.
+    """
     if not again:
         return Status.INFO if is_long else Status.PASS
+    if again[0].is_given_up:
+        return Status.WARN
     if again[0].times < thresholds.TRACED_PER_STEP * results.steps.count:
         return Status.INFO
     return Status.FAIL if again[0].times > thresholds.TRACED_FAIL else Status.WARN
@@ -116,6 +126,10 @@ def _status(results: Results, again: list[Traced], *, is_long: bool) -> Status:
 def _tracing(again: list[Traced]) -> list[Evidence]:
     rows = []
     for one in again[:4]:
+        if one.is_torch:
+            label = f"{one.name}() was compiled by PyTorch"
+            rows.append(Evidence(label, one.most_traces, "", "once or a few times"))
+            continue
         rows.append(Evidence(f"{one.name}() was traced", one.most_traces, "", "once or twice"))
         rows.append(Evidence(f"Functions of this name that were made: {one.name}", one.functions))
     return rows
@@ -134,6 +148,8 @@ def warm_up_s(results: Results) -> float:
 
 
 def _title(again: list[Traced], mean_s: float, share: float, *, is_long: bool) -> str:
+    if again and again[0].is_given_up:
+        return f"{again[0].what} and gave up: it runs uncompiled for what is new"
     if again:
         return f"{again[0].what}: it compiles again and again"
     if is_long:

@@ -103,6 +103,7 @@ IDLE_CPUS_SHARE = 0.5  # of the CPUs allowed to the ranks of a node, idle: worth
 START_UP_SHARE = 0.2  # of the life of a rank, before ordinary steps
 TRACED_OFTEN = 3  # times: the first one and one for a last, smaller batch are ordinary
 TRACED_FAIL = 20
+COMPILED_OFTEN = 5  # times by torch.compile: the first shape, sizes that change, both in evaluation
 TRACED_PER_STEP = 0.02  # in fewer of the steps new shapes turn up and do not come again and again
 MADE_OFTEN = 20  # functions of one name: more than a program has models and layers, mostly
 MADE_LEAST_PER_STEP = 0.05  # functions: one for 20 steps and more is a model that is used

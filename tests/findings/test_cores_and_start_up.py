@@ -7,7 +7,7 @@ import pytest
 from perfscope.findings.finding import Finding, Status
 from perfscope.metrics.results import Options
 from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.model import Trace
+from perfscope.trace.model import Frame, Trace
 from tests.findings.analysed import analyse_trace
 
 
@@ -127,6 +127,8 @@ def started(
     functions: int = 1,
     name: str = "train_function",
     steps: int = 40,
+    framework: str = "tensorflow",
+    **told: object,
 ) -> Finding:
     """One rank that starts, takes a long first step, and then 1 s a step."""
     builder = TraceBuilder(1, end_s=1e6)
@@ -136,8 +138,8 @@ def started(
         length = first_s if step == 0 else 1.0
         rank.step(step, clock, clock + length)
         clock += length
-    row = {"name": name, "functions": functions, "traces": traces}
-    rank.set(metadata={"frameworks": {"tensorflow": {"tracing": [row, None, {"name": 1}]}}})
+    row = {"name": name, "functions": functions, "traces": traces, **told}
+    rank.set(metadata={"frameworks": {framework: {"tracing": [row, None, {"name": 1}]}}})
     rank.finalize(clock)
     rank.end_s = clock + 0.1
     trace = builder.set(wall_ns=round((clock + 0.1) * 1e9)).build()
@@ -164,6 +166,53 @@ def test_tracing_again_and_again() -> None:
         "TensorFlow traced train_function() 30 times: it compiles again and again"
     )
     assert "input_signature" in finding.actions[0]
+    assert finding.where == ()  # an older recording
+
+
+def test_what_is_traced_again_is_told_with_its_line() -> None:
+    finding = started(before_s=2.0, first_s=1.0, traces=30, file="/job/train.py", line=12)
+    assert finding.where == (Frame("train_function", "/job/train.py", 12),)
+    assert finding.actions[0].startswith("Let train_function() (train.py:12) always see")
+
+
+@pytest.mark.parametrize(
+    ("traces", "status"),
+    [(4, Status.PASS), (5, Status.PASS), (6, Status.WARN), (30, Status.FAIL)],
+)
+def test_compiling_again_with_pytorch(traces: int, status: Status) -> None:
+    """Two shapes in training and in evaluation are compiled for four times, or once more."""
+    finding = started(
+        before_s=2.0,
+        first_s=1.0,
+        traces=traces,
+        name="forward",
+        framework="torch",
+        file="/job/net.py",
+        line=7,
+    )
+    assert finding.status is status
+    if status is not Status.PASS:
+        assert finding.title == (
+            f"PyTorch compiled forward() {traces} times: it compiles again and again"
+        )
+        assert finding.where == (Frame("forward", "/job/net.py", 7),)
+        assert finding.actions[0].startswith("Let forward() (net.py:7) see nothing new")
+        assert "mark_dynamic" in finding.actions[0]
+
+
+def test_compiling_now_and_then_with_pytorch_is_told_only() -> None:
+    finding = started(before_s=2.0, first_s=1.0, traces=7, framework="torch", steps=3000)
+    assert finding.status is Status.INFO
+
+
+def test_what_pytorch_gave_up_is_a_warning_in_any_run() -> None:
+    finding = started(
+        before_s=2.0, first_s=1.0, traces=8, framework="torch", steps=3000, given_up=True
+    )
+    assert finding.status is Status.WARN
+    assert finding.title == (
+        "PyTorch compiled train_function() 8 times and gave up: it runs uncompiled for what is new"
+    )
 
 
 def test_tracing_in_few_of_many_steps_is_told_only() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from perfscope.findings.finding import Finding, Status
 from perfscope.trace.builder import TraceBuilder
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.trace.model import Frame, PhaseKind, Trace
 from tests.findings.analysed import analyse_trace
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -122,6 +122,7 @@ def test_growth_between_the_calls_is_not_blamed_on_them() -> None:
 
 def test_retracing_and_rebuilding_are_told_apart() -> None:
     retraced = {"name": "shifted", "functions": 1, "traces": 400, "most_traces": 400}
+    retraced |= {"file": "/job/train.py", "line": 12}
     rebuilt = {"name": "train_function", "functions": 120, "traces": 120, "most_traces": 1}
     again = growth_of(calling("shifted", calls=400, kept=110 * KIB, tracing=(retraced,)))
     anew = growth_of(
@@ -130,6 +131,8 @@ def test_retracing_and_rebuilding_are_told_apart() -> None:
     assert again.status is anew.status is Status.FAIL
     assert "TensorFlow traced shifted() 400 times" in again.title
     assert "input_signature" in again.actions[0]
+    assert "shifted() (train.py:12)" in again.actions[0]
+    assert again.where == (Frame("shifted", "/job/train.py", 12),)
     assert "train_function() is built and compiled 120 times" in anew.title
     assert "once, before the loop" in anew.actions[0]
 
