@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from .. import metadata, notes, recorder, steps
-from . import learning_rates, torch_compile, torch_devices, torch_profiler, wrap
+from . import learning_rates, torch_compile, torch_devices, torch_profiler, torch_traces, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -397,3 +397,4 @@ def finish() -> None:
         if capability is not None:
             metadata.framework(_SOURCE, cpu_capability=str(capability()))
         torch_devices.collect(torch)
+        torch_traces.collect()

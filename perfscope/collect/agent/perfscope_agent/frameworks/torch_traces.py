@@ -1,0 +1,82 @@
+"""How often torch.compile compiled each function, and which of them it gave up."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .. import metadata, notes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_MOST_NAMES = 20
+_RESUMES = "torch_dynamo_resume_in_"
+_LIMITS = ("recompile limit", "recompile_limit", "cache_size_limit", "cache size limit")
+
+
+def collect() -> None:
+    """At exit: notes the compiled functions, most often compiled first.
+
+    PyTorch keeps the last 64 compilations: of programs with more the counts are at least so high.
+    """
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    latest = getattr(dynamo, "get_compilation_metrics", None)
+    if latest is None:
+        return
+    try:
+        rows = _rows(latest())
+    except Exception as error:
+        notes.failure("compilations of torch.compile not noted", error)
+        return
+    if rows:
+        metadata.framework("torch", tracing=rows)
+
+
+def _rows(compilations: Any) -> list[dict[str, Any]]:
+    """The same rows as for TensorFlow's functions, by name and place."""
+    times: dict[tuple[str, str, int], dict[str, int]] = {}
+    given_up = set()
+    for one in compilations:
+        frame = str(getattr(one, "compile_id", None) or "").rpartition("/")[0]
+        if _is_limit(one):
+            given_up.add(frame)
+        elif _is_compiled(one):
+            place = (_name(str(one.co_name)), str(one.co_filename), int(one.co_firstlineno or 0))
+            frames = times.setdefault(place, {})
+            frames[frame] = frames.get(frame, 0) + 1
+    ranked = sorted(times.items(), key=lambda item: (-max(item[1].values()), item[0]))
+    return [
+        {
+            "name": name,
+            "functions": len(frames),
+            "traces": sum(frames.values()),
+            "most_traces": max(frames.values()),
+            "file": file if file.startswith("<") else os.path.abspath(file),
+            "line": line,
+            "given_up": bool(given_up.intersection(frames) - {""}),
+        }
+        for (name, file, line), frames in ranked[:_MOST_NAMES]
+    ]
+
+
+def _is_limit(one: Any) -> bool:
+    """Whether it is no compilation, but the end of them: a function had too many."""
+    reason = str(getattr(one, "fail_reason", None) or "").lower()
+    return any(limit in reason for limit in _LIMITS)
+
+
+def _is_compiled(one: Any) -> bool:
+    """Whether a function of Python's was compiled, and not its gradient nor in vain."""
+    if not getattr(one, "co_name", None) or getattr(one, "fail_type", None):
+        return False
+    is_gradient = getattr(one, "is_forward", None) is False
+    return not is_gradient and getattr(one, "has_guarded_code", None) is not False
+
+
+def _name(code_name: str) -> str:
+    """The program's name of a function; after a break of its graph the rest has one of its own."""
+    if not code_name.startswith(_RESUMES):
+        return code_name
+    return code_name[len(_RESUMES) :].rpartition("_at_")[0] or code_name
