@@ -20,6 +20,7 @@ from perfscope.collect.agent.perfscope_agent.topology import topology
 from perfscope.collect.commit import commit
 from perfscope.collect.launch import RecordingOptions
 from perfscope.collect.launcher import Launcher
+from perfscope.collect.memory_kills import KillCounter, kill_counter
 from perfscope.collect.process import Ending
 from perfscope.collect.redact import performance_environment, redact_arguments, redact_value
 from perfscope.collect.rundir import RUN_FILE
@@ -49,6 +50,7 @@ class RunFile:
     notes: list[str] = field(default_factory=list)
     stop: StopRequest | None = None
     _start: dict[str, Any] = field(default_factory=dict)
+    _kills: KillCounter | None = field(default_factory=kill_counter)
 
     def write_start(self) -> None:
         """Writes what is known before the job starts.
@@ -61,6 +63,7 @@ class RunFile:
             "start_mono_ns": time.monotonic_ns(),
             # now, because the job may check out another one
             "commit": commit(Path(_working_directory()), os.environ),
+            "oom_kills": self._kill_counts(),
         }
         self._write(end_mono_ns=None, ending=None)
 
@@ -72,6 +75,8 @@ class RunFile:
         """
         if self.stop is not None and self._is_stopped:
             self.notes.append(f"stopped on request after step {self.stop.stopped_after}")
+        if (counts := self._start.get("oom_kills")) is not None and self._kills is not None:
+            counts["end"] = self._kills.read()
         self._write(end_mono_ns=time.monotonic_ns(), ending=ending)
 
     def _write(self, *, end_mono_ns: int | None, ending: Ending | None) -> None:
@@ -96,6 +101,12 @@ class RunFile:
             "topology": topology(),
         }
         _replace(self.directory / RUN_FILE, json.dumps(document, indent=1) + "\n")
+
+    def _kill_counts(self) -> dict[str, Any] | None:
+        """Processes that the kernel has ended for want of memory; None where it does not count."""
+        if self._kills is None:
+            return None
+        return {"of": self._kills.scope, "start": self._kills.read(), "end": None}
 
     @property
     def _is_stopped(self) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.memory_limits import rooms, usable_bytes
-from perfscope.metrics.resource_use import memory_ran_out
+from perfscope.metrics.resource_use import kills_with, memory_ran_out
 from perfscope.trace.model import EndKind, Frame
 from perfscope.units import format_bytes, format_share
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.resources import RankMemory
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
-    from perfscope.trace.model import Rank
+    from perfscope.trace.model import Rank, Trace
 
 ID = "memory_headroom"
 TITLE = "Memory of the nodes"
@@ -56,7 +56,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         status=status,
         title=_title(results, worst, status, killed=bool(killed)),
         summary=_summary(results, worst),
-        confidence=Confidence.HIGH,
+        confidence=Confidence.MEDIUM if _counted(results, worst) else Confidence.HIGH,
         ranks=worst.ranks if status is not Status.PASS else (),
         where=where,
         evidence=(*errors, *_evidence(results, worst)),
@@ -75,13 +75,26 @@ def _killed(results: Results, room: Room) -> list[int]:
     return [
         rank.number
         for rank in results.trace.ranks
-        if rank.number in room.ranks and (_is_killed(rank) or _is_refused(rank))
+        if rank.number in room.ranks and (_is_killed(results.trace, rank) or _is_refused(rank))
     ]
 
 
-def _is_killed(rank: Rank) -> bool:
+def _is_killed(trace: Trace, rank: Rank) -> bool:
     """Whether it was killed while the kernel killed processes for memory."""
+    return _is_seen_killed(rank) or kills_with(trace, rank) > 0
+
+
+def _is_seen_killed(rank: Rank) -> bool:
+    """Whether its own samples tell of it, which count in its control group."""
     return (rank.ending.kind, rank.ending.code) in KILLED and memory_ran_out(rank)
+
+
+def _counted(results: Results, room: Room) -> int:
+    """Processes that the kernel ended on the host, where nothing else tells of these ranks."""
+    ranks = [rank for rank in results.trace.ranks if rank.number in _killed(results, room)]
+    if any(_is_seen_killed(rank) or _is_refused(rank) for rank in ranks):
+        return 0
+    return max((kills_with(results.trace, rank) for rank in ranks), default=0)
 
 
 def _is_refused(rank: Rank) -> bool:
@@ -121,6 +134,10 @@ def _title(results: Results, room: Room, status: Status, *, killed: bool) -> str
         ranks = wording.capitalised(wording.ranks(_killed(results, room)))
         if _refused(results, room):
             return f"{ranks} asked for memory that {room.host} did not have, and ended"
+        if count := _counted(results, room):
+            verb = "was" if len(_killed(results, room)) == 1 else "were"
+            meanwhile = f"the kernel ended {wording.processes(count)} for want of memory"
+            return f"{ranks} {verb} killed by signal 9 while {meanwhile} on {room.host}"
         return f"{ranks} ended when {room.host} was out of memory"
     if status is Status.PASS:
         return PASSED

@@ -46,6 +46,11 @@ def cpus(count: float) -> str:
     return "1 CPU" if count == 1 else f"{count:g} CPUs"
 
 
+def processes(count: int) -> str:
+    """`1 process` or `3 processes`."""
+    return "1 process" if count == 1 else f"{count:,} processes"
+
+
 def capitalised(sentence: str) -> str:
     """The sentence with its first letter large and everything else as it was."""
     return sentence[:1].upper() + sentence[1:]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from signal import SIGKILL
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from perfscope.metrics.resources import (
     Series,
     ThreadGroup,
 )
-from perfscope.trace.model import Rank, Table
+from perfscope.trace.model import EndKind, Rank, Table, Trace
 
 MAX_POINTS = 500
 SLOPE_POINTS = 300
@@ -43,7 +44,7 @@ def resources(prepared: Prepared) -> Resources:
             for position, rank in enumerate(ranks)
             if len(rank.process_samples)
         ),
-        node_memory=tuple(_node_memory(host, by_host[host]) for host in hosts),
+        node_memory=tuple(_node_memory(prepared.trace, host, by_host[host]) for host in hosts),
         threads=tuple(_threads(rank, focus) for rank in ranks if len(rank.process_samples)),
         node_threads=tuple(
             node for host in hosts if (node := _node_threads(prepared, host)) is not None
@@ -146,7 +147,7 @@ def median_slope(places: npt.NDArray[np.float64], values: npt.NDArray[Any]) -> f
     return float(np.median(rise[run > 0] / run[run > 0])) if np.any(run > 0) else None
 
 
-def _node_memory(host: str, ranks: Sequence[Rank]) -> NodeMemory:
+def _node_memory(trace: Trace, host: str, ranks: Sequence[Rank]) -> NodeMemory:
     tables = [rank.node_samples for rank in ranks if len(rank.node_samples)]
     total = max((int(table["total_bytes"].max()) for table in tables), default=0)
     least = min((int(table["available_bytes"].min()) for table in tables), default=0)
@@ -155,7 +156,7 @@ def _node_memory(host: str, ranks: Sequence[Rank]) -> NodeMemory:
         host=host,
         total_bytes=total or None,
         least_available_bytes=least if total else None,
-        oom_kills=max((int(column.max()) - int(column[0]) for column in kills), default=0),
+        oom_kills=max([_kills_meanwhile(trace, host), *(int(c.max()) - int(c[0]) for c in kills)]),
         ranks=tuple(rank.number for rank in ranks),
     )
 
@@ -164,6 +165,29 @@ def memory_ran_out(rank: Rank) -> bool:
     """Whether the kernel killed a process for memory while the rank was there."""
     kills = rank.system_samples["oom_kills"]
     return bool(len(kills)) and int(kills.max()) > int(kills[0])
+
+
+def kills_with(trace: Trace, rank: Rank) -> int:
+    """Processes that the kernel ended for memory on the host of a rank that may be one of them.
+
+    It is 0 unless the rank was killed by signal 9, among the first so many of its host that were:
+    launchers end by that signal whom the kernel leaves.
+    """
+    count = _kills_meanwhile(trace, rank.host)
+    killed = [r for r in trace.ranks if r.host == rank.host and _is_ended_by_9(r)]
+    first = sorted(killed, key=lambda one: one.end_ns)[:count]
+    return count if any(one is rank for one in first) else 0
+
+
+def _is_ended_by_9(rank: Rank) -> bool:
+    return rank.ending.kind is EndKind.KILLED and rank.ending.code == SIGKILL
+
+
+def _kills_meanwhile(trace: Trace, host: str) -> int:
+    """What the launcher's host counted from the start of the run to its end; 0 elsewhere."""
+    told = trace.environment.get("oom_kills")
+    count = told.get(host) if isinstance(told, Mapping) else None
+    return count if isinstance(count, int) else 0
 
 
 def cpus_available(rank: Rank) -> float:

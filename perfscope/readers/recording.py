@@ -314,7 +314,18 @@ class _Assembly:
             "ranks_requested": agent_metadata.integer(values, "ranks_requested"),
             "perfscope": agent_metadata.text(values, "perfscope"),
             "commit": agent_metadata.mapping(values, "commit"),
+            "oom_kills": _kills(values),
         }
+
+
+def _kills(values: Mapping[str, Any]) -> dict[str, int]:
+    """Processes that the kernel ended for want of memory meanwhile, by the launcher's host."""
+    told = agent_metadata.mapping(values, "oom_kills")
+    start, end = agent_metadata.integer(told, "start"), agent_metadata.integer(told, "end")
+    host = agent_metadata.text(values, "host")
+    if not host or start is None or end is None or not 0 <= start < end:
+        return {}
+    return {host: end - start}
 
 
 def _brief(process: ProcessFile) -> dict[str, Any]:

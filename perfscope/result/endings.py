@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfscope.findings import wording
-from perfscope.metrics.resource_use import memory_ran_out
+from perfscope.metrics.resource_use import kills_with, memory_ran_out
 from perfscope.trace.model import EndKind, RowFlag
 from perfscope.trace.operations import name_of
 from perfscope.units import format_seconds
@@ -25,6 +25,7 @@ LAUNCHERS_OWN = {"SIGKILL", *STOPPING}
 
 INTERRUPT = "KeyboardInterrupt"
 PASSIVE = ("killed", "interrupted")
+_BY_SIGNAL = {EndKind.KILLED, EndKind.ABORTED_IN_TEARDOWN}
 
 
 def incomplete_ranks(trace: Trace) -> list[int]:
@@ -35,10 +36,10 @@ def incomplete_ranks(trace: Trace) -> list[int]:
 def endings(trace: Trace) -> list[Json]:
     """The `endings` of analysis.json, by rank."""
     first = first_to_fail(trace)
-    return [_as_json(rank, is_first=rank is first) for rank in trace.ranks]
+    return [_as_json(trace, rank, is_first=rank is first) for rank in trace.ranks]
 
 
-def _as_json(rank: Rank, *, is_first: bool) -> Json:
+def _as_json(trace: Trace, rank: Rank, *, is_first: bool) -> Json:
     raised = rank.ending.raised
     return {
         "rank": rank.number,
@@ -46,7 +47,7 @@ def _as_json(rank: Rank, *, is_first: bool) -> Json:
         "pid": rank.pid,
         "kind": rank.ending.kind.value,
         "code": rank.ending.code,
-        "text": ending_text(rank),
+        "text": ending_text(trace, rank),
         "end_s": rank.end_ns * NS,
         "in_operation": last_operation(rank),
         "exception": None if raised is None else dict(vars(raised)),
@@ -54,12 +55,12 @@ def _as_json(rank: Rank, *, is_first: bool) -> Json:
     }
 
 
-def ending_text(rank: Rank) -> str:
+def ending_text(trace: Trace, rank: Rank) -> str:
     """How a rank ended: `finalized`, `killed by SIGKILL (9) in MPI_Allreduce`, ..."""
     ending = rank.ending
     if ending.raised is not None:
         return f"{_raised_text(ending)}{_after_raising(rank)}"
-    return _TEXTS[ending.kind](rank)
+    return f"{_TEXTS[ending.kind](rank)}{_for_memory(trace, rank)}"
 
 
 def _raised_text(ending: Ending) -> str:
@@ -104,9 +105,19 @@ def _exited(rank: Rank) -> str:
 def _killed(rank: Rank) -> str:
     inside = last_operation(rank)
     place = f" in {inside}" if inside else ""
-    if _signal_name(rank.ending.code) == "SIGKILL" and memory_ran_out(rank):
-        place += "; the kernel ended processes of its group because memory ran out"
     return f"killed by {_signal(rank.ending)}{place}"
+
+
+def _for_memory(trace: Trace, rank: Rank) -> str:
+    """That memory ran out, of a rank that was killed as the kernel kills then."""
+    if rank.ending.kind not in _BY_SIGNAL or _signal_name(rank.ending.code) != "SIGKILL":
+        return ""
+    if memory_ran_out(rank):
+        return "; the kernel ended processes of its group because memory ran out"
+    if not (count := kills_with(trace, rank)):
+        return ""
+    which = wording.processes(count)
+    return f"; the kernel ended {which} for want of memory meanwhile on this host"
 
 
 def _killed_in_teardown(rank: Rank) -> str:
@@ -179,7 +190,7 @@ def _failed_by_itself(rank: Rank) -> bool:
         return ending.raised.type != INTERRUPT
     if ending.kind in {EndKind.ABORTED, EndKind.EXITED}:
         return True
-    crashed = ending.kind in {EndKind.KILLED, EndKind.ABORTED_IN_TEARDOWN}
+    crashed = ending.kind in _BY_SIGNAL
     return crashed and _signal_name(ending.code) not in LAUNCHERS_OWN
 
 
@@ -209,7 +220,7 @@ def account_of_ends(trace: Trace) -> str:
     first = first_to_fail(trace)
     if first is not None:
         at = format_seconds(_failed_at_ns(first) * NS)
-        text = ending_text(first)
+        text = ending_text(trace, first)
         verb = "was " if text.startswith(PASSIVE) else ""
         others = len(early) - 1
         rest = f"; {others:,} other {'rank' if others == 1 else 'ranks'} ended after it"
@@ -227,4 +238,6 @@ def account_of_ends(trace: Trace) -> str:
             f"{_signal_name(number)}, and its ranks ended with it."
         )
     which = wording.ranks([rank.number for rank in early])
-    return f"The run was cut short, {end} after the start ({which}: {ending_text(early[0])})."
+    return (
+        f"The run was cut short, {end} after the start ({which}: {ending_text(trace, early[0])})."
+    )

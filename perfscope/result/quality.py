@@ -173,8 +173,8 @@ def _endings(trace: Trace) -> Check:
             f"{len(trace.ranks)} ranks finalised or exited.",
         )
     texts = [
-        f"rank {rank.number} {ending_text(rank)}, {format_seconds(rank.end_ns * NS)} after the "
-        "start"
+        f"rank {rank.number} {ending_text(trace, rank)}, {format_seconds(rank.end_ns * NS)} after "
+        "the start"
         for rank in trace.ranks
         if rank.number in early
     ]

@@ -265,6 +265,30 @@ def test_a_kill_before_the_run_is_not_its_own() -> None:
     assert headroom_of(builder.build()).status is Status.PASS
 
 
+@pytest.mark.parametrize(("code", "status"), [(9, Status.FAIL), (11, Status.PASS)])
+def test_killed_for_memory_as_the_launchers_host_counted(code: int, status: Status) -> None:
+    """Nothing samples a process after it was killed: who started it looks at the counter."""
+    builder = TraceBuilder(2, end_s=10.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(0.5)
+        rank.node_sample(5.0, available_bytes=8 * GIB, total_bytes=16 * GIB)
+        rank.process_sample(5.0, rss_bytes=GIB)
+        rank.system_sample(1.0, oom_kills=3).system_sample(5.0, oom_kills=3)
+    builder.rank(1).set(ending=Ending(EndKind.KILLED, code, "launcher"))
+    trace = builder.build()
+    trace.environment = {"oom_kills": {"node0": 1}}
+    finding = headroom_of(trace)
+    assert finding.status is status
+    if status is Status.FAIL:
+        assert finding.confidence is Confidence.MEDIUM
+        assert finding.title == (
+            "Rank 1 was killed by signal 9 while the kernel ended 1 process for want of memory on "
+            "node0"
+        )
+        rows = {row.label: row.value for row in finding.evidence}
+        assert rows["Processes killed for memory meanwhile"] == 1
+
+
 def limited(*, ranks: int, base: float, growth: float, limit: float) -> Trace:
     """Ranks in one control group on a large node."""
     trace = series(ranks=ranks, base=base, growth=growth, total=2000 * GIB)

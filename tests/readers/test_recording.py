@@ -201,6 +201,24 @@ def test_broken_run_file(tmp_path: Path, content: str) -> None:
     assert any("run.json" in note for note in trace.notes)
 
 
+@pytest.mark.parametrize(
+    ("noted", "kills"),
+    [
+        ({"of": "group", "start": 2, "end": 5}, {"node0": 3}),
+        ({"of": "host", "start": 2, "end": 2}, {}),
+        ({"of": "host", "start": 2, "end": None}, {}),
+        ({"of": "host", "start": "2", "end": 1 << 70}, {}),
+        (None, {}),
+    ],
+)
+def test_processes_ended_for_want_of_memory(
+    tmp_path: Path, noted: object, kills: dict[str, int]
+) -> None:
+    two_ranks(tmp_path)
+    write_run(tmp_path, oom_kills=noted)
+    assert read(tmp_path).environment["oom_kills"] == kills
+
+
 @pytest.mark.parametrize("damage", [b"", b"PERFSCP2", b"PERFSCP1\x07\0\0\0", b"\0" * 70000])
 def test_unreadable_process_files(tmp_path: Path, damage: bytes) -> None:
     broken, healthy = two_ranks(tmp_path)

@@ -61,13 +61,13 @@ def trace_of(
 )
 def test_in_words(ending: Ending, text: str) -> None:
     trace = trace_of({0: ending}, at_s={0: 6.0})
-    assert ending_text(trace.ranks[0]) == text
+    assert ending_text(trace, trace.ranks[0]) == text
 
 
 def test_an_exception_before_mpi_finalize_that_never_returned() -> None:
     ending = Ending(EndKind.ABORTED_IN_TEARDOWN, 15, raised=ERROR)
     trace = trace_of({0: ending}, at_s={0: 6.0}, inside="MPI_Finalize")
-    assert ending_text(trace.ranks[0]) == (
+    assert ending_text(trace, trace.ranks[0]) == (
         "ended with ValueError at slow.py:15, then waited in MPI_Finalize until it was killed by "
         "SIGTERM (15)"
     )
@@ -138,3 +138,27 @@ def test_a_launcher_that_was_killed() -> None:
 def test_a_run_that_ended_well_needs_no_account() -> None:
     ends = {0: Ending(EndKind.FINALIZED, 0), 1: Ending(EndKind.EXITED, 0)}
     assert account_of_ends(trace_of(ends, at_s={0: 6.0, 1: 6.0})) == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "host", "told"),
+    [
+        (1, "node0", ["the kernel ended 1 process for want of memory meanwhile on this host", ""]),
+        (
+            2,
+            "node0",
+            ["the kernel ended 2 processes for want of memory meanwhile on this host"] * 2,
+        ),
+        (2, "node1", ["", ""]),
+    ],
+)
+def test_as_many_killed_ranks_as_the_host_counted(count: int, host: str, told: list[str]) -> None:
+    """The kernel ends a rank, the launcher those that are left."""
+    killed = Ending(EndKind.KILLED, 9)
+    ends = {0: killed, 1: killed, 2: Ending(EndKind.KILLED, 11), 3: Ending(EndKind.EXITED, 1)}
+    trace = trace_of(ends, at_s={0: 6.0, 1: 6.2, 2: 5.0, 3: 5.0})
+    trace.environment = {"oom_kills": {host: count}}
+    texts = [ending_text(trace, rank) for rank in trace.ranks]
+    for text, words in zip(texts[:2], told, strict=True):
+        assert text == f"killed by SIGKILL (9) in MPI_Allreduce{'; ' if words else ''}{words}"
+    assert not any("kernel" in text for text in texts[2:])
