@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
@@ -33,8 +34,10 @@ KILLED = {(EndKind.KILLED, 9), (EndKind.UNKNOWN, None)}
 
 REFUSED = {"MemoryError", "_ArrayMemoryError", "ResourceExhaustedError"}
 REFUSED_WORDS = ("can't allocate memory", "cannot allocate memory", "bad_alloc", "enough memory")
-DEVICE_WORDS = ("cuda", "gpu", "hip", "device:")
-"""Of memory that is an accelerator's."""
+OF_DEVICE = re.compile(
+    r"(?<![a-z])(?:cuda|gpu|tpu|xpu|hip(?:(?![a-z])|error|malloc))|device:gpu", re.IGNORECASE
+)
+"""Of memory that is an accelerator's; TensorFlow names the device of the node's as well."""
 
 
 def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
@@ -100,7 +103,7 @@ def _counted(results: Results, room: Room) -> int:
 def _is_refused(rank: Rank) -> bool:
     """Whether it ended by an exception that host memory was not to be had."""
     raised = rank.ending.raised
-    if raised is None or any(word in raised.message.lower() for word in DEVICE_WORDS):
+    if raised is None or OF_DEVICE.search(raised.message):
         return False
     kind = raised.type.rpartition(".")[2]
     told = any(word in raised.message.lower() for word in REFUSED_WORDS)

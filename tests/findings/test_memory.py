@@ -12,6 +12,11 @@ from tests.findings.analysed import analyse_trace
 
 MIB = 1 << 20
 GIB = 1 << 30
+TENSORFLOW = "tensorflow.python.framework.errors_impl.ResourceExhaustedError"
+OOM = (
+    "OOM when allocating tensor with shape[40000,40000] and type float on "
+    "/job:localhost/replica:0/task:0/device:{} by allocator {} [Op:AddV2]"
+)
 
 
 def series(
@@ -206,16 +211,40 @@ def test_an_error_for_want_of_memory_is_named() -> None:
     [
         ("torch.OutOfMemoryError", "CUDA out of memory. Tried to allocate 20.00 MiB"),
         ("RuntimeError", "CUDA error: cannot allocate memory"),
+        ("RuntimeError", "HIP out of memory: not enough memory"),
+        ("RuntimeError", "hipErrorOutOfMemory: not enough memory"),
+        (TENSORFLOW, OOM.format("GPU:0", "GPU_0_bfc")),
+        (TENSORFLOW, "{{function_node __wrapped__Mul_device_/device:GPU:0}} failed to allocate"),
         ("ValueError", "not enough memory of the past"),
     ],
 )
 def test_other_errors_are_none_of_the_node(kind: str, text: str) -> None:
+    assert ended_by(kind, text).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (TENSORFLOW, OOM.format("CPU:0", "cpu")),
+        ("MemoryError", "not enough memory for the chips of /data/ships/8"),
+        ("RuntimeError", "[enforce fail at alloc_cpu.cpp:117] can't allocate memory: you tried"),
+    ],
+)
+def test_errors_that_are_the_nodes(kind: str, text: str) -> None:
+    """TensorFlow names the device of the node's memory, too; a word is none within another."""
+    finding = ended_by(kind, text)
+    assert finding.status is Status.FAIL
+    assert finding.title == "Rank 0 asked for memory that node0 did not have, and ended"
+
+
+def ended_by(kind: str, text: str) -> Finding:
+    """One rank that ended by an exception, with memory left when it was sampled last."""
     builder = TraceBuilder(1, end_s=10.0)
     rank = builder.rank(0).init(0.5)
     rank.node_sample(5.0, available_bytes=8 * GIB, total_bytes=16 * GIB)
     rank.process_sample(5.0, rss_bytes=GIB)
     rank.set(ending=Ending(EndKind.EXITED, 1, "python", Raised(kind, text, "/job/train.py", 1)))
-    assert headroom_of(builder.build()).status is Status.PASS
+    return headroom_of(builder.build())
 
 
 def test_the_phase_of_the_peak_needs_few_samples() -> None:
