@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.sweep_command import doubled, sweep_command
-from perfscope.findings.thread_pools import INTEROP, pools
+from perfscope.findings.thread_pools import INTEROP, busiest_rank, holders, pools
 from perfscope.metrics.resources import busy_cpus, queue_share
 from perfscope.units import format_share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.findings.thread_pools import Pool
     from perfscope.metrics.resources import NodeThreads
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
+    from perfscope.trace.model import Rank
 
 ID = "idle_cores"
 TITLE = "CPUs that the ranks may use have nothing to do"
@@ -84,13 +88,15 @@ def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
 def _actions(results: Results, node: NodeThreads) -> tuple[str, ...]:
     """Threads of the largest pool raised until they fill the CPUs; else more ranks."""
     room = max(1, int(node.cpus // max(1, len(node.ranks))))
-    first = next(rank for rank in results.trace.ranks if rank.number == node.ranks[0])
     # operations side by side do not compute by themselves: the pool inside each does
-    pool = next((p for p in pools(first) if p.variable not in {"", INTEROP}), None)
+    known = pools(busiest_rank(results, node))
+    pool = next((p for p in known if p.variable not in {"", INTEROP}), None)
+    ranks = [rank for rank in results.trace.ranks if rank.number in node.ranks]
+    least = _least(ranks, pool) if pool else 1
     actions = []
-    if room > 1 and (pool is None or pool.threads < room):
+    if room > 1 and least < room:
         variable = pool.variable if pool else "OMP_NUM_THREADS"
-        values = doubled(pool.threads if pool else 1, room)
+        values = doubled(least, room)
         actions.append(
             f"Try up to {room} threads in each rank: "
             f"{sweep_command(results.trace, {variable: values})}"
@@ -98,14 +104,20 @@ def _actions(results: Results, node: NodeThreads) -> tuple[str, ...]:
     elif pool is not None:
         actions.append(
             f"{wording.capitalised(pool.name)} may use {pool.threads} "
-            f"{'thread' if pool.threads == 1 else 'threads'} in each rank already: give the work "
-            "of a rank more that can be done at the same time (larger batches, more input workers)."
+            f"{'thread' if pool.threads == 1 else 'threads'} in {holders(ranks, [pool])[pool]} "
+            "already: give the work of a rank more that can be done at the same time (larger "
+            "batches, more input workers)."
         )
     actions.append(
         f"Or start more ranks on {node.host}, or ask the batch system for fewer CPUs (Slurm: "
         f"--cpus-per-task)."
     )
     return tuple(actions)
+
+
+def _least(ranks: Sequence[Rank], pool: Pool) -> int:
+    """Threads of the smallest pool that the same variable sets, of those that are known."""
+    return min(p.threads for rank in ranks for p in pools(rank) if p.variable == pool.variable)
 
 
 DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from perfscope.findings import wording
 from perfscope.metrics.resource_use import cpu_set
 from perfscope.trace.metadata import noted_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from perfscope.metrics.resources import ThreadGroup
+    from perfscope.metrics.resources import NodeThreads, ThreadGroup
+    from perfscope.metrics.results import Results
     from perfscope.trace.model import Rank
 
 MOST_THREADS = 1 << 16
@@ -39,6 +41,7 @@ _LIBRARIES = (
     ("iomp5", "OpenMP", "OMP_NUM_THREADS"),
     ("libomp", "OpenMP", "OMP_NUM_THREADS"),
 )
+EVERY_RANK = "each rank"
 INTEROP = "TF_NUM_INTEROP_THREADS"
 _TENSORFLOW = (
     (
@@ -55,6 +58,23 @@ _TENSORFLOW = (
     ),
 )
 _OPENMP = "OMP_NUM_THREADS"
+
+
+def busiest_rank(results: Results, node: NodeThreads) -> Rank:
+    """The rank of a node with the most runnable threads, to a whole one; the first of equals."""
+    runnable = {rank.rank: rank.runnable_mean for rank in results.resources.threads_of(node)}
+    number = max(sorted(node.ranks), key=lambda one: round(runnable.get(one, 0.0)))
+    return next(rank for rank in results.trace.ranks if rank.number == number)
+
+
+def holders(ranks: Sequence[Rank], found: Sequence[Pool]) -> dict[Pool, str]:
+    """Which of some ranks have each of these pools: EVERY_RANK, or `ranks 1 and 3`."""
+    known = {rank.number: set(pools(rank)) for rank in ranks}
+    have = {pool: [number for number, own in known.items() if pool in own] for pool in found}
+    return {
+        pool: EVERY_RANK if len(numbers) == len(ranks) else wording.ranks(numbers)
+        for pool, numbers in have.items()
+    }
 
 
 def pools(rank: Rank) -> tuple[Pool, ...]:

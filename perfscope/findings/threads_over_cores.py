@@ -14,7 +14,14 @@ from perfscope.findings.helper_threads import (
     more_cpus,
 )
 from perfscope.findings.sweep_command import doubled, sweep_command
-from perfscope.findings.thread_pools import named_group, number_set, pools
+from perfscope.findings.thread_pools import (
+    EVERY_RANK,
+    busiest_rank,
+    holders,
+    named_group,
+    number_set,
+    pools,
+)
 from perfscope.metrics.resources import queue_share
 from perfscope.trace.metadata import noted_environment
 from perfscope.units import format_seconds, format_share
@@ -47,13 +54,16 @@ _SEVERITY = (Status.PASS, Status.INFO, Status.WARN, Status.FAIL)
 
 @dataclass(frozen=True)
 class _Node:
-    """One node: its ranks' threads against its CPUs."""
+    """One node: its ranks' threads against its CPUs, and what is known of its busiest rank."""
 
     node: NodeThreads
     ranks: tuple[RankThreads, ...]
-    environment: Mapping[str, str]  # of its first rank
-    pools: tuple[Pool, ...]  # of its first rank, the largest first
-    beside: HelperThreads  # of its first rank
+    environment: Mapping[str, str]  # of its busiest rank
+    of_one: tuple[str, ...]  # variables that other ranks have otherwise
+    busiest: int
+    pools: tuple[Pool, ...]  # of its busiest rank, the largest first
+    holders: Mapping[Pool, str]
+    beside: HelperThreads  # of its busiest rank
     has_workers: bool  # whether ranks started processes of their own
 
     @property
@@ -113,12 +123,18 @@ def waits_for_cpus(results: Results) -> bool:
 
 def _node(results: Results, node: NodeThreads) -> _Node:
     ranks = [rank for rank in results.trace.ranks if rank.number in node.ranks]
+    busiest = busiest_rank(results, node)
+    noted = [noted_environment(rank.metadata) for rank in ranks]
+    found = pools(busiest)
     return _Node(
         node=node,
         ranks=results.resources.threads_of(node),
-        environment=noted_environment(ranks[0].metadata),
-        pools=pools(ranks[0]),
-        beside=helper_threads(ranks[0]),
+        environment=noted_environment(busiest.metadata),
+        of_one=tuple(name for name in VARIABLES if len({told.get(name) for told in noted}) > 1),
+        busiest=busiest.number,
+        pools=found,
+        holders=holders(ranks, found),
+        beside=helper_threads(busiest),
         has_workers=any(input_workers(rank) or rank.workers for rank in ranks),
     )
 
@@ -143,7 +159,7 @@ def _title(node: _Node, status: Status) -> str:
         return f"The threads fit the CPUs: {where}"
     pool = node.pools[0] if node.pools else None
     named = pool is not None and pool.threads > node.threads_per_rank
-    whose = f": {pool.name} has {pool.threads} in each rank" if pool and named else ""
+    whose = f": {pool.name} has {pool.threads} in {node.holders[pool]}" if pool and named else ""
     return f"{where} of {node.node.host}{whose}"
 
 
@@ -187,7 +203,7 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
     for place, pool in enumerate(node.pools[:SHOWN_POOLS]):
         label = "Another pool" if place else "Largest pool"
         threads = "1 thread" if pool.threads == 1 else f"{pool.threads} threads"
-        found.append(Evidence(label, f"{pool.name}, {threads} in each rank"))
+        found.append(Evidence(label, f"{pool.name}, {threads} in {node.holders[pool]}"))
     group = named_group([group for rank in ranks for group in rank.groups])
     if group is not None and group.runnable_mean >= thresholds.CROWDED_WARN:
         text = f"{group.stem[:40]}, {group.count} in one rank, {group.runnable_mean:.1f} runnable"
@@ -199,7 +215,10 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
     if beside.progress:
         found.append(Evidence("A polling thread of MPI in each rank", f"{beside.progress} is set"))
     settings = [
-        Evidence(f"{name} in this run", node.environment[name])
+        Evidence(
+            f"{name} in {f'rank {node.busiest}' if name in node.of_one else 'this run'}",
+            node.environment[name],
+        )
         for name in VARIABLES
         if name in node.environment
     ]
@@ -241,8 +260,9 @@ def _settings(results: Results, node: _Node, who: str) -> list[str]:
     if calls:
         actions.append(f"In the program: {', '.join(calls)}, before anything is computed.")
     actions += [
-        f"{wording.capitalised(pool.name)} has {pool.threads} threads although the environment "
-        f"asks for {limit} at most: the program sets them itself, so set {limit} there."
+        f"{wording.capitalised(pool.name)} has {pool.threads} threads{_where(node, pool)} although "
+        f"the environment asks for {limit} at most: the program sets them itself, so set {limit} "
+        "there."
         for pool in fixed
     ]
     if not names and not calls and not fixed:
@@ -257,6 +277,11 @@ def _settings(results: Results, node: _Node, who: str) -> list[str]:
     else:
         actions.append("To measure the gain, record the run once more: perfscope compare.")
     return [*actions, *helping]
+
+
+def _where(node: _Node, pool: Pool) -> str:
+    """The ranks that have a pool, where others have it otherwise."""
+    return "" if node.holders[pool] == EVERY_RANK else f" in {node.holders[pool]}"
 
 
 def _helping_threads(results: Results, node: _Node, who: str) -> list[str]:

@@ -92,6 +92,22 @@ def test_a_pool_that_is_large_enough_is_not_made_larger() -> None:
     assert not any("sweep" in action for action in actions)
 
 
+@pytest.mark.parametrize(
+    ("threads", "first"),
+    [
+        ((1, 4), "Try up to 2 threads in each rank: perfscope sweep --env OMP_NUM_THREADS=1,2 --"),
+        ((3, 4), "OpenMP (libgomp.so.1) may use 4 threads in rank 1 already"),
+    ],
+)
+def test_the_pools_of_all_ranks_count(threads: tuple[int, int], first: str) -> None:
+    """Rank 1 is the busiest; what another rank has too few of can still be raised."""
+    trace = bound(("0-3", "0-3"), busy=0.5, delay=0.0)
+    for rank, count in zip(trace.ranks, threads, strict=True):
+        rank.metadata = {"blas_libraries": [{"library": "libgomp.so.1", "threads": count}]}
+        rank.process_samples["runnable"] = count
+    assert idle_of(trace).actions[0].startswith(first)
+
+
 def test_the_pool_that_computes_is_made_larger() -> None:
     trace = bound(("0-3",), busy=1.0, delay=0.0)
     told = {"intra_op_threads": 0, "inter_op_threads": 0}

@@ -325,3 +325,28 @@ def test_the_node_that_fails_comes_before_the_most_crowded() -> None:
     finding = analyse_trace(builder.build()).findings["threads_over_cores"]
     assert finding.status is Status.FAIL
     assert finding.ranks == (1,)
+
+
+def test_the_pool_of_the_busiest_rank_is_named_with_its_rank() -> None:
+    """Rank 0 has two threads, rank 1 has eight: its pool is what crowds the CPUs."""
+    builder = TraceBuilder(2, end_s=12.0)
+    for number, threads in enumerate((2, 8)):
+        rank = builder.rank(number).init(1.0).finalize(11.0)
+        told = {"OMP_NUM_THREADS": str(threads)}
+        rank.set(
+            cpus_allowed="0-1",
+            cpu_count_allowed=2,
+            metadata={"environment": told, "blas_threads": threads},
+        )
+        for tick in range(1, 110):
+            at = tick * 0.1
+            rank.process_sample(at, cpu_s=at, queue_delay_s=at, threads=threads, runnable=threads)
+    finding = analyse_trace(builder.build()).findings["threads_over_cores"]
+    assert finding.status is Status.FAIL
+    assert finding.title == (
+        "10.0 threads want to run on 2 CPUs of node0: the numerical library (BLAS) has 8 in rank 1"
+    )
+    evidence = {item.label: item.value for item in finding.evidence}
+    assert evidence["Largest pool"] == "the numerical library (BLAS), 8 threads in rank 1"
+    assert evidence["OMP_NUM_THREADS in rank 1"] == "8"
+    assert finding.actions[0] == "Set OMP_NUM_THREADS=1 for 2 ranks on 2 CPUs."
