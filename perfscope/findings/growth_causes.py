@@ -28,6 +28,11 @@ BETWEEN = (
     "Look for what is kept from step to step: lists of losses or tensors that hold their graphs, "
     "caches without a bound, results that are appended."
 )
+HELD_OR_BESIDE = (
+    "That much is either held by these objects (arrays, tensors, bytes: small objects around large "
+    "buffers), or memory of a library that grows beside them: perfscope run --memory-detail names "
+    "the lines that allocate it."
+)
 NATIVE = (
     "Nothing of Python's keeps it: look at what the libraries are asked to do in each step (new "
     "handles, sessions, plans, buffers of ever new sizes), and try a newer version of them."
@@ -162,5 +167,9 @@ def _by_objects(growth: MemoryGrowth | None) -> Cause:
         return Cause("native memory, not Python's objects", (NATIVE,))
     each = blocks * growth.steady_s / growth.steps if growth.steps else None
     often = f"{each:.1f} more in each step" if each else f"{blocks:,.0f} more per second"
-    size = format_bytes(growth.slope_bytes_per_s / blocks)
-    return Cause(f"Python keeps objects, {often}, of {size} each", (BETWEEN,))
+    size = growth.slope_bytes_per_s / blocks
+    what = f"Python keeps objects, {often}"
+    if size <= thresholds.BYTES_OF_BLOCK:
+        return Cause(f"{what}, of {format_bytes(size)} each", (BETWEEN,))
+    grown = f"{what}, and memory grows by {format_bytes(size)} for each"
+    return Cause(grown, (BETWEEN, HELD_OR_BESIDE))

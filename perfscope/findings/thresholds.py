@@ -92,6 +92,7 @@ KEPT_SHARE = 0.5  # of the growth of the process from call to call, inside the c
 CALLS_UNTIL_STEADY = 1500  # of predict and its like, until what they keep is no warm-up any more
 WARM_UP_BYTES = 128 << 10  # per call: predict fills its caches by less, more is no warm-up
 BYTES_PER_BLOCK = 64 << 20  # of growth per block of Python's: more cannot hang on Python's objects
+BYTES_OF_BLOCK = 4 << 10  # of growth per block of Python's: more is held by objects, or beside them
 
 ONE_BATCH = 1.5  # compiled functions in a call: a call of more works on several batches
 

@@ -137,19 +137,33 @@ def test_retracing_and_rebuilding_are_told_apart() -> None:
     assert "once, before the loop" in anew.actions[0]
 
 
+def keeping_blocks(blocks: int) -> Finding:
+    """Half a MiB more in each step, and so many blocks of Python's allocator."""
+    builder = TraceBuilder(1, end_s=62.0)
+    rank = builder.rank(0).init(0.5).finalize(61.0)
+    for tick in range(5, 610):
+        step = tick // 2
+        rank.process_sample(tick / 10, rss_bytes=300 * MIB + step * MIB // 2)
+        if tick % 10 == 0:
+            rank.python_sample(tick / 10, 500_000 + blocks * step)
+    for step in range(300):
+        rank.step(step, 0.5 + step / 5, 0.7 + step / 5)
+    return growth_of(builder.build())
+
+
 def test_python_objects_are_told_from_native_memory() -> None:
-    """One numpy array of half a MiB kept in each step, against a library that keeps as much."""
-    titles = []
-    for blocks in (2, 0):
-        builder = TraceBuilder(1, end_s=62.0)
-        rank = builder.rank(0).init(0.5).finalize(61.0)
-        for tick in range(5, 610):
-            step = tick // 2
-            rank.process_sample(tick / 10, rss_bytes=300 * MIB + step * MIB // 2)
-            if tick % 10 == 0:
-                rank.python_sample(tick / 10, 500_000 + blocks * step)
-        for step in range(300):
-            rank.step(step, 0.5 + step / 5, 0.7 + step / 5)
-        titles.append(growth_of(builder.build()).title)
-    assert "Python keeps objects, 2.0 more in each step" in titles[0]
-    assert "native memory, not Python's objects" in titles[1]
+    """Many small objects in each step, against a library that keeps as much."""
+    small = keeping_blocks(512)
+    assert small.title.endswith("more in each step, of 1.00 KiB each")
+    assert not any("beside them" in action for action in small.actions)
+    assert "native memory, not Python's objects" in keeping_blocks(0).title
+
+
+def test_much_memory_for_each_object_is_theirs_or_grows_beside_them() -> None:
+    """An array of half a MiB that is kept looks like a number that is kept beside a leak."""
+    finding = keeping_blocks(2)
+    assert finding.title.endswith(
+        "Python keeps objects, 2.0 more in each step, and memory grows by 256 KiB for each"
+    )
+    assert any("beside them" in action for action in finding.actions)
+    assert any("--memory-detail" in action for action in finding.actions)
