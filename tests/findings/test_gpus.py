@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.findings.finding import Finding, Status
+from perfscope.findings.finding import Confidence, Finding, Status
 from perfscope.trace.builder import RankBuilder, TraceBuilder
 from perfscope.trace.devices import REASONS_UNKNOWN, DeviceActivity, DeviceInfo, Gpu
 from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised
@@ -35,6 +35,7 @@ def judged(
     prepare: Callable[[RankBuilder], None] = lambda _: None,
     metadata: Mapping[str, Any] | None = None,
     lost: int | None = None,
+    capability: tuple[int, int] | None = None,
 ) -> dict[str, Finding]:
     """Two ranks; `on`: the GPU that the driver's lists show each of them on."""
     devices = [
@@ -47,6 +48,7 @@ def judged(
             sm_mhz=1980.0,
             power_w=700.0,
             is_lost=n == lost,
+            capability=capability,
         )
         for n in range(gpus)
     ]
@@ -296,3 +298,53 @@ def test_a_driver_that_failed_is_not_measured_and_no_driver_lists_nothing() -> N
         assert "NVML error 18" in failed[name].summary
     assert not set(SAMPLED) & set(one(NO_GPU))
     assert not set(SAMPLED) & set(one(NO_CUDA))
+
+
+EXACT, ROUNDED = ({"torch": {"float32_matmul_precision": word}} for word in ("highest", "high"))
+OFF = {"NVIDIA_TF32_OVERRIDE": "0"}
+
+
+@pytest.mark.parametrize(
+    ("capability", "frameworks", "environment", "status"),
+    [
+        ((8, 0), EXACT, {}, Status.INFO),
+        ((9, 0), ROUNDED, OFF, Status.INFO),
+        ((9, 0), {}, OFF, Status.INFO),
+        ((9, 0), ROUNDED, {}, Status.PASS),
+        ((9, 0), {}, {}, Status.NOT_MEASURED),
+        ((7, 0), EXACT, OFF, Status.NOT_MEASURED),  # rounds no single precision
+        (None, EXACT, OFF, Status.NOT_MEASURED),
+    ],
+)
+def test_settings_tell_of_tensor_cores_without_a_profile(
+    capability: tuple[int, int] | None,
+    frameworks: Mapping[str, Any],
+    environment: Mapping[str, str],
+    status: Status,
+) -> None:
+    noted = {"frameworks": frameworks, "environment": environment}
+    finding = judged(capability=capability, metadata=noted)["tensor_cores"]
+    assert finding.status is status
+    assert finding.gain_s is None
+    if status is Status.INFO:
+        assert (finding.confidence, finding.ranks) == (Confidence.LOW, (0, 1))
+        assert any("Unset NVIDIA_TF32_OVERRIDE" in one for one in finding.actions) == bool(
+            environment
+        )
+        assert any("set_float32_matmul_precision('high')" in one for one in finding.actions)
+        assert "--torch-profiler" in finding.summary
+
+
+def test_only_ranks_that_are_set_so_are_named() -> None:
+    def prepare(rank: RankBuilder) -> None:
+        rank.set(metadata={"frameworks": EXACT if rank.number == 1 else ROUNDED})
+
+    assert judged(capability=(9, 0), prepare=prepare)["tensor_cores"].ranks == (1,)
+
+
+def test_tensorflow_is_told_its_own_way() -> None:
+    noted = {"versions": {"tensorflow": "2.15"}, "environment": OFF}
+    finding = judged(capability=(9, 0), metadata=noted)["tensor_cores"]
+    assert finding.status is Status.INFO
+    assert "mixed_bfloat16" in finding.actions[1]
+    assert not any("torch" in action for action in finding.actions)
