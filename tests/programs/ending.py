@@ -69,5 +69,6 @@ if __name__ == "__main__":
     train(MPI.COMM_WORLD)
     ending, *whom = sys.argv[1:]
     if ending != "well" and (whom or MPI.COMM_WORLD.rank == 1):
+        time.sleep(0.2)  # until the others have left the last step, too
         ENDINGS[ending]()
     MPI.COMM_WORLD.Allreduce(np.ones(100), np.empty(100))
