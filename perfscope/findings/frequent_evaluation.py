@@ -13,7 +13,7 @@ from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS, Price, bound_s, price
 from perfscope.findings.solo_work import own_seconds
-from perfscope.metrics.stack_rules import is_user_file, names_training
+from perfscope.metrics.stack_rules import computes_figure, is_user_file, names_training
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
 from perfscope.units import format_seconds, format_share
@@ -137,8 +137,12 @@ def _trains(results: Results) -> bool:
 
 
 def _may_share(results: Results, phase: PhaseResult, times: int) -> float:
-    """Of the run, what is no fault: more for evaluation, most once an epoch."""
-    if phase.id == PROGRESS:
+    """Of the run, what is no fault: more for evaluation, most once an epoch.
+
+    A function that computes an accuracy, a score or the like may be all the evaluation there is.
+    """
+    figures = [frame for frame in phase.where if computes_figure(frame)]
+    if phase.id == PROGRESS and not figures:
         return thresholds.OUTPUT_SHARE
     epochs = max((_epochs(rank, results.focus) for rank in results.trace.ranks), default=0)
     is_usual = epochs > 0 and times <= epochs + 1  # and once more at the end

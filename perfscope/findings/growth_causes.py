@@ -58,7 +58,7 @@ def cause_of(results: Results, rank: int, growth: MemoryGrowth | None) -> Cause:
         rank: number of the rank.
         growth: its growth over time, None where the run was too short to tell.
     """
-    again = [one for one in traced_often(results) if not one.is_pipeline]
+    again = [one for one in traced_often(results) if not (one.is_pipeline or one.is_torch)]
     keeper = keeping(results, rank)
     if again and again[0].times > thresholds.TRACED_FAIL:
         unit = keeper or most_called(results, rank)

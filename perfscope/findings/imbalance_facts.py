@@ -134,7 +134,7 @@ def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
     evenly = replay.predict([EVEN], after=solo)
     if pattern is Pattern.CONSTANT and _is_more(evenly, prediction):
         edits, prediction = (EVEN,), evenly
-    is_unknown = constant and edits == (EVEN,) and equal is not False
+    is_unknown = constant and not light and edits == (EVEN,) and equal is not False
     as_others = Edit(ranks=heavy, level=Level.AS_OTHERS) if is_unknown else None
     lasting = replay.persistence(after=solo)
     is_bound = not constant and not _stands_out(prediction, lasting)

@@ -151,7 +151,7 @@ def _summary(found: Judgement) -> str:
 def _instead(found: Judgement) -> str:
     """What it is worth if the heavy ranks need not work longer at all, where nobody told that."""
     facts = found.facts
-    if facts.as_others is None or found.doubt:
+    if facts.as_others is None or found.doubt or facts.as_others.gain_s <= found.gain_s:
         return ""
     return (
         f" If {wording.ranks(facts.heavy)} need not work longer than "

@@ -181,6 +181,9 @@ def _evidence(results: Results, room: Room) -> tuple[Evidence, ...]:
     ]
     kills = [n.oom_kills for n in results.resources.node_memory if n.host == room.host]
     rows.append(Evidence("Processes killed for memory meanwhile", max(kills, default=0), "", "0"))
+    if count := _counted(results, room):
+        label = f"Processes that the kernel ended on {room.host}, of other jobs included"
+        rows.append(Evidence(label, count, "", "0"))
     largest = sorted(_ranks(results, room), key=lambda memory: -memory.needed_bytes)
     for memory in largest[:4]:
         rows.append(Evidence(f"Peak of rank {memory.rank}", format_bytes(memory.peak_bytes)))

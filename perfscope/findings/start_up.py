@@ -36,6 +36,7 @@ LONG = (
     "Train longer per start, keep compiled code (a compilation cache), and read data that every "
     "start needs from a node-local copy."
 )
+SEVERITY = (Status.FAIL, Status.WARN, Status.INFO)
 WARM_UP_STEPS = 5
 WARM_UP_FACTOR = 2.0  # a first step that takes longer than so many ordinary ones warms up
 
@@ -57,7 +58,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     )
     return Finding(
         id=ID,
-        status=_status(results, again, is_long=is_long),
+        status=_status_of(results, again[0]) if again else Status.INFO if is_long else Status.PASS,
         title=_title(again, before_s + warm_s, share, is_long=is_long),
         summary=(
             f"A rank takes {format_seconds(before_s)} until it can communicate, or until its first "
@@ -78,17 +79,18 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
 
 
 def _again(results: Results) -> list[Traced]:
-    """What was traced too often; pipelines that calls of a model build are judged apart.
+    """What was traced too often, worst first; pipelines that calls of a model build are apart.
 
     Many models of one kind, as of an ensemble, are no fault as long as each of them takes steps.
     """
     apart = predict_in_loop.is_measured(results)
     few = thresholds.MADE_LEAST_PER_STEP * results.steps.count
-    return [
+    found = [
         one
         for one in traced_often(results)
         if not (apart if one.is_pipeline else one.is_made_anew and one.functions < few)
     ]
+    return sorted(found, key=lambda one: SEVERITY.index(_status_of(results, one)))
 
 
 def _before_s(results: Results) -> float:
@@ -109,18 +111,18 @@ def _share_of_life(results: Results, seconds: float) -> float:
     return seconds / life_s if life_s > 0 else 0.0
 
 
-def _status(results: Results, again: list[Traced], *, is_long: bool) -> Status:
-    """The status; tracing in few of many steps, as for batches of several lengths, is only told.
+def _status_of(results: Results, one: Traced) -> Status:
+    """The status of what was compiled too often.
 
-    What PyTorch gave up stays uncompiled for the rest of the run, however few steps that took.
+    Tracing in few of many steps, as for batches of several lengths, is only told; so is what
+    PyTorch compiled often, as one function may be compiled once for each of many modules. What it
+    gave up stays uncompiled for the rest of the run, however few steps that took.
     """
-    if not again:
-        return Status.INFO if is_long else Status.PASS
-    if again[0].is_given_up:
-        return Status.WARN
-    if again[0].times < thresholds.TRACED_PER_STEP * results.steps.count:
+    if one.is_torch:
+        return Status.WARN if one.is_given_up else Status.INFO
+    if one.times < thresholds.TRACED_PER_STEP * results.steps.count:
         return Status.INFO
-    return Status.FAIL if again[0].times > thresholds.TRACED_FAIL else Status.WARN
+    return Status.FAIL if one.times > thresholds.TRACED_FAIL else Status.WARN
 
 
 def _tracing(again: list[Traced]) -> list[Evidence]:
@@ -151,7 +153,8 @@ def _title(again: list[Traced], mean_s: float, share: float, *, is_long: bool) -
     if again and again[0].is_given_up:
         return f"{again[0].what} and gave up: it runs uncompiled for what is new"
     if again:
-        return f"{again[0].what}: it compiles again and again"
+        modules = "for as many modules, or" if again[0].is_torch else "it compiles"
+        return f"{again[0].what}: {modules} again and again"
     if is_long:
         return f"{format_seconds(mean_s)} ({format_share(share)}) pass before ordinary steps begin"
     return PASSED

@@ -42,7 +42,9 @@ def judge(results: Results, _: Replay) -> Finding:
     """
     found = results.devices
     if found is None:
-        return _by_settings(results) or not_watched(results, ID, TITLE)
+        is_watched = any(rank.devices and rank.devices.numbers for rank in results.trace.ranks)
+        told = None if is_watched else _by_settings(results)
+        return told or not_watched(results, ID, TITLE)
     if others := [device.name for device in found.devices if _OTHERS.search(device.name)]:
         text = f"Names of kernels tell it of NVIDIA's devices only, not of {others[0][:60]}."
         return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
@@ -103,11 +105,12 @@ def _by_settings(results: Results) -> Finding | None:
     return Finding(
         id=ID,
         status=Status.INFO,
-        title="Single precision is multiplied without tensor cores, as it is set",
+        title="The settings keep matrices of single precision from tensor cores",
         summary=(
-            f"The settings of {wording.ranks(exact)} keep matrices of single precision from being "
-            "rounded for tensor cores, which their GPUs have. Whether the program computes in 16 "
-            "bits instead, and what it would gain, is not known: no profiler watched the GPUs. "
+            f"If {wording.ranks(exact)} multiply in single precision, the settings keep the "
+            "matrices from being rounded for the tensor cores of their GPUs. Whether the program "
+            "computes in 16 bits instead, and what it would gain, is not known: no profiler "
+            "watched the GPUs. "
             f"{how_to_watch(results)}"
         ),
         confidence=Confidence.LOW,

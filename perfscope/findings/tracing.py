@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
 
+LONGEST_NAME = 120
+
+
 @dataclass(frozen=True)
 class Traced:
     """All functions of one name on one rank: how many were made, and how often they were traced.
@@ -105,7 +108,7 @@ class Traced:
 
 
 def traced_often(results: Results) -> list[Traced]:
-    """What was traced too often, of the rank that traced most; what was given up, then most, first.
+    """What was traced too often, of the rank that traced most; most often traced first.
 
     Compiled functions of TensorFlow and of PyTorch are looked at alike.
     """
@@ -123,7 +126,7 @@ def traced_often(results: Results) -> list[Traced]:
 
 def _often(found: list[Traced]) -> list[Traced]:
     often = [one for one in found if one.is_often]
-    return sorted(often, key=lambda one: (not one.is_given_up, -one.times, one.name))
+    return sorted(often, key=lambda one: (-one.times, one.name))
 
 
 def _rows(framework: Mapping[str, Any], *, is_torch: bool) -> list[Traced]:
@@ -140,7 +143,7 @@ def _row(row: Any, *, is_torch: bool) -> Traced | None:
     functions, traces, most, line = (count if isinstance(count, int) else 0 for count in counts)
     if functions < 1 or traces < 1:
         return None
-    name, file = str(row.get("name", "")), row.get("file")
+    name, file = str(row.get("name", ""))[:LONGEST_NAME], row.get("file")
     return Traced(
         name,
         functions,

@@ -90,8 +90,9 @@ def _rows(prepared: Prepared, rank: Rank) -> Table:
 
 def _inside(rows: Table, timeline: Timeline, *accounts: Account) -> list[int]:
     """The stacks of the samples that lie in some accounts."""
+    rows = rows[: len(rows) if len(timeline.accounts) else 0]
     place = np.searchsorted(timeline.boundaries, rows["t"], side="right") - 1
-    place = np.clip(place, 0, max(0, len(timeline.accounts) - 1))
+    place = np.clip(place, 0, len(timeline.accounts) - 1)
     wanted = [INDEX[account] for account in accounts]
     stacks: list[int] = rows["stack"][np.isin(timeline.accounts[place], wanted)].tolist()
     return stacks

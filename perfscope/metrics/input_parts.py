@@ -114,8 +114,9 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
 def _getting(rank: Rank, rows: Table, timeline: Timeline) -> Table:
     """Samples of the main thread while it waits for input."""
     rows = rows[rows["tid"] == rank.main_tid]
+    rows = rows[: len(rows) if len(timeline.accounts) else 0]
     place = np.searchsorted(timeline.boundaries, rows["t"], side="right") - 1
-    place = np.clip(place, 0, max(0, len(timeline.accounts) - 1))
+    place = np.clip(place, 0, len(timeline.accounts) - 1)
     here: Table = rows[timeline.accounts[place] == INDEX[Account.INPUT_WAIT]]
     return here
 

@@ -6,8 +6,6 @@ training work. How long it goes on without a break, and how often, does.
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import numpy.typing as npt
 
@@ -17,11 +15,11 @@ from perfscope.metrics.stack_rules import Function, computes_figure
 from perfscope.metrics.waits import Waits
 from perfscope.trace.model import Rank, Trace
 
-RUN_SAMPLES = 3
-"""Samples in a row, on average: of what takes so long each single time is seen."""
+STEP_SAMPLES = 3
+"""Samples in one step, on average: of what takes so long each single time is seen."""
 
 RARE_SHARE = 0.25
-"""Of the steps: what is done in more of them may belong to the step."""
+"""Of the steps that were sampled: what is done in more of them may belong to the step."""
 
 NONE = -1
 
@@ -37,34 +35,33 @@ def rare_figures(trace: Trace, waits: Waits) -> frozenset[Function]:
     names = sorted({(f.function, f.file) for f in trace.frames if computes_figure(f)})
     if not names:
         return frozenset()
-    steps = _steps(trace, waits)
+    ends = _step_ends(trace, waits)
     of_stack = _innermost(trace, names)
-    samples: Counter[int] = Counter()
-    runs: Counter[int] = Counter()
-    most: Counter[int] = Counter()
-    for rank in trace.ranks:
-        seen = _of_main(rank, of_stack)
-        begins = np.append([True], seen[1:] != seen[:-1]) if len(seen) else seen.astype(np.bool_)
-        samples.update(seen.tolist())
-        times = Counter(seen[begins].tolist())
-        runs.update(times)
-        most |= times
-    return frozenset(
-        name
-        for index, name in enumerate(names)
-        if runs[index]
-        and samples[index] >= RUN_SAMPLES * runs[index]
-        and most[index] <= RARE_SHARE * steps
-    )
+    samples = np.zeros(len(names), np.int64)
+    steps = np.zeros(len(names), np.int64)
+    seen = 0
+    for rank, step_ends in zip(trace.ranks, ends, strict=True):
+        times, found = _of_main(rank, of_stack)
+        step = np.searchsorted(step_ends, times)
+        seen += len(np.unique(step)) if len(step_ends) else 0
+        is_figure = found != NONE
+        if not is_figure.any():
+            continue
+        samples += np.bincount(found[is_figure], minlength=len(names))
+        both = np.unique(np.stack([found[is_figure], step[is_figure]]), axis=1)
+        steps += np.bincount(both[0], minlength=len(names))
+    is_rare = (steps > 0) & (samples >= STEP_SAMPLES * steps) & (steps <= RARE_SHARE * seen)
+    return frozenset(name for name, rare in zip(names, is_rare, strict=True) if rare)
 
 
-def _steps(trace: Trace, waits: Waits) -> int:
-    """Steps of the run, told or by the pattern of its collectives; 0 where none are known."""
-    told = max((len(rank.steps) for rank in trace.ranks), default=0)
-    if told:
-        return told
+def _step_ends(trace: Trace, waits: Waits) -> list[Ints]:
+    """When each rank's steps ended, told or by the pattern of its collectives; empty: not known."""
+    if any(len(rank.steps) for rank in trace.ranks):
+        return [np.sort(rank.steps["t1"].astype(np.int64)) for rank in trace.ranks]
     ends = period_ends(trace, waits, focus_of_analysis(trace))
-    return 0 if ends is None else len(ends)
+    if ends is None:
+        return [np.empty(0, np.int64)] * len(trace.ranks)
+    return [np.sort(ends[:, place]) for place in range(len(trace.ranks))]
 
 
 def _innermost(trace: Trace, names: list[Function]) -> Ints:
@@ -78,8 +75,7 @@ def _innermost(trace: Trace, names: list[Function]) -> Ints:
     return np.fromiter(found, np.int64, len(trace.stacks))
 
 
-def _of_main(rank: Rank, of_stack: Ints) -> Ints:
-    """What the samples of the main location say, in order."""
-    mine = rank.stacks[rank.stacks["tid"] == rank.main_tid]
-    seen: Ints = of_stack[mine["stack"][np.argsort(mine["t"], kind="stable")].astype(np.int64)]
-    return seen
+def _of_main(rank: Rank, of_stack: Ints) -> tuple[Ints, Ints]:
+    """When the main location was sampled, and what these samples say."""
+    mine = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
+    return mine["t"].astype(np.int64), of_stack[mine["stack"].astype(np.int64)]

@@ -44,7 +44,7 @@ def resources(prepared: Prepared) -> Resources:
             for position, rank in enumerate(ranks)
             if len(rank.process_samples)
         ),
-        node_memory=tuple(_node_memory(prepared.trace, host, by_host[host]) for host in hosts),
+        node_memory=tuple(_node_memory(host, by_host[host]) for host in hosts),
         threads=tuple(_threads(rank, focus) for rank in ranks if len(rank.process_samples)),
         node_threads=tuple(
             node for host in hosts if (node := _node_threads(prepared, host)) is not None
@@ -147,7 +147,7 @@ def median_slope(places: npt.NDArray[np.float64], values: npt.NDArray[Any]) -> f
     return float(np.median(rise[run > 0] / run[run > 0])) if np.any(run > 0) else None
 
 
-def _node_memory(trace: Trace, host: str, ranks: Sequence[Rank]) -> NodeMemory:
+def _node_memory(host: str, ranks: Sequence[Rank]) -> NodeMemory:
     tables = [rank.node_samples for rank in ranks if len(rank.node_samples)]
     total = max((int(table["total_bytes"].max()) for table in tables), default=0)
     least = min((int(table["available_bytes"].min()) for table in tables), default=0)
@@ -156,7 +156,7 @@ def _node_memory(trace: Trace, host: str, ranks: Sequence[Rank]) -> NodeMemory:
         host=host,
         total_bytes=total or None,
         least_available_bytes=least if total else None,
-        oom_kills=max([_kills_meanwhile(trace, host), *(int(c.max()) - int(c[0]) for c in kills)]),
+        oom_kills=max((int(c.max()) - int(c[0]) for c in kills), default=0),
         ranks=tuple(rank.number for rank in ranks),
     )
 
@@ -170,13 +170,21 @@ def memory_ran_out(rank: Rank) -> bool:
 def kills_with(trace: Trace, rank: Rank) -> int:
     """Processes that the kernel ended for memory on the host of a rank that may be one of them.
 
-    It is 0 unless the rank was killed by signal 9, among the first so many of its host that were:
-    launchers end by that signal whom the kernel leaves.
+    It is 0 unless the rank was killed by signal 9, among the first so many of its host that were,
+    and none had failed before: launchers end by that signal whom the kernel leaves.
     """
-    count = _kills_meanwhile(trace, rank.host)
+    if not _is_ended_by_9(rank) or not (count := _kills_meanwhile(trace, rank.host)):
+        return 0
+    if any(_has_failed(other) and other.end_ns < rank.end_ns for other in trace.ranks):
+        return 0
     killed = [r for r in trace.ranks if r.host == rank.host and _is_ended_by_9(r)]
     first = sorted(killed, key=lambda one: one.end_ns)[:count]
     return count if any(one is rank for one in first) else 0
+
+
+def _has_failed(rank: Rank) -> bool:
+    """Whether a rank ended in a way that makes a launcher end the others."""
+    return not rank.ending.is_natural and not _is_ended_by_9(rank)
 
 
 def _is_ended_by_9(rank: Rank) -> bool:

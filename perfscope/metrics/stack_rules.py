@@ -192,12 +192,12 @@ class _Matcher:
         ends = _word_ends(own_name) if is_user_file(frame.file) else ()
         is_rare = (frame.function, frame.file) in self._rare
         for label, glob, is_default in self._rules:
-            if is_default and is_rare:
-                return _RARE
             if is_default and _matches(ends, glob):
-                return label
+                return _RARE if is_rare and label == self.train else label
             if not is_default and (fnmatchcase(name, glob) or fnmatchcase(whole, glob)):
                 return label
+        if is_rare:
+            return _RARE
         for function, file in _LIBRARY_INPUT:
             if name == function and file.search(frame.file):
                 return self.ids.index("input")

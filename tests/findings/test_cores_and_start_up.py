@@ -193,10 +193,10 @@ def test_what_is_traced_again_is_told_with_its_line() -> None:
 
 @pytest.mark.parametrize(
     ("traces", "status"),
-    [(4, Status.PASS), (5, Status.PASS), (6, Status.WARN), (30, Status.FAIL)],
+    [(4, Status.PASS), (5, Status.PASS), (6, Status.INFO), (30, Status.INFO)],
 )
-def test_compiling_again_with_pytorch(traces: int, status: Status) -> None:
-    """Two shapes in training and in evaluation are compiled for four times, or once more."""
+def test_compiling_again_with_pytorch_is_told_only(traces: int, status: Status) -> None:
+    """Two shapes in training and in evaluation are four; 30 layers of one class may be 30."""
     finding = started(
         before_s=2.0,
         first_s=1.0,
@@ -209,16 +209,11 @@ def test_compiling_again_with_pytorch(traces: int, status: Status) -> None:
     assert finding.status is status
     if status is not Status.PASS:
         assert finding.title == (
-            f"PyTorch compiled forward() {traces} times: it compiles again and again"
+            f"PyTorch compiled forward() {traces} times: for as many modules, or again and again"
         )
         assert finding.where == (Frame("forward", "/job/net.py", 7),)
         assert finding.actions[0].startswith("Let forward() (net.py:7) see nothing new")
         assert "mark_dynamic" in finding.actions[0]
-
-
-def test_compiling_now_and_then_with_pytorch_is_told_only() -> None:
-    finding = started(before_s=2.0, first_s=1.0, traces=7, framework="torch", steps=3000)
-    assert finding.status is Status.INFO
 
 
 def test_what_pytorch_gave_up_is_a_warning_in_any_run() -> None:

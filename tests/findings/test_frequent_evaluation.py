@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from perfscope.findings import frequent_evaluation
 from perfscope.findings.finding import Finding, Status
+from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan
+from tests.metrics.test_rare_figures import run
 
 OUTPUT = ("print_progress", "/job/mnist.py", 88)
 MAIN = ("main", "/job/mnist.py", 20)
@@ -240,3 +243,11 @@ def test_without_a_replay_the_bound_is_one() -> None:
 def test_three_times_is_said_in_words() -> None:
     finding = judged(Plan(steps=60, evaluate_s=2.0, evaluators=4))
     assert "once in the run" in finding.actions[0]
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(0.18, Status.PASS), (0.5, Status.FAIL)])
+def test_a_figure_has_the_allowance_of_an_evaluation(seconds: float, status: Status) -> None:
+    """An accuracy after every tenth step, 8 or 20 % of the run, is all the evaluation there is."""
+    results = run("compute_accuracy", every=10, figure_s=seconds)
+    finding = frequent_evaluation.judge(results, SegmentReplay(results))
+    assert finding.status is status

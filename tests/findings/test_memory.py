@@ -315,7 +315,22 @@ def test_killed_for_memory_as_the_launchers_host_counted(code: int, status: Stat
             "node0"
         )
         rows = {row.label: row.value for row in finding.evidence}
-        assert rows["Processes killed for memory meanwhile"] == 1
+        label = "Processes that the kernel ended on node0, of other jobs included"
+        assert (rows["Processes killed for memory meanwhile"], rows[label]) == (0, 1)
+
+
+def test_a_rank_that_the_launcher_ended_after_another_one_failed_is_not_told_of() -> None:
+    """The kernel ended something of another job meanwhile."""
+    builder = TraceBuilder(2, end_s=10.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(0.5)
+        rank.node_sample(5.0, available_bytes=8 * GIB, total_bytes=16 * GIB)
+        rank.process_sample(5.0, rss_bytes=GIB)
+    builder.rank(0).set(ending=Ending(EndKind.EXITED, 1, "launcher"), end_ns=8 * 10**9)
+    builder.rank(1).set(ending=Ending(EndKind.KILLED, 9, "launcher"))
+    trace = builder.build()
+    trace.environment = {"oom_kills": {"node0": 1}}
+    assert headroom_of(trace).status is Status.PASS
 
 
 def limited(*, ranks: int, base: float, growth: float, limit: float) -> Trace:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from perfscope.metrics.compute import compute
@@ -107,6 +108,29 @@ def test_once_an_epoch_is_progress_output(told: bool, around: str) -> None:
 def test_in_each_step_it_stays_training(figure_s: float, told: bool) -> None:
     results = run("compute_accuracy", every=1, figure_s=figure_s, told=told)
     assert "user:progress" not in {phase.id for phase in results.phases}
+    assert seconds(results, Account.USER_PHASES) == 0.0
+
+
+def test_a_figure_in_each_short_step_stays_training() -> None:
+    """Steps of 20 ms, of which 80 % compute a score: samples of many steps stand in a row."""
+    builder, clock = TraceBuilder(1, end_s=1e6), 1.0
+    random = np.random.default_rng(3)
+    rank = builder.rank(0)
+    for step in range(2000):
+        rank.step(step, clock, clock + 0.02)
+        if step % 5 == 0:  # ten samples a second
+            at = clock + 0.02 * float(random.random())
+            is_score = at - clock < 0.016
+            rank.stack(at, (MAIN, ("score", FILE, 88)) if is_score else TRAIN)
+        clock += 0.02
+    results = compute(builder.build())
+    assert "user:progress" not in {phase.id for phase in results.phases}
+
+
+@pytest.mark.parametrize("name", ["compute_validation_metrics", "get_eval_score"])
+def test_names_of_evaluation_stay_evaluation(name: str) -> None:
+    results = run(name, every=10)
+    assert seconds(results, Account.EVALUATION) == pytest.approx(EPOCHS * FIGURE_S, rel=0.1)
     assert seconds(results, Account.USER_PHASES) == 0.0
 
 

@@ -156,7 +156,7 @@ def test_as_many_killed_ranks_as_the_host_counted(count: int, host: str, told: l
     """The kernel ends a rank, the launcher those that are left."""
     killed = Ending(EndKind.KILLED, 9)
     ends = {0: killed, 1: killed, 2: Ending(EndKind.KILLED, 11), 3: Ending(EndKind.EXITED, 1)}
-    trace = trace_of(ends, at_s={0: 6.0, 1: 6.2, 2: 5.0, 3: 5.0})
+    trace = trace_of(ends, at_s={0: 6.0, 1: 6.2, 2: 7.0, 3: 7.0})
     trace.environment = {"oom_kills": {host: count}}
     texts = [ending_text(trace, rank) for rank in trace.ranks]
     for text, words in zip(texts[:2], told, strict=True):

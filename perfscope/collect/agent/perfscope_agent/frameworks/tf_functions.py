@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+import types
 
 from .. import files, metadata, recorder, steps
 from . import wrap
@@ -90,15 +92,28 @@ def _place(function: Any) -> tuple[str, int]:
     try:
         inner: Any = function._python_function
         for _ in range(_DEEPEST_WRAPPING):
-            following = getattr(inner, "__wrapped__", None) or getattr(inner, "func", None)
+            following = _inside(inner)
             if following is None:
                 break
             inner = following
+        if not isinstance(inner, types.FunctionType):
+            return "", 0
         code = inner.__code__
         file, line = str(code.co_filename), int(code.co_firstlineno)
         return (os.path.abspath(file), line) if files.is_program(file) else ("", 0)
     except Exception:
         return "", 0  # a callable without Python code
+
+
+def _inside(wrapper: Any) -> Any:
+    """What a wrapper calls, None of anything else: attributes of objects may run their code."""
+    if isinstance(wrapper, types.MethodType):
+        return wrapper.__func__
+    if isinstance(wrapper, functools.partial):
+        return wrapper.func
+    if isinstance(wrapper, types.FunctionType):
+        return vars(wrapper).get("__wrapped__")
+    return None
 
 
 def build_flags() -> dict[str, Any]:

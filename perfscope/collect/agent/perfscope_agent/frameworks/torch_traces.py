@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .. import metadata, notes
+from .. import files, metadata, notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,12 +53,20 @@ def _rows(compilations: Any) -> list[dict[str, Any]]:
             "functions": len(frames),
             "traces": sum(frames.values()),
             "most_traces": max(frames.values()),
-            "file": file if file.startswith("<") else os.path.abspath(file),
+            "file": _absolute(file),
             "line": line,
             "given_up": bool(given_up.intersection(frames) - {""}),
         }
         for (name, file, line), frames in ranked[:_MOST_NAMES]
     ]
+
+
+def _absolute(file: str) -> str:
+    """The path of a file of the program, "" of others and where it is not known any more."""
+    try:
+        return os.path.abspath(file) if files.is_program(file) else ""
+    except OSError:
+        return ""  # the working directory is gone
 
 
 def _is_limit(one: Any) -> bool:
