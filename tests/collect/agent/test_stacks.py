@@ -53,6 +53,27 @@ while kept() is not None and time.monotonic() < deadline:
     time.sleep(0.01)
 print(kept() is None, gc.collect() >= 0)
 """
+COLLECTED = """
+import gc, sys, time
+gc.set_threshold(20)
+during = set()
+def begins(phase, info):
+    frame = sys._getframe()
+    while phase == "start" and frame is not None:
+        during.add((frame.f_code.co_filename.rpartition("/")[2], frame.f_code.co_name))
+        frame = frame.f_back
+gc.callbacks.append(begins)
+def descend(n):
+    loops = [[] for _ in range(3)]
+    time.sleep(0.00001)
+    if n:
+        descend(n - 1)
+deadline = time.monotonic() + 3.0
+while time.monotonic() < deadline:
+    descend(30)
+looking = {("stacks.py", "_walk"), ("stacks.py", "_walks")}
+print(sys.version_info[:2] != (3, 11) or not looking & during, gc.isenabled(), len(during) > 1)
+"""
 SIGNALS = """
 import signal, threading, time
 main = threading.get_ident()
@@ -125,3 +146,10 @@ def test_program_may_end_at_any_moment(job: Callable[..., Job], ending: str) -> 
     for seconds in (0, 0.05, 0.15):
         done = job(f"import time; time.sleep({seconds}); {ending}")
         assert (done.exit_code, done.stdout, done.stderr) == (3, b"", b"")
+
+
+def test_no_collection_begins_while_stacks_are_looked_at(job: Callable[..., Job]) -> None:
+    """Python 3.11 crashes where one lets the frames that are looked at end."""
+    done = job(COLLECTED, variables=RANK_ZERO)
+    assert (done.exit_code, done.stdout) == (0, b"True True True\n"), done.stderr
+    assert len(done.process.functions()) >= 10

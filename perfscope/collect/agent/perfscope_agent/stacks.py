@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -19,6 +20,13 @@ _INNERMOST = 48
 _MAX_WALK = 1000
 _MAX_CACHED = 20000
 _GOLDEN = 0.6180339887
+_IS_FRAGILE = sys.version_info[:2] == (3, 11)
+"""Whether looking at the frames of another thread may crash, as in Python 3.11 alone.
+
+There frames become objects when they are looked at. Where the allocation begins a garbage
+collection whose finalizers let the other thread go on, the frame may be over before its object is
+finished, which then points into nothing. So there is no collection meanwhile.
+"""
 _LATER_S = 30.0  # a program has its data and its workers by then
 
 statistics = {"hz": 0.0, "samples": 0, "cpu_ns": 0}
@@ -101,28 +109,21 @@ class Sampler:
             statistics["cpu_ns"] = time.thread_time_ns() if hasattr(time, "thread_time_ns") else 0
 
     def _sample(self, rec: recorder.Recorder) -> None:
-        frames = sys._current_frames()
+        is_held = _IS_FRAGILE and gc.isenabled()
+        if is_held:
+            gc.disable()
         try:
-            for identity, thread_id in list(watched.items()):
-                frame = frames.get(identity)
-                if frame is not None:
-                    stack = self._stack(rec, frame)
-                    if stack:
-                        rec.stack_sample(thread_id, stack)
-                elif identity != recorder.main_thread:
-                    watched.pop(identity, None)
+            walks = _walks()
         finally:
-            # This frame is among them: a cycle that would keep the program's objects alive.
-            frames.clear()
+            if is_held:
+                gc.enable()
+        for thread_id, places in walks:
+            stack = self._stack(rec, places)
+            if stack:
+                rec.stack_sample(thread_id, stack)
 
-    def _stack(self, rec: recorder.Recorder, frame: FrameType | None) -> int:
-        """The id of the stack that ends in this frame, 0 without a frame of the program."""
-        places: list[tuple[CodeType, int]] = []
-        while frame is not None and len(places) < _MAX_WALK:
-            code = frame.f_code
-            if not code.co_filename.startswith(files.AGENT):
-                places.append((code, frame.f_lineno or 0))
-            frame = frame.f_back
+    def _stack(self, rec: recorder.Recorder, places: list[tuple[CodeType, int]]) -> int:
+        """The id of the stack of these places, 0 without one of the program."""
         if len(places) > _MAX_DEPTH:
             places = _shortened(places)
         key = tuple(self._name(rec, place) for place in reversed(places))
@@ -147,6 +148,34 @@ class Sampler:
                 self._names.clear()
             self._names[place] = known
         return known
+
+
+def _walks() -> list[tuple[int, list[tuple[CodeType, int]]]]:
+    """Kernel id and places of each watched thread; nothing here lets another thread go on."""
+    frames = sys._current_frames()
+    walks = []
+    try:
+        for identity, thread_id in list(watched.items()):
+            frame = frames.get(identity)
+            if frame is not None:
+                walks.append((thread_id, _walk(frame)))
+            elif identity != recorder.main_thread:
+                watched.pop(identity, None)
+    finally:
+        # This frame is among them: a cycle that would keep the program's objects alive.
+        frames.clear()
+    return walks
+
+
+def _walk(frame: FrameType | None) -> list[tuple[CodeType, int]]:
+    """The places of a frame and of those that called it, without the agent's, innermost first."""
+    places: list[tuple[CodeType, int]] = []
+    while frame is not None and len(places) < _MAX_WALK:
+        code = frame.f_code
+        if not code.co_filename.startswith(files.AGENT):
+            places.append((code, frame.f_lineno or 0))
+        frame = frame.f_back
+    return places
 
 
 def _shortened(places: list[tuple[CodeType, int]]) -> list[tuple[CodeType, int]]:
