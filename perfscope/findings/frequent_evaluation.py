@@ -12,7 +12,7 @@ import numpy as np
 from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS, Price, bound_s, price
-from perfscope.findings.solo_work import own_seconds
+from perfscope.findings.solo_work import PROGRESS, own_seconds
 from perfscope.metrics.stack_rules import computes_figure, is_user_file, names_training
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
@@ -41,7 +41,6 @@ REFERENCES = (
     ),
 )
 FAULTS = {Status.FAIL, Status.WARN}
-PROGRESS = "user:progress"
 EVALUATES = {PhaseKind.EVALUATE, PhaseKind.PREDICT}
 TRAINS = {PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER}
 UNCERTAIN = " Few samples tell it: whether it is too much, a longer recording shows."

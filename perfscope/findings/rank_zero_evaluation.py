@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
@@ -10,7 +10,7 @@ from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding,
 from perfscope.findings.one_rank import alone
 from perfscope.findings.solo_work import SoloWork, find_solo_work
 from perfscope.metrics.ledger import Account
-from perfscope.replay.model import Edit, Level
+from perfscope.replay.model import Level
 from perfscope.trace.model import PhaseKind
 from perfscope.units import format_seconds, format_share
 
@@ -34,6 +34,10 @@ LITTLE = "What one rank does alone costs little"
 FAULTS = {Status.FAIL, Status.WARN}
 OVERLAPS = ("load_imbalance",)
 RARER = 2
+WAYS = {
+    Account.EVALUATION: ("evaluation", "Evaluate"),
+    Account.USER_PHASES: ("what is computed for it", "Print progress"),
+}
 
 
 @dataclass(frozen=True)
@@ -182,8 +186,8 @@ def _milder(work: SoloWork, replay: Replay, ranks: int, bound_s: float) -> _Mild
     shared_s, rarer_s = whole_s * (1 - 1 / ranks), whole_s * (1 - kept)
     # unlabelled computation is mostly the rank's ordinary work: it is not to be dealt out
     if work.account is not Account.COMPUTATION:
-        shared = replay.predict([Edit(work.account, level=Level.SHARED)])
-        rarer = replay.predict([Edit(work.account, (work.rank,), keep_every=RARER)])
+        shared = replay.predict([replace(work.edit, ranks=None, level=Level.SHARED)])
+        rarer = replay.predict([replace(work.edit, keep_every=RARER)])
         shared_s = shared.gain_s if shared else shared_s
         rarer_s = rarer.gain_s if rarer else rarer_s
     return _Milder(whole_s=whole_s, shared_s=shared_s, rarer_s=rarer_s, is_bound=alone is None)
@@ -202,8 +206,7 @@ def _actions(work: SoloWork, milder: _Milder) -> tuple[str, ...]:
                 f"{milder.text(milder.shared_s)}."
             ),
         )
-    what = "evaluation" if work.account is Account.EVALUATION else f"the work in {work.label}()"
-    doing = "Evaluate" if work.account is Account.EVALUATION else f"Run {work.label}()"
+    what, doing = WAYS.get(work.account, (f"the work in {work.label}()", f"Run {work.label}()"))
     return (
         (
             f"Distribute {what} over all ranks, each with its part of the data, then one "

@@ -23,6 +23,8 @@ LABELLED = {
     PhaseKind.CHECKPOINT: ("saves a checkpoint", Account.CHECKPOINT),
     PhaseKind.IO: ("reads or writes files", Account.IO),
 }
+PROGRESS = "user:progress"
+OUTPUT = ("computes its progress output", Account.USER_PHASES)
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,15 @@ def find_solo_work(results: Results) -> tuple[SoloWork, ...]:
     if len(results.trace.ranks) < 2:
         return ()
     least_s = thresholds.SOLO_LEAST_SHARE * results.focus.length_ns * 1e-9
-    labelled = (_from_phase(results, phase) for phase in results.phases if phase.kind in LABELLED)
+    labelled = (_from_phase(results, phase) for phase in results.phases if _named(phase))
     unlabelled = (_from_function(results, share) for share in results.ledger.functions)
     found = [work for work in (*labelled, *unlabelled) if work and work.seconds >= least_s]
     return tuple(sorted(found, key=lambda work: -work.seconds))
+
+
+def _named(phase: PhaseResult) -> tuple[str, Account] | None:
+    """What a rank does in a phase that is not for all to do, and the account of its time."""
+    return OUTPUT if phase.id == PROGRESS else LABELLED.get(phase.kind)
 
 
 def own_seconds(phase: PhaseResult) -> list[float]:
@@ -80,12 +87,12 @@ def _alone(values: list[float]) -> int | None:
 
 
 def _from_phase(results: Results, phase: PhaseResult) -> SoloWork | None:
-    work = own_seconds(phase)
+    work, named = own_seconds(phase), _named(phase)
     position = _alone(work)
-    if position is None:
+    if position is None or named is None:
         return None
     rank = phase.ranks[position]
-    verb, account = LABELLED[phase.kind]
+    verb, account = named
     late = [a for a in results.communication.late_arrivals if (a.rank, a.phase) == (rank, phase.id)]
     windows = [(start, end) for number, start, end in phase.windows_s if number == rank]
     count = phase.count if phase.entering_ranks == (rank,) else (len(windows) or None)
@@ -103,7 +110,9 @@ def _from_phase(results: Results, phase: PhaseResult) -> SoloWork | None:
         where=frames,
         window_s=(windows[0][0], windows[-1][1]) if windows else None,
         account=account,
-        edit=Edit(account=account, ranks=(rank,)),
+        edit=Edit(phase=phase.id, ranks=(rank,))
+        if phase.id == PROGRESS
+        else Edit(account=account, ranks=(rank,)),
         source=phase.id,
     )
 

@@ -21,6 +21,9 @@ STEP_SAMPLES = 3
 RARE_SHARE = 0.25
 """Of the steps that were sampled: what is done in more of them may belong to the step."""
 
+ALONE_SHARE = 0.8
+"""Of the samples, on one rank."""
+
 NONE = -1
 
 Ints = npt.NDArray[np.int64]
@@ -37,20 +40,23 @@ def rare_figures(trace: Trace, waits: Waits) -> frozenset[Function]:
         return frozenset()
     ends = _step_ends(trace, waits)
     of_stack = _innermost(trace, names)
-    samples = np.zeros(len(names), np.int64)
+    samples = np.zeros((len(trace.ranks), len(names)), np.int64)
     steps = np.zeros(len(names), np.int64)
     seen = 0
-    for rank, step_ends in zip(trace.ranks, ends, strict=True):
+    for place, (rank, step_ends) in enumerate(zip(trace.ranks, ends, strict=True)):
         times, found = _of_main(rank, of_stack)
         step = np.searchsorted(step_ends, times)
         seen += len(np.unique(step)) if len(step_ends) else 0
         is_figure = found != NONE
         if not is_figure.any():
             continue
-        samples += np.bincount(found[is_figure], minlength=len(names))
+        samples[place] = np.bincount(found[is_figure], minlength=len(names))
         both = np.unique(np.stack([found[is_figure], step[is_figure]]), axis=1)
         steps += np.bincount(both[0], minlength=len(names))
-    is_rare = (steps > 0) & (samples >= STEP_SAMPLES * steps) & (steps <= RARE_SHARE * seen)
+    total = samples.sum(axis=0)
+    is_rare = (steps > 0) & (total >= STEP_SAMPLES * steps) & (steps <= RARE_SHARE * seen)
+    if len(trace.ranks) > 1:  # what one rank does alone is told by that
+        is_rare &= samples.max(axis=0) < ALONE_SHARE * total
     return frozenset(name for name, rare in zip(names, is_rare, strict=True) if rare)
 
 

@@ -51,6 +51,24 @@ def test_names_a_function_that_no_rule_knows(monkeypatch: pytest.MonkeyPatch) ->
     assert finding.gain_s == pytest.approx(10.0, rel=0.05)
 
 
+def test_progress_output_of_one_rank_keeps_the_others_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(training_runs, "EVALUATOR", ("print_progress", "/job/train.py", 99))
+    found = analyse(Plan(steps=100, evaluate_s=2.0, markers=False)).findings
+    finding = found["rank_zero_evaluation"]
+    assert finding.status is Status.FAIL
+    assert finding.title == (
+        "Rank 0 computes its progress output alone in print_progress() (train.py:99) while 3 ranks "
+        "wait"
+    )
+    assert finding.gain_s == pytest.approx(10.0, rel=0.05)
+    told = {row.label: row.value for row in finding.evidence}
+    assert told["Gain if done every 2nd time only"] == pytest.approx(5.0, abs=1.1)
+    assert found["frequent_evaluation"].status is Status.PASS
+    assert found["load_imbalance"].status is not Status.FAIL
+
+
 def test_shared_evaluation_passes() -> None:
     finding = judged(Plan(steps=100, evaluate_s=1.0, evaluators=4))
     assert finding.status is Status.PASS
