@@ -19,18 +19,19 @@ def persistence(work: Floats, kinds: Ints, steps: int) -> Persistence | None:
 
     The autocorrelation, from one segment to the next of its kind, of the work of each rank beyond
     the mean of the ranks in the segment and beyond the usual of that rank. Kinds that come several
-    times in a step do not count. None with too few segments, or where no rank is ever late.
+    times in a step do not count; where no steps are known, all do, and the value may be too large.
+    None with too few segments, or where no rank is ever late.
 
     Args:
         work: by segment and rank, in any unit, shape (segments, ranks).
         kinds: which segments are alike, shape (segments,).
-        steps: how many steps there are.
+        steps: how many steps there are, 0 unknown.
     """
     together = spread = 0.0
     pairs = 0
     for kind in np.unique(kinds):
         late = work[kinds == kind]
-        if not FEWEST_SEGMENTS <= len(late) <= PER_STEP * steps:
+        if len(late) < FEWEST_SEGMENTS or (steps and len(late) > PER_STEP * steps):
             continue
         late = late - late.mean(axis=1, keepdims=True)
         late = late - np.median(late, axis=0)

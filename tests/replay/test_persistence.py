@@ -99,3 +99,9 @@ def test_few_segments_and_one_rank_tell_nothing() -> None:
     assert persistence(carried_over(0.6, segments=few), np.zeros(few, np.int64), few) is None
     alone = carried_over(0.6, ranks=1)
     assert persistence(alone, np.zeros(SEGMENTS, np.int64), SEGMENTS) is None
+
+
+def test_where_no_steps_are_known_all_kinds_tell() -> None:
+    found = persistence(carried_over(0.6), np.zeros(SEGMENTS, np.int64), 0)
+    assert found is not None
+    assert found.value == pytest.approx(0.6, abs=0.05)
