@@ -46,7 +46,6 @@ HEALTHY = (
         for call, *calls in (
             ("predict_on_batch", "--calls", "3000"),
             ("train", "--calls", "3000"),
-            ("traced", "--calls", "10000"),
         )
     ),
 )
