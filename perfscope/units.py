@@ -13,7 +13,10 @@ _HOURS_FROM_S = 7200.0
 
 
 def format_seconds(seconds: float | None) -> str:
-    """A duration with three significant digits: `1.23 s`, `45.0 ms`, `3 min 20 s`, `2 h 05 min`."""
+    """A duration with three significant digits: `1.23 s`, `45.0 ms`, `3 min 20 s`, `2 h 05 min`.
+
+    Clocks count whole nanoseconds: what is less is what floating-point sums leave, and is `0 s`.
+    """
     if seconds is None:
         return MISSING
     if abs(seconds) >= _HOURS_FROM_S:
@@ -25,7 +28,7 @@ def format_seconds(seconds: float | None) -> str:
     for factor, unit in _SECOND_UNITS:
         if abs(seconds) >= factor * 0.9995:
             return f"{_three_digits(seconds / factor)} {unit}"
-    return "0 s" if seconds == 0 else f"{seconds / 1e-9:.2g} ns"
+    return "0 s"
 
 
 def format_bytes(size_bytes: float | None) -> str:
@@ -51,6 +54,17 @@ def format_share(share: float | None) -> str:
 def format_count(count: float | None) -> str:
     """A number of things, thousands apart: `12,345`."""
     return MISSING if count is None else f"{count:,.0f}"
+
+
+def counted(number: float, noun: str, several: str = "") -> str:
+    """A number with its noun, which is one of one only: `1 rank`, `2 ranks`, `3 processes`.
+
+    Args:
+        number: how many.
+        noun: for one.
+        several: for any other number, where it is not the noun with an "s".
+    """
+    return f"{format_count(number)} {noun if number == 1 else several or f'{noun}s'}"
 
 
 def format_ratio(ratio: float | None) -> str:

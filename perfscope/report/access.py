@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,15 @@ def rows(document: Any, *path: str) -> list[Mapping[str, Any]]:
 
 
 def numbers(document: Any, *path: str) -> list[float]:
-    """The array of numbers at the path, 0.0 for each element that is none."""
+    """The array of numbers at the path; empty unless every element is one."""
+    known = [value for value in maybe_numbers(document, *path) if value is not None]
+    return known if len(known) == len(maybe_numbers(document, *path)) else []
+
+
+def maybe_numbers(document: Any, *path: str) -> list[float | None]:
+    """The array of numbers at the path, None for each element that is none."""
     found = _follow(document, path)
-    return [number(item) or 0.0 for item in found] if isinstance(found, list) else []
+    return [number(item) for item in found] if isinstance(found, list) else []
 
 
 def texts(document: Any, *path: str) -> list[str]:
@@ -51,6 +57,24 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return value
+
+
+def total(values: Iterable[float | None]) -> float | None:
+    """The sum; None where a part is missing, as it would be too little."""
+    known = list(values)
+    found = [value for value in known if value is not None]
+    return sum(found) if len(found) == len(known) else None
+
+
+def part_of(part: float | None, whole: float | None) -> float | None:
+    """The part as a share of the whole; None where either is missing or the whole is nothing."""
+    return part / whole if part is not None and whole else None
+
+
+def rank_name(row: Mapping[str, Any], key: str = "rank") -> str:
+    """`rank 3`; a missing number is no rank 0."""
+    rank = number(row.get(key))
+    return "a rank not known" if rank is None else f"rank {int(rank)}"
 
 
 def _follow(document: Any, path: Sequence[str]) -> Any:

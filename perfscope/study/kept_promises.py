@@ -114,7 +114,7 @@ def _rows(before: Side, after: Side) -> list[Json]:
             "id": name,
             "title": fields.text(found[0], "title"),
             "gone": not _stands(after, name),
-            "predicted_s": median(fields.number(row, "gain_s") or 0.0 for row in found),
+            "predicted_s": median(row["gain_s"] for row in found),
             "interval_s": _median_interval(found),
             "basis": fields.text(found[0], "gain_basis") or None,
         }

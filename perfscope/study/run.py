@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from perfscope.study import fields
+from perfscope.units import counted
 
 Json = dict[str, Any]
 NO_REASON = "the result does not hold it"
@@ -189,25 +190,19 @@ class StudyRun:
 
     @cached_property
     def ledger_s(self) -> dict[str, float]:
-        """Seconds of all ranks together by account of the ledger, in its order."""
-        return {
-            fields.text(row, "id"): fields.number(row, "seconds") or 0.0
+        """Seconds of all ranks together by account, in the ledger's order; all of them or none."""
+        found = {
+            fields.text(row, "id"): fields.number(row, "seconds")
             for row in fields.rows(self.document, "ledger")
         }
+        known = {name: spent for name, spent in found.items() if spent is not None}
+        return known if len(known) == len(found) else {}
 
     @cached_property
     def ledger_labels(self) -> dict[str, str]:
         """What people call each account."""
         return {
             fields.text(row, "id"): fields.text(row, "label")
-            for row in fields.rows(self.document, "ledger")
-        }
-
-    @cached_property
-    def ledger_by_rank_s(self) -> dict[str, tuple[float, ...]]:
-        """Seconds of each rank by account."""
-        return {
-            fields.text(row, "id"): tuple(ns * 1e-9 for ns in fields.numbers(row, "ns_by_rank"))
             for row in fields.rows(self.document, "ledger")
         }
 
@@ -240,9 +235,10 @@ class StudyRun:
 
     @cached_property
     def peak_bytes_by_rank(self) -> tuple[float, ...]:
-        """Largest resident memory of each rank; empty when not recorded."""
+        """Largest resident memory of each rank; empty when not recorded of every rank."""
         found = fields.rows(self.document, "memory", "ranks")
-        return tuple(fields.number(row, "peak_bytes") or 0.0 for row in found)
+        known = [peak for row in found if (peak := fields.number(row, "peak_bytes")) is not None]
+        return tuple(known) if len(known) == len(found) else ()
 
     @cached_property
     def threads_by_rank(self) -> tuple[Json, ...]:
@@ -292,7 +288,7 @@ class StudyRun:
             if fields.number(row, "rank") in incomplete:
                 return f"rank {fields.integer(row, 'rank')} {fields.text(row, 'text')}"
         missing = len(fields.numbers(self.document, "run", "missing_ranks"))
-        return f"{missing} ranks left no recording" if missing else ""
+        return f"{counted(missing, 'rank')} left no recording" if missing else ""
 
     def as_json(self) -> Json:
         """The object of study.json's `runs`: what identifies a run and how it came out."""

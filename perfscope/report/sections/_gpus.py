@@ -61,7 +61,8 @@ def idle_causes(devices: list[Mapping[str, Any]]) -> list[Context]:
     totals: dict[str, float] = {}
     for device in devices:
         for name, value in mapping(device, "idle_s_by_cause").items():
-            totals[name] = totals.get(name, 0.0) + (number(value) or 0.0)
+            if (spent := number(value)) is not None:
+                totals[name] = totals.get(name, 0.0) + spent
     whole = sum(totals.values())
     return [
         {"cause": CAUSES.get(name, "other"), "seconds": value, "share": percent(value / whole)}

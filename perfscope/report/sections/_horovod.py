@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.report.access import Document, mapping, number, numbers, rows, text
+from perfscope.report.access import Document, mapping, maybe_numbers, number, rows, text
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.sections.section import Context
 
@@ -18,8 +18,8 @@ def horovod(document: Document) -> Context | None:
     if not locations:
         return None
     exposed = mapping(document, "horovod", "exposed")
-    waits = numbers(exposed, "step_wait_s_median_by_rank")
-    transfers = numbers(exposed, "step_transfer_s_median_by_rank")
+    waits = maybe_numbers(exposed, "step_wait_s_median_by_rank")
+    transfers = maybe_numbers(exposed, "step_transfer_s_median_by_rank")
     ranks = [_location(row) for row in locations[:MOST_RANKS]]
     for place, row in enumerate(ranks):
         row["wait"] = seconds(waits[place]) if place < len(waits) else ""

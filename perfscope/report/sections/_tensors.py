@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.report.access import Document, integers, mapping, number, numbers, rows, text
+from perfscope.report.access import Document, integers, mapping, maybe_numbers, number, rows, text
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.sections.section import Context
 from perfscope.units import format_share
@@ -37,8 +37,10 @@ def tensors(document: Document) -> Context | None:
 
 
 def _ranks(found: Mapping[str, Any], ranks: list[int]) -> list[Context]:
-    last, first = integers(found, "last_by_rank"), integers(found, "first_by_rank")
-    waits = [numbers(found, "wait_s_by_rank", name) for name in mapping(found, "wait_s_by_rank")]
+    last, first = (maybe_numbers(found, key) for key in ("last_by_rank", "first_by_rank"))
+    waits = [
+        maybe_numbers(found, "wait_s_by_rank", name) for name in mapping(found, "wait_s_by_rank")
+    ]
     return [
         {
             "rank": count(rank),

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfscope.report.access import Document, mapping, number, numbers, rows, text
+from perfscope.report.access import (
+    Document,
+    mapping,
+    maybe_numbers,
+    number,
+    part_of,
+    rank_name,
+    rows,
+    text,
+    total,
+)
 from perfscope.report.formats import percent, seconds
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.views import place
@@ -18,7 +28,7 @@ MOST_RANKS = 3  # that one kind of waiting names
 def _context(document: Document) -> Context:
     replay = mapping(document, "replay")
     path, costs = mapping(replay, "critical_path"), mapping(replay, "delay_costs")
-    whole = number(path.get("seconds")) or 0.0
+    whole = number(path.get("seconds"))
     causes = rows(costs, "causes")
     return {
         "is_known": bool(path),
@@ -43,21 +53,21 @@ def _context(document: Document) -> Context:
     }
 
 
-def _tables(path: Mapping[str, Any], whole: float) -> list[Context]:
+def _tables(path: Mapping[str, Any], whole: float | None) -> list[Context]:
     """What the critical path is made of, one table a view."""
     by_rank = [
         (
-            f"rank {int(number(row.get('rank')) or 0)}",
-            (number(row.get("work_s")) or 0.0) + (number(row.get("transfer_s")) or 0.0),
+            rank_name(row),
+            total(number(row.get(key)) for key in ("work_s", "transfer_s")),
         )
         for row in rows(path, "by_rank")
     ]
     by_phase = [
-        (phase_words(text(row, "phase")), number(row.get("seconds")) or 0.0)
+        (phase_words(text(row, "phase")), number(row.get("seconds")))
         for row in rows(path, "by_phase")
     ]
     by_operation = [
-        (text(row, "name"), number(row.get("seconds")) or 0.0) for row in rows(path, "by_operation")
+        (text(row, "name"), number(row.get("seconds"))) for row in rows(path, "by_operation")
     ]
     return [
         _table("rank", "Rank", by_rank, whole),
@@ -66,7 +76,9 @@ def _tables(path: Mapping[str, Any], whole: float) -> list[Context]:
     ]
 
 
-def _table(name: str, head: str, parts: Sequence[tuple[str, float]], whole: float) -> Context:
+def _table(
+    name: str, head: str, parts: Sequence[tuple[str, float | None]], whole: float | None
+) -> Context:
     return {
         "id": f"path-by-{name}",
         "head": head,
@@ -74,7 +86,7 @@ def _table(name: str, head: str, parts: Sequence[tuple[str, float]], whole: floa
             {
                 "name": label,
                 "seconds": seconds(spent),
-                "share": percent(spent / whole if whole else None),
+                "share": percent(part_of(spent, whole)),
             }
             for label, spent in parts[:MOST_ROWS]
         ],
@@ -84,7 +96,7 @@ def _table(name: str, head: str, parts: Sequence[tuple[str, float]], whole: floa
 
 def _cause(row: Mapping[str, Any]) -> Context:
     return {
-        "rank": int(number(row.get("rank")) or 0),
+        "rank": rank_name(row),
         "phase": phase_words(row.get("phase")),
         "direct": seconds(number(row.get("direct_s"))),
         "indirect": seconds(number(row.get("indirect_s"))),
@@ -94,19 +106,19 @@ def _cause(row: Mapping[str, Any]) -> Context:
 
 def _pair(row: Mapping[str, Any]) -> Context:
     return {
-        "waiter": int(number(row.get("waiter")) or 0),
-        "cause": int(number(row.get("cause")) or 0),
+        "waiter": rank_name(row, "waiter"),
+        "cause": rank_name(row, "cause"),
         "seconds": seconds(number(row.get("seconds"))),
     }
 
 
 def _kinds(states: Sequence[Mapping[str, Any]]) -> list[Context]:
     """Waiting by kind, with the ranks that others waited for most."""
-    whole = sum(number(row.get("seconds")) or 0.0 for row in states)
+    whole = total(number(row.get("seconds")) for row in states)
     return [_kind(row, whole) for row in states]
 
 
-def _kind(row: Mapping[str, Any], whole: float) -> Context:
+def _kind(row: Mapping[str, Any], whole: float | None) -> Context:
     name, spent = text(row, "kind"), number(row.get("seconds"))
     label, meaning = WAIT_KINDS.get(name, (name, ""))
     causes = rows(row, "by_rank")
@@ -119,7 +131,7 @@ def _kind(row: Mapping[str, Any], whole: float) -> Context:
         "label": label,
         "meaning": meaning,
         "seconds": seconds(spent),
-        "share": percent(spent / whole if spent is not None and whole else None),
+        "share": percent(part_of(spent, whole)),
         "ranks": ", ".join(named[:MOST_RANKS]) + (", others" if rest else ""),
     }
 
@@ -132,7 +144,7 @@ def _matrix(waits: Mapping[str, Any], highest: int) -> Context | None:
     """Waiting by blocks of ranks; None where nobody waited."""
     size = int(number(waits.get("ranks_per_block")) or 1)
     blocks = waits.get("blocks_s")
-    table = [numbers(row) for row in blocks] if isinstance(blocks, list) else []
+    table = [maybe_numbers(row) for row in blocks] if isinstance(blocks, list) else []
     if not any(any(row) for row in table):
         return None
     labels = [_block_label(place * size, size, highest) for place in range(len(table))]
@@ -156,7 +168,7 @@ def _takeaway(path: Mapping[str, Any], causes: list[Mapping[str, Any]]) -> str:
         return ""
     if causes and (number(causes[0].get("share")) or 0.0) > 0:
         first = _cause(causes[0])
-        return f"{first['share']} of all waiting is due to {first['phase']} on rank {first['rank']}"
+        return f"{first['share']} of all waiting is due to {first['phase']} on {first['rank']}"
     return f"The critical path holds {seconds(number(path.get('work_s')))} of work"
 
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.report.access import Document, figure, mapping, number, numbers, rows, text
+from perfscope.report.access import (
+    Document,
+    figure,
+    mapping,
+    maybe_numbers,
+    number,
+    numbers,
+    part_of,
+    rows,
+    text,
+    total,
+)
 from perfscope.report.formats import bytes_, count, percent, ratio, seconds
 from perfscope.report.sections._gpus import idle_causes, sampled_gpus
 from perfscope.report.sections.ledger import rank_numbers
@@ -38,8 +49,8 @@ _HOST = {
 
 
 def _context(document: Document) -> Context:
-    read = numbers(document, "io", "read_bytes_by_rank")
-    written = numbers(document, "io", "written_bytes_by_rank")
+    read = maybe_numbers(document, "io", "read_bytes_by_rank")
+    written = maybe_numbers(document, "io", "written_bytes_by_rank")
     ranks = rank_numbers(document, max(len(read), len(written))) if read or written else []
     found = mapping(document, "devices")
     return {
@@ -70,7 +81,7 @@ def _devices(found: Mapping[str, Any]) -> Context:
         "offload_text": ratio(figure(found, "offload_efficiency").value),
         "threshold": seconds(number(found.get("kernel_wait_below_s"))),
         "exchange": _exchange(mapping(found, "communication")),
-        "unlinked": count(number(found.get("unlinked_rows")) or 0),
+        "unlinked": count(number(found.get("unlinked_rows"))),
         "causes": [
             {**cause, "seconds": seconds(cause["seconds"])} for cause in idle_causes(devices)
         ],
@@ -123,9 +134,9 @@ def _factors(found: Mapping[str, Any]) -> list[Context]:
 
 
 def _device(row: Mapping[str, Any]) -> Context:
-    window = (number(row.get("busy_s")) or 0.0) + (number(row.get("idle_s")) or 0.0)
-    share = (number(row.get("idle_s")) or 0.0) / window if window else None
-    memory = (number(row.get("memcpy_s")) or 0.0) + (number(row.get("memset_s")) or 0.0)
+    window = total(number(row.get(key)) for key in ("busy_s", "idle_s"))
+    share = part_of(number(row.get("idle_s")), window)
+    memory = total(number(row.get(key)) for key in ("memcpy_s", "memset_s"))
     why, most = _cause(row)
     return {
         "rank": count(number(row.get("rank"))),
@@ -146,7 +157,11 @@ def _device(row: Mapping[str, Any]) -> Context:
 def _cause(row: Mapping[str, Any]) -> tuple[str, float]:
     """What the host did during most of the idle time."""
     parts = mapping(row, "idle_s_by_host")
-    known = [(number(value) or 0.0, _HOST.get(name, "")) for name, value in parts.items()]
+    known = [
+        (spent, _HOST.get(name, ""))
+        for name, value in parts.items()
+        if (spent := number(value)) is not None
+    ]
     most, why = max(known, default=(0.0, ""))
     return why, most
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.report.access import Document, mapping, number, numbers, rows, text
+from perfscope.report.access import Document, mapping, maybe_numbers, number, rows, text
 from perfscope.report.formats import percent, seconds
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.svg import ACCOUNT_ROLES
@@ -18,21 +18,21 @@ MOST_FUNCTIONS = 40
 def _context(document: Document) -> Context:
     labels = {text(row, "id"): text(row, "label") for row in rows(document, "ledger")}
     found = rows(document, "ledger_functions")
-    largest = max((number(row.get("seconds")) or 0.0 for row in found), default=0.0)
+    largest = max((own for row in found if (own := number(row.get("seconds")))), default=0.0)
     shown = []
     for row in found[:MOST_FUNCTIONS]:
-        own = number(row.get("seconds")) or 0.0
+        own = number(row.get("seconds"))
         account = text(row, "account")
-        by_rank = numbers(row, "seconds_by_rank")
+        by_rank = maybe_numbers(row, "seconds_by_rank")
         shown.append(
             {
                 "place": place(row),
                 "seconds": seconds(own),
                 "share": percent(number(row.get("share"))),
-                "width": round(100 * own / largest, 2) if largest > 0 else 0,
+                "width": round(100 * own / largest, 2) if own and largest > 0 else 0,
                 "role": account if account in ACCOUNT_ROLES else "untraced",
                 "account": labels.get(account, account),
-                "busiest": seconds(max(by_rank, default=None)),
+                "busiest": seconds(max((s for s in by_rank if s is not None), default=None)),
             }
         )
     unlabelled = number(mapping(document, "unlabelled").get("share"))

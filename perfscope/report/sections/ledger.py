@@ -17,11 +17,12 @@ def account_views(document: Document) -> list[Context]:
             "role": role if (role := text(row, "id")) in ACCOUNT_ROLES else "untraced",
             "label": text(row, "label"),
             "meaning": text(row, "meaning"),
-            "seconds": number(row.get("seconds")) or 0.0,
+            "seconds": spent,
             "share": max(number(row.get("share")) or 0.0, 0.0),
             "s_by_rank": [ns / 1e9 for ns in numbers(row, "ns_by_rank")],
         }
         for row in rows(document, "ledger")
+        if (spent := number(row.get("seconds"))) is not None
     ]
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.report.access import Document, integers, mapping, number, numbers, rows, text
+from perfscope.report.access import (
+    Document,
+    integers,
+    mapping,
+    number,
+    numbers,
+    rank_name,
+    rows,
+    text,
+)
 from perfscope.report.charts import MOST_LINES, Line, Plot, lines
 from perfscope.report.formats import byte_scale, bytes_, bytes_rate, count, seconds
 from perfscope.report.sections.section import Context, Section
@@ -20,7 +29,7 @@ def rank_lines(ranks: list[Mapping[str, Any]], key: str) -> list[Line]:
     for row in ranks:
         x, y = numbers(row, key, "seconds"), numbers(row, key, "values")
         if len(x) == len(y) > 1:
-            out.append(Line(f"rank {int(number(row.get('rank')) or 0)}", x, y))
+            out.append(Line(rank_name(row), x, y))
     return out
 
 
@@ -64,7 +73,7 @@ def _watched(row: Mapping[str, Any]) -> Context:
     window = numbers(row, "window_s")
     length = window[1] - window[0] if len(window) == 2 else 0.0
     return {
-        "rank": int(number(row.get("rank")) or 0),
+        "rank": rank_name(row),
         "engine": text(row, "engine"),
         "reason": text(row, "reason"),
         "begin": seconds(window[0]) if length > 0 else "",
@@ -95,14 +104,14 @@ def _node(row: Mapping[str, Any]) -> Context:
 
 def _takeaway(ranks: list[Mapping[str, Any]]) -> str:
     peaks = [
-        (peak, int(number(row.get("rank")) or 0))
+        (peak, rank_name(row))
         for row in ranks
         if (peak := number(row.get("peak_bytes"))) is not None
     ]
     if not peaks:
         return ""
     peak, rank = max(peaks, key=lambda pair: pair[0])
-    return f"The largest peak is {bytes_(peak)}, on rank {rank}"
+    return f"The largest peak is {bytes_(peak)}, on {rank}"
 
 
 SECTION = Section("memory", "Memory", "memory.html", _context)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.report.access import Document, integers, mapping, number, numbers, rows, text
+from perfscope.report.access import (
+    Document,
+    integers,
+    mapping,
+    number,
+    numbers,
+    part_of,
+    rows,
+    text,
+)
 from perfscope.report.flame import Box, flame
 from perfscope.report.formats import count, percent, seconds
 from perfscope.report.sections.section import Context, Section
@@ -26,7 +35,7 @@ def _context(document: Document) -> Context:
         "hz": count(number(found.get("hz"))),
         "missing": _missing(found),
         "paused": seconds(number(found.get("paused_s"))) if number(found.get("paused_s")) else "",
-        "waiting": seconds(number(found.get("waiting_s")) or 0.0),
+        "waiting": seconds(number(found.get("waiting_s"))),
         "takeaway": _takeaway(rows(found, "phases")),
     }
 
@@ -38,13 +47,15 @@ def _phase(row: Mapping[str, Any]) -> Context | None:
     if not everyone:
         return None
     ranks = integers(row, "ranks")
-    sampled, whole = number(row.get("sampled_s")) or 0.0, number(row.get("seconds")) or 0.0
-    left_out = number(row.get("left_out_s")) or 0.0
+    sampled, whole = number(row.get("sampled_s")), number(row.get("seconds"))
+    left_out = number(row.get("left_out_s"))
     return {
         "id": f"stacks-{text(row, 'id')}",
         "label": label,
         "seconds": seconds(sampled),
-        "coverage": percent(sampled / whole) if whole > sampled > 0 else "",
+        "coverage": percent(part_of(sampled, whole))
+        if sampled and whole and whole > sampled
+        else "",
         "svg": everyone,
         "ranks": [
             {"number": rank, "svg": flame(f"Flame graph of {label}, rank {rank}", boxes)}
@@ -79,12 +90,12 @@ def _boxes(nodes: list[Mapping[str, Any]], rank: int | None) -> list[Box]:
     return out
 
 
-def _top(row: Mapping[str, Any], sampled_s: float) -> Context:
-    own = number(row.get("self_s")) or 0.0
+def _top(row: Mapping[str, Any], sampled_s: float | None) -> Context:
+    own = number(row.get("self_s"))
     return {
         "place": place(row),
         "own": seconds(own),
-        "share": percent(own / sampled_s) if sampled_s > 0 else "",
+        "share": percent(part_of(own, sampled_s)),
         "total": seconds(number(row.get("total_s"))),
     }
 
@@ -106,12 +117,11 @@ def _takeaway(phases: list[Mapping[str, Any]]) -> str:
         return ""
     first = phases[0]
     top = next(iter(rows(first, "top")), None)
-    sampled = number(first.get("sampled_s")) or 0.0
-    if top is None or sampled <= 0:
+    share = part_of(number(mapping(top).get("self_s")), number(first.get("sampled_s")))
+    if top is None or share is None:
         return ""
-    share = percent((number(top.get("self_s")) or 0.0) / sampled)
     name = shortened(text(top, "function"), 60)
-    return f"{text(first, 'label')} spends most in {name}: {share} of its sampled time"
+    return f"{text(first, 'label')} spends most in {name}: {percent(share)} of its sampled time"
 
 
 SECTION = Section("stacks", "Flame graphs", "stacks.html", _context)

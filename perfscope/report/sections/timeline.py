@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.report.access import Document, mapping, number, rows, text, texts
+from perfscope.report.access import Document, mapping, number, rank_name, rows, text, texts
 from perfscope.report.formats import Scale, seconds, time_scale
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.svg import ACCOUNT_ROLES
@@ -87,14 +87,14 @@ def _axis(start_s: float, length_s: float) -> Axis:
 
 def _name(row: Mapping[str, Any]) -> str:
     host = text(row, "host")
-    return f"rank {int(number(row.get('rank')) or 0)}" + (f" on {host}" if host else "")
+    return rank_name(row) + (f" on {host}" if host else "")
 
 
 def _labels(ranks: list[Mapping[str, Any]]) -> list[str]:
     """What stands before each bar: the rank, with its host where there are several."""
     hosts = {text(row, "host") for row in ranks}
     return [
-        f"rank {int(number(row.get('rank')) or 0)}"
+        rank_name(row)
         + (f" · {shortened(text(row, 'host'), LONGEST_HOST)}" if len(hosts) > 1 else "")
         for row in ranks
     ]

@@ -104,18 +104,20 @@ def _of_threads(run: StudyRun) -> dict[str, float | None]:
 
 def _of_memory(run: StudyRun) -> dict[str, float | None]:
     peaks = {
-        fields.integer(row, "rank"): fields.number(row, "peak_bytes") or 0.0
+        fields.integer(row, "rank"): peak
         for row in fields.rows(run.document, "memory", "ranks")
+        if (peak := fields.number(row, "peak_bytes")) is not None
     }
     shares = []
     for node in fields.rows(run.document, "memory", "nodes"):
         total = fields.number(node, "total_bytes")
-        used = sum(peaks.get(int(rank), 0.0) for rank in fields.numbers(node, "ranks"))
-        if total:
-            shares.append(used / total)
+        used = [peaks.get(int(rank)) for rank in fields.numbers(node, "ranks")]
+        known = [peak for peak in used if peak is not None]
+        if total and known and len(known) == len(used):
+            shares.append(sum(known) / total)
     return {
-        "peak_bytes": max(peaks.values(), default=0.0) or None,
-        "memory_share": max(shares, default=0.0) or None,
+        "peak_bytes": max(peaks.values(), default=None),
+        "memory_share": max(shares, default=None),
     }
 
 

@@ -42,8 +42,10 @@ def tables(document: Document) -> Context:
     }
 
 
-def signed(value: float) -> str:
+def signed(value: float | None) -> str:
     """A change of seconds with its sign."""
+    if value is None:
+        return seconds(value)
     return f"+{seconds(value)}" if value > 0 else seconds(value).replace("-", "−")
 
 
@@ -69,7 +71,9 @@ def _bars(
 
 def _takeaway(steps: list[Mapping[str, Any]]) -> str:
     parts = [
-        (number(row.get("delta_s")) or 0.0, text(row, "label")) for row in rows(steps[0], "parts")
+        (delta, text(row, "label"))
+        for row in rows(steps[0], "parts")
+        if (delta := number(row.get("delta_s"))) is not None
     ]
     if not parts:
         return ""
@@ -90,7 +94,7 @@ def _table(step: Mapping[str, Any], labels: list[str]) -> Context:
                 text(part, "label"),
                 seconds(number(part.get("from_s"))),
                 seconds(number(part.get("to_s"))),
-                signed(number(part.get("delta_s")) or 0.0),
+                signed(number(part.get("delta_s"))),
                 "" if (error := number(part.get("error_s"))) is None else f"± {seconds(error)}",
             )
             for part in rows(step, "parts")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document, mapping, number, rows, texts
+from perfscope.report.access import Document, mapping, number, numbers, rows, texts
 from perfscope.report.charts import Segment, stacked_bars
 from perfscope.report.formats import percent, seconds, time_scale
 from perfscope.report.study.section import Context, StudySection
@@ -16,10 +16,7 @@ def _context(document: Document) -> Context:
     composition = mapping(found, "composition")
     names, words = texts(composition, "accounts"), texts(composition, "labels")
     raw = composition.get("seconds")
-    table = [
-        [number(value) or 0.0 for value in row] if isinstance(row, list) else []
-        for row in (raw if isinstance(raw, list) else [])
-    ]
+    table = [numbers({"row": row}, "row") for row in (raw if isinstance(raw, list) else [])]
     accounts: list[Context] = [
         {"role": name, "label": words[n] if n < len(words) else name, "values": table[n]}
         for n, name in enumerate(names)

@@ -74,19 +74,19 @@ def _model(found: Mapping[str, Any], part: Mapping[str, Any]) -> Context:
 def _chart(found: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
     """Run time as measured, and as each law continues it."""
     points = rows(found, "points")
-    sizes = [number(point.get("size")) or 0.0 for point in points]
-    times = [number(mapping(point, "time_s").get("median")) or 0.0 for point in points]
+    sizes = numbers({"x": [point.get("size") for point in points]}, "x")
+    times = numbers({"y": [mapping(point, "time_s").get("median") for point in points]}, "y")
     law, own = mapping(whole, "amdahl"), mapping(whole, "model")
     drawn: list[Curve] = []
-    if not sizes:
+    if not sizes or len(times) != len(sizes):
         return ""
     for label, role, dashes, forecasts, fitted in (
         ("Amdahl’s law", "series-2", DOTTED, rows(law, "forecasts"), _amdahl_values(law, sizes)),
         ("model", "series-3", DASHED, rows(own, "forecasts"), numbers(own, "fitted")),
     ):
-        if forecasts and len(fitted) == len(sizes):
-            x = [*sizes, *(number(row.get("size")) or 0.0 for row in forecasts)]
-            y = [*fitted, *(number(row.get("value")) or 0.0 for row in forecasts)]
+        told_x, told_y = (_column(forecasts, name) for name in ("size", "value"))
+        if told_x and len(told_x) == len(told_y) and len(fitted) == len(sizes):
+            x, y = [*sizes, *told_x], [*fitted, *told_y]
             drawn.append(Curve(label, role, x, y, is_measured=False, dashes=dashes))
             drawn += _bounds(role, forecasts)
     if not drawn:
@@ -106,13 +106,17 @@ def _chart(found: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
 
 def _bounds(role: str, forecasts: Sequence[Mapping[str, Any]]) -> list[Curve]:
     """The intervals of a law's extrapolations as strokes through its line."""
-    x = [number(row.get("size")) or 0.0 for row in forecasts]
-    y = [number(row.get("value")) or 0.0 for row in forecasts]
+    x, y = _column(forecasts, "size"), _column(forecasts, "value")
     intervals = [numbers(row, "interval") for row in forecasts]
     if not all(len(found) == 2 for found in intervals):
         return []
     spread = [(found[0], found[1]) for found in intervals]
     return [Curve("", role, x, y, spread, is_measured=False)]
+
+
+def _column(forecasts: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    """One number of each extrapolation; empty where one is missing."""
+    return numbers({"column": [row.get(name) for row in forecasts]}, "column")
 
 
 def _amdahl_values(law: Mapping[str, Any], sizes: Sequence[float]) -> list[float]:

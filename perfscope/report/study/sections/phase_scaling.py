@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfscope.report.access import Document, integers, mapping, number, rows, text
+from perfscope.report.access import Document, integers, mapping, number, numbers, rows, text
 from perfscope.report.charts import Plot
 from perfscope.report.formats import decimal, ratio, seconds, time_scale
 from perfscope.report.study.curves import Curve, curves
@@ -19,7 +19,7 @@ MOST_CURVES = 6
 
 def _context(document: Document) -> Context:
     found = mapping(document, "scaling")
-    sizes = [number(point.get("size")) or 0.0 for point in rows(found, "points")]
+    sizes = numbers({"x": [point.get("size") for point in rows(found, "points")]}, "x")
     parts = rows(found, "parts")
     return {
         "sizes": [size_label(found, size) for size in sizes],

@@ -74,11 +74,11 @@ def _spread(point: Mapping[str, Any], name: str, write: Any) -> Context:
 
 
 def _chart(found: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
-    sizes = [number(point.get("size")) or 0.0 for point in points]
+    sizes = numbers({"x": [point.get("size") for point in points]}, "x")
     if len(sizes) < 2:
         return ""
-    ideal = [number(point.get("ideal_speedup")) or 0.0 for point in points]
-    drawn = [Curve("ideal", "muted", sizes, ideal, is_measured=False)]
+    ideal = numbers({"y": [point.get("ideal_speedup") for point in points]}, "y")
+    drawn = [Curve("ideal", "muted", sizes, ideal, is_measured=False)] if ideal else []
     # dashes let a line be seen through another one on it
     for name, label, role, dashes in (
         ("speedup", "run time", "series-1", "-"),
