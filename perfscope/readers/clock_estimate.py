@@ -107,7 +107,25 @@ def estimate(pair: Pair) -> Estimate | None:
     base = int(np.median(points.offset))
     origin = int(np.median(points.at))
     slope, slope_error = _slope(points.at - origin, points.offset - base)
-    return _fit(points, bounds, _Line(base, origin, slope, slope_error))
+    return _unless_needless(_fit(points, bounds, _Line(base, origin, slope, slope_error)), pair)
+
+
+def _unless_needless(found: Estimate, pair: Pair) -> Estimate:
+    """The clocks as they were, where the estimate moves them by what may be chance.
+
+    That is so where it takes apart what they showed to end together, or where that showed no
+    offset. They must be possible as they were: where an effect precedes its cause, they were not.
+    """
+    bounds, apart = _bounds(pair), pair.meetings.near_exit - pair.meetings.far_exit
+    if not len(apart) or int(bounds.lower.max()) > 0 or int(bounds.upper.min()) < 0:
+        return found
+    shift = found.clock(pair.meetings.far_exit) - pair.meetings.far_exit
+    is_worse = np.median(np.abs(apart - shift)) > np.median(np.abs(apart))
+    is_chance = found.clock.slope == 0 and np.abs(shift).max() <= _median_error(apart)
+    if not is_worse and not is_chance:
+        return found
+    error = found.error_ns + int(np.abs(shift).max())
+    return Estimate(TimeMap.constant(0), error, found.is_consistent)
 
 
 def _bounds(pair: Pair) -> _Bounds:
@@ -188,8 +206,7 @@ def _slope(at: Times, offset: Times) -> tuple[float, float]:
     if not np.any(wide):
         return 0.0, 0.0
     slope = np.median((value[other] - value[one])[wide] / (time[other] - time[one])[wide])
-    rest = value - slope * time
-    sigma = MAD_TO_SIGMA * float(np.median(np.abs(rest - np.median(rest))))
+    sigma = _scatter(value - slope * time)
     error = 1.25 * sigma / (np.sqrt(len(time)) * max(float(time.std()), 1.0))
     if abs(slope) <= 4 * error or abs(slope) > MAX_SLOPE:
         return 0.0, error
@@ -287,19 +304,25 @@ def _settle(rest: Floats, doubt: Times, possible: Corridor, unsure: float) -> tu
     """The offset in one stretch and its error.
 
     The median of the points is as good as its confidence interval and what each point leaves open.
-    What causality allows holds without any assumption, and so bounds both; where it is closer than
-    that, as on busy machines, the middle of it is the better offset.
+    What causality allows holds without any assumption, and so bounds both. The middle of it is the
+    better offset only where it is closer than the points are to each other, as on busy machines:
+    points that agree, as the ends of one kernel on all ranks do, are never given up for it.
     """
     middle = float(np.median(rest))
     chance = _median_error(rest)
     stated = float(np.median(doubt)) + chance + unsure + _bend(rest, chance)
     if possible.gap > 0:
         return middle, max(stated, possible.gap)
-    if (possible.ceiling - possible.floor) / 2 <= stated:
+    if (possible.ceiling - possible.floor) / 2 <= min(stated, _scatter(rest)):
         # the quickest ways in both directions take about as long, however busy the machine is
         middle = (possible.floor + possible.ceiling) / 2
     middle = min(max(middle, possible.floor), possible.ceiling)
     return middle, min(stated, max(possible.highest - middle, middle - possible.lowest))
+
+
+def _scatter(values: Floats) -> float:
+    """How far values lie from their median, as the standard deviation of a bell curve."""
+    return MAD_TO_SIGMA * float(np.median(np.abs(values - np.median(values))))
 
 
 def _median_error(values: Floats) -> float:

@@ -26,7 +26,7 @@ from perfscope.readers.kineto_file import KinetoContents, Thread, read_kineto
 from perfscope.readers.kineto_groups import Groups, ranks_named
 from perfscope.readers.kineto_host import HostTables, host_tables, step_at
 from perfscope.readers.kineto_processes import split
-from perfscope.readers.kineto_ranks import MOST_RANKS, number_ranks
+from perfscope.readers.kineto_ranks import MOST_RANKS, number_ranks, process_of
 from perfscope.readers.kineto_window import judged_from
 from perfscope.trace.model import (
     COUNTER_DTYPE,
@@ -223,7 +223,7 @@ def _clock_domains(ranks: Sequence[Rank], ranked: dict[int, KinetoContents]) -> 
     domains: dict[str, int] = {}
     for rank in ranks:
         contents = ranked[rank.number]
-        key = contents.host_name or f"rank {rank.number}"
+        key = process_of(contents).host or f"rank {rank.number}"
         if contents.part.process:
             key = f"in {contents.path}"
         rank.clock_domain = domains.setdefault(key, len(domains))
