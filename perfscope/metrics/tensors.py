@@ -23,6 +23,9 @@ NO_TICKS = (
 )
 
 
+ONE_RANK = "the negotiations name a single rank, which waits for nobody"
+
+
 @dataclass(frozen=True)
 class ActivityTime:
     """One kind of activity: how often, the time in which any was under way, and the sum."""
@@ -54,8 +57,8 @@ class TensorTime:
     negotiations: int
     bytes: int | None
     skew_s: float  # from the first to the last rank, summed over negotiations
-    last_rank: int | None  # most often last
-    last_share: float | None  # of the negotiations whose ranks are known
+    last_rank: int | None  # last in the negotiations that took most of the skew
+    last_share: float | None  # of the skew, or of the negotiations where there is none
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class TensorResult:
 
     `wait_s` is, by operation, the time in which a rank had some tensor ready that others had not;
     empty with `reason` where no negotiation names ranks. `last` and `first` count negotiations.
+    `late_s` is the time in which another rank had a tensor ready and this one came last with it, in
+    negotiations that began when all ranks had come for the first time, and `start_late_s` before.
     """
 
     ranks: tuple[int, ...]
@@ -75,6 +80,8 @@ class TensorResult:
     reason: str | None
     last: tuple[int, ...]
     first: tuple[int, ...]
+    late_s: tuple[float, ...]
+    start_late_s: tuple[float, ...]
     skew_s_sum: float
     skew_s_max: float | None
     activities: tuple[ActivityTime, ...]
@@ -95,6 +102,7 @@ def tensor_times(trace: Trace) -> TensorResult | None:
     told = ended[ended["ticks"] > 0]
     skew = told["last_tick"] - told["first_tick"]
     ranks = timeline.ranks
+    is_start = told["first_tick"] < told["last_tick"].min(initial=np.iinfo(np.int64).max)
     return TensorResult(
         ranks=ranks,
         negotiations=len(ended),
@@ -102,9 +110,11 @@ def tensor_times(trace: Trace) -> TensorResult | None:
         unfinished=len(rows) - len(ended),
         negotiation_s=union_ns(ended["t0"], ended["t1"]) * NS,
         wait_s=_waits(timeline),
-        reason=None if len(told) else NO_TICKS,
+        reason=_reason(told),
         last=_counts(told["last_rank"], ranks),
         first=_counts(told["first_rank"], ranks),
+        late_s=_lateness(told[~is_start], ranks),
+        start_late_s=_lateness(told[is_start], ranks),
         skew_s_sum=int(skew.sum()) * NS,
         skew_s_max=int(skew.max()) * NS if len(told) else None,
         activities=_activities(timeline),
@@ -114,6 +124,18 @@ def tensor_times(trace: Trace) -> TensorResult | None:
         cycles=timeline.cycles,
         window_s=(timeline.end_ns - timeline.start_ns) * NS,
     )
+
+
+def _reason(told: Table) -> str | None:
+    if not len(told):
+        return NO_TICKS
+    return None if told["ticks"].max() > 1 else ONE_RANK
+
+
+def _lateness(told: Table, ranks: tuple[int, ...]) -> tuple[float, ...]:
+    """Seconds from the first rank's readiness on in negotiations that each rank ended."""
+    ended = [told[told["last_rank"] == rank] for rank in ranks]
+    return tuple(union_ns(rows["first_tick"], rows["last_tick"]) * NS for rows in ended)
 
 
 def union_ns(start: Ints, end: Ints) -> int:
@@ -223,13 +245,15 @@ def _tensors(timeline: TensorTimeline, ended: Table) -> tuple[TensorTime, ...]:
 
 def _tensor(name: str, rows: Table, size: int) -> TensorTime:
     told = rows[rows["ticks"] > 0]
-    numbers, counts = np.unique(told["last_rank"], return_counts=True)
-    most = int(counts.argmax()) if len(counts) else None
+    skew = told["last_tick"] - told["first_tick"]
+    numbers, place = np.unique(told["last_rank"], return_inverse=True)
+    weights = np.bincount(place, skew if skew.any() else None, minlength=len(numbers))
+    most = int(weights.argmax()) if len(told) else None
     return TensorTime(
         name=name,
         negotiations=len(rows),
         bytes=size if size >= 0 else None,
-        skew_s=int((told["last_tick"] - told["first_tick"]).sum()) * NS,
+        skew_s=int(skew.sum()) * NS,
         last_rank=None if most is None else int(numbers[most]),
-        last_share=None if most is None else int(counts[most]) / len(told),
+        last_share=None if most is None else float(weights[most] / weights.sum()),
     )

@@ -121,7 +121,9 @@ def _unless_needless(found: Estimate, pair: Pair) -> Estimate:
         return found
     shift = found.clock(pair.meetings.far_exit) - pair.meetings.far_exit
     is_worse = np.median(np.abs(apart - shift)) > np.median(np.abs(apart))
-    is_chance = found.clock.slope == 0 and np.abs(shift).max() <= _median_error(apart)
+    is_chance = found.clock.slope == 0 and np.abs(shift).max() <= _median_error(
+        apart.astype(np.float64)
+    )
     if not is_worse and not is_chance:
         return found
     error = found.error_ns + int(np.abs(shift).max())

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from perfscope.units import format_seconds
+from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
 Json = dict[str, Any]
+START_SHARE = 0.1
+"""Of the ranks' lateness at the start: less than that later, and the start is what matters."""
 
 
 def tensors(results: Results) -> Json | None:
@@ -32,6 +35,8 @@ def tensors(results: Results) -> Json | None:
         "wait_s_by_rank": {name: list(waits) for name, waits in found.wait_s.items()},
         "last_by_rank": list(found.last),
         "first_by_rank": list(found.first),
+        "late_s_by_rank": list(found.late_s),
+        "start_late_s_by_rank": list(found.start_late_s),
         "activities": [
             {
                 "name": activity.name,
@@ -66,15 +71,29 @@ def tensors(results: Results) -> Json | None:
 def sentence(results: Results) -> str:
     """Who was last to have tensors ready, in one sentence; "" where the timeline does not tell."""
     found = results.tensors
-    if found is None or not found.with_ticks:
+    if found is None or found.reason:
         return ""
-    count = max(found.last)
-    rank = found.ranks[found.last.index(count)]
+    started, later = _latest(found.ranks, found.start_late_s), _latest(found.ranks, found.late_s)
+    at_start = f"{started[1]} of the time between the first rank and the last at the start"
+    if sum(found.late_s) < START_SHARE * sum(found.start_late_s):
+        return f"Rank {started[0]} was the last to have a tensor ready for {at_start}."
+    if not sum(found.late_s):
+        return ""
+    place = found.ranks.index(later[0])
+    before = f"; rank {started[0]} for {at_start}" if sum(found.start_late_s) else ""
     return (
-        f"Rank {rank} was the last to have a tensor ready in {count:,} of {found.with_ticks:,} "
-        f"negotiations that name the ranks; up to {format_seconds(found.skew_s_max or 0.0)} passed "
-        "between the first rank and the last."
+        f"Rank {later[0]} was the last to have a tensor ready for {later[1]} of the time between "
+        f"the first rank and the last, in {found.last[place]:,} of {found.with_ticks:,} "
+        f"negotiations that name the ranks{before}."
     )
+
+
+def _latest(ranks: Sequence[int], late_s: Sequence[float]) -> tuple[int, str]:
+    """The rank that kept the others waiting longest, and how long, of all such time."""
+    most = max(late_s)
+    share = format_share(most / sum(late_s) if most else 0.0)
+    said = f"{format_seconds(most)} ({share})"
+    return ranks[late_s.index(most)], said
 
 
 def _spread(values: tuple[int, float, int] | None) -> Json | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfscope.metrics.tensors import TensorResult, tensor_times, union_ns
+from perfscope.metrics.compute import compute
+from perfscope.metrics.tensors import ONE_RANK, TensorResult, tensor_times, union_ns
 from perfscope.readers.horovod_timeline import open_horovod_timeline
+from perfscope.result.tensors import sentence
 from perfscope.trace.builder import TraceBuilder
 
 Event = dict[str, Any]
+Reference = Callable[[str], Path]
 
 
 def negotiation(tensor: int, arrivals: dict[int, int], *, op: str = "ALLREDUCE") -> list[Event]:
@@ -81,6 +85,65 @@ def test_fused_tensors_count_once(tmp_path: Path) -> None:
     assert found.fusions.bytes == (400, 2400.0, 2400)
     assert found.wait_s == {}
     assert found.reason is not None
+
+
+def test_the_rank_that_costs_most_is_named_and_not_the_one_that_is_last_most_often(
+    tmp_path: Path,
+) -> None:
+    """Rank 5 is last 60 times by 1 ms; rank 7 six times by 1 s, of which two overlap."""
+    events: list[Event] = []
+    for turn in range(66):
+        start = 2_000_000 * turn
+        late = {5: start + 1000} if turn % 11 else {7: start + 1_000_000}
+        events += negotiation(1, {4: start, 5: start, 7: start} | late)
+    start = 2_000_000 * 66
+    events += negotiation(2, {4: start, 5: start, 7: start + 1_000_000})
+    events += negotiation(3, {4: start, 5: start + 10, 7: start + 1_000_000})
+    found = result(tmp_path, events)
+    assert found.ranks == (4, 5, 7)
+    assert found.last == (0, 60, 8)
+    assert found.late_s == pytest.approx((0.0, 0.06, 6.0))
+    assert found.start_late_s == pytest.approx((0.0, 0.0, 1.0))
+    assert found.tensors[0].last_rank == 7
+    assert found.tensors[0].last_share == pytest.approx(6 / 6.06)
+    assert said(tmp_path).startswith(
+        "Rank 7 was the last to have a tensor ready for 6.00 s (99.0 %)"
+    )
+
+
+def test_a_start_that_costs_more_than_all_the_rest_is_named(tmp_path: Path) -> None:
+    events = negotiation(1, {0: 0, 1: 5_000_000})
+    for turn in range(1, 9):
+        events += negotiation(1, {1: 10_000_000 * turn, 0: 10_000_000 * turn + 100})
+    found = result(tmp_path, events)
+    assert found.late_s == pytest.approx((8e-4, 0.0))
+    assert said(tmp_path).startswith("Rank 1 was the last to have a tensor ready for 5.00 s")
+    assert "at the start" in said(tmp_path)
+
+
+def test_one_rank_alone_is_blamed_for_nothing(tmp_path: Path) -> None:
+    found = result(tmp_path, [*negotiation(1, {0: 0}), *negotiation(1, {0: 9000})])
+    assert found.reason == ONE_RANK
+    assert said(tmp_path) == ""
+
+
+def test_ranks_that_come_at_once_are_blamed_for_nothing(tmp_path: Path) -> None:
+    result(tmp_path, [*negotiation(1, {0: 5, 1: 5}), *negotiation(1, {0: 9000, 1: 9000})])
+    assert said(tmp_path) == ""
+
+
+@pytest.mark.parametrize("cache", [0, 1024])
+def test_the_sleeping_rank_of_a_real_job_is_named(reference: Reference, cache: int) -> None:
+    """Rank 2 sleeps 50 ms a step; other ranks were last to start."""
+    path = reference(f"horovod/hvd_torch_np4_rank2_50ms_cache{cache}.json")
+    found = tensor_times(open_horovod_timeline(path))
+    assert found is not None
+    assert found.late_s.index(max(found.late_s)) == 2
+
+
+def said(folder: Path) -> str:
+    """What the verdict says of the timeline that was read last."""
+    return sentence(compute(open_horovod_timeline(folder / "timeline.json")))
 
 
 def test_without_a_timeline_there_is_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Clocks of profiles that name no host: never worse than they were, and right where they were not."""
+"""Clocks of profiles that name no host: never worse than they were, else put right."""
 
 from __future__ import annotations
 

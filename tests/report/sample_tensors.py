@@ -23,6 +23,8 @@ def tensors(shape: Shape) -> Json:
         "wait_s_by_rank": {"ALLREDUCE": [1.01, 0.0] + [0.99] * others},
         "last_by_rank": [0, 80] + [0] * others,
         "first_by_rank": [80, 0] + [0] * others,
+        "late_s_by_rank": [0.0, 3.9] + [0.0] * others,
+        "start_late_s_by_rank": [0.0, 0.12] + [0.0] * others,
         "activities": [
             {"name": "ALLREDUCE", "count": 80, "seconds": 0.0566, "summed_s": 0.3034, "depth": 0},
             {"name": "MPI_ALLREDUCE", "count": 80, "seconds": 0.05, "summed_s": 0.29, "depth": 1},

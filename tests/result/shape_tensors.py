@@ -21,6 +21,8 @@ TENSORS = Maybe(
         "wait_s_by_rank": Map([float]),
         "last_by_rank": [int],
         "first_by_rank": [int],
+        "late_s_by_rank": [float],
+        "start_late_s_by_rank": [float],
         "activities": [
             {"name": str, "count": int, "seconds": float, "summed_s": float, "depth": int}
         ],

@@ -38,6 +38,7 @@ def tensors(document: Document) -> Context | None:
 
 def _ranks(found: Mapping[str, Any], ranks: list[int]) -> list[Context]:
     last, first = (maybe_numbers(found, key) for key in ("last_by_rank", "first_by_rank"))
+    late = maybe_numbers(found, "late_s_by_rank")
     waits = [
         maybe_numbers(found, "wait_s_by_rank", name) for name in mapping(found, "wait_s_by_rank")
     ]
@@ -46,6 +47,7 @@ def _ranks(found: Mapping[str, Any], ranks: list[int]) -> list[Context]:
             "rank": count(rank),
             "last": count(last[place]) if place < len(last) else "",
             "first": count(first[place]) if place < len(first) else "",
+            "late": seconds(late[place]) if place < len(late) else "",
             "waits": [seconds(column[place]) if place < len(column) else "" for column in waits],
         }
         for place, rank in enumerate(ranks)
