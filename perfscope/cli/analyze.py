@@ -10,6 +10,7 @@ import click
 from perfscope.cli.answer import answer
 from perfscope.cli.options import planned_option
 from perfscope.errors import ExitCode, UsageError
+from perfscope.output import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,11 +155,11 @@ def _exit_code(
 ) -> int:
     """0, 4 for an incomplete run under --strict, or 1 with the gate that failed on stderr."""
     if strict and trace.is_incomplete:
-        click.echo("Incomplete: a rank is missing or did not end by itself (--strict).", err=True)
+        tell("Incomplete: a rank is missing or did not end by itself (--strict).")
         return ExitCode.INCOMPLETE
     failed = list(_failed_gates(document, fail_under, fail_on))
     for reason in failed:
-        click.echo(f"Gate failed: {reason}", err=True)
+        tell(f"Gate failed: {reason}")
     return ExitCode.GATE_FAILED if failed else ExitCode.OK
 
 

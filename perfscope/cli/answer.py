@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
+from perfscope.output import say_json
 
 
 def answer(document: dict[str, Any], *, as_json: bool, last: str) -> None:
@@ -18,13 +18,12 @@ def answer(document: dict[str, Any], *, as_json: bool, last: str) -> None:
     from perfscope.result.document import dumps
 
     if as_json:
-        click.echo(dumps(document).encode(), nl=False)  # UTF-8 in every locale
+        say_json(dumps(document))
         return
-    from rich.console import Console
-
+    from perfscope.report.console import console as of_stdout
     from perfscope.report.terminal import line
 
-    console = Console()
+    console = of_stdout()
     if "kind" in document:
         from perfscope.report.study.terminal import print_study
 

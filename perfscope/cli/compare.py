@@ -12,6 +12,7 @@ from perfscope.cli.answer import answer
 from perfscope.cli.finite import FiniteRange
 from perfscope.cli.options import foa_option, phase_option
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
+from perfscope.output import say_markdown, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,7 +144,7 @@ def compare(  # noqa: PLR0913 - one argument an option
         groups,
         names=names,
         options=Options(focus=foa, phase_rules=rules),
-        progress=lambda text: click.echo(text, err=True),
+        progress=tell,
     )
     document = build(sides, measure=chosen, factor=factor)
     directory = output or Path("compare")
@@ -232,7 +233,7 @@ def _write_markdown(document: Json, file: str | None) -> bool:
         return False
     text = comparison(document)
     if file == "-":
-        click.echo(text.encode(), nl=False)
+        say_markdown(text)
         return True
     try:
         Path(file).write_text(text, encoding="utf-8")
@@ -262,7 +263,7 @@ def _exit_code(document: Json, fail_on: Sequence[str]) -> int:
     if new and "new-finding" in fail_on:
         failed.append(f"new findings: {', '.join(new)}")
     for reason in failed:
-        click.echo(f"Gate failed: {reason}", err=True)
+        tell(f"Gate failed: {reason}")
     return ExitCode.GATE_FAILED if failed else ExitCode.OK
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 
 from perfscope.collect.rundir import DEFAULT_NAME
 from perfscope.errors import ExitCode
+from perfscope.output import say_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,7 +58,7 @@ def doctor(
     rows = examine(surroundings(output, timeout_s=timeout_s))
     problems = sum(outcome.state is State.PROBLEM for _, outcome in rows)
     if as_json:
-        click.echo(json.dumps(_document(rows, problems), indent=1))
+        say_json(json.dumps(_document(rows, problems), indent=1))
     else:
         _print(rows, problems)
     return ExitCode.GATE_FAILED if problems else ExitCode.OK
@@ -89,9 +89,9 @@ def _document(rows: list[tuple[str, Outcome]], problems: int) -> dict[str, Any]:
 
 
 def _print(rows: list[tuple[str, Outcome]], problems: int) -> None:
-    from rich.console import Console
+    from perfscope.report.console import console as of_stdout
 
-    console = Console(file=sys.stdout)
+    console = of_stdout()
     for _, outcome in rows:
         _print_row(console, outcome)
     noun = "problem" if problems == 1 else "problems"

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from perfscope.errors import ExitCode, UsageError
+from perfscope.output import say, tell
 
 # \b keeps click from folding the lines behind it.
 _HELP = """Write a trace for other tools; nothing that exists is overwritten.
@@ -67,6 +68,6 @@ def export(
     with completed(place) as path:
         notes = target.write(source, path)
     for note in notes:
-        click.echo(f"Note: {note}", err=True)
-    click.echo(f"Written: {place}")
+        tell(f"Note: {note}")
+    say(f"Written: {place}")
     return ExitCode.OK

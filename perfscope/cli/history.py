@@ -12,6 +12,7 @@ import click
 from perfscope.cli.answer import answer
 from perfscope.cli.finite import FiniteRange
 from perfscope.errors import ExitCode, PerfscopeError
+from perfscope.output import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +81,7 @@ def history(  # noqa: PLR0913 - one argument an option
     badge = page.with_name(BADGE_FILE)
     answer(document, as_json=as_json, last=f"Report: {page}; badge: {badge}")
     if fail_on and document["history"]["badge"]["status"] == "fail":
-        click.echo(f"Gate failed: {document['verdict']['sentence']}", err=True)
+        tell(f"Gate failed: {document['verdict']['sentence']}")
         return ExitCode.GATE_FAILED
     return ExitCode.OK
 
@@ -94,7 +95,7 @@ def _read(paths: Sequence[Path]) -> tuple[list[StudyRun], list[Json]]:
     runs: list[StudyRun] = []
     unreadable: list[Json] = []
     for number, (path, label) in enumerate(zip(places, labels(places), strict=True), start=1):
-        click.echo(f"Reading run {number} of {len(places)}: {path}", err=True)
+        tell(f"Reading run {number} of {len(places)}: {path}")
         try:
             runs.append(load_run(path, label=label))
         except PerfscopeError as error:
@@ -178,7 +179,7 @@ def _write_reports(runs: Sequence[StudyRun]) -> None:
         try:
             write_report(run.document, report)
         except OSError as error:
-            click.echo(f"{report} cannot be written: {error.strerror}", err=True)
+            tell(f"{report} cannot be written: {error.strerror}")
 
 
 def _write(document: Json, directory: Path) -> Path:

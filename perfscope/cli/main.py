@@ -6,11 +6,13 @@ import importlib
 import sys
 import traceback
 from collections.abc import Sequence
+from io import StringIO
 
 import click
 
 import perfscope
 from perfscope.errors import ExitCode, PerfscopeError
+from perfscope.output import tell, tell_lines, warnings_told
 
 # Command -> what `perfscope --help` says of it; its module is loaded when it is used.
 COMMANDS = {
@@ -73,9 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        outcome = cli.main(args=words, prog_name="perfscope", standalone_mode=False)
+        with warnings_told():
+            outcome = cli.main(args=words, prog_name="perfscope", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        shown = StringIO()
+        error.show(file=shown)
+        tell_lines(shown.getvalue())
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
@@ -101,7 +106,7 @@ def _unexpected(error: Exception) -> PerfscopeError:
 def _explain(error: PerfscopeError, words: list[str]) -> int:
     own_words = words[: words.index("--")] if "--" in words else words
     if {"-v", "--verbose"} & set(own_words):
-        traceback.print_exception(error)
+        tell_lines("".join(traceback.format_exception(error)))
     for line in error.lines():
-        click.echo(line, err=True)
+        tell(line)
     return error.exit_code

@@ -10,6 +10,7 @@ import click
 from perfscope.cli.answer import answer
 from perfscope.cli.options import foa_option, phase_option
 from perfscope.errors import ExitCode
+from perfscope.output import tell
 
 if TYPE_CHECKING:
     from perfscope.study.scaling import Scaling
@@ -90,7 +91,7 @@ def scaling(  # noqa: PLR0913 - one argument an option
     loaded = load_runs(
         runs,
         options=Options(focus=foa, phase_rules=rules) if foa or rules else None,
-        progress=lambda text: click.echo(text, err=True),
+        progress=tell,
     )
     found = study.scaling(
         loaded, axis=Axis(axis) if axis else None, weak=weak, variant=Variant(formula)

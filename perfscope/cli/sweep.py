@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import click
 from perfscope.cli.answer import answer
 from perfscope.cli.run import Steps
 from perfscope.errors import ExitCode, UsageError
+from perfscope.output import rewrite, say, say_lines, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -182,16 +182,15 @@ def sweep(  # noqa: PLR0913 - one argument an option
 
 def _list(plan: Plan) -> int:
     """Prints the configurations with their commands."""
-    from perfscope.collect.sweep.batch import visible_line
     from perfscope.collect.sweep.grid import shown_command
 
     for one in plan.configurations:
         refused = plan.refused.get(one.number)
         note = f"  [not run: {refused}]" if refused else ""
-        click.echo(f"{one.number:>4}  {visible_line(one.label) or '(as it is)'}{note}")
-        click.echo(f"      {visible_line(' '.join(shown_command(one.command)))}")
+        say(f"{one.number:>4}  {one.label or '(as it is)'}{note}")
+        say(f"      {' '.join(shown_command(one.command))}")
     runs = (len(plan.configurations) - len(plan.refused)) * plan.repeat
-    click.echo(f"{len(plan.configurations):,} configurations, {runs:,} runs")
+    say(f"{len(plan.configurations):,} configurations, {runs:,} runs")
     return ExitCode.OK
 
 
@@ -216,7 +215,7 @@ def _write_scripts(plan: Plan, place: Path, directory: Path, options: tuple[str,
 
     written = batch.write_scripts(plan, place=place, directory=directory, options=options)
     _tell(f"{len(written)} job scripts in {directory}; nothing was started")
-    click.echo(batch.how_to_go_on(place, directory), nl=False)
+    say_lines(batch.how_to_go_on(place, directory))
     return ExitCode.OK
 
 
@@ -285,8 +284,7 @@ def _study(place: Path, *, as_json: bool) -> int:
 
     sweep = read(place, progress=lambda text: _tell(text, is_passing=True))
     document = as_document(sweep, judge_study("sweep", sweep))
-    if sys.stderr.isatty():
-        click.echo("\r\x1b[2K", err=True, nl=False)
+    rewrite("")
     write_study(place, document)
     try:
         page = write_page(document, place)
@@ -298,10 +296,5 @@ def _study(place: Path, *, as_json: bool) -> int:
 
 def _tell(text: str, *, is_passing: bool = False) -> None:
     """Writes a line to stderr; what passes is written to a terminal alone, over itself."""
-    from perfscope.collect.sweep.batch import visible_line
-
-    shown = f"perfscope: {visible_line(text)}"
-    if not is_passing:
-        click.echo(shown, err=True)
-    elif sys.stderr.isatty():
-        click.echo(f"\r\x1b[2K{shown[:78]}", err=True, nl=False)
+    write = rewrite if is_passing else tell
+    write(f"perfscope: {text}")

@@ -9,6 +9,7 @@ import click
 
 from perfscope.cli.options import foa_option, phase_option, planned_option
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
+from perfscope.output import say, say_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,7 @@ def whatif(
     replay = SegmentReplay(results)
     document = _document(results, replay, named, planned_steps)
     if as_json:
-        click.echo(dumps(plain(document)).encode(), nl=False)
+        say_json(dumps(plain(document)))
     else:
         _print(document)
     is_told = any(row["reason"] is None for row in document["predictions"])
@@ -157,9 +158,9 @@ def _print(document: Json) -> None:
 
     whole = document["focus_of_analysis_s"]
     for row in document["predictions"]:
-        click.echo(f"{row['meaning'][:1].upper()}{row['meaning'][1:]}")
+        say(f"{row['meaning'][:1].upper()}{row['meaning'][1:]}")
         if row["reason"]:
-            click.echo(f"  cannot be predicted: {row['reason']}")
+            say(f"  cannot be predicted: {row['reason']}")
             continue
         interval = row["gain_interval_s"]
         spread = (
@@ -167,16 +168,16 @@ def _print(document: Json) -> None:
             if interval
             else ""
         )
-        click.echo(
+        say(
             f"  gives back {format_seconds(row['gain_s'])} of {format_seconds(whole)} "
             f"({format_share(row['gain_share'])}){spread}"
         )
         if planned := row["planned"]:
-            click.echo(f"  {_planned_line(planned)}")
-    click.echo(f"Replay error of the unchanged run: {_error(document['replay_relative_error'])}")
+            say(f"  {_planned_line(planned)}")
+    say(f"Replay error of the unchanged run: {_error(document['replay_relative_error'])}")
     known = dict.fromkeys(text for row in document["predictions"] for text in row["assumptions"])
     for text in known:
-        click.echo(f"Assumed: {text}")
+        say(f"Assumed: {text}")
 
 
 def _planned_line(planned: Json) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from perfscope.collect.places import LIBRARY_NAME, agent_directory, load_problem
 from perfscope.collect.process import Ending
 from perfscope.collect.run_file import RunFile
 from perfscope.collect.stop import StopRequest
+from perfscope.output import tell
 
 _INSTALL_AGAIN = "build and install perfscope on this machine again, with pip, from its sources"
 _NAME_A_PLACE = "name a writable place: perfscope run --output DIRECTORY -- ..."
@@ -78,8 +78,8 @@ class _Teller:
 
     def insist(self, *lines: str) -> None:
         with contextlib.suppress(OSError, ValueError, AttributeError):
-            sys.stderr.write("".join(f"perfscope: {line}\n" for line in lines))
-            sys.stderr.flush()
+            for line in lines:
+                tell(f"perfscope: {line}")
 
 
 def _record_into(run: RunFile, *, injection: Injection, teller: _Teller) -> int:

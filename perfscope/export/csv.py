@@ -1,8 +1,12 @@
-"""CSV: one file a table, for spreadsheets, R and every other language."""
+"""CSV: one file a table, for spreadsheets, R and every other language.
+
+A spreadsheet takes a cell that begins like a formula for one, also where it stands in quotes, and
+runs it. Such a text begins with an apostrophe here, by which spreadsheets know a text. All texts
+stand in quotes, since some of them part cells at semicolons or tabs.
+"""
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,9 @@ from perfscope.analyst.columns import Maybe, TableSpec, Texts, Values
 from perfscope.analyst.source import Source
 from perfscope.export._tables import DESCRIPTION_FILE, described
 from perfscope.export.target import Target, clean
+from perfscope.output import csv_cell
+
+END_OF_LINE = "\r\n"
 
 
 def write(source: Source, output: Path) -> list[str]:
@@ -31,12 +38,12 @@ def _write_table(table: TableSpec, source: Source, path: Path) -> int:
     names = [column.name for column in table.columns]
     count = 0
     with path.open("x", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(names)
+        stream.write(",".join(names) + END_OF_LINE)
         cleaned = _Cleaned()
         for block in table.blocks(source):
             columns = [cleaned.cells(block[name]) for name in names]
-            writer.writerows(zip(*columns, strict=True))
+            rows = (",".join(map(str, row)) + END_OF_LINE for row in zip(*columns, strict=True))
+            stream.writelines(rows)
             count += len(columns[0])
     return count
 
@@ -51,7 +58,7 @@ class _Cleaned:
         """A column's cells; what is missing is empty."""
         if isinstance(values, Texts):
             known = self._known.setdefault(id(values.texts), [])
-            known.extend(clean(word) for word in values.texts[len(known) :])
+            known.extend(csv_cell(clean(word)) for word in values.texts[len(known) :])
             return ["" if code < 0 else known[code] for code in values.codes.tolist()]
         if isinstance(values, Maybe):
             pairs = zip(values.values.tolist(), values.known.tolist(), strict=True)

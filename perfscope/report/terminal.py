@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from perfscope.report.text import visible
+from perfscope.output import visible
 from perfscope.report.words import phase_words
 from perfscope.units import format_count, format_ratio, format_seconds, format_share
 

@@ -2,35 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any
 
-LONGEST_TEXT = 1000  # characters kept of any text of a trace
-_JOINERS = "\u200c\u200d"  # legitimate in Persian, Indic scripts and emoji
-_SPACES = "\n\r\t\u2028\u2029"
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+from perfscope.output import LONGEST_TEXT, visible
 
-
-def visible(text: str, *, longest: int = LONGEST_TEXT) -> str:
-    """The text as one line with control, bidirectional and surrogate characters spelled out.
-
-    Characters beyond `longest` are dropped and counted at the end.
-    """
-    kept = text[:longest]
-    if not (kept.isascii() and kept.isprintable()):
-        kept = "".join(_visible_character(c) for c in kept)
-    if len(text) > longest:
-        kept += f"… ({len(text):,} characters)"
-    return kept
-
-
-def _visible_character(character: str) -> str:
-    if character in _SPACES:
-        return " "
-    if character in _JOINERS or unicodedata.category(character) not in _INVISIBLE:
-        return character
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+__all__ = ["LONGEST_TEXT", "sentence", "shortened", "stopped", "visible", "visible_document"]
 
 
 def visible_document(value: Any) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 import perfscope
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.finding import Status
+from perfscope.output import json_text
 from perfscope.result import measures, resources, run_facts
 from perfscope.result.devices import devices
 from perfscope.result.hardware import hardware
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from perfscope.findings.finding import Finding
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+from perfscope.replay.model import Replay
 
 Json = dict[str, Any]
 SCHEMA_VERSION = "1"
@@ -116,8 +117,8 @@ def plain(value: Any) -> Any:
 
 
 def dumps(document: Json) -> str:
-    """The document as JSON text; NaN and infinities never appear."""
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    """The document as JSON text; NaN and infinities never appear, nor what cannot be seen."""
+    return json_text(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
 
 def write(path: Path, document: Json) -> None:

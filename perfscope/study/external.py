@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.errors import UnreadableInputError
+from perfscope.output import csv_text
 
 QUANTITIES = ("time_s", "samples_per_s", "speedup")
 SIZES = ("size", "ranks", "cores", "gpus", "nodes")
@@ -91,7 +92,7 @@ def _rows(
         if size is None:
             raise _refused(path, f"Line {number} has no size.")
         values = {name: _number(path, number, row[name]) for name in known}
-        yield row.get("series") or path.stem, size, values
+        yield csv_text(row.get("series", "")) or path.stem, size, values
 
 
 def _number(path: Path, line: int, cell: str) -> float | None:

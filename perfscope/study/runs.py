@@ -2,7 +2,7 @@
 
 How to use it in a study:
 
-    runs = load_runs(paths, progress=lambda text: click.echo(text, err=True))
+    runs = load_runs(paths, progress=tell)
     for run in runs:
         run.label, run.ranks, run.focus_s           # plain facts
         run.metric("parallel_efficiency")           # Figure: .value or None with .reason

@@ -20,6 +20,7 @@ from perfscope.analyst.frames import frame_of
 from perfscope.analyst.source import Source
 from perfscope.export import csv as csv_export
 from perfscope.export import parquet as parquet_export
+from perfscope.output import csv_text
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import Trace
 from tests.export.expected import readable
@@ -47,7 +48,7 @@ def from_csv(directory: Path) -> Written:
 
 def value_of(column: Column, cell: str) -> Any:
     if column.kind is Kind.TEXT:
-        return cell
+        return csv_text(cell)
     if cell == "":
         return None
     if column.kind is Kind.FLAG:

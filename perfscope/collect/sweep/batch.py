@@ -12,7 +12,7 @@ from perfscope.collect.sweep.capacity import demand
 from perfscope.collect.sweep.files import replace_file
 from perfscope.collect.sweep.grid import Configuration, shown_command, shown_environment
 from perfscope.collect.sweep.plan import Plan, unwritable
-from perfscope.collect.sweep.progress import visible
+from perfscope.output import visible
 
 SPARE_S = 120
 README = "README.txt"
@@ -69,13 +69,13 @@ def _script(plan: Plan, one: Configuration, *, place: Path, options: Sequence[st
         "#!/bin/bash",
         *(f"#SBATCH {option}" for option in _options(plan, one, options)),
         "",
-        f"# {visible_line(one.label)}",
+        f"# {visible(one.label)}",
         *(
-            f"#   {visible_line(name)}={'(taken out)' if v is None else visible_line(v)}"
+            f"#   {visible(name)}={'(taken out)' if v is None else visible(v)}"
             for name, v in shown_environment(one.environment).items()
         ),
-        f"#   {visible_line(shlex.join(shown_command(one.command)))}",
-        f"# It runs in {visible_line(plan.directory)}",
+        f"#   {visible(shlex.join(shown_command(one.command)))}",
+        f"# It runs in {visible(plan.directory)}",
         "# Modules and virtual environments that the command needs are loaded here.",
         "",
         f"exec {shlex.quote(sys.executable)} -m perfscope sweep --resume --only {one.number} \\",
@@ -83,11 +83,6 @@ def _script(plan: Plan, one: Configuration, *, place: Path, options: Sequence[st
         "",
     ]
     return "\n".join(lines)
-
-
-def visible_line(text: str) -> str:
-    """A text that stays inside a comment."""
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _options(plan: Plan, one: Configuration, more: Sequence[str]) -> list[str]:
@@ -101,9 +96,4 @@ def _options(plan: Plan, one: Configuration, more: Sequence[str]) -> list[str]:
         minutes = -(-int(plan.time_limit_s * plan.repeat + SPARE_S) // 60)
         found.append(f"--time={minutes}")
     found.append("--exclusive")
-    return found + [visible_line(option) for option in more]
-
-
-def label(one: Configuration) -> str:
-    """The configuration as a line of a message."""
-    return visible(one.label)
+    return found + [visible(option, longest=len(option)) for option in more]

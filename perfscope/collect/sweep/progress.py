@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 from perfscope.collect.sweep.plan import Run
+from perfscope.output import is_terminal, rewrite, visible
 from perfscope.units import format_seconds
 
 LONGEST_LABEL = 60
@@ -32,11 +31,11 @@ class Progress:
         self._done = 0
         self._line = ""
         self._last_tick_s = 0.0
-        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._is_terminal = is_terminal()
 
     def start(self, run: Run, number: int) -> None:
         """A run begins."""
-        label = visible(run.configuration.label) or "the command"
+        label = short_label(run.configuration.label) or "the command"
         repeat = f", repeat {run.repeat}" if run.repeat > 1 else ""
         self._line = f"run {number} of {self._total}: {label}{repeat}"
         self._last_tick_s = 0.0
@@ -48,12 +47,12 @@ class Progress:
         if not self._is_terminal or now_s - self._last_tick_s < _TICK_S:
             return
         self._last_tick_s = now_s
-        self._rewrite(f"perfscope: {self._line}, {elapsed_s:.0f} s{self._to_go(elapsed_s)}")
+        rewrite(f"perfscope: {self._line}, {elapsed_s:.0f} s{self._to_go(elapsed_s)}")
 
     def pause(self) -> None:
         """The run is over; other lines may be written."""
         if self._is_terminal:
-            self._rewrite("")
+            rewrite("")
 
     def finished(self, run: Run, facts: Mapping[str, Any]) -> None:
         """A run is finished, now or before."""
@@ -82,23 +81,12 @@ class Progress:
         rest_s = max(0.0, left * sum(walls) / len(walls) - elapsed_s)
         return f", about {_whole(rest_s)} to go"
 
-    def _rewrite(self, text: str) -> None:
-        with suppress(OSError, ValueError):
-            sys.stderr.write(f"\r\x1b[2K{text[: _width()]}")
-            sys.stderr.flush()
-
 
 def _whole(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else format_seconds(seconds)
 
 
-def _width() -> int:
-    import shutil  # noqa: PLC0415 - on a terminal only
-
-    return max(20, shutil.get_terminal_size().columns - 1)
-
-
-def visible(text: str) -> str:
-    """A label for a terminal: short, and without characters that steer it."""
-    shown = "".join(c if c.isprintable() else "?" for c in text)
+def short_label(text: str) -> str:
+    """A label for a line of a terminal."""
+    shown = visible(text)
     return shown if len(shown) <= LONGEST_LABEL else f"{shown[: LONGEST_LABEL - 1]}…"
