@@ -204,10 +204,11 @@ ps_record *ps_claim(enum ps_priority priority)
 }
 
 /* Full pages of old records are the page cache's: kept mapped, they would look like growing memory of the job. A
- * call that is still open there only maps its page again. */
-static void release_written(uint64_t claimed)
+ * call that is still open there only maps its page again. Claims go on beyond the last slot, where the job's own
+ * memory begins: only slots that exist are let go. */
+static void release_written(uint64_t used)
 {
-    uint64_t end = claimed - claimed % RELEASE_SLOTS;
+    uint64_t end = used - used % RELEASE_SLOTS;
     if (end <= buffer.released + RELEASE_SLOTS)
         return;
     end -= RELEASE_SLOTS; /* the newest are still being written */
@@ -231,7 +232,7 @@ void ps_buffer_maintain(void)
         if (atomic_load(&buffer.allocated) == allocated)
             break;
     }
-    release_written(claimed);
+    release_written(ps_buffer_used());
 }
 
 void ps_buffer_close(void)

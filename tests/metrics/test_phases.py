@@ -6,6 +6,7 @@ import pytest
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.ledger import Account
+from perfscope.metrics.phase_catalog import MOST_OWN_PHASES, OTHER_PHASES
 from perfscope.metrics.phases import PhaseResult
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
@@ -40,6 +41,43 @@ def test_by_hand() -> None:
     assert evaluate.windows_s == ((0, 5.0, 8.0),)
     assert phases["user:mine"].label == "mine"
     assert phases["user:mine"].kind is PhaseKind.USER
+
+
+def many_names(count: int, name: str) -> TraceBuilder:
+    """A phase of 1 ms for each name, and a long one."""
+    builder = TraceBuilder(1, end_s=count / 1e3 + 10)
+    rank = builder.rank(0).phase(PhaseKind.USER, 0.0, 5.0, name="long")
+    for number in range(count):
+        start = 5 + number / 1e3
+        rank.phase(PhaseKind.USER, start, start + 1e-3, name=name.format(number))
+    return builder
+
+
+def test_names_that_differ_in_numbers_are_one_phase_where_there_are_too_many() -> None:
+    few = by_id(many_names(MOST_OWN_PHASES - 1, "batch {}"))
+    assert len(few) == MOST_OWN_PHASES
+    assert few["user:batch 7"].count == 1
+    many = by_id(many_names(3000, "batch {} of 3000"))
+    assert set(many) == {"user:long", "user:batch # of # (any number)"}
+    joined = many["user:batch # of # (any number)"]
+    assert (joined.count, joined.label) == (3000, "batch # of # (any number)")
+    assert joined.seconds_by_rank == pytest.approx((3.0,))
+
+
+def test_other_names_beyond_the_longest_are_one_phase() -> None:
+    letters = str.maketrans("0123456789", "abcdefghij")
+    builder = many_names(0, "")
+    rank = builder.rank(0)
+    for number in range(1000):
+        start, length = 5 + number / 1e3, 1e-3 if number < 900 else 5e-4
+        rank.phase(PhaseKind.USER, start, start + length, name=str(number).translate(letters))
+    phases = by_id(builder)
+    assert len(phases) == MOST_OWN_PHASES
+    assert phases["user:long"].seconds_by_rank == pytest.approx((5.0,))
+    others = phases[OTHER_PHASES]
+    assert others.count == 1001 - (MOST_OWN_PHASES - 1)
+    total = sum(sum(phase.seconds_by_rank) for phase in phases.values())
+    assert total == pytest.approx(5 + 0.9 + 0.05)
 
 
 def test_efficiency_of_a_phase() -> None:

@@ -137,6 +137,17 @@ def test_old_records_do_not_count_as_memory_of_the_job(library: Path, tmp_path: 
     assert resident < pages / 20  # the header and what the sampler is reading stay
 
 
+def test_memory_of_the_job_beside_a_full_buffer_is_left_alone(
+    library: Path, tmp_path: Path
+) -> None:
+    command = running.python_command("beyond_capacity.py")
+    variables = {"PERFSCOPE_MAX_BYTES": str(MIB)}
+    job = running.run(command, library, tmp_path / "run", variables=variables).succeeded()
+    assert job.stdout == "[True, True]\n"
+    [recording] = job.recordings
+    assert int(recording.header["claimed"]) > 100_000 > int(recording.header["capacity"])
+
+
 def test_a_program_that_replaces_the_process_has_files_of_its_own(
     library: Path, tmp_path: Path
 ) -> None:
