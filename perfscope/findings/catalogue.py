@@ -38,6 +38,7 @@ ORDER = (
     "threads_over_cores",
     "shared_cores",
     "worker_cores",
+    "idle_threads",
     "idle_cores",
     "no_free_core",
     "numa_placement",

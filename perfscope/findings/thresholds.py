@@ -149,6 +149,8 @@ THROTTLED_WARN = 0.1  # of the busy samples, slowed for heat or for power that i
 THROTTLED_FAIL = 0.5
 MATRIX_LEAST_SHARE = 0.1  # of computing, known by its names: less says nothing of the program
 SINGLE_PRECISION_SHARE = 0.1  # of computing, multiplied without tensor cores: worth knowing
+IDLE_THREADS_WARN = 0.05  # of the time that ranks are outside MPI, in which threads do not compute
+IDLE_THREADS_FAIL = 0.2
 
 
 def judge(

@@ -75,8 +75,9 @@ def _whole_focus(trace: Trace) -> Focus:
     if trace.format is not Format.PERFSCOPE and trace.ranks:
         start = min(rank.start_ns for rank in trace.ranks)
         end = max(rank.end_ns for rank in trace.ranks)
-        reason = "from the first to the last event of all ranks, as other tools take it"
-        whole = Focus(start, max(start, end), "whole_trace", reason)
+        reasons = ["from the first to the last event of all ranks, as other tools take it"]
+        end = _close_at_drop(trace.ranks, end, reasons)
+        whole = Focus(start, max(start, end), "whole_trace", "; ".join(reasons))
         is_profile = trace.format is Format.KINETO and not trace.environment.get("is_export")
         return _profiled_together(trace.ranks, whole) if is_profile else whole
     initialised = [rank for rank in trace.ranks if rank.init_exit_ns is not None]
@@ -181,7 +182,7 @@ def _close_at_drop(ranks: Sequence[Rank], end_ns: int, reasons: list[str]) -> in
     for rank in ranks:
         if rank.detail_end_ns is not None and rank.detail_end_ns < end_ns:
             end_ns = rank.detail_end_ns
-            reasons.append(f"closed where records of rank {rank.number} were dropped")
+            reasons.append(f"closed where the records of rank {rank.number} end")
     return end_ns
 
 

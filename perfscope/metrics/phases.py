@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.metrics.hybrid import PART, has_threads
 from perfscope.metrics.ledger import ACCOUNTS, IS_COMMUNICATION
 from perfscope.metrics.phase_catalog import source_of
-from perfscope.metrics.pop import Efficiency, tree
+from perfscope.metrics.pop import EMPTY, Efficiency, tree
 from perfscope.metrics.preparation import Prepared
 from perfscope.metrics.value import Metric
 from perfscope.trace.model import Frame, PhaseKind
@@ -76,6 +77,7 @@ def _phase(prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64]) ->
     entering = np.flatnonzero(total > 0)
     windows, count, source = _windows(prepared, index)
     catalog = prepared.catalog
+    is_hybrid = has_threads(trace)
     return PhaseResult(
         id=catalog.ids[index],
         kind=catalog.kind(index),
@@ -89,11 +91,12 @@ def _phase(prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64]) ->
         where=_where(prepared, index),
         efficiency=tree(
             ranks=tuple(trace.ranks[position].number for position in entering.tolist()),
-            window_ns=int(total.max()),
-            account_ns=account_ns[entering],
+            window_ns=0 if is_hybrid else int(total.max()),
+            account_ns=account_ns[entering] * (not is_hybrid),
             foa=f"phase:{catalog.ids[index]}",
             ideal=PHASE_IDEAL,
             has_training=prepared.has_training,
+            why_empty=PART if is_hybrid else EMPTY,
         ),
         windows_s=tuple(windows),
     )

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.metrics.focus import Focus
+from perfscope.metrics.hybrid import has_threads, over_all_threads
 from perfscope.metrics.ideal_network import ideal_network
 from perfscope.metrics.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION, Account
 from perfscope.metrics.preparation import Prepared
@@ -39,6 +40,8 @@ class Efficiency:
     training_efficiency: Metric
     productive_split: dict[str, float]
     """Shares of sum W that were not training: input, evaluation, checkpoint, io, ..."""
+    is_hybrid: bool = False
+    """Whether the factors are those of all threads; `outside_s` are of the main ones."""
 
 
 USEFUL_OUTSIDE = "outside_communication"
@@ -68,7 +71,7 @@ def efficiency(prepared: Prepared) -> Efficiency:
     by_account = _without_device_waits(prepared, by_account)
     lost = _lost_detail(prepared)
     ideal = ideal_network(prepared) if lost is None else Metric(None, "s", lost)
-    return tree(
+    found = tree(
         ranks=tuple(rank.number for rank in prepared.trace.ranks),
         window_ns=focus.length_ns if lost is None else 0,
         account_ns=by_account if lost is None else np.zeros_like(by_account),
@@ -77,6 +80,9 @@ def efficiency(prepared: Prepared) -> Efficiency:
         has_training=prepared.has_training,
         why_empty=lost or EMPTY,
     )
+    if has_threads(prepared.trace):
+        return over_all_threads(found, prepared.trace, focus)
+    return found
 
 
 def _without_device_waits(

@@ -42,11 +42,11 @@ class Variant(Enum):
 
 @dataclass(frozen=True)
 class RunTotals:
-    """What the arithmetic needs of one run; per rank in rank order.
+    """What the arithmetic needs of one run; per rank in rank order, or per thread of all ranks.
 
     Attributes:
         runtime_s: T.
-        useful_s: U_i.
+        useful_s: U_i, of all threads where ranks have several.
         outside_s: M_i, outside MPI with I/O.
         ideal_s: T_id, None where it is not known.
         waiting_s: waiting for other ranks, None where it is not known.
@@ -68,7 +68,7 @@ class RunTotals:
 
     @property
     def ranks(self) -> int:
-        """P."""
+        """P: ranks, or the threads of all of them."""
         return len(self.useful_s)
 
     @property
@@ -115,10 +115,15 @@ def run_totals(
     *,
     waiting_s: tuple[float, ...] | None = None,
 ) -> RunTotals | None:
-    """The totals of a trace that has states; None for other formats."""
-    totals = [rank.compute for rank in trace.ranks]
+    """The totals of a trace that has states, over all threads; None for other formats.
+
+    Also None where the file ends early: what came later is in none of its sums.
+    """
+    is_hybrid = any(rank.team for rank in trace.ranks)
+    totals = [total for rank in trace.ranks for total in (rank.team or (rank.compute,))]
     known = [total for total in totals if total is not None]
-    if not known or len(known) != len(totals):
+    is_cut = any(rank.detail_end_ns is not None for rank in trace.ranks)
+    if is_cut or not known or len(known) != len(totals):
         return None
     start = min(rank.start_ns for rank in trace.ranks)
     end = max(rank.end_ns for rank in trace.ranks)
@@ -129,8 +134,8 @@ def run_totals(
         runtime_s=(end - start) * NS,
         useful_s=tuple(total.useful_ns * NS for total in known),
         outside_s=tuple(total.outside_ns * NS for total in known),
-        ideal_s=ideal_s,
-        waiting_s=waiting_s,
+        ideal_s=None if is_hybrid else ideal_s,
+        waiting_s=None if is_hybrid else waiting_s,
         instructions=sum(instructions) if counted else None,
         cycles=sum(cycles) if counted else None,
     )

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
-from perfscope.readers.blocks import blocks, damaged
 from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.readers.host_clocks import set_clock_domains
-from perfscope.readers.paraver_calls import Calls, build_calls
+from perfscope.readers.paraver_calls import Calls, build_calls, callers
 from perfscope.readers.paraver_communicators import Communicators
+from perfscope.readers.paraver_decoding import decoded
 from perfscope.readers.paraver_layout import (
     CALL_DTYPE,
     COUNTER_DTYPE,
@@ -25,15 +25,16 @@ from perfscope.readers.paraver_layout import (
     beside,
     read_labels,
 )
+from perfscope.readers.paraver_locations import MAIN_THREAD, Locations
 from perfscope.trace import model
 from perfscope.trace.counters import CounterKind
-from perfscope.trace.hardware import ComputeTotals
-from perfscope.trace.model import Ending, EndKind, Format, PhaseKind, Rank, Trace
+from perfscope.trace.model import Format, PhaseKind, Rank, RowFlag, Trace
+from perfscope.trace.operations import code_of
+from perfscope.units import format_seconds
 
-RUNNING, INPUT_OUTPUT = 1, 12
 MOST_RANKS = 100_000
-MAIN_THREAD = 1
-_ACTION = "Copy the file again from where it was made; a file that only ends too early can be read."
+NS = 1e-9
+_FINALIZE = code_of("MPI_Finalize")
 _WHY = "a Paraver trace does not hold it"
 NOT_RECORDED = {
     **dict.fromkeys(("memory", "threads", "io", "devices", "environment"), _WHY),
@@ -50,16 +51,11 @@ def open_paraver(path: Path) -> Trace:
     """The run stored in a .prv file: calls, messages, counters, and the sums of its states.
 
     Raises:
-        UnreadableInputError: the file is damaged, or has more tasks than can be analysed.
+        UnreadableInputError: the file is damaged, has no records, or more tasks than can be
+            analysed.
     """
     notes: list[str] = []
-    decoder = engine.ParaverTrace(str(path))
-    try:
-        for block in blocks(path, notes.append):
-            decoder.feed(block)
-        decoder.finish()
-    except engine.FormatError as error:
-        raise damaged(error, _ACTION) from error
+    decoder, is_short = decoded(path, notes.append)
     facts = decoder.facts()
     if sum(facts["tasks"]) > MOST_RANKS:
         raise UnreadableInputError(
@@ -67,8 +63,15 @@ def open_paraver(path: Path) -> Trace:
             why=f"Its header has {sum(facts['tasks']):,}; more than {MOST_RANKS:,} are not read.",
             action="Cut out some tasks with Paraver first.",
         )
+    locations = Locations.of(decoder.locations(), facts, decoder.event_types(), is_short=is_short)
+    if not locations.by_rank:
+        raise UnreadableInputError(
+            f"{path} holds no record of any task.",
+            why="It has a header, and nothing after it that a task did.",
+            action="Copy the file again from where it was made, or merge the trace again.",
+        )
     labels = read_labels(path, notes.append)
-    return _Assembly(path, decoder, facts, labels, notes).trace()
+    return _Assembly(path, decoder, facts, locations, labels, notes).trace()
 
 
 class _Assembly:
@@ -79,33 +82,39 @@ class _Assembly:
         path: Path,
         decoder: engine.ParaverTrace,
         facts: dict[str, Any],
+        locations: Locations,
         labels: Labels,
         notes: list[str],
     ) -> None:
         self._path, self._decoder, self._facts = path, decoder, facts
-        self._labels, self._notes = labels, notes
-        self._locations = decoder.locations()
-        self._rank_of = np.array([row["rank"] for row in self._locations], np.int64)
-        self._thread_of = np.array([row["thread"] for row in self._locations], np.int64)
+        self._locations, self._labels, self._notes = locations, labels, notes
+        rows = decoder.locations()
+        self._rank_of = np.array([row["rank"] for row in rows], np.int64)
+        self._thread_of = np.array([row["thread"] for row in rows], np.int64)
         self._names: list[str] = []
         self._counter_kinds: dict[str, CounterKind] = {}
 
     def trace(self) -> Trace:
         size = sum(self._facts["tasks"])
-        found = Communicators.of(self._facts["tasks"], self._decoder.communicators())
+        rows = self._decoder.calls().view(CALL_DTYPE)
+        found = Communicators.of(
+            self._facts["tasks"],
+            self._decoder.communicators(),
+            callers(rows, self._rank_of),
+        )
         calls = build_calls(
-            self._decoder.calls().view(CALL_DTYPE),
+            rows,
             self._decoder.messages().view(MESSAGE_DTYPE),
             self._labels,
             self._rank_of,
             found,
         )
-        ranks = [self._rank(number) for number in range(size)]
+        ranks = [self._rank(number) for number in sorted(self._locations.by_rank)]
         self._add_calls(ranks, calls)
         self._add_counters(ranks)
         self._add_file_states(ranks)
         domains = set_clock_domains(ranks)
-        self._say(calls, size)
+        self._say(calls, found, size)
         return Trace(
             command=(),
             origin_unix_ns=0,
@@ -120,9 +129,22 @@ class _Assembly:
             notes=self._notes,
             source=str(self._path),
             format=Format.PARAVER,
-            not_recorded=NOT_RECORDED,
+            not_recorded=self._not_recorded(),
             counter_kinds=self._counter_kinds,
         )
+
+    def _not_recorded(self) -> dict[str, str]:
+        found = dict(NOT_RECORDED)
+        disabled = {n: self._locations.disabled_ns(n) for n in self._locations.by_rank}
+        worst = max(disabled, key=lambda number: disabled[number])
+        if disabled[worst]:
+            found["communication"] = (
+                f"tracing was switched off for {format_seconds(disabled[worst] * NS)} on rank "
+                f"{worst}: what it did then is not known"
+            )
+        if self._locations.has_devices:
+            found["team"] = "some threads of the trace are streams of accelerators"
+        return found
 
     def _rank(self, number: int) -> Rank:
         node = self._facts["nodes"][number]
@@ -134,21 +156,10 @@ class _Assembly:
             start_ns=0,
             end_ns=self._facts["last_ns"],
             main_tid=MAIN_THREAD,
-            ending=Ending(EndKind.EXITED, None, "the end of the trace"),
-            compute=self._compute(number),
-        )
-
-    def _compute(self, number: int) -> ComputeTotals:
-        chosen = np.flatnonzero((self._rank_of == number) & (self._thread_of == MAIN_THREAD))
-        if not len(chosen):
-            return ComputeTotals(0, 0, 0)
-        row = self._locations[int(chosen[0])]
-        return ComputeTotals(
-            useful_ns=row["state_ns"].get(RUNNING, 0),
-            outside_ns=row["last_ns"] - row["mpi_ns"],
-            io_ns=row["state_ns"].get(INPUT_OUTPUT, 0),
-            instructions=row["instructions"],
-            cycles=row["cycles"],
+            ending=self._locations.ending(number, is_finalized=False, is_open=False),
+            detail_end_ns=self._locations.detail_end_ns(number),
+            compute=self._locations.compute(number),
+            team=self._locations.team(number),
         )
 
     def _add_calls(self, ranks: list[Rank], calls: Calls) -> None:
@@ -157,12 +168,23 @@ class _Assembly:
         for rank, rows in self._by_rank(ranks, location, table["t0"]):
             rank.operations = table[rows]
             self._close(rank)
+            self._end(rank)
         table, location = calls.completions, calls.completion_location
         table["tid"] = self._thread_of[location] if len(location) else 0
         for rank, rows in self._by_rank(ranks, location, table["t0"]):
             rank.completions = table[rows]
 
+    def _end(self, rank: Rank) -> None:
+        rows = rank.operations[rank.operations["tid"] == rank.main_tid]
+        is_open = (rows["flags"] & RowFlag.OPEN) > 0
+        rank.ending = self._locations.ending(
+            rank.number,
+            is_finalized=bool(np.any((rows["op"] == _FINALIZE) & ~is_open)),
+            is_open=bool(len(rows)) and bool(is_open[-1]),
+        )
+
     def _close(self, rank: Rank) -> None:
+        """Adds up the totals of each operation."""
         codes = rank.operations["op"]
         spent = rank.operations["t1"] - rank.operations["t0"]
         rank.totals = {
@@ -206,23 +228,37 @@ class _Assembly:
             return []
         of = self._rank_of[location]
         order = np.lexsort((times, of))
-        bounds = np.searchsorted(of[order], np.arange(len(ranks) + 1)).tolist()
+        numbers = [rank.number for rank in ranks]
+        begins = np.searchsorted(of[order], numbers).tolist()
+        ends = np.searchsorted(of[order], numbers, side="right").tolist()
         return [
             (rank, order[begin:end])
-            for rank, begin, end in zip(ranks, bounds[:-1], bounds[1:], strict=True)
+            for rank, begin, end in zip(ranks, begins, ends, strict=True)
             if end > begin
         ]
 
-    def _say(self, calls: Calls, size: int) -> None:
+    def _say(self, calls: Calls, communicators: Communicators, size: int) -> None:
         facts, name = self._facts, self._path.name
         date = facts["date"].decode("utf-8", "replace")
         self._notes.append(
             f"{name} was made on {date!r}: to the minute and in an unknown time zone, so that its "
             "times have no wall clock."
         )
-        unseen = size - len(set(self._rank_of.tolist()))
+        unseen = size - len(self._locations.by_rank)
+        impossible = sum(
+            row["impossible_counts"]
+            for threads in self._locations.by_rank.values()
+            for row in threads.values()
+        )
+        reached = format_seconds(facts["reached_ns"] * NS)
+        whole = format_seconds(facts["duration_ns"] * NS)
         said = {
             "is cut off inside a line; what came before it counts": facts["is_cut"],
+            f"ends at {reached} of {whole} that its header names": self._locations.is_cut,
+            f"counts {impossible:,} times fewer than no instructions or cycles, or more than can "
+            "be: their sums are not known": impossible,
+            f"gives {communicators.ambiguous:,} communicators several meanings: who met in their "
+            "collectives is not known": communicators.ambiguous,
             f"has {facts['unknown_records']:,} records of an unknown kind": (
                 facts["unknown_records"]
             ),
@@ -239,8 +275,11 @@ class _Assembly:
             f"has no record of {unseen:,} of {size:,} tasks": unseen,
         }
         self._notes += [f"{name} {text}." for text, holds in said.items() if holds]
-        if len(self._locations) > size:
-            self._notes.append(f"Threads beside the first one of each task of {name} are no ranks.")
+        if any(self._locations.team(number) for number in self._locations.by_rank):
+            self._notes.append(
+                f"Threads beside the first one of each task of {name} are no ranks: efficiencies "
+                "are those of all threads, waiting and replay those of the first ones."
+            )
 
 
 def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:

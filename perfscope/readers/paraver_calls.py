@@ -39,6 +39,14 @@ class Calls:
     impossible_sizes: int
 
 
+def callers(calls: Table, rank_of: Rows) -> set[tuple[int, int]]:
+    """Rank and number of the communicator, of all collectives."""
+    chosen = calls[calls["kind"] == COLLECTIVE_CALL]
+    ranks = rank_of[chosen["location"]] if len(chosen) else np.empty(0, np.int64)
+    pairs = np.unique(np.stack([ranks, chosen["communicator"].astype(np.int64)], axis=1), axis=0)
+    return {(int(rank), int(number)) for rank, number in pairs.tolist()}
+
+
 def build_calls(
     calls: Table, messages: Table, labels: Labels, rank_of: Rows, communicators: Communicators
 ) -> Calls:

@@ -23,6 +23,7 @@ class Communicators:
         worlds: of each application, its place in `all`.
         numbers: places in `all` by application and number in the file.
         named: applications whose world has a number in the file.
+        ambiguous: how many numbers have several meanings of which none is sure.
     """
 
     all: list[Communicator]
@@ -30,16 +31,21 @@ class Communicators:
     worlds: list[int]
     numbers: dict[tuple[int, int], int] = field(default_factory=dict)
     named: set[int] = field(default_factory=set)
+    ambiguous: int = 0
 
     @classmethod
     def of(
-        cls, tasks: Sequence[int], told: Iterable[tuple[int, int, Sequence[int]]]
+        cls,
+        tasks: Sequence[int],
+        told: Iterable[tuple[int, int, Sequence[int]]],
+        callers: Iterable[tuple[int, int]] = (),
     ) -> Communicators:
         """Numbers them.
 
         Args:
             tasks: of each application, how many it has.
             told: application (from 1), number and tasks of each communicator in the file.
+            callers: rank and number of the communicator, of all calls of collectives.
         """
         ends = np.cumsum(tasks).tolist()
         found = cls(
@@ -50,13 +56,36 @@ class Communicators:
         if np.count_nonzero(tasks) > 1:
             for application, (count, end) in enumerate(zip(tasks, ends, strict=True)):
                 found.worlds[application] = found._add(range(end - count, end))
+        meanings: dict[tuple[int, int], dict[tuple[int, ...], None]] = {}
         for application, number, members in told:
-            found._take(application - 1, number, tuple(members))
+            if 0 < application <= len(tasks):
+                meanings.setdefault((application - 1, number), {})[tuple(members)] = None
+        called: dict[tuple[int, int], set[int]] = {}
+        for rank, number in callers:
+            called.setdefault((int(found.applications[rank]), number), set()).add(rank)
+        for (application, number), several in meanings.items():
+            found._choose(application, number, list(several), called.get((application, number)))
         return found
 
+    def _choose(
+        self,
+        application: int,
+        number: int,
+        meanings: Sequence[tuple[int, ...]],
+        called: set[int] | None,
+    ) -> None:
+        """Takes the one meaning of a number, or of several the one whose members used it.
+
+        Where applications were merged into one trace, each lists the communicators of all of them,
+        and the same number may stand for another group in each.
+        """
+        fitting = [own for own in meanings if set(own) == called] if len(meanings) > 1 else meanings
+        if len(fitting) == 1:
+            self._take(application, number, fitting[0])
+        elif called is not None:
+            self.ambiguous += 1
+
     def _take(self, application: int, number: int, members: tuple[int, ...]) -> None:
-        if not 0 <= application < len(self.worlds) or (application, number) in self.numbers:
-            return
         place = self.worlds[application]
         if application in self.named or members != self.all[place].members:
             place = self._add(members, place)

@@ -134,6 +134,8 @@ def _aborted(rank: Rank) -> str:
 def _unknown(rank: Rank) -> str:
     inside = last_operation(rank)
     place = f", last seen in {inside}" if inside else ""
+    if rank.detail_end_ns is not None:
+        return f"end unknown{place}: its records end before"
     return f"no sign of an end{place}: killed from outside or still running"
 
 

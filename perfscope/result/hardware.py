@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfscope.metrics.hybrid import NO_REPLAY, has_threads
 from perfscope.metrics.scalability import RunTotals, Variant, run_totals, scalability
+from perfscope.metrics.value import Metric
 from perfscope.replay.dimemas import dimemas_runtime
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
 Json = dict[str, Any]
+NS = 1e-9
 FACTORS = (
     "parallel_efficiency",
     "load_balance",
@@ -28,18 +31,22 @@ def hardware(results: Results) -> Json | None:
     `variants` has the efficiencies by the formula of each tool, over the state Running.
     """
     trace = results.trace
-    if any(rank.compute is None for rank in trace.ranks):
+    known = [rank.compute for rank in trace.ranks if rank.compute is not None]
+    if len(known) < len(trace.ranks) or trace.missing_ranks:
         return None
-    ideal = dimemas_runtime(trace)
-    totals = run_totals(trace, ideal.value, waiting_s=_waiting_s(results))
+    is_hybrid = has_threads(trace)
+    ideal = Metric(None, "s", NO_REPLAY) if is_hybrid else dimemas_runtime(trace)
+    waiting_s = _waiting_s(results)
+    totals = run_totals(trace, ideal.value, waiting_s=waiting_s)
     if totals is None:
         return None
     return {
         "runtime_s": totals.runtime_s,
         "ideal_runtime_s": ideal.as_json(),
-        "useful_s_by_rank": list(totals.useful_s),
-        "outside_mpi_s_by_rank": list(totals.outside_s),
-        "waiting_s_by_rank": list(totals.waiting_s) if totals.waiting_s is not None else None,
+        "useful_s_by_rank": [one.useful_ns * NS for one in known],
+        "useful_s_by_thread": list(totals.useful_s) if is_hybrid else None,
+        "outside_mpi_s_by_rank": [one.outside_ns * NS for one in known],
+        "waiting_s_by_rank": list(waiting_s) if waiting_s is not None else None,
         "instructions": totals.instructions,
         "cycles": totals.cycles,
         "ipc": totals.ipc,

@@ -16,7 +16,8 @@ TERMS = (
         (
             "What counts as useful time in an efficiency: `outside_communication` is all time "
             "that a rank does not spend inside MPI, `training_work` only forward, backward, "
-            "optimizer and the rest of the training steps."
+            "optimizer and the rest of the training steps, `running_on_all_threads` the time that "
+            "each thread of each rank computed, where a trace shows several."
         ),
     ),
     (

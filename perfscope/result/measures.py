@@ -134,7 +134,9 @@ def run_metrics(results: Results, replay: Replay) -> Json:
 
 def with_ideal_network(tree: Efficiency, ideal_runtime_s: float | None) -> Efficiency:
     """The tree with serialisation max W / T_id and transfer T_id / T, if T_id is known."""
-    if not ideal_runtime_s or tree.window_s <= 0 or tree.serialization_efficiency.value is not None:
+    if tree.is_hybrid or not ideal_runtime_s or tree.window_s <= 0:
+        return tree
+    if tree.serialization_efficiency.value is not None:
         return tree
     return replace(
         tree,

@@ -116,6 +116,15 @@ def _life_ns(rank: Rank) -> int:
 
 def _dropped_records(trace: Trace) -> Check:
     dropped = {rank.number: rank.dropped_records for rank in trace.ranks if rank.dropped_records}
+    if not dropped and trace.format is not Format.PERFSCOPE:
+        ends_ns = [r.detail_end_ns for r in trace.ranks if r.detail_end_ns is not None]
+        if ends_ns:
+            detail = (
+                f"Its records end {format_seconds(min(ends_ns) * NS)} after the start of a run of "
+                f"{format_seconds(trace.wall_ns * NS)}; figures cover the time until then. Copy "
+                "the whole file from where it was made."
+            )
+            return Check("dropped_records", Status.FAIL, "The trace is cut off", detail)
     if not dropped:
         return Check("dropped_records", Status.PASS, "No record was dropped", "0 records dropped.")
     ranks = ", ".join(f"rank {rank}: {format_count(count)}" for rank, count in dropped.items())
@@ -136,12 +145,14 @@ def _missing_ranks(trace: Trace) -> Check:
         return Check("missing_ranks", Status.PASS, "All ranks are there", text)
     numbers = ", ".join(str(number) for number in missing[:20])
     more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
+    advice = "The recording directory must be writable from every host under the same path."
+    if trace.format is not Format.PERFSCOPE:
+        advice = "The trace names them, and holds no event of theirs: copy all of its files."
     return Check(
         "missing_ranks",
         Status.FAIL,
         f"{len(missing)} of {trace.world_size} ranks left no recording",
-        f"Missing: {numbers}{more}. Sums and efficiencies cover the others only. The recording "
-        "directory must be writable from every host under the same path.",
+        f"Missing: {numbers}{more}. Sums and efficiencies cover the others only. {advice}",
     )
 
 

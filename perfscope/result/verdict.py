@@ -8,6 +8,7 @@ from perfscope.findings.finding import Status
 from perfscope.findings.thresholds import WARN_SHARE
 from perfscope.result import tensors
 from perfscope.result.endings import account_of_ends
+from perfscope.trace.model import Format
 from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _status(results: Results, findings: Sequence[Finding], faults: Sequence[Find
         return Status.FAIL
     if faults or _is_inefficient(results):
         return Status.WARN
-    if all(finding.status in UNKNOWN for finding in findings):
+    if all(finding.status in UNKNOWN for finding in findings) or _unknown_efficiency(results):
         return Status.INFO
     return Status.PASS
 
@@ -155,6 +156,8 @@ def _about(finding: Finding) -> str:
 
 
 def _healthy(results: Results, findings: Sequence[Finding]) -> str:
+    if unknown := _unknown_efficiency(results):
+        return f"The efficiency of this run is not known: {unknown}."
     judged = [finding for finding in findings if finding.status not in UNKNOWN]
     if not judged:
         if told := tensors.sentence(results):
@@ -176,6 +179,13 @@ def _healthy(results: Results, findings: Sequence[Finding]) -> str:
         f"{_found_nothing(results)}: {subject}, and no finding is worth {format_share(WARN_SHARE)} "
         f"of the run.{rest}"
     )
+
+
+def _unknown_efficiency(results: Results) -> str | None:
+    """Why no efficiency of a run with threads or without tracing is known, None where one is."""
+    headline = results.efficiency.parallel_efficiency
+    is_open = results.efficiency.is_hybrid or results.trace.format is Format.PARAVER
+    return headline.reason if is_open and headline.value is None else None
 
 
 def _found_nothing(results: Results) -> str:
@@ -218,7 +228,8 @@ def _covered_part(results: Results) -> str:
         return ""
     if min(ends_ns) < end_ns:
         return "Records were lost from before every rank had started: little can be told. "
+    what = "Records were dropped" if trace.format is Format.PERFSCOPE else "The trace is cut off"
     return (
-        f"Records were dropped: what follows is about the first {format_seconds(end_ns * NS)} of "
+        f"{what}: what follows is about the first {format_seconds(end_ns * NS)} of "
         f"{format_seconds(trace.wall_ns * NS)}. "
     )

@@ -55,7 +55,7 @@ def totals_of(run: StudyRun) -> RunTotals:
     if useful and length:
         return RunTotals(
             runtime_s=length,
-            useful_s=useful,
+            useful_s=_thread_s(run) or useful,
             outside_s=fields.numbers(hardware, "outside_mpi_s_by_rank") or useful,
             ideal_s=fields.number(hardware, "ideal_runtime_s", "value"),
             waiting_s=fields.numbers(hardware, "waiting_s_by_rank") or None,
@@ -75,10 +75,16 @@ def totals_of(run: StudyRun) -> RunTotals:
     )
 
 
+def _thread_s(run: StudyRun) -> tuple[float, ...]:
+    """Useful seconds of all threads of all ranks, where ranks are seen to have several."""
+    return fields.numbers(run.document, "hardware", "useful_s_by_thread")
+
+
 def pop_table(points: Sequence[Point], grown: Growth, *, variant: Variant) -> PopTable:
     """The table; the smallest size is the reference of the scalabilities."""
     totals = [totals_of(point.representative) for point in points]
-    is_hybrid = len(points) > 1 and len({point.ranks for point in points}) == 1
+    are_seen = any(_thread_s(point.representative) for point in points)
+    is_hybrid = not are_seen and len(points) > 1 and len({point.ranks for point in points}) == 1
     columns = _columns(totals, grown, variant, _counted(grown), is_hybrid=is_hybrid)
     spreads = tuple(
         _spread(points, place, grown, variant, is_hybrid=is_hybrid) for place in range(len(points))

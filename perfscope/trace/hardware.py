@@ -1,4 +1,4 @@
-"""Sums over a rank's main thread that a trace with states and hardware counters gives."""
+"""Sums over a thread that a trace with states and hardware counters gives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CYCLES = "PAPI_TOT_CYC"
 
 @dataclass(frozen=True)
 class ComputeTotals:
-    """How long one rank computed, and what its processor did in that time.
+    """How long one thread computed, and what its processor did in that time.
 
     Attributes:
         useful_ns: in the state Running: outside MPI, I/O, and the tracing tool itself.

@@ -103,9 +103,8 @@ OPERATION_DTYPE = np.dtype(
         ("request", "i8"),
     ]
 )
-COMPLETION_DTYPE = (
-    OPERATION_DTYPE  # t0 = t1 = when it completed, request = the request, op = what created it
-)
+# t0 = t1 = when it completed, request = the request, op = what created it
+COMPLETION_DTYPE = OPERATION_DTYPE
 PHASE_DTYPE = np.dtype(
     [
         ("t0", "i8"),
@@ -331,7 +330,8 @@ class Rank:
     devices: DeviceActivity | None = None
     """What the rank's accelerators did; None where no device was watched."""
     compute: ComputeTotals | None = None
-    """Sums of states and hardware counters, where the trace has states."""
+    """Sums of states and hardware counters of the main thread, where the trace has states."""
+    team: Sequence[ComputeTotals | None] = ()  # of its threads if several, main first; None unknown
     threads: Sequence[ThreadInfo] = ()
     totals: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
     """By operation code, of the whole life, never dropped: (calls, ns, bytes sent, received)."""

@@ -51,7 +51,7 @@ def test_dropped_detail_closes_it() -> None:
     builder.rank(1).set(detail_end_ns=4 * S)
     focus = focus_of_analysis(builder.build())
     assert span(focus) == (1.5, 4.0)
-    assert "dropped" in focus.reason
+    assert "records of rank 1 end" in focus.reason
 
 
 def test_without_communication_from_the_first_step() -> None:

@@ -10,6 +10,7 @@ HARDWARE = Maybe(
         "runtime_s": float,
         "ideal_runtime_s": METRIC,
         "useful_s_by_rank": [float],
+        "useful_s_by_thread": Maybe([float]),
         "outside_mpi_s_by_rank": [float],
         "waiting_s_by_rank": Maybe([float]),
         "instructions": Maybe(int),

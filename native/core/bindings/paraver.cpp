@@ -18,6 +18,7 @@ static nb::dict facts(const ParaverTrace &trace)
     result["date"] = nb::bytes(trace.header.date.data(), trace.header.date.size());
     result["duration_ns"] = trace.header.duration_ns;
     result["last_ns"] = trace.last_ns;
+    result["reached_ns"] = trace.reached_ns;
     result["tasks"] = trace.header.tasks;
     result["nodes"] = trace.header.nodes;
     result["threads"] = trace.header.threads;
@@ -26,8 +27,16 @@ static nb::dict facts(const ParaverTrace &trace)
     result["unmatched_leaves"] = trace.unmatched_leaves;
     result["unclosed_calls"] = trace.unclosed_calls;
     result["backwards"] = trace.backwards;
+    result["open_at_end"] = trace.open_at_end;
+    result["disordered"] = trace.disordered;
+    result["out_of_turn"] = trace.out_of_turn;
     result["is_cut"] = trace.is_cut;
     return result;
+}
+
+static nb::object counted(const ParaverCount &count)
+{
+    return count.known() ? nb::object(nb::int_(count.sum)) : nb::none();
 }
 
 static nb::list locations(const ParaverTrace &trace)
@@ -39,10 +48,12 @@ static nb::list locations(const ParaverTrace &trace)
         row["thread"] = of.thread;
         row["first_ns"] = of.first;
         row["last_ns"] = of.last;
+        row["reached_ns"] = of.reached;
         row["mpi_ns"] = of.mpi_ns;
         row["state_ns"] = of.state_ns.all();
-        row["instructions"] = of.has_instructions ? nb::object(nb::int_(of.instructions)) : nb::none();
-        row["cycles"] = of.has_cycles ? nb::object(nb::int_(of.cycles)) : nb::none();
+        row["instructions"] = counted(of.instructions);
+        row["cycles"] = counted(of.cycles);
+        row["impossible_counts"] = of.instructions.impossible + of.cycles.impossible;
         result.append(row);
     }
     return result;

@@ -13,7 +13,7 @@ constexpr size_t longest_line = 64 << 20;
 constexpr int64_t most = std::numeric_limits<int64_t>::max();
 constexpr int64_t near_threads = 64;
 constexpr int64_t first_counter = 42000000, last_counter = 42999999;
-constexpr int64_t first_call = 50000001, last_call = 50000003;
+constexpr int64_t first_call = 50000001, last_call = 50000005;
 constexpr int64_t send_size = 50100001, receive_size = 50100002, root = 50100003, communicator = 50100004;
 constexpr uint16_t open_flag = 1; // RowFlag.OPEN
 
@@ -41,6 +41,20 @@ struct ParaverTrace::Fields {
             at++;
         const bool negative = at < end && *at == '-';
         at += negative;
+        const uint64_t value = digits(static_cast<uint64_t>(most));
+        return negative ? -static_cast<int64_t>(value) : static_cast<int64_t>(value);
+    }
+    // The value of an event: 64 bits, written with a sign or, as counters are, without one.
+    int64_t bits()
+    {
+        const bool is_signed = end - at > 1 && *at == ':' && at[1] == '-';
+        if (is_signed)
+            return number();
+        at += at < end && *at == ':';
+        return static_cast<int64_t>(digits(std::numeric_limits<uint64_t>::max()));
+    }
+    uint64_t digits(uint64_t limit)
+    {
         uint64_t value = 0;
         const char *first = at;
         for (; at < end; at++) {
@@ -53,17 +67,17 @@ struct ParaverTrace::Fields {
         if (at == first)
             fail("a number was expected");
         if (at - first > 18)
-            value = long_number(first);
+            value = long_number(first, limit);
         if (at < end && *at != ':')
             fail("a colon was expected");
-        return negative ? -static_cast<int64_t>(value) : static_cast<int64_t>(value);
+        return value;
     }
-    uint64_t long_number(const char *first) const
+    uint64_t long_number(const char *first, uint64_t limit) const
     {
         uint64_t value = 0;
         for (; first < at; first++) {
             const auto digit = static_cast<uint64_t>(*first - '0');
-            if (value > (static_cast<uint64_t>(most) - digit) / 10)
+            if (value > (limit - digit) / 10)
                 fail("a number is out of range");
             value = value * 10 + digit;
         }
@@ -129,7 +143,9 @@ void ParaverTrace::line(const char *begin, const char *end, uint64_t offset)
     }
     if (begin == end || *begin == '#')
         return;
-    if (*begin == 'c') {
+    if (*begin == 'i' || *begin == 'I') // an intercommunicator
+        return;
+    if (*begin == 'c' || *begin == 'C') {
         if (const char *problem = parse_paraver_communicator({begin, static_cast<size_t>(end - begin)}, header))
             throw FormatError(path_, offset, problem);
         return;
@@ -176,6 +192,10 @@ int32_t ParaverTrace::location(Fields &fields)
 
 void ParaverTrace::touch(ParaverLocation &of, int64_t begin, int64_t end)
 {
+    disordered += of.seen && begin < of.reached;
+    of.reached = of.seen ? std::max(of.reached, begin) : begin;
+    out_of_turn += begin < reached_ns;
+    reached_ns = std::max(reached_ns, begin);
     of.first = of.seen ? std::min(of.first, begin) : begin;
     of.last = of.seen ? std::max(of.last, end) : end;
     of.seen = true;
@@ -215,7 +235,7 @@ void ParaverTrace::events(Fields &fields)
         const int64_t type = fields.number();
         if (!fields.more())
             fields.fail("an event has no value");
-        event(of, place, time, type, fields.number());
+        event(of, place, time, type, fields.bits());
     }
 }
 
@@ -283,11 +303,14 @@ void ParaverTrace::counter(ParaverLocation &of, int32_t place, int64_t time, int
         return;
     // what was counted lies before the event: in the last state that began earlier
     const int64_t before = of.state_begin < time ? of.state : of.state_before_begin < time ? of.state_before : -1;
-    bool &has = type == paraver_cycles ? of.has_cycles : of.has_instructions;
-    int64_t &sum = type == paraver_cycles ? of.cycles : of.instructions;
-    has = true;
-    if (before == paraver_running && value >= 0 && value <= most - sum)
-        sum += value;
+    ParaverCount &count = type == paraver_cycles ? of.cycles : of.instructions;
+    count.seen = true;
+    if (before != paraver_running)
+        return;
+    if (value < 0 || value > most - count.sum)
+        count.impossible++;
+    else
+        count.sum += value;
 }
 
 void ParaverTrace::message(Fields &fields)
@@ -313,6 +336,7 @@ void ParaverTrace::finish()
     for (auto &of : locations)
         if (of.open_call >= 0) {
             unclosed_calls++;
+            open_at_end++;
             close(of, of.last, true);
         }
 }

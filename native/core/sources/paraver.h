@@ -4,7 +4,8 @@
 //   2:cpu:appl:task:thread:time:type:value[:type:value...]
 //   3: sender object, logical and physical send, receiver object, logical and physical receive, size, tag
 //
-// MPI calls are events of types 50000001 (point to point), 50000002 (collective) and 50000003 (other); value 0 leaves.
+// MPI calls are events of types 50000001 (point to point), 50000002 (collective), 50000003 (other), 50000004 (one-sided)
+// and 50000005 (files); value 0 leaves.
 // Hardware counters are events 42xxxxxx whose value counts since the event before it on the same thread.
 #pragma once
 
@@ -60,6 +61,14 @@ private:
     std::map<int64_t, int64_t> rest_;
 };
 
+// What a hardware counter counted while the state was Running.
+struct ParaverCount {
+    int64_t sum = 0;
+    int64_t impossible = 0; // values below 0, or so large that the sum is
+    bool seen = false;
+    bool known() const { return seen && !impossible; }
+};
+
 // One thread of a task, and what was added up over it.
 struct ParaverLocation {
     int32_t rank = 0; // place of the task among all tasks
@@ -67,10 +76,9 @@ struct ParaverLocation {
     int64_t first = 0, last = 0; // ns, of its records
     bool seen = false;
     Tally<8> state_ns;
-    // counted where the state before the event was Running
-    int64_t instructions = 0, cycles = 0;
-    bool has_instructions = false, has_cycles = false;
+    ParaverCount instructions, cycles;
     int64_t mpi_ns = 0;
+    int64_t reached = 0; // ns, the latest beginning of a record
     // while reading
     int64_t state_begin = INT64_MIN, state_before_begin = INT64_MIN;
     int64_t state = -1, state_before = -1;
@@ -95,7 +103,11 @@ public:
     std::vector<int64_t> counter_types;       // what counters[].type is an index of
     Tally<61> event_types;                        // how many events of each type
     uint64_t records = 0, unknown_records = 0, unmatched_leaves = 0, unclosed_calls = 0, backwards = 0;
+    uint64_t open_at_end = 0; // calls that the end of the file leaves open
+    uint64_t disordered = 0;  // records that begin before the one before them on the same thread
+    uint64_t out_of_turn = 0; // records that begin before one of any thread above them
     int64_t last_ns = 0;
+    int64_t reached_ns = 0; // the latest beginning of a state, and the latest event
     bool is_cut = false; // the file ends inside a line
 
 private:

@@ -1,5 +1,6 @@
 #include "sources/paraver_header.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace perfscope {
@@ -50,10 +51,10 @@ private:
     size_t at_ = 0;
 };
 
-// `tasks(threads:node,threads:node)` and an optional `,communicators`.
+// `tasks(threads:node,threads:node)`.
 const char *application(Line &line, ParaverHeader &header)
 {
-    int64_t count, threads, node, ignored;
+    int64_t count, threads, node;
     if (!line.number(count) || count > static_cast<int64_t>(most_tasks))
         return "the number of tasks is missing or too large";
     if (!line.take('('))
@@ -75,9 +76,29 @@ const char *application(Line &line, ParaverHeader &header)
     if (seen != count)
         return "the number of tasks is not that of the list of tasks";
     header.tasks.push_back(static_cast<int32_t>(count));
-    if (line.take(',') && !line.number(ignored))
-        return "the number of communicators is missing";
     return nullptr;
+}
+
+// What stands after an application: `:` or `,` before the next one, `,communicators` in between or at the end.
+const char *after_application(Line &line, bool is_last)
+{
+    int64_t number;
+    Line ahead = line;
+    if (!is_last && ahead.take(',') && ahead.number(number) && ahead.take('(')) {
+        line.take(',');
+        return nullptr;
+    }
+    if (line.take(',') && !line.number(number))
+        return "the number of communicators is missing";
+    return is_last || line.take(':') || line.take(',') ? nullptr : "an application is missing";
+}
+
+// The unit of all times: microseconds where the length of the trace does not name another.
+int64_t unit_ns(Line &line)
+{
+    const bool is_ns = line.take("_ns"), is_ms = line.take("_ms");
+    line.take("_us");
+    return is_ns ? 1 : is_ms ? 1000000 : 1000;
 }
 
 const char *header_fields(Line &line, ParaverHeader &header)
@@ -88,7 +109,7 @@ const char *header_fields(Line &line, ParaverHeader &header)
     header.date = std::string(line.until(')'));
     if (!line.take("):") || !line.number(header.duration_ns))
         return "the length of the trace is missing or too large";
-    header.unit_ns = line.take("_ns") ? 1 : 1000;
+    header.unit_ns = unit_ns(line);
     if (header.duration_ns > most / 4 / header.unit_ns)
         return "the length of the trace is out of range";
     header.duration_ns *= header.unit_ns;
@@ -97,10 +118,12 @@ const char *header_fields(Line &line, ParaverHeader &header)
     line.until(':'); // nodes and their CPUs
     if (!line.take(':') || !line.number(applications) || applications > static_cast<int64_t>(most_tasks))
         return "the number of applications is missing or too large";
+    if (!line.take(':'))
+        return "an application is missing";
     for (int64_t i = 0; i < applications; i++) {
-        if (!line.take(':'))
-            return "an application is missing";
         if (const char *problem = application(line, header))
+            return problem;
+        if (const char *problem = after_application(line, i + 1 == applications))
             return problem;
     }
     return header.threads.empty() ? "it has no task" : nullptr;
@@ -131,19 +154,22 @@ const char *parse_paraver_communicator(std::string_view line, ParaverHeader &hea
     Line cursor(line);
     int64_t application, count, task;
     ParaverCommunicator found;
-    if (!cursor.take("c:") || !cursor.number(application) || !cursor.take(':') || !cursor.number(found.id) ||
+    if (!(cursor.take("c:") || cursor.take("C:")) || !cursor.number(application) || !cursor.take(':') || !cursor.number(found.id) ||
         !cursor.take(':') || !cursor.number(count))
         return "a communicator has no number or size";
     while (cursor.take(':')) {
         if (!cursor.number(task))
             return "a task of a communicator is no number";
-        const int32_t rank = header.rank(application, task);
-        if (rank < 0)
-            return "a communicator has a task that the trace does not have";
-        found.ranks.push_back(rank);
+        found.ranks.push_back(header.rank(application, task));
     }
     if (!cursor.is_done() || count != static_cast<int64_t>(found.ranks.size()))
         return "the size of a communicator is not that of the list of its tasks";
+    if (std::find(found.ranks.begin(), found.ranks.end(), -1) != found.ranks.end()) {
+        // communicators of all applications are listed for each of them, also for those with fewer tasks
+        if (header.tasks.size() > 1)
+            return nullptr;
+        return "a communicator has a task that the trace does not have";
+    }
     found.application = static_cast<int32_t>(application);
     header.communicators.push_back(std::move(found));
     return nullptr;

@@ -28,10 +28,12 @@ struct ParaverHeader {
 };
 
 // Reads `#Paraver (date):duration[_ns]:nodes(cpus):applications:tasks(threads:node,...),communicators:...`.
+// Applications are separated by `:` or, as Extrae does, by `,`.
 // Returns what is wrong, nullptr when nothing is; `place` is then the byte.
 const char *parse_paraver_header(std::string_view line, ParaverHeader &header, size_t &place);
 
-// Reads `c:application:id:count:task:task...` into the header.
+// Reads `c:application:id:count:task:task...` into the header. Of several applications, one that names a task that
+// the application does not have belongs to another one and is left out.
 const char *parse_paraver_communicator(std::string_view line, ParaverHeader &header);
 
 } // namespace perfscope

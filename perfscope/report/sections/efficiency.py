@@ -10,6 +10,7 @@ from perfscope.report.words import EFFICIENCIES, band
 FOCI = {"communication_lifetime": "from the start of communication on every rank to its end"}
 USEFUL = {
     "outside_communication": "time outside communication counts as work",
+    "running_on_all_threads": "computing counts as work, on all threads of all ranks",
     "training_work": "time in training steps counts as work",
 }
 SPLIT = {
