@@ -42,8 +42,10 @@ static ps_lock registering = ATOMIC_FLAG_INIT;
 static ps_lock meeting = ATOMIC_FLAG_INIT; /* two threads may meet an unknown handle at once */
 static ps_word world_group;
 
+static int attribute; /* the keyval of the value that every known communicator carries */
+
 static struct {
-    ps_function comm_rank, comm_size, comm_group, group_size, translate, group_free, test_inter;
+    ps_function comm_rank, comm_size, comm_group, group_size, translate, group_free, test_inter, create_keyval, set_attr;
 } library = {
     .comm_rank = PS_FUNCTION(PMPI_Comm_rank),
     .comm_size = PS_FUNCTION(PMPI_Comm_size),
@@ -52,6 +54,8 @@ static struct {
     .translate = PS_FUNCTION(PMPI_Group_translate_ranks),
     .group_free = PS_FUNCTION(PMPI_Group_free),
     .test_inter = PS_FUNCTION(PMPI_Comm_test_inter),
+    .create_keyval = PS_FUNCTION(PMPI_Comm_create_keyval),
+    .set_attr = PS_FUNCTION(PMPI_Comm_set_attr),
 };
 
 static uint64_t hash_word(uint64_t hash, uint64_t word)
@@ -90,6 +94,42 @@ static void bind(ps_word handle, ps_comm *comm)
     atomic_init(&node->comm, comm);
     node->next = atomic_load_explicit(bucket, memory_order_relaxed);
     atomic_store_explicit(bucket, node, memory_order_release);
+}
+
+/* The library deletes the attributes of a communicator before it gives the handle to another one, whoever ends the
+ * communicator: the program, its callback inside another MPI call, Fortran, a tool through PMPI. */
+static int forget(ps_word word, ps_word keyval, ps_word value, ps_word unused)
+{
+    (void)keyval;
+    (void)unused;
+    handle_node *node = find_node(ps_handle(word));
+    ps_comm *ended = (ps_comm *)value;
+    if (node)
+        atomic_compare_exchange_strong(&node->comm, &ended, NULL);
+    return 0;
+}
+
+/* A duplicate is a communicator of its own. */
+static int copy_nothing(ps_word comm, ps_word keyval, ps_word extra, ps_word value, ps_word copied, ps_word flag)
+{
+    (void)comm;
+    (void)keyval;
+    (void)extra;
+    (void)value;
+    (void)copied;
+    *(int *)flag = 0;
+    return 0;
+}
+
+static bool create_attribute(void)
+{
+    return PS_CALL(&library.create_keyval, ps_call_4, (ps_word)(uintptr_t)copy_nothing, (ps_word)(uintptr_t)forget,
+                   (ps_word)&attribute, 0) == 0;
+}
+
+static bool carry(ps_word handle, const ps_comm *comm)
+{
+    return PS_CALL(&library.set_attr, ps_call_3, handle, (ps_word)(unsigned)attribute, (ps_word)comm) == 0;
 }
 
 static uint32_t next_repeat(uint64_t key)
@@ -196,6 +236,9 @@ static ps_comm *enter(ps_word handle, uint64_t key, bool is_repeatable, uint32_t
     define(comm, members, parent, ordinal);
     bind(handle, comm);
     ps_release(&registering);
+    /* Outside the lock: replacing an earlier value calls `forget`. Without it the end would go unnoticed. */
+    if (!carry(handle, comm))
+        forget(handle, 0, (ps_word)comm, 0);
     return comm;
 }
 
@@ -205,6 +248,8 @@ bool ps_comm_start(int32_t *rank, int32_t *size)
     for (size_t i = 0; i < sizeof library / sizeof *needed; i++)
         if (!ps_resolve(&needed[i]))
             return false;
+    if (!create_attribute())
+        return false;
     PS_CALL(&library.comm_rank, ps_call_2, ps_abi.comm_world, (ps_word)rank);
     PS_CALL(&library.comm_size, ps_call_2, ps_abi.comm_world, (ps_word)size);
     if (!enter(ps_abi.comm_world, hash_word(0, ORIGIN_WORLD), false, PS_NO_INDEX, 0))
@@ -250,11 +295,4 @@ void ps_comm_created_by_group(ps_word word, ps_comm *parent, int tag)
         return;
     enter(handle, hash_word(hash_word(hash_word(0, ORIGIN_GROUP), parent->identity), (uint32_t)tag), true,
           parent->index, 0);
-}
-
-void ps_comm_forget(ps_word word)
-{
-    handle_node *node = find_node(ps_handle(word));
-    if (node)
-        atomic_store_explicit(&node->comm, NULL, memory_order_release);
 }

@@ -25,8 +25,6 @@ ps_comm *ps_comm_of(ps_word handle);
 void ps_comm_created(ps_word handle, ps_comm *parent, uint32_t ordinal);
 /* One made by MPI_Comm_create_group, which only its members call. */
 void ps_comm_created_by_group(ps_word handle, ps_comm *parent, int tag);
-/* The handle is about to be freed and may be given to another communicator. */
-void ps_comm_forget(ps_word handle);
 
 /* World rank of a rank of the communicator, or PS_PEER_*. */
 static inline int32_t ps_peer(const ps_comm *comm, int rank)

@@ -68,7 +68,6 @@ LATER(Comm_idup, ps_call_3, (PS_W comm, PS_W new_comm, PS_W request), comm, new_
 LATER(Comm_idup_with_info, ps_call_4, (PS_W comm, PS_W info, PS_W new_comm, PS_W request), comm, info, new_comm,
       request)
 
-/* The handle is forgotten before the library frees it: it may then be given to another communicator at once. */
 #define END(NAME)                                                                                                 \
     PS_EXPORT int MPI_##NAME(PS_W comm)                                                                           \
     {                                                                                                             \
@@ -77,10 +76,8 @@ LATER(Comm_idup_with_info, ps_call_4, (PS_W comm, PS_W info, PS_W new_comm, PS_W
             return ps_missing_function();                                                                         \
         if (!ps_is_recorded())                                                                                    \
             return PS_CALL(&real, ps_call_1, comm);                                                               \
-        ps_word handle = ps_handle_at(comm, 0);                                                                   \
-        ps_call call = ps_collective_call(PS_OP_MPI_##NAME, handle);                                              \
+        ps_call call = ps_collective_call(PS_OP_MPI_##NAME, ps_handle_at(comm, 0));                               \
         ps_call_begin(&call);                                                                                     \
-        ps_comm_forget(handle);                                                                                   \
         int result = PS_CALL(&real, ps_call_1, comm);                                                             \
         ps_call_end(&call);                                                                                       \
         return result;                                                                                            \
