@@ -33,6 +33,12 @@ static inline bool ps_is_recorded(void)
     return atomic_load_explicit(&ps_recorder.is_mpi_recorded, memory_order_relaxed) && ps_self.depth == 0;
 }
 
+/* Whether handles are followed: also in calls made inside another one, as the program's callbacks make them. */
+static inline bool ps_is_following(void)
+{
+    return atomic_load_explicit(&ps_recorder.is_mpi_recorded, memory_order_relaxed);
+}
+
 /* Writes the record of the call, open, so that a killed rank shows where it was. */
 void ps_call_begin(ps_call *call);
 /* Closes the record with what is known now and adds the call to the totals. */

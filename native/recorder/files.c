@@ -20,7 +20,7 @@ PS_EXPORT int MPI_File_open(PS_W comm, PS_W name, PS_W mode, PS_W info, PS_W fil
     ps_call_begin(&call);
     int result = PS_CALL(&real, ps_call_5, comm, name, mode, info, file);
     if (result == 0)
-        ps_map_put(&ps_files, ps_handle_at(file, 0), &(ps_pending){.comm = call.comm});
+        ps_map_replace(&ps_files, ps_handle_at(file, 0), &(ps_pending){.comm = call.comm});
     ps_call_end(&call);
     return result;
 }
@@ -30,16 +30,17 @@ PS_EXPORT int MPI_File_close(PS_W file)
     static ps_function real = PS_FUNCTION(MPI_File_close);
     if (!ps_ready(&real))
         return ps_missing_function();
-    if (!ps_is_recorded())
-        return PS_CALL(&real, ps_call_1, file);
-    ps_pending known;
     ps_word handle = ps_handle_at(file, 0);
     ps_call call = file_call(PS_OP_MPI_File_close, handle);
-    ps_call_begin(&call);
+    bool is_recorded = ps_is_recorded();
+    if (is_recorded)
+        ps_call_begin(&call);
     /* Before the library closes it: the handle may then be given to another file at once. */
-    ps_map_take(&ps_files, handle, &known);
+    if (ps_is_following())
+        ps_map_drop(&ps_files, handle);
     int result = PS_CALL(&real, ps_call_1, file);
-    ps_call_end(&call);
+    if (is_recorded)
+        ps_call_end(&call);
     return result;
 }
 

@@ -111,6 +111,19 @@ bool ps_map_take(ps_handle_map *map, ps_word handle, ps_pending *value)
     return node != NULL;
 }
 
+void ps_map_drop(ps_handle_map *map, ps_word handle)
+{
+    ps_pending dropped;
+    while (ps_map_take(map, handle, &dropped))
+        continue;
+}
+
+bool ps_map_replace(ps_handle_map *map, ps_word handle, const ps_pending *value)
+{
+    ps_map_drop(map, handle);
+    return ps_map_put(map, handle, value);
+}
+
 bool ps_map_find(ps_handle_map *map, ps_word handle, ps_pending *value)
 {
     uint64_t mixed = mix(handle);

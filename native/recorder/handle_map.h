@@ -1,7 +1,8 @@
 /* A map from MPI handles to small values, for many threads.
  *
  * MPI libraries hand out one handle for several completed requests at once, so a key may be held several times: the
- * calling thread's oldest entry is taken first, then anybody's. Memory grows in blocks with the number of live
+ * calling thread's oldest entry is taken first, then anybody's. Every other handle is of one thing: what was known of
+ * an earlier one, whose end went unnoticed, is replaced. Memory grows in blocks with the number of live
  * entries and stops at a bound. */
 #ifndef PERFSCOPE_HANDLE_MAP_H
 #define PERFSCOPE_HANDLE_MAP_H
@@ -32,6 +33,10 @@ extern ps_handle_map ps_requests, ps_messages, ps_persistent, ps_windows, ps_fil
 
 /* False when the bound is reached: the handle stays unknown. */
 bool ps_map_put(ps_handle_map *map, ps_word handle, const ps_pending *value);
+/* The only entry of a handle from now on. */
+bool ps_map_replace(ps_handle_map *map, ps_word handle, const ps_pending *value);
+/* Removes all entries of a handle. */
+void ps_map_drop(ps_handle_map *map, ps_word handle);
 /* Removes an entry of a handle into *value. */
 bool ps_map_take(ps_handle_map *map, ps_word handle, ps_pending *value);
 /* Copies an entry of a handle into *value and leaves it there. */

@@ -63,8 +63,11 @@ static inline ps_word ps_handle(ps_word word)
     return ps_abi.handle_bytes == 4 ? (uint32_t)word : word;
 }
 
+/* A program that checks errors itself may give no array at all: the library is to tell it so. */
 static inline ps_word ps_handle_at(ps_word pointer, uint64_t index)
 {
+    if (PS_UNLIKELY(!pointer))
+        return 0;
     return ps_abi.handle_bytes == 4 ? ((const uint32_t *)pointer)[index] : ((const uint64_t *)pointer)[index];
 }
 

@@ -23,7 +23,7 @@ static int do_init(ps_function *real, uint16_t op, uint16_t started_as, ps_word 
     ps_call_begin(&call);
     int result = PS_CALL(real, ps_call_7, buffer, count, type, peer, tag, comm, request);
     if (result == 0)
-        ps_map_put(&ps_persistent, ps_handle_at(request, 0), &pending);
+        ps_map_replace(&ps_persistent, ps_handle_at(request, 0), &pending);
     ps_call_end(&call);
     return result;
 }
@@ -60,14 +60,6 @@ static ps_call started(ps_word handle, ps_pending *details)
     return call;
 }
 
-/* Before the library starts it: another thread may complete the request at once. */
-static void forget_unfinished(ps_word handle)
-{
-    ps_pending stale;
-    while (ps_map_take(&ps_requests, handle, &stale))
-        continue;
-}
-
 PS_EXPORT int MPI_Start(ps_word request)
 {
     static ps_function real = PS_FUNCTION(MPI_Start);
@@ -78,7 +70,8 @@ PS_EXPORT int MPI_Start(ps_word request)
     ps_pending details;
     ps_word handle = ps_handle_at(request, 0);
     ps_call call = started(handle, &details);
-    forget_unfinished(handle);
+    /* Before the library starts it: another thread may complete the request at once. */
+    ps_map_drop(&ps_requests, handle);
     ps_call_begin(&call);
     int result = PS_CALL(&real, ps_call_1, request);
     if (result == 0)
@@ -94,7 +87,7 @@ static void record_start(ps_word requests, int index, uint64_t now_ns)
     ps_word handle = ps_handle_at(pointer, 0);
     ps_call call = started(handle, &details);
     call.t0_ns = call.t1_ns = now_ns;
-    forget_unfinished(handle);
+    ps_map_drop(&ps_requests, handle);
     ps_call_write(&call);
     ps_request_created(&call, pointer, &details);
     if (call.record)

@@ -20,7 +20,7 @@ static void remember_message(const ps_call *call, ps_word message)
 {
     ps_word handle = ps_handle_at(message, 0);
     if (handle != ps_abi.message_null && handle != ps_abi.message_no_proc)
-        ps_map_put(&ps_messages, handle, &(ps_pending){.comm = call->comm});
+        ps_map_replace(&ps_messages, handle, &(ps_pending){.comm = call->comm});
 }
 
 static ps_comm *recall_message(ps_word message)

@@ -92,10 +92,10 @@ PS_EXPORT int MPI_Request_free(ps_word request)
     if (!ps_ready(&real))
         return ps_missing_function();
     /* Memory that the operation still uses (`owned`) has no safe moment to be released. */
-    if (ps_is_recorded()) {
+    if (ps_is_recorded())
         ps_map_take(&ps_requests, ps_handle_at(request, 0), &pending);
-        ps_map_take(&ps_persistent, ps_handle_at(request, 0), &pending);
-    }
+    if (ps_is_following())
+        ps_map_drop(&ps_persistent, ps_handle_at(request, 0));
     return PS_CALL(&real, ps_call_1, request);
 }
 

@@ -12,7 +12,7 @@ ps_call ps_window_call(uint16_t op, ps_word window)
 
 static void remember(const ps_call *call, ps_word window)
 {
-    ps_map_put(&ps_windows, ps_handle_at(window, 0), &(ps_pending){.comm = call->comm});
+    ps_map_replace(&ps_windows, ps_handle_at(window, 0), &(ps_pending){.comm = call->comm});
 }
 
 #define MADE (result == 0 ? remember(&call, window) : (void)0)
@@ -34,16 +34,17 @@ PS_EXPORT int MPI_Win_free(ps_word window)
     static ps_function real = PS_FUNCTION(MPI_Win_free);
     if (!ps_ready(&real))
         return ps_missing_function();
-    if (!ps_is_recorded())
-        return PS_CALL(&real, ps_call_1, window);
-    ps_pending known;
     ps_word handle = ps_handle_at(window, 0);
     ps_call call = ps_window_call(PS_OP_MPI_Win_free, handle);
-    ps_call_begin(&call);
+    bool is_recorded = ps_is_recorded();
+    if (is_recorded)
+        ps_call_begin(&call);
     /* Before the library frees it: the handle may then be given to another window at once. */
-    ps_map_take(&ps_windows, handle, &known);
+    if (ps_is_following())
+        ps_map_drop(&ps_windows, handle);
     int result = PS_CALL(&real, ps_call_1, window);
-    ps_call_end(&call);
+    if (is_recorded)
+        ps_call_end(&call);
     return result;
 }
 

@@ -1,0 +1,38 @@
+"""Handles that a library gives again to something else, after an end that no watched call made."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.native.recorder.conftest import Start
+from tests.support.environments import Mpi
+
+ROUNDS = 5
+BOTH = (0, 1)
+
+
+@pytest.mark.parametrize("way", ["callback", "pmpi"])
+def test_a_communicator_freed_elsewhere_is_never_taken_for_the_next_one(
+    mpi: Mpi, start: Start, way: str
+) -> None:
+    job = start(mpi, 2, "handles.py", way).succeeded()
+    for recording in job.recordings:
+        barriers = [recording.members(r) for r in recording.operations("MPI_Barrier")]
+        assert barriers == ROUNDS * [BOTH, (recording.rank,), (recording.rank,)]
+        used = {r.comm for r in recording.operations("MPI_Barrier")}
+        assert len(used) == 3 * ROUNDS
+
+
+def test_a_request_or_window_freed_in_a_callback_is_never_taken_for_the_next_one(
+    mpi: Mpi, start: Start
+) -> None:
+    job = start(mpi, 2, "handles.py", "maps")
+    assert job.exit_code == 0, job.stderr
+    for recording in job.recordings:
+        fences = [recording.members(r) for r in recording.operations("MPI_Win_fence")]
+        assert fences == ROUNDS * [BOTH]
+        starts = recording.operations("MPI_Start_send", "MPI_Start_recv")
+        peer = 1 - recording.rank
+        assert [(r.name, r.peer, r.tag, recording.members(r)) for r in starts] == ROUNDS * [
+            ("MPI_Start_recv", peer, 6, BOTH)
+        ]
