@@ -17,7 +17,7 @@ ROUNDS = 5
 WAY = sys.argv[1]
 world = MPI.COMM_WORLD
 rank = world.Get_rank()
-alone = world.Split(rank)
+alone = MPI.Intracomm(world.Split(rank))
 
 
 def free_in_callback(kept: MPI.Comm) -> None:
