@@ -77,7 +77,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
     no_report: bool,
     verbose: bool,  # noqa: ARG001 - read by the main function
 ) -> int:
-    """Say where the time of a recorded run went, why, and what each fix gives back.
+    """Say where the time of a recorded run went, why, and what each fix saves.
 
     PATH is what `perfscope run` wrote, or what another tool did: a file or a directory, also
     compressed with gzip. Several are joined where they belong to one run.

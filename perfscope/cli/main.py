@@ -22,7 +22,7 @@ COMMANDS = {
     "scaling": "Say what more ranks, cores, GPUs or nodes give, and what limits it.",
     "export": "Write a trace for other tools: OTF2, Chrome, Parquet, CSV.",
     "sweep": "Run a command in many configurations; say which is best and why.",
-    "whatif": "Predict what a change of your own would give back.",
+    "whatif": "Predict what a change of your own would save.",
     "history": "Trends over commits and dates, a badge, an index of reports.",
     "doctor": "See what works on this machine, and the fix for what does not.",
 }

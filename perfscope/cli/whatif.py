@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 _UNKNOWN: Json = {
-    **dict.fromkeys(("gain_s", "gain_interval_s", "gain_share", "runtime_s", "planned")),
+    **dict.fromkeys(
+        ("gain_s", "gain_interval_s", "gain_share", "gain_run_share", "runtime_s", "planned")
+    ),
     "assumptions": [],
 }
 """A prediction that cannot be made; `reason` says why."""
 
-_HELP = """Predict what a change would give back, by replaying the run with it.
+_HELP = """Predict what a change would save, by replaying the run with it.
 
 Several --edit are predicted one by one and all together: gains do not add up.
 
@@ -119,6 +121,7 @@ def _document(
         )
     sets = [[edit] for edit in edits] + ([list(edits)] if len(edits) > 1 else [])
     return {
+        "run_s": results.trace.wall_ns * 1e-9,
         "focus_of_analysis_s": results.focus.length_ns * 1e-9,
         "replay_relative_error": replay.relative_error,
         "steps": results.steps.count,
@@ -146,6 +149,9 @@ def _prediction(
         "gain_s": found.gain_s,
         "gain_interval_s": None if found.interval_s is None else list(found.interval_s),
         "gain_share": found.gain_share,
+        "gain_run_share": found.gain_s / (results.trace.wall_ns * 1e-9)
+        if results.trace.wall_ns
+        else None,
         "runtime_s": results.focus.length_ns * 1e-9 - found.gain_s,
         "planned": planned_run(results, found.gain_s, planned),
         "assumptions": list(found.assumptions),
@@ -154,24 +160,16 @@ def _prediction(
 
 
 def _print(document: Json) -> None:
-    from perfscope.units import format_seconds, format_share
+    from perfscope.savings import Wholes
 
-    whole = document["focus_of_analysis_s"]
+    of = Wholes(document["run_s"], document["focus_of_analysis_s"])
     for row in document["predictions"]:
         say(f"{row['meaning'][:1].upper()}{row['meaning'][1:]}")
         if row["reason"]:
             say(f"  cannot be predicted: {row['reason']}")
             continue
-        interval = row["gain_interval_s"]
-        spread = (
-            f", 95 % interval {format_seconds(interval[0])} to {format_seconds(interval[1])}"
-            if interval
-            else ""
-        )
-        say(
-            f"  gives back {format_seconds(row['gain_s'])} of {format_seconds(whole)} "
-            f"({format_share(row['gain_share'])}){spread}"
-        )
+        saving = of.saving(row["gain_s"], interval=row["gain_interval_s"])
+        say(f"  estimated saving: {saving}")
         if planned := row["planned"]:
             say(f"  {_planned_line(planned)}")
     say(f"Replay error of the unchanged run: {_error(document['replay_relative_error'])}")
@@ -186,7 +184,7 @@ def _planned_line(planned: Json) -> str:
     if planned["gain_s"] is None:
         return f"of {format_count(planned['steps'])} planned steps: unknown, {planned['reason']}"
     return (
-        f"of {format_count(planned['steps'])} planned steps: gives back "
+        f"of {format_count(planned['steps'])} planned steps: saves "
         f"{format_seconds(planned['gain_s'])}, which then take "
         f"{format_seconds(planned['runtime_s'])}"
     )

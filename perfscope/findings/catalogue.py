@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfscope import registry
+from perfscope.findings.certainty import as_sure_as_its_interval
 from perfscope.findings.finding import Confidence, Diagnosis, Finding, Status
 from perfscope.replay.model import RefusedEditError
 
@@ -76,7 +77,8 @@ def run_all(
 
 def _run(diagnosis: Diagnosis, results: Results, replay: Replay) -> Finding:
     try:
-        return _with_assumptions(diagnosis.judge(results, replay), replay)
+        finding = as_sure_as_its_interval(diagnosis.judge(results, replay))
+        return _with_assumptions(finding, replay)
     except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the report
         return Finding(
             id=diagnosis.id,

@@ -98,8 +98,8 @@ def _summary(results: Results, phase: PhaseResult, spent_s: list[float], found: 
     return (
         f"{times:,} {'checkpoint takes' if times == 1 else 'checkpoints take'} "
         f"{format_seconds(max(spent_s))} of the rank that writes longest, {format_share(share)} of "
-        f"the time. Written in the background, the run would take {found.at_most}"
-        f"{format_seconds(found.gain_s)} ({format_share(found.share)}) less."
+        f"the analyzed window. Written in the background, the run would take {found.at_most}"
+        f"{wording.saving(results, found.gain_s)} less."
     )
 
 
@@ -136,7 +136,7 @@ def _actions(
         )
     if times > 1:
         rarer = replay.predict([Edit(Account.CHECKPOINT, keep_every=2)])
-        back = f": that gives back {format_seconds(rarer.gain_s)}" if rarer else ""
+        back = f": that saves {format_seconds(rarer.gain_s)}" if rarer else ""
         actions.append(f"Save every 2nd time only{back}.")
     return tuple(actions)
 

@@ -20,8 +20,8 @@ from perfscope.findings.network_facts import (
 )
 from perfscope.findings.price import NS
 from perfscope.findings.waiting_for_cpus import told_only
-from perfscope.findings.wording import capitalised
-from perfscope.units import format_seconds, format_share
+from perfscope.findings.wording import capitalised, of_window
+from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -39,7 +39,7 @@ REFERENCES = ("Goyal and others, Accurate, Large Minibatch SGD: https://arxiv.or
 
 
 def judge(results: Results, replay: Replay) -> Finding:
-    """Whether a larger batch of each rank would pay, and what it gives back."""
+    """Whether a larger batch of each rank would pay, and what it saves."""
     if quiet := unknown(results, ID, TITLE, PASSED):
         return quiet
     facts = network_facts(results, replay)
@@ -56,10 +56,10 @@ def judge(results: Results, replay: Replay) -> Finding:
         title=f"Each step moves data for {format_seconds(_transfer_s(results) / steps)} and "
         f"computes {format_seconds(_work_s(results) / steps)}",
         summary=(
-            f"{capitalised(facts.whole.at_most)}{format_share(facts.whole.share)} of the run is "
+            f"{capitalised(facts.whole.at_most)}{of_window(facts.whole.share)} is "
             "data being moved, at a bandwidth that is fair. A step of "
             f"{batch:.0f} samples is too short for that: twice the batch "
-            "on each rank, in half as many steps, would give back "
+            "on each rank, in half as many steps, would save "
             f"{facts.whole.at_most}{format_seconds(gain_s)}."
             f"{CROWDED if facts.is_crowded else ''}"
         ),
@@ -89,7 +89,7 @@ def _passed(results: Results, facts: NetworkFacts) -> Finding:
                 "`with perfscope.step(samples=...):`."
             )
             return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
-    text = f"Moving data takes {format_share(facts.whole.share)} of the run."
+    text = f"Moving data takes {of_window(facts.whole.share)}."
     if facts.status() is not Status.PASS:
         text += " Its cause is another one."
     return Finding(ID, Status.PASS, PASSED, text, confidence=confidence(facts))
@@ -132,7 +132,7 @@ def _actions(batch: float, gain_s: float) -> tuple[str, ...]:
     return (
         (
             f"Give each rank more samples in a step, {2 * batch:.0f} instead of {batch:.0f}, as "
-            "far as memory and convergence allow: that gives back "
+            "far as memory and convergence allow: that saves "
             f"{format_seconds(gain_s)} for as many samples. The learning rate goes with the batch."
         ),
         (

@@ -14,7 +14,7 @@ from perfscope.metrics.ledger import INDEX, Account
 from perfscope.metrics.resources import busy_cpus
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
-from perfscope.units import format_seconds, format_share
+from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,7 +149,7 @@ def _title(results: Results, phases: list[PhaseResult], waits_s: list[float]) ->
 
 
 def _summary(results: Results, waits_s: list[float], found: Price) -> str:
-    gain = f"{found.at_most}{format_seconds(found.gain_s)} ({format_share(found.share)})"
+    gain = wording.saving(results, found.gain_s, is_bound=not found.is_replayed)
     return (
         f"{_waited(results, waits_s)} With every batch there when it is wanted, the run would take "
         f"{gain} less."
@@ -161,7 +161,7 @@ def _waited(results: Results, waits_s: list[float]) -> str:
     mean_s = sum(waits_s) / len(waits_s)
     return (
         f"On average a rank waits {format_seconds(mean_s)} for its batches, "
-        f"{format_share(mean_s / length_s if length_s else 0.0)} of the time."
+        f"{wording.of_window(mean_s / length_s if length_s else 0.0)}."
     )
 
 
@@ -194,12 +194,12 @@ def _loader(results: Results, position: int) -> Mapping[str, Any]:
 
 
 def _back(results: Results, replay: Replay, producers: int) -> str:
-    """What so many producers give back; "" where the queues are not known."""
+    """What so many producers save; "" where the queues are not known."""
     ranks = tuple(results.ledger.ranks)
     gain_s = gain_of(replay, Edit(factor=1.0, producers=producers, ranks=ranks)) or 0.0
     if gain_s < thresholds.WARN_SHARE * results.focus.length_ns * NS:
         return ""
-    return f": {producers} give back {format_seconds(gain_s)}"
+    return f": {producers} save {format_seconds(gain_s)}"
 
 
 def _all_actions(

@@ -18,8 +18,8 @@ from perfscope.findings.network_facts import (
     unknown,
 )
 from perfscope.findings.waiting_for_cpus import told_only
-from perfscope.findings.wording import capitalised
-from perfscope.units import format_seconds, format_share
+from perfscope.findings.wording import capitalised, of_window
+from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -57,18 +57,18 @@ def judge(results: Results, replay: Replay) -> Finding:
     facts = network_facts(results, replay)
     status = facts.status_of(Cause.EXCHANGE)
     if status is Status.PASS:
-        text = f"Moving data takes {format_share(facts.whole.share)} of the run"
+        text = f"Moving data takes {of_window(facts.whole.share)}"
         text += "." if facts.status() is Status.PASS else ", for another reason."
         return Finding(ID, status, PASSED, text, confidence=confidence(facts))
     result = Finding(
         id=ID,
         status=status,
-        title=f"{capitalised(facts.whole.at_most)}{format_share(facts.whole.share)} of the run is "
+        title=f"{capitalised(facts.whole.at_most)}{of_window(facts.whole.share)} is "
         f"exchange of gradients that {_framework(results)} cannot hide",
         summary=(
             "When their last gradient is ready the ranks still need "
             f"{facts.whole.at_most}{format_seconds(facts.whole.gain_s)} in all until the exchange "
-            "is over; a change gives back a part of that."
+            "is over; a change saves a part of that."
             f"{sampled_places.waits(results)}{CROWDED if facts.is_crowded else ''}"
         ),
         gain_s=facts.whole.gain_s,

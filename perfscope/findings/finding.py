@@ -43,12 +43,26 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class Saving:
+    """What one action saves of the run.
+
+    `interval_s` is of 95 %, `basis` is `replay` or `upper_bound`, `edits` are what was replayed.
+    """
+
+    gain_s: float
+    interval_s: tuple[float, float] | None = None
+    basis: str | None = None
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True)
 class Finding:
     """The outcome of one diagnosis.
 
-    `gain_s` is what the job as a whole would give back, in seconds of this run, with its interval
+    `gain_s` is what the job as a whole would save, in seconds of this run, with its interval
     and `gain_share` of the focus of analysis; `gain_basis` is `replay`, `upper_bound` or None when
     no seconds can be claimed; `assumptions` are what the replay takes for granted, in sentences.
+    `first` is what the first action saves, where that is not all that the fault costs.
     `overlaps` are ids of findings whose gains are not additive with this
     one.
     """
@@ -69,11 +83,19 @@ class Finding:
     actions: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     overlaps: tuple[str, ...] = ()
+    first: Saving | None = None
     edits: tuple[Edit, ...] = ()
     """What the gain replays, so that findings can be replayed together; not part of the JSON."""
     assumptions: tuple[str, ...] = ()
     is_once: bool = False
-    """What it gives back comes once a run, however long that is; not part of the JSON."""
+    """What it saves comes once a run, however long that is; not part of the JSON."""
+
+    @property
+    def recommended(self) -> Saving | None:
+        """What the first action saves: this is what a headline may promise."""
+        if self.first is not None or self.gain_s is None:
+            return self.first
+        return Saving(self.gain_s, self.gain_interval_s, self.gain_basis, self.edits)
 
     def as_json(self) -> dict[str, Any]:
         """The object of analysis.json's `findings`."""

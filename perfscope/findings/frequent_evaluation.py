@@ -16,7 +16,7 @@ from perfscope.findings.solo_work import PROGRESS, own_seconds
 from perfscope.metrics.stack_rules import computes_figure, is_user_file, names_training
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
-from perfscope.units import format_seconds, format_share
+from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
     from perfscope.metrics.focus import Focus
@@ -71,7 +71,7 @@ class _Habit:
 
 
 def judge(results: Results, replay: Replay) -> Finding:
-    """Whether all ranks evaluate or print too often, and what doing it more rarely gives back."""
+    """Whether all ranks evaluate or print too often, and what doing it more rarely saves."""
     habits = _habits(results)
     if not habits:
         return _nothing(results)
@@ -214,8 +214,8 @@ def _summary(results: Results, habit: _Habit, every: int, found: Price) -> str:
     share = habit.seconds / (results.focus.length_ns * NS)
     return (
         f"Each time takes {format_seconds(habit.seconds / habit.times)}{often}; in all "
-        f"{format_share(share)} of the run. Done {_rarely(habit, every)}, the run would take "
-        f"{found.at_most}{format_seconds(found.gain_s)} ({format_share(found.share)}) less."
+        f"{wording.of_window(share)}. Done {_rarely(habit, every)}, the run would take "
+        f"{wording.saving(results, found.gain_s, is_bound=not found.is_replayed)} less."
     )
 
 
@@ -256,7 +256,7 @@ def _evidence(
 
 def _actions(habit: _Habit, every: int, found: Price) -> tuple[str, ...]:
     place = wording.place(habit.phase.where[0]) if habit.phase.where else f"{habit.phase.label}"
-    back = f"that gives back {found.at_most}{format_seconds(found.gain_s)}"
+    back = f"that saves {found.at_most}{format_seconds(found.gain_s)}"
     doing = "Compute and print it" if habit.is_output else "Evaluate"
     actions = [f"{doing} {_rarely(habit, every)}: call {place} more rarely; {back}."]
     if habit.is_output:

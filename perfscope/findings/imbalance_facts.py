@@ -56,7 +56,7 @@ class ImbalanceFacts:
     """The work of the ranks, without what one rank does alone, set-up and waiting for input.
 
     Where most ranks are heavy, the usual rank is one of them: then all but the light ones are.
-    `is_bound` says that `prediction` is more than a fix can give back: ordinary spread of the step
+    `is_bound` says that `prediction` is more than a fix can save: ordinary spread of the step
     times was taken away with it.
     """
 
@@ -96,7 +96,7 @@ class ImbalanceFacts:
 
     @property
     def bound_s(self) -> float:
-        """What `edits` give back at most, from the work added up over the run."""
+        """What `edits` save at most, from the work added up over the run."""
         if self.edits == (EVEN,):
             return self.constant_s
         heavy = set(self.heavy)
@@ -180,7 +180,7 @@ def persists(lasting: Persistence | None) -> bool:
 
 
 def _is_more(one: Prediction | None, other: Prediction | None) -> bool:
-    """Whether the first gives back more, where both are known."""
+    """Whether the first saves more, where both are known."""
     return one is not None and other is not None and one.gain_s > other.gain_s
 
 

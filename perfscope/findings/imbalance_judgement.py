@@ -19,13 +19,13 @@ from perfscope.findings.one_rank import alone
 from perfscope.findings.price import NS
 from perfscope.findings.threads_over_cores import waits_for_cpus
 from perfscope.findings.waiting_for_cpus import least_waited_s, waited_by_turns
-from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
+    from perfscope.savings import Wholes
 
 REFERENCES = (
     (
@@ -57,13 +57,13 @@ class Judgement:
     share: float  # of the focus of analysis
     is_crowded: bool  # waiting for CPUs explains it
     status: Status
+    wholes: Wholes
     doubt: str  # a sentence on why it may be chance and no fault, for the summary; "" none
 
     @property
     def cost(self) -> str:
-        """The gain in words: `1.20 s (3.4 %)`, `at most 1.20 s (3.4 %)` without a replay."""
-        most = "" if self.facts.prediction else "at most "
-        return f"{most}{format_seconds(self.gain_s)} ({format_share(self.share)})"
+        """The gain in words, with its shares; `up to` stands before it without a replay."""
+        return self.wholes.saving(self.gain_s, is_bound=not self.is_replayed)
 
     @property
     def is_replayed(self) -> bool:
@@ -118,11 +118,7 @@ class Judgement:
         prediction = self.facts.prediction
         if prediction is None or self.facts.is_bound:
             return Confidence.LOW
-        if prediction.interval_s is None:
-            return Confidence.MEDIUM  # how certain the gain is, is not known
-        low, high = prediction.interval_s
-        is_narrow = high - low <= thresholds.NARROW_INTERVAL * prediction.gain_s
-        return Confidence.HIGH if is_narrow else Confidence.MEDIUM
+        return Confidence.HIGH
 
 
 def unable(results: Results, id: str, title: str) -> Finding | None:  # noqa: A002
@@ -164,7 +160,7 @@ def judged(results: Results, replay: Replay) -> Judgement:
     if status in {Status.FAIL, Status.WARN}:
         doubt = _doubt(results, facts, gain_s, share)
         status = Status.INFO if doubt or by_turns else status
-    return Judgement(facts, gain_s, share, crowded, status, doubt)
+    return Judgement(facts, gain_s, share, crowded, status, wording.wholes(results), doubt)
 
 
 def _doubt(results: Results, facts: ImbalanceFacts, gain_s: float, share: float) -> str:

@@ -65,7 +65,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         actions=_actions(facts, late) if is_told else (),
         references=REFERENCES,
         overlaps=("start_up", "rank_zero_evaluation"),
-        # they give back what set-up costs, and nothing of what lies before it
+        # they save what set-up costs, and nothing of what lies before it
         edits=facts.explained if is_told and not facts.before_s else (),
     )
 
@@ -150,7 +150,7 @@ def _summary(facts: OpeningFacts, share: float) -> str:
         parts.append(f"uneven set-up after that costs {format_seconds(facts.setup_s)}")
     told = wording.capitalised(" and ".join(parts)) if parts else "Nobody waits for another rank"
     return (
-        f"{told}. Once a run, ranks that were ready at the same time would give back up to "
+        f"{told}. Once a run, ranks that were ready at the same time would save up to "
         f"{format_seconds(facts.total_s)}, {format_share(share)} of the time that was analysed"
         f"{' and what was waited before it' if facts.before_s > 0 else ''}."
     )

@@ -94,11 +94,12 @@ def _marked(results: Results, marked: Price, spent_s: list[float]) -> Finding:
     return Finding(
         id=ID,
         status=_status(marked.share),
-        title=f"Reading and writing files takes up to {format_share(marked.share)} of the run",
+        title=f"Reading and writing files takes up to {wording.of_window(marked.share)}",
         summary=(
             f"Rank {rank} spends most time in file calls, {format_seconds(max(spent_s))}{where}. "
-            f"Without any of it the run would take up to {format_seconds(marked.gain_s)} less: "
-            "more than a faster file system can give back."
+            f"Without any of it the run would take "
+            f"{wording.saving(results, marked.gain_s, is_bound=True)} less: "
+            "more than a faster file system can save."
         ),
         gain_s=marked.gain_s,
         gain_interval_s=marked.interval_s,

@@ -21,7 +21,7 @@ from perfscope.findings.imbalance_judgement import (
 from perfscope.findings.price import NS
 from perfscope.metrics.ledger import Account
 from perfscope.replay.model import Edit, Level
-from perfscope.units import format_seconds, format_share
+from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -74,7 +74,7 @@ def _uneven_input(results: Results, replay: Replay) -> Finding | None:
         summary=(
             f"Rank {rank} waits {format_seconds(waited[rank])} for its next batch, "
             f"{format_seconds(more_s)} more than the rank that waits least. Waiting for input is "
-            "no work that could be dealt out, and how much faster input would give back depends "
+            "no work that could be dealt out, and how much faster input would save depends "
             "on the input queues of all ranks: no seconds are claimed."
         ),
         confidence=Confidence.MEDIUM,
@@ -103,8 +103,7 @@ def _passed(results: Results, found: Judgement) -> Finding:
         id=ID,
         status=Status.PASS,
         title="The ranks work about equally long",
-        summary=f"{text}; work spread evenly would give back {format_seconds(gain_s)} "
-        f"({format_share(share)}).",
+        summary=f"{text}; work spread evenly would save {wording.saving(results, gain_s)}.",
         gain_s=gain_s if is_claim else None,
         gain_interval_s=facts.evenly.interval_s if facts.evenly and is_claim else None,
         gain_share=share if is_claim else None,
@@ -144,7 +143,7 @@ def _summary(found: Judgement) -> str:
     return (
         f"Between the rank that works longest and the one that works shortest lie "
         f"{format_seconds(extra)}; the load balance is {facts.load_balance:.3f}.{cause} {samples}"
-        f"{change} would give back {found.cost}.{_instead(found)}"
+        f"{change} would save {found.cost}.{_instead(found)}"
     )
 
 

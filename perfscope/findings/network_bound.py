@@ -24,8 +24,8 @@ from perfscope.findings.network_facts import (
 )
 from perfscope.findings.price import NS
 from perfscope.findings.waiting_for_cpus import told_only
-from perfscope.findings.wording import capitalised
-from perfscope.units import format_bytes, format_seconds, format_share
+from perfscope.findings.wording import capitalised, of_window
+from perfscope.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -36,7 +36,7 @@ TITLE = "Moving data between ranks takes long"
 PASSED = "Moving data between ranks takes little"
 DESCRIPTION = (
     "Replays the run on a network that needs no time (the ideal network of the POP method): what "
-    "that gives back is transfer on the critical path. Fires where no other cause makes up most of "
+    "that saves is transfer on the critical path. Fires where no other cause makes up most of "
     "it: few large collectives, and bandwidth."
 )
 REFERENCES = (
@@ -107,15 +107,14 @@ def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
 def _title(results: Results, facts: NetworkFacts) -> str:
     most = capitalised(facts.whole.at_most)
     place = sampled_places.calls(results, ", most of it in")
-    share = format_share(facts.whole.share)
-    return f"{most}{share} of the run is data being moved between ranks{place}"
+    share = of_window(facts.whole.share)
+    return f"{most}{share} is data being moved between ranks{place}"
 
 
 def _summary(results: Results, facts: NetworkFacts) -> str:
     text = (
-        f"On a network that needs no time the run would take {facts.whole.at_most}"
-        f"{format_seconds(facts.whole.gain_s)} "
-        f"({format_share(facts.whole.share)}) less: more than any real change can give back."
+        f"On a network that needs no time the run would take {facts.cost(results)} less: more than "
+        "any real change can save."
     )
     known = classes(results)
     if known:

@@ -89,7 +89,7 @@ class Small:
 
 @dataclass(frozen=True)
 class NetworkFacts:
-    """Transfer of a run of several ranks, what less of it gives back, and its main cause.
+    """Transfer of a run of several ranks, what less of it saves, and its main cause.
 
     `whole` is priced on a network that needs no time, `gains` are the seconds of single changes,
     None where the run does not tell.
@@ -119,9 +119,14 @@ class NetworkFacts:
         return found if found >= self.least_s else 0.0
 
     def back(self, *edits: Edit) -> str:
-        """What the first of some changes gives back that this run tells, in words."""
+        """What the first of some changes saves that this run tells, in words."""
         found = [self.gain_s(edit) for edit in edits if self.gain_s(edit)]
-        return f": that gives back up to {format_seconds(found[0])}" if found else ""
+        return f": that saves up to {format_seconds(found[0])}" if found else ""
+
+    def cost(self, results: Results) -> str:
+        """What a network that needs no time saves, in words."""
+        bound = not self.whole.is_replayed
+        return wording.saving(results, self.whole.gain_s, is_bound=bound)
 
     def status(self) -> Status:
         """Status of the transfer; milder where ranks wait for CPUs, as collectives wait with them.

@@ -90,7 +90,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         id=ID,
         status=found.status,
         title=_title(results, worst) if is_fault else PASSED,
-        summary=_summary(worst, found),
+        summary=_summary(results, worst, found),
         gain_s=found.gain_s,
         gain_interval_s=found.interval_s,
         gain_share=found.share,
@@ -210,7 +210,7 @@ def _title(results: Results, loop: _Loop) -> str:
     )
 
 
-def _summary(loop: _Loop, found: Price) -> str:
+def _summary(results: Results, loop: _Loop, found: Price) -> str:
     text = f"A call of Model.{loop.calls.name} takes {format_seconds(loop.each_s)}"
     if loop.calls.set_up_s:
         text += (
@@ -220,8 +220,8 @@ def _summary(loop: _Loop, found: Price) -> str:
     if loop.cure is not None and loop.cure.seconds:
         text += f". {loop.cure.name} takes {format_seconds(loop.cure.seconds)} in this run"
     return (
-        f"{text}. Without it the run would take {found.at_most}{format_seconds(found.gain_s)} "
-        f"({format_share(found.share)}) less."
+        f"{text}. Without it the run would take "
+        f"{wording.saving(results, found.gain_s, is_bound=not found.is_replayed)} less."
     )
 
 
@@ -245,7 +245,7 @@ def _evidence(loop: _Loop) -> tuple[Evidence, ...]:
 
 def _action(loop: _Loop, found: Price) -> str:
     return (
-        f"Use {INSTEAD[loop.calls.name]} for single batches in a loop: that gives back "
+        f"Use {INSTEAD[loop.calls.name]} for single batches in a loop: that saves "
         f"{found.at_most}{format_seconds(found.gain_s)}. Where predictions can wait, collect them "
         "and predict many at once."
     )

@@ -1,4 +1,4 @@
-"""What a change gives back: replayed where the run can be replayed, else at most."""
+"""What a change saves: replayed where the run can be replayed, else at most."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_MOVING = {OperationClass.INIT, OperationClass.FINALIZE}
 
 @dataclass(frozen=True)
 class Price:
-    """Seconds that a change gives back and the status that they deserve.
+    """Seconds that a change saves and the status that they deserve.
 
     `basis` is `replay` or `upper_bound`; `interval_s` is the 95 % interval of a replayed gain, None
     where the run is too short for one.
@@ -53,7 +53,7 @@ def price(
     bound_s: float,
     is_planned: bool = False,
 ) -> Price:
-    """What edits give back together.
+    """What edits save together.
 
     Args:
         results: the run.
@@ -95,7 +95,7 @@ def moved_s(results: Results) -> float:
 
 
 def transfer_bound_s(results: Results) -> float:
-    """Seconds that a network without transfer time gives back at most; waiting is no transfer.
+    """Seconds that a network without transfer time saves at most; waiting is no transfer.
 
     All ranks are in a collective at once, so that it counts once; messages may be sent one after
     the other by all ranks.
@@ -126,7 +126,7 @@ def moved_otherwise_s(results: Results, names: Collection[str]) -> float:
 
 
 def gain_of(replay: Replay, edit: Edit) -> float | None:
-    """Seconds that one change gives back; None where this run does not tell."""
+    """Seconds that one change saves; None where this run does not tell."""
     try:
         found = replay.predict([edit])
     except RefusedEditError:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Saving, Status
 from perfscope.findings.one_rank import alone
 from perfscope.findings.solo_work import SoloWork, find_solo_work
 from perfscope.metrics.ledger import Account
@@ -42,16 +42,17 @@ WAYS = {
 
 @dataclass(frozen=True)
 class _Milder:
-    """Seconds that each way to fix the most costly work gives back."""
+    """Seconds that each way to fix the most costly work saves."""
 
     whole_s: float  # nobody waits for it any more
     shared_s: float  # every rank does an equal part
     rarer_s: float  # every RARER-th time only
     is_bound: bool  # not replayed
+    first: Saving  # of them: what the action named first saves
 
     def text(self, seconds: float) -> str:
-        """What one of them gives back, in words."""
-        return f"that gives back {'up to ' if self.is_bound else ''}{format_seconds(seconds)}"
+        """What one of them saves, in words."""
+        return f"that saves {'up to ' if self.is_bound else ''}{format_seconds(seconds)}"
 
     def evidence(self) -> tuple[Evidence, ...]:
         """The two milder ones, as rows."""
@@ -100,6 +101,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         references=REFERENCES,
         overlaps=OVERLAPS,
         edits=edits,
+        first=milder.first if status in FAULTS else None,
     )
 
 
@@ -125,7 +127,8 @@ def _nothing_alone(results: Results) -> Finding:
         )
     least = format_share(thresholds.SOLO_LEAST_SHARE)
     return _quiet(
-        Status.PASS, f"No rank spends more than {least} of the run in work that only it does."
+        Status.PASS,
+        f"No rank spends more than {least} of the analyzed window in work that only it does.",
     )
 
 
@@ -142,8 +145,8 @@ def _summary(work: SoloWork, results: Results, gain_s: float, status: Status) ->
         if status is not Status.PASS
         else f"Without it the run would gain only {format_seconds(gain_s)}"
     )
-    share = format_share(gain_s / (results.focus.length_ns * 1e-9))
-    return f"It does so {often}, {format_seconds(work.seconds)} in all. {cost} ({share})."
+    shares = wording.wholes(results).shares(gain_s)
+    return f"It does so {often}, {format_seconds(work.seconds)} in all. {cost} ({shares})."
 
 
 def frequency(work: SoloWork) -> str:
@@ -179,18 +182,24 @@ def _evidence(works: tuple[SoloWork, ...], length_s: float) -> tuple[Evidence, .
 
 
 def _milder(work: SoloWork, replay: Replay, ranks: int, bound_s: float) -> _Milder:
-    """Replays the milder changes; where that cannot be done, scales what the whole gives back."""
+    """Replays the milder changes; where that cannot be done, scales what the whole saves."""
     alone = replay.predict([work.edit])
+    basis = "replay" if alone else "upper_bound"
     whole_s = alone.gain_s if alone else min(bound_s, work.stall_s, work.seconds)
     kept = (work.count // RARER) / work.count if work.count else 1 / RARER
     shared_s, rarer_s = whole_s * (1 - 1 / ranks), whole_s * (1 - kept)
+    first = Saving(shared_s, None, basis, (work.edit,))
     # unlabelled computation is mostly the rank's ordinary work: it is not to be dealt out
     if work.account is not Account.COMPUTATION:
-        shared = replay.predict([replace(work.edit, ranks=None, level=Level.SHARED)])
+        edit = replace(work.edit, ranks=None, level=Level.SHARED)
+        shared = replay.predict([edit])
         rarer = replay.predict([replace(work.edit, keep_every=RARER)])
         shared_s = shared.gain_s if shared else shared_s
         rarer_s = rarer.gain_s if rarer else rarer_s
-    return _Milder(whole_s=whole_s, shared_s=shared_s, rarer_s=rarer_s, is_bound=alone is None)
+        first = Saving(shared_s, shared.interval_s if shared else None, basis, (edit,))
+    if work.account is Account.CHECKPOINT:
+        first = Saving(whole_s, alone.interval_s if alone else None, basis, (work.edit,))
+    return _Milder(whole_s, shared_s, rarer_s, is_bound=alone is None, first=first)
 
 
 def _actions(work: SoloWork, milder: _Milder) -> tuple[str, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfscope.findings import thresholds
+from perfscope.findings import thresholds, wording
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS
-from perfscope.units import format_bytes, format_seconds, format_share
+from perfscope.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from perfscope.metrics.host_pairs import HostPair, HostPairs
@@ -68,8 +68,8 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
         title=_title(slow),
         summary=(
             f"Messages take {slow.pairs[0].ratio:.1f} times as long there as between the usual "
-            f"pair of hosts. That adds up to {format_seconds(gain_s)} ({format_share(share)}): "
-            "what a connection as fast as the others gives back at most."
+            f"pair of hosts. That adds up to {wording.saving(results, gain_s)}: "
+            "what a connection as fast as the others saves at most."
         ),
         gain_s=gain_s,
         gain_share=share,

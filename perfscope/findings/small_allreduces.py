@@ -44,7 +44,7 @@ REFERENCES = (
 
 
 def judge(results: Results, replay: Replay) -> Finding:
-    """Whether small collectives make up most of the transfer, and what fusing them gives back."""
+    """Whether small collectives make up most of the transfer, and what fusing them saves."""
     if quiet := unknown(results, ID, TITLE, PASSED):
         return quiet
     facts = network_facts(results, replay)
@@ -96,7 +96,7 @@ def _summary(facts: NetworkFacts, gain_s: float, *, is_bound: bool) -> str:
     return (
         f"{found.calls:,} calls of about {format_bytes(found.size_bytes)} take "
         f"{format_seconds(found.seconds)}, nearly all of it latency. One call for many of them "
-        f"would give back {most}{format_seconds(gain_s)}.{CROWDED if facts.is_crowded else ''}"
+        f"would save {most}{format_seconds(gain_s)}.{CROWDED if facts.is_crowded else ''}"
     )
 
 

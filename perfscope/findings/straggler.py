@@ -90,7 +90,7 @@ def _summary(results: Results, found: Judgement) -> str:
     extra = max(facts.work_s) - min(facts.work_s)
     return (
         f"{came}{why}{cause}Between the slowest and the fastest rank lie {format_seconds(extra)} "
-        f"of work. Working as fast as {others(facts)} would give back {found.cost}."
+        f"of work. Working as fast as {others(facts)} would save {found.cost}."
     )
 
 

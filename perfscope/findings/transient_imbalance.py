@@ -85,9 +85,9 @@ def _summary(found: Judgement) -> str:
         if found.is_crowded
         else ""
     )
-    change, most = "Work that takes the usual time instead of far longer", ""
+    change = "Work that takes the usual time instead of far longer"
     if facts.is_bound:
-        change, most = "Equally much work for every rank in every single step", "at most "
+        change = "Equally much work for every rank in every single step"
     who = "at each collective all wait for a different rank."
     if facts.lasts:
         who = (
@@ -96,7 +96,7 @@ def _summary(found: Judgement) -> str:
         )
     return (
         f"Added up, the ranks work equally long (load balance {facts.load_balance:.3f}), but "
-        f"{who}{cause} {change} would give back {most}{found.cost}."
+        f"{who}{cause} {change} would save {found.cost}."
     )
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from perfscope.savings import Wholes
 from perfscope.trace.model import Format
+from perfscope.units import format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from perfscope.metrics.results import Results
     from perfscope.trace.model import Frame, Trace
 
 IN_TENSORBOARD = (
@@ -18,7 +21,23 @@ IN_TENSORBOARD = (
 )
 """How to see what TensorFlow's profiler saw: its files are kept beside the records, not read."""
 
+NS = 1e-9
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
+def wholes(results: Results) -> Wholes:
+    """What a saving is a share of: the run, and its part that is analyzed."""
+    return Wholes(results.trace.wall_ns * NS, results.focus.length_ns * NS)
+
+
+def saving(results: Results, seconds: float, *, is_bound: bool = False) -> str:
+    """Seconds that a change saves, with their shares of the run and of the analyzed window."""
+    return wholes(results).saving(seconds, is_bound=is_bound)
+
+
+def of_window(share: float) -> str:
+    """A share of the analyzed window, which is named."""
+    return f"{format_share(share)} of the analyzed window"
 
 
 def place(frame: Frame | None) -> str:

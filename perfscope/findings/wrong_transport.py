@@ -16,7 +16,7 @@ from perfscope.findings.network_facts import (
     unknown,
 )
 from perfscope.findings.transport_settings import FABRIC, fabrics, has_fabric, is_recorded
-from perfscope.units import format_bytes, format_seconds, format_share
+from perfscope.units import format_bytes, format_share
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -55,7 +55,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         id=ID,
         status=status,
         title=_title(facts),
-        summary=_summary(facts),
+        summary=_summary(results, facts),
         gain_s=facts.whole.gain_s if is_fault else None,
         gain_interval_s=facts.whole.interval_s if is_fault else None,
         gain_share=facts.whole.share if is_fault else None,
@@ -96,11 +96,10 @@ def _title(facts: NetworkFacts) -> str:
     return f"{first.name}={first.value} keeps the ranks from {lost}"
 
 
-def _summary(facts: NetworkFacts) -> str:
-    share = format_share(facts.whole.share)
+def _summary(results: Results, facts: NetworkFacts) -> str:
     cost = (
-        f"Moving data takes {facts.whole.at_most}{format_seconds(facts.whole.gain_s)} ({share}) of "
-        "the run; a faster transport gives back a part of that, which only a run with it tells."
+        f"Moving data takes {facts.cost(results)}; a "
+        "faster transport saves a part of that, which only a run with it tells."
     )
     if facts.settings or facts.slow_fabric is None:
         return cost

@@ -67,7 +67,7 @@ class RefusedEditError(Exception):
 
 @dataclass(frozen=True)
 class Prediction:
-    """Seconds that edits give back over the focus of analysis, with a 95 % interval.
+    """Seconds that edits save over the focus of analysis, with a 95 % interval.
 
     `interval_s` is None where the run is too short for one.
 
@@ -203,7 +203,7 @@ class Replay(Protocol):
         """Who made whom wait; None when not available."""
 
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
-        """What the edits give back beyond `after`, applied first; None when not available.
+        """What the edits save beyond `after`, applied first; None when not available.
 
         Raises:
             RefusedEditError: the run does not hold what an edit needs.

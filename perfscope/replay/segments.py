@@ -111,7 +111,7 @@ class SegmentReplay:
             return None  # the trace engine is not built
 
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
-        """What the edits give back beyond `after`, applied first; None when not available.
+        """What the edits save beyond `after`, applied first; None when not available.
 
         Several findings ask the same: an answer is kept.
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from perfscope.savings import Wholes
+
 Document = Mapping[str, Any]
 NO_REASON = "the result does not hold it"
 
@@ -83,6 +85,13 @@ def _follow(document: Any, path: Sequence[str]) -> Any:
             return None
         document = document.get(key)
     return document
+
+
+def wholes(document: Any) -> Wholes:
+    """The lengths of which savings are shares: the run, and its analyzed window."""
+    window = numbers(document, "run", "focus_of_analysis_s")
+    length_s = window[1] - window[0] if len(window) == 2 else None
+    return Wholes(number(mapping(document, "run").get("wall_s")), length_s)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from perfscope.output import visible
-from perfscope.report.words import phase_words
-from perfscope.units import format_count, format_ratio, format_seconds, format_share
+from perfscope.report.access import wholes
+from perfscope.report.sections.findings import combined, planned_text, saving_text
+from perfscope.report.words import phase_words, status_word
+from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from perfscope.savings import Wholes
 
 Json = dict[str, Any]
 STATUS_STYLES = {"fail": "bold red", "warn": "yellow", "pass": "green"}
@@ -206,35 +210,25 @@ def _print_top(document: Json, console: Console) -> None:
         style = STATUS_STYLES.get(finding["status"], "")
         line(
             console,
-            f"{number}. {finding['status'].upper()}: {clean(finding['title'])}",
+            f"{number}. {status_word(finding['status']).word}: {clean(finding['title'])}",
             style=style,
         )
-        line(console, _gain(finding), indent=3)
+        line(console, _gain(finding, wholes(document)), indent=3)
         if finding["actions"]:
-            line(console, f"To do: {clean(finding['actions'][0])}", indent=3)
+            line(console, f"First: {clean(finding['actions'][0])}", indent=3)
+    if together := combined(document["verdict"]):
+        console.print()
+        line(console, f"{together}.")
 
 
-def _gain(finding: Json) -> str:
-    gain = finding["gain_s"]
-    if gain is None:
-        return "No seconds are claimed. " + clean(finding["summary"])
-    text = f"Gives back {format_seconds(gain)}"
-    if finding["gain_share"] is not None:
-        text += f" ({format_share(finding['gain_share'])} of the run)"
-    if finding["gain_basis"] == "upper_bound":
-        return f"{text} at most (upper bound){_planned(finding['planned'])}"
-    interval = finding["gain_interval_s"]
-    if interval and interval[0] != interval[1]:
-        low, high = (format_seconds(value) for value in interval)
-        text += f", 95 % interval {low} to {high}"
-    return f"{text} (replay){_planned(finding['planned'])}"
+def _gain(finding: Json, of: Wholes) -> str:
+    told = saving_text(finding, of)
+    if not told:
+        return "Saving not estimated. " + clean(finding["summary"])
+    basis = "upper bound" if finding["first_action"]["gain_basis"] == "upper_bound" else "replay"
+    return f"Estimated saving: {told} ({basis}){_planned(finding['planned'])}"
 
 
 def _planned(planned: Json | None) -> str:
-    """The gain over the planned run; "" where nobody asked."""
-    if planned is None:
-        return ""
-    of = f"; of {format_count(planned['steps'])} planned steps: "
-    if planned["gain_s"] is None:
-        return of + f"unknown, {planned['reason']}"
-    return of + format_seconds(planned["gain_s"])
+    """The saving over the planned run; "" where nobody asked."""
+    return f"; {told}" if (told := planned_text(planned or {})) else ""

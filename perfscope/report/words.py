@@ -27,7 +27,7 @@ UNKNOWN_STATUS = StatusWord("–", "Unknown", "none")
 
 GAIN_BASES = {
     "replay": "predicted by replaying the recorded run with the fix applied",
-    "upper_bound": "an upper bound of what this change alone gives back",
+    "upper_bound": "an upper bound of what this change alone saves",
 }
 CONFIDENCES = {"high": "high", "medium": "medium", "low": "low"}
 

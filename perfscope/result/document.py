@@ -16,7 +16,9 @@ import numpy as np
 
 import perfscope
 from perfscope.errors import ExitCode, PerfscopeError
+from perfscope.findings.certainty import is_firm
 from perfscope.findings.finding import Status
+from perfscope.findings.wording import wholes
 from perfscope.output import json_text
 from perfscope.result import measures, resources, run_facts
 from perfscope.result.devices import devices
@@ -29,14 +31,15 @@ from perfscope.result.replayed import replay_json
 from perfscope.result.stacks import memory_detail, stacks
 from perfscope.result.tensors import tensors
 from perfscope.result.timeline import timeline
-from perfscope.result.verdict import verdict
+from perfscope.result.verdict import share_of, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfscope.findings.finding import Finding
+    from perfscope.findings.finding import Finding, Saving
     from perfscope.metrics.results import Results
-from perfscope.replay.model import Replay
+    from perfscope.replay.model import Replay
+    from perfscope.savings import Wholes
 
 Json = dict[str, Any]
 SCHEMA_VERSION = "1"
@@ -87,15 +90,35 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
 
 def _finding(finding: Finding, results: Results) -> Json:
     steps = results.options.planned_steps
-    planned = planned_run(results, finding.gain_s, steps, is_once=finding.is_once)
-    return {**finding.as_json(), "planned": planned}
+    of, saving = wholes(results), finding.recommended
+    gain_s = saving.gain_s if saving else None
+    return {
+        **finding.as_json(),
+        "gain_run_share": share_of(finding.gain_s, of.run_s),
+        "first_action": _first_action(saving, of) if saving else None,
+        "planned": planned_run(results, gain_s, steps, is_once=finding.is_once),
+    }
+
+
+def _first_action(saving: Saving, of: Wholes) -> Json:
+    """What the first action saves: the number that headlines show."""
+    return {
+        "gain_s": saving.gain_s,
+        "gain_interval_s": list(saving.interval_s) if saving.interval_s else None,
+        "gain_share": share_of(saving.gain_s, of.window_s),
+        "gain_run_share": share_of(saving.gain_s, of.run_s),
+        "gain_basis": saving.basis,
+    }
 
 
 def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Findings as they are shown: by status, by what they give back, then in the order given."""
-    return tuple(
-        sorted(findings, key=lambda f: (FINDING_ORDER.index(f.status), -(f.gain_s or 0.0)))
-    )
+    """Findings as they are shown: by status, firm ones first, by what they cost, as given."""
+
+    def key(finding: Finding) -> tuple[int, bool, float]:
+        place = FINDING_ORDER.index(finding.status)
+        return place, not is_firm(finding), -(finding.gain_s or 0.0)
+
+    return tuple(sorted(findings, key=key))
 
 
 def plain(value: Any) -> Any:

@@ -23,7 +23,7 @@ def planned_run(
 
     Args:
         results: the recorded run.
-        gain_s: what a change gives back of it.
+        gain_s: what a change saves of it.
         steps: that are planned.
         is_once: whether the gain does not come again with more steps; then it is not drawn on.
     """

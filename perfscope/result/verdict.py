@@ -1,11 +1,13 @@
-"""The verdict: one sentence about the run, and what the best fixes give back together."""
+"""The verdict: one sentence about the run, and what the best fixes save together."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from perfscope.findings.finding import Status
+from perfscope.findings.certainty import is_firm
+from perfscope.findings.finding import Saving, Status
 from perfscope.findings.thresholds import WARN_SHARE
+from perfscope.findings.wording import of_window, wholes
 from perfscope.result import tensors
 from perfscope.result.endings import account_of_ends
 from perfscope.trace.model import Format
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from perfscope.findings.finding import Finding
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Edit, Prediction, Replay
+    from perfscope.savings import Wholes
 
 Json = dict[str, Any]
 MOST = 3
@@ -36,13 +39,15 @@ def verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> Js
     """The `verdict` object of analysis.json, from findings in the order of the document."""
     faults = [finding for finding in findings if finding.status in FAULTS]
     top = _worth_most(faults)
-    gain_s, share = combined_gain(results, replay, top)
+    gain_s = combined_gain(replay, top)
+    of = wholes(results)
     return {
-        "sentence": _preface(results) + _sentence(results, findings, top, gain_s),
+        "sentence": _preface(results) + _sentence(results, findings, top),
         "status": _status(results, findings, faults).value,
         "combined_gain_s": gain_s,
-        "combined_gain_share": share,
-        "combined_text": combined_text(top, gain_s),
+        "combined_gain_share": share_of(gain_s, of.window_s),
+        "combined_gain_run_share": share_of(gain_s, of.run_s),
+        "combined_text": combined_text(top, gain_s, of),
         "top": [finding.id for finding in top],
     }
 
@@ -58,42 +63,43 @@ def _worth_most(faults: Sequence[Finding]) -> list[Finding]:
     return [*top[:-1], same[0]] if same else top
 
 
-def _weight(finding: Finding) -> tuple[bool, bool, float]:
-    """Failed ones first, inside by what they cost; a fault without seconds counts as large."""
+def share_of(seconds: float | None, whole_s: float | None) -> float | None:
+    """Seconds as a share of a whole; None where either is not known."""
+    return seconds / whole_s if seconds is not None and whole_s else None
+
+
+def _weight(finding: Finding) -> tuple[bool, bool, bool, float]:
+    """Failed ones first, then firm ones, then by cost; one without seconds counts as large."""
     share = UNPRICED_SHARE if finding.gain_share is None else finding.gain_share
-    return finding.id != FIRST, finding.status is not Status.FAIL, -share
+    is_failed = finding.status is Status.FAIL
+    return finding.id != FIRST, not is_failed, not is_firm(finding), -share
 
 
-def combined_gain(
-    results: Results, replay: Replay, top: Sequence[Finding]
-) -> tuple[float | None, float | None]:
-    """Seconds and share that the findings give back when all are fixed; gains do not add.
+def combined_gain(replay: Replay, top: Sequence[Finding]) -> float | None:
+    """Seconds that the first actions of the findings save when all are taken; gains do not add.
 
     Together they give no less than the best of them alone, and no more than their sum is claimed.
     Findings without seconds do not count; without a replay only a single finding has a number, and
     a bound that was not replayed is no part of a sum.
     """
-    counted = [finding for finding in top if finding.gain_s is not None]
-    if not counted:
-        return None, None
+    counted = _savings(top)
     if len(counted) == 1:
-        return counted[0].gain_s, counted[0].gain_share
-    replayable = _replayable(top)
+        return counted[0].gain_s
+    replayable = [saving for saving in counted if saving.edits]
     prediction = _together(replay, replayable) if len(replayable) > 1 else None
     if prediction is None:
-        return None, None
-    single = [finding.gain_s for finding in replayable if finding.gain_s is not None]
-    gain_s = min(max(prediction.gain_s, *single), sum(single))
-    return gain_s, gain_s / (results.focus.length_ns * NS)
+        return None
+    single = [saving.gain_s for saving in replayable]
+    return min(max(prediction.gain_s, *single), sum(single))
 
 
-def _replayable(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings whose gain is that of edits."""
-    return [finding for finding in findings if finding.gain_s is not None and finding.edits]
+def _savings(findings: Sequence[Finding]) -> list[Saving]:
+    """What the first action of each finding saves, of those that claim seconds."""
+    return [saving for finding in findings if (saving := finding.recommended) is not None]
 
 
-def _together(replay: Replay, findings: Sequence[Finding]) -> Prediction | None:
-    edits: list[Edit] = [edit for finding in findings for edit in finding.edits]
+def _together(replay: Replay, savings: Sequence[Saving]) -> Prediction | None:
+    edits: list[Edit] = [edit for saving in savings for edit in saving.edits]
     # what a rank does alone goes first: what is left is then compared between the ranks
     relative = [edit for edit in edits if edit.level is not None and edit.account is None]
     absolute = [edit for edit in edits if edit not in relative]
@@ -110,49 +116,37 @@ def _status(results: Results, findings: Sequence[Finding], faults: Sequence[Find
     return Status.PASS
 
 
-def _sentence(
-    results: Results, findings: Sequence[Finding], top: Sequence[Finding], gain_s: float | None
-) -> str:
+def _sentence(results: Results, findings: Sequence[Finding], top: Sequence[Finding]) -> str:
     if not top:
         return _healthy(results, findings)
-    return _about(top[0]) + _more(top, gain_s)
+    others = {1: "", 2: " There is 1 more finding."}.get(len(top), " There are 2 more findings.")
+    return _about(top[0], wholes(results)) + others
 
 
-def _more(top: Sequence[Finding], gain_s: float | None) -> str:
-    """How many further findings there are, and what all give back when fixed together."""
-    if len(top) == 1:
-        return ""
-    there = "There is one more finding" if len(top) == 2 else "There are two more findings"
-    together = combined_text(top, gain_s)
-    return f" {there}; {together}." if together else f" {there}."
-
-
-def combined_text(top: Sequence[Finding], gain_s: float | None) -> str | None:
-    """What the findings give back when fixed together, as a clause that says which of them count.
+def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> str | None:
+    """What the first actions save when taken together, as a clause that says which count.
 
     None where fewer than two were replayed at once.
     """
-    replayed = _replayable(top)
+    counted = _savings(top)
+    replayed = [saving for saving in counted if saving.edits]
     if gain_s is None or len(replayed) < 2:
         return None
     which = "they" if len(replayed) == len(top) else "the two with a number"
-    if len(replayed) < sum(finding.gain_s is not None for finding in top):
+    if len(replayed) < len(counted):
         which = "the two that can be replayed"
-    bounded = any(finding.gain_basis == "upper_bound" for finding in replayed)
-    most = "up to " if bounded else ""
-    return f"fixed together, {which} would give back {most}{format_seconds(gain_s)}"
+    is_bound = any(saving.basis == "upper_bound" for saving in replayed)
+    return f"fixed together, {which} would save {of.saving(gain_s, is_bound=is_bound)}"
 
 
-def _about(finding: Finding) -> str:
-    """The sentence about the most costly finding."""
-    if finding.gain_s is None or finding.gain_share is None:
+def _about(finding: Finding, of: Wholes) -> str:
+    """The sentence about the most costly finding, and what its first action saves."""
+    saving = finding.recommended
+    if saving is None:
         return f"{finding.title}."
-    bound = "up to " if finding.gain_basis == "upper_bound" else ""
-    share = format_share(finding.gain_share)
-    return (
-        f"{finding.title}. Without this the run would be {bound}{format_seconds(finding.gain_s)} "
-        f"({share}) shorter."
-    )
+    is_bound = saving.basis == "upper_bound"
+    told = of.saving(saving.gain_s, is_bound=is_bound, interval=saving.interval_s)
+    return f"{finding.title}. Estimated saving: {told}."
 
 
 def _healthy(results: Results, findings: Sequence[Finding]) -> str:
@@ -176,8 +170,8 @@ def _healthy(results: Results, findings: Sequence[Finding]) -> str:
             f"No cause was found for a low efficiency: {subject}; {_communication(results)}.{rest}"
         )
     return (
-        f"{_found_nothing(results)}: {subject}, and no finding is worth {format_share(WARN_SHARE)} "
-        f"of the run.{rest}"
+        f"{_found_nothing(results)}: {subject}, and no finding is worth {of_window(WARN_SHARE)}."
+        f"{rest}"
     )
 
 

@@ -140,6 +140,7 @@ def _together(
         value
         for run in before.runs
         if _top(run) == names
+        and _is_whole(run, names)
         and (value := fields.number(run.document, "verdict", "combined_gain_s")) is not None
     ]
     if len(combined) * 2 > len(before.runs):
@@ -151,6 +152,15 @@ def _top(run: StudyRun) -> set[str]:
     """Ids of the findings whose gains the run's verdict replayed together."""
     found = fields.follow(run.document, "verdict", "top")
     return {str(name) for name in found} if isinstance(found, list) else set()
+
+
+def _is_whole(run: StudyRun, names: set[str]) -> bool:
+    """Whether the first actions, which were replayed together, save all that the faults cost."""
+    return all(
+        fields.number(row, "first_action", "gain_s") in (None, fields.number(row, "gain_s"))
+        for row in run.findings
+        if fields.text(row, "id") in names
+    )
 
 
 def _median_interval(found: Sequence[Json]) -> list[float] | None:

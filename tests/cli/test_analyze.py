@@ -177,7 +177,7 @@ def test_focus_can_be_narrowed(recording: Path) -> None:
 def test_gains_are_told_of_the_planned_run(
     recording: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """20 steps were recorded: 2,000 give back a hundred times as much."""
+    """20 steps were recorded: 2,000 save a hundred times as much."""
     options = ["--no-report", "--planned-steps", "2000"]
     assert main(["analyze", str(recording), *options]) == ExitCode.OK
     assert "of 2,000 planned steps: " in " ".join(capsys.readouterr().out.split())

@@ -31,7 +31,7 @@ TRANSFER = ({"network_bound"}, {"communication_per_step"})
 def run_often(
     directory: Path, planted: Sequence[str]
 ) -> tuple[float, list[dict[str, Any]], list[float]]:
-    """What the fix gives back, the analyses with the fault, and its lengths.
+    """What the fix saves, the analyses with the fault, and its lengths.
 
     What else runs on the machine only makes a run longer: the least disturbed ones count.
     """

@@ -124,7 +124,7 @@ def test_more_producers_are_priced_where_the_queue_was_recorded() -> None:
     finding = analyse_trace(recorded(plan)).findings["data_stall"]
     assert finding.status is Status.FAIL
     given_back = length_of(plan) - length_of(replace(plan, producers=2))
-    told = re.search(r"2 give back (\S+) s", finding.actions[0])
+    told = re.search(r"2 save (\S+) s", finding.actions[0])
     assert told is not None, finding.actions
     assert float(told[1]) == pytest.approx(given_back, rel=0.05)
 
@@ -233,4 +233,4 @@ def test_what_making_batches_consists_of(function: str, words: str) -> None:
 
 
 def test_more_producers_have_no_price_where_no_queue_was_seen() -> None:
-    assert "give back" not in judged(Plan(steps=100, input_s=0.1)).actions[0]
+    assert "save" not in judged(Plan(steps=100, input_s=0.1)).actions[0]

@@ -352,4 +352,4 @@ def test_without_a_replay_the_others_are_the_bound() -> None:
     finding = found["load_imbalance"]
     assert (finding.status, finding.gain_basis) == (Status.FAIL, "upper_bound")
     assert finding.gain_s == pytest.approx(200 * 0.1, rel=0.02)
-    assert "give back at most" in finding.summary
+    assert "save at most" in finding.summary

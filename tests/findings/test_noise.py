@@ -27,7 +27,7 @@ def test_chance_alone_is_told_and_claims_nothing(ranks: int) -> None:
     assert finding.status is Status.INFO
     assert (finding.gain_s, finding.gain_share, finding.edits) == (None, None, ())
     assert finding.title == "In each step another rank is late: the work varies from step to step"
-    assert "at most" in finding.summary
+    assert "up to" in finding.summary
 
 
 def test_a_large_spread_is_warned_of_and_still_a_bound() -> None:

@@ -55,7 +55,7 @@ class Job:
 
 
 def kept(trace: Trace, every: int, *, focus: str | None = None) -> Prediction:
-    """What keeping every so many-th evaluation gives back, by its phase and by its account."""
+    """What keeping every so many-th evaluation saves, by its phase and by its account."""
     replay = SegmentReplay(compute(trace, Options(focus=focus)))
     found = replay.predict([Edit(phase="evaluate", keep_every=every)])
     by_account = replay.predict([Edit(Account.EVALUATION, keep_every=every)])

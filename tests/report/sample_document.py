@@ -165,7 +165,7 @@ def _run(shape: Shape, window_s: float) -> Json:
 def _verdict(top: list[Json], gain: float | None, shape: Shape) -> Json:
     sentence = (
         f"Rank 0 evaluates alone for {shape.evaluation_s:.1f} s while the other ranks wait: "
-        f"fixing it would give back about {gain:.1f} of {shape.wall_s:.1f} s."
+        f"fixing it would save about {gain:.1f} of {shape.wall_s:.1f} s."
         if shape.evaluation_s and gain
         else "Nothing costs this run more than 3 % of its time."
     )
@@ -173,8 +173,9 @@ def _verdict(top: list[Json], gain: float | None, shape: Shape) -> Json:
         "sentence": sentence,
         "status": top[0]["status"] if top else "pass",
         "combined_gain_s": gain,
-        "combined_gain_share": gain / shape.wall_s if gain else None,
-        "combined_text": f"fixed together, they would give back up to {gain:.2f} s"
+        "combined_gain_share": gain / (shape.wall_s - 1.5) if gain else None,
+        "combined_gain_run_share": gain / shape.wall_s if gain else None,
+        "combined_text": f"fixed together, they would save up to {gain:.2f} s"
         if gain and len(top) > 1
         else None,
         "top": [f["id"] for f in top],
@@ -276,6 +277,7 @@ def everything_null() -> Json:
         "status": "info",
         "combined_gain_s": None,
         "combined_gain_share": None,
+        "combined_gain_run_share": None,
         "combined_text": None,
         "top": [],
     }

@@ -142,8 +142,11 @@ def finding(identity: str, status: str, title: str, summary: str, **more: Any) -
     }
     base |= dict.fromkeys(("gain_s", "gain_interval_s", "gain_share", "gain_basis", "window_s"))
     lists = ("ranks", "where", "evidence", "actions", "references", "overlaps", "assumptions")
-    base |= {"planned": None} | {key: [] for key in lists}
-    return base | more
+    base |= {"planned": None} | {key: [] for key in lists} | more
+    share, gain = base["gain_share"], base["gain_s"]
+    same = {key: base[key] for key in ("gain_s", "gain_interval_s", "gain_share", "gain_basis")}
+    first = None if gain is None else same | {"gain_run_share": share}
+    return base | {"gain_run_share": share, "first_action": first}
 
 
 def findings(shape: Shape) -> list[Json]:

@@ -81,11 +81,14 @@ def test_first_screen_says_what_matters() -> None:
         "Rank 0 evaluates alone for 6.2 s",
         "samples/s",
         "load balance 0.889 × communication efficiency 0.912",
-        "about 5.77 s",
+        (
+            "Estimated saving: <strong>5.77 s (20.3 % of the 28.4 s run, 21.4 % of the 26.9 s "
+            "analyzed window), 95 % interval 5.58 s to 6.01 s</strong>"
+        ),
         "predicted by replaying",
         "examples/train.py:212",
         "Let every rank evaluate its own part of the validation set.",
-        "Fixed together, they would give back up to 5.77 s, 20.3 % of the analysed time",
+        "Fixed together, they would save up to 5.77 s",
         "The replay reproduces the run",
     ):
         assert expected in overview

@@ -90,7 +90,7 @@ def test_gains_are_also_told_of_the_planned_run() -> None:
     first["planned"] = {"steps": 40_000, "gain_s": 7200.0, "runtime_s": 9000.0, "reason": None}
     assert "of 40,000 planned steps: 2 h 00 min" in " ".join(shown(document).split())
     first["planned"] |= {"gain_s": None, "reason": "no steps were found"}
-    wanted = "of 40,000 planned steps: unknown, no steps were found"
+    wanted = "of 40,000 planned steps: not known, no steps were found"
     assert wanted in " ".join(shown(document).split())
 
 

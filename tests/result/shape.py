@@ -98,6 +98,7 @@ DOCUMENT = {
         "status": OneOf(("fail", "warn", "pass", "info")),
         "combined_gain_s": Maybe(float),
         "combined_gain_share": Maybe(float),
+        "combined_gain_run_share": Maybe(float),
         "combined_text": Maybe(str),
         "top": [str],
     },
@@ -295,7 +296,17 @@ DOCUMENT = {
             "gain_s": Maybe(float),
             "gain_interval_s": Maybe(Fixed((float, float))),
             "gain_share": Maybe(float),
+            "gain_run_share": Maybe(float),
             "gain_basis": Maybe(OneOf(("replay", "upper_bound"))),
+            "first_action": Maybe(
+                {
+                    "gain_s": float,
+                    "gain_interval_s": Maybe(Fixed((float, float))),
+                    "gain_share": Maybe(float),
+                    "gain_run_share": Maybe(float),
+                    "gain_basis": Maybe(OneOf(("replay", "upper_bound"))),
+                }
+            ),
             "assumptions": [str],
             "planned": Maybe(
                 {

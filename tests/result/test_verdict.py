@@ -31,9 +31,12 @@ def test_names_rank_function_line_and_gain() -> None:
     assert found["sentence"].startswith(
         "Rank 0 evaluates alone in evaluate() (train.py:212) while 1 rank waits. "
     )
-    assert "Without this the run would be 20.0 s (27.7 %) shorter." in found["sentence"]
+    first = analyse(Plan(ranks=2, evaluate_s=2.0)).findings["rank_zero_evaluation"].first
+    assert first is not None
+    assert first.gain_s == pytest.approx(10.0, rel=0.01)  # each of two ranks evaluates half
+    assert "Estimated saving: 9.99 s (13.6 % of the 73.6 s run, 13.9 % of " in found["sentence"]
     assert found["top"] == ["rank_zero_evaluation"]
-    assert found["combined_gain_s"] == pytest.approx(20.0, rel=0.01)
+    assert found["combined_gain_s"] == first.gain_s
 
 
 def test_gains_together_are_replayed_together() -> None:
@@ -110,9 +113,8 @@ def test_two_findings_say_what_both_fixes_give() -> None:
     found = verdict(analyse(Plan(evaluate_s=4.0, slow_rank=1, slow_forward_s=0.05)))
     assert found["top"] == ["rank_zero_evaluation", "load_imbalance"]
     gain = format_seconds(found["combined_gain_s"])
-    assert found["sentence"].endswith(
-        f"There is one more finding; fixed together, they would give back {gain}."
-    )
+    assert found["sentence"].endswith(" There is 1 more finding.")
+    assert found["combined_text"].startswith(f"fixed together, they would save {gain} (")
 
 
 def fault(name: str, status: Status, gain_s: float | None, *edits: Edit) -> Finding:
@@ -146,7 +148,7 @@ def test_a_bound_that_was_not_replayed_is_no_part_of_a_sum() -> None:
     )
     assert found["top"] == ["rank_zero_evaluation", "bound"]
     assert found["combined_gain_s"] is None
-    assert found["sentence"].endswith("There is one more finding.")
+    assert found["sentence"].endswith("There is 1 more finding.")
 
 
 def test_what_is_fixed_together_is_told_in_one_way() -> None:
@@ -157,9 +159,9 @@ def test_what_is_fixed_together_is_told_in_one_way() -> None:
     faults = [alone, bound, fault("unknown", Status.FAIL, 2.0)]
     found = build_verdict(analysed.results, analysed.replay, faults)
     gain = format_seconds(found["combined_gain_s"])
-    told = f"fixed together, the two that can be replayed would give back up to {gain}"
-    assert found["combined_text"] == told
-    assert found["sentence"].endswith(f"There are two more findings; {told}.")
+    told = f"fixed together, the two that can be replayed would save up to {gain}"
+    assert found["combined_text"].startswith(f"{told} (")
+    assert found["sentence"].endswith(" There are 2 more findings.")
 
 
 def test_one_finding_is_nothing_together() -> None:

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.report.access import Document, integers, mapping, number, numbers, rows, text, texts
-from perfscope.report.formats import count, evidence, percent, seconds
+from perfscope.report.access import (
+    Document,
+    integers,
+    mapping,
+    number,
+    numbers,
+    rows,
+    text,
+    texts,
+    wholes,
+)
+from perfscope.report.formats import count, evidence, seconds
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.views import place, rank_list, safe_link
 from perfscope.report.words import CONFIDENCES, GAIN_BASES, status_word
+from perfscope.savings import Wholes
 
 OPEN_STATUSES = ("fail", "warn", "info")
 FOLDED_STATUSES = ("not_measured", "not_applicable", "error", "pass")
@@ -23,10 +34,36 @@ MOST_PLACES = 8
 MOST_LINES = 40
 
 
-def finding_view(row: Mapping[str, Any], position: int) -> Context:
-    """One finding as the page shows it; `position` makes its anchor."""
-    gain, share = number(row.get("gain_s")), number(row.get("gain_share"))
-    interval = numbers(row, "gain_interval_s")
+def saving_text(row: Mapping[str, Any], of: Wholes) -> str:
+    """What the first action of a finding saves, with its wholes and interval; "" if not known.
+
+    A finding of several runs has one number alone, that of all its cost.
+    """
+    found = mapping(row, "first_action") or row
+    gain = number(found.get("gain_s"))
+    if gain is None:
+        return ""
+    is_bound = text(found, "gain_basis") == "upper_bound"
+    return of.saving(gain, is_bound=is_bound, interval=numbers(found, "gain_interval_s"))
+
+
+def cost_text(row: Mapping[str, Any], of: Wholes) -> str:
+    """What the whole fault costs, where its first action saves something else; else ""."""
+    gain, first = number(row.get("gain_s")), number(mapping(row, "first_action").get("gain_s"))
+    if gain is None or first is None or first == gain:
+        return ""
+    is_bound = text(row, "gain_basis") == "upper_bound"
+    return of.saving(gain, is_bound=is_bound, interval=numbers(row, "gain_interval_s"))
+
+
+def combined(verdict: Mapping[str, Any]) -> str:
+    """What the findings save together, in the words of the verdict; "" where not known."""
+    told = text(verdict, "combined_text")
+    return f"{told[:1].upper()}{told[1:]}"
+
+
+def finding_view(row: Mapping[str, Any], position: int, of: Wholes) -> Context:
+    """One finding as the page shows it; `position` makes its anchor, `of` names its shares."""
     window = numbers(row, "window_s")
     basis = text(row, "gain_basis")
     return {
@@ -35,15 +72,11 @@ def finding_view(row: Mapping[str, Any], position: int) -> Context:
         "title": text(row, "title") or text(row, "id"),
         "id": text(row, "id"),
         "summary": text(row, "summary"),
-        "gain": "" if gain is None else seconds(gain),
-        "gain_prefix": "at most " if basis == "upper_bound" else "about ",
-        "gain_share": "" if share is None else f"{percent(share)} of the analysed time",
-        "gain_interval": (
-            f"{seconds(interval[0])} to {seconds(interval[1])}" if len(interval) == 2 else ""
-        ),
+        "gain": saving_text(row, of),
+        "cost": cost_text(row, of),
         "gain_basis": GAIN_BASES.get(basis, basis),
         "assumptions": texts(row, "assumptions")[:MOST_LINES],
-        "planned": _planned(mapping(row, "planned")),
+        "planned": planned_text(mapping(row, "planned")),
         "confidence": CONFIDENCES.get(text(row, "confidence"), ""),
         "ranks": rank_list(ranks) if (ranks := integers(row, "ranks")) else "",
         "window": f"{seconds(window[0])} to {seconds(window[1])}" if len(window) == 2 else "",
@@ -64,7 +97,7 @@ def finding_view(row: Mapping[str, Any], position: int) -> Context:
     }
 
 
-def _planned(planned: Mapping[str, Any]) -> str:
+def planned_text(planned: Mapping[str, Any]) -> str:
     """The gain over the planned run; "" where nobody asked."""
     if not planned:
         return ""
@@ -84,7 +117,7 @@ def _reference(reference: str) -> Context:
 
 def _context(document: Document) -> Context:
     found = [
-        (text(row, "status"), finding_view(row, position))
+        (text(row, "status"), finding_view(row, position, wholes(document)))
         for position, row in enumerate(rows(document, "findings"))
     ]
     titles = {view["id"]: view["title"] for _, view in found}

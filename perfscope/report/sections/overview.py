@@ -16,9 +16,10 @@ from perfscope.report.access import (
     rows,
     text,
     texts,
+    wholes,
 )
-from perfscope.report.formats import decimal, percent, ratio, seconds, whole_percent
-from perfscope.report.sections.findings import finding_view
+from perfscope.report.formats import decimal, ratio, seconds, whole_percent
+from perfscope.report.sections.findings import combined, finding_view
 from perfscope.report.sections.ledger import account_views
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.words import EFFICIENCIES, band, status_word
@@ -41,7 +42,7 @@ def _context(document: Document) -> Context:
         "accounts": account_views(document),
         "segments": _segments(document),
         "top": top,
-        "combined": _combined(verdict),
+        "combined": combined(verdict),
         "gains": sum(bool(finding["gain"]) for finding in top),
         "quality": [
             {
@@ -203,17 +204,8 @@ def _top(document: Document) -> list[Context]:
     """The findings that the verdict names, most seconds first, with their anchors."""
     found: dict[str, Context] = {}
     for position, row in enumerate(rows(document, "findings")):
-        found.setdefault(text(row, "id"), finding_view(row, position))
+        found.setdefault(text(row, "id"), finding_view(row, position, wholes(document)))
     return [found[name] for name in texts(document, "verdict", "top") if name in found]
-
-
-def _combined(verdict: Mapping[str, Any]) -> str:
-    """What the findings give back together, in the words of the verdict; "" where not known."""
-    told = text(verdict, "combined_text")
-    share = number(verdict.get("combined_gain_share"))
-    if not told or share is None:
-        return ""
-    return f"{told[0].upper()}{told[1:]}, {percent(share)} of the analysed time"
 
 
 SECTION = Section("overview", "Overview", "overview.html", _context)

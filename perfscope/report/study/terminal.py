@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.registry import members
 from perfscope.report.terminal import PLAIN, STATUS_STYLES, clean, line
+from perfscope.report.words import status_word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,12 +39,12 @@ def print_study(document: Json, console: Console) -> None:
         style = STATUS_STYLES.get(row["status"], "")
         line(
             console,
-            f"{position}. {row['status'].upper()}: {clean(row['title'])}",
+            f"{position}. {status_word(row['status']).word}: {clean(row['title'])}",
             style=style,
         )
         line(console, row["summary"], indent=3)
         if row["actions"]:
-            line(console, f"To do: {clean(row['actions'][0])}", indent=3)
+            line(console, f"First: {clean(row['actions'][0])}", indent=3)
     console.print()
     verdict = document["verdict"]
     style = STATUS_STYLES.get(verdict["status"], "")

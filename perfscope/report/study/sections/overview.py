@@ -7,12 +7,13 @@ from perfscope.report.sections.findings import OPEN_STATUSES, finding_view
 from perfscope.report.study.build import KINDS
 from perfscope.report.study.section import OVERVIEW, Context, StudySection
 from perfscope.report.words import status_word
+from perfscope.savings import Wholes
 
 
 def _context(document: Document) -> Context:
     found = rows(document, "findings")
     top = [
-        finding_view(row, position)
+        finding_view(row, position, Wholes(None, None))
         for position, row in enumerate(found)
         if text(row, "status") in OPEN_STATUSES
     ]

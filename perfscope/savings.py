@@ -1,0 +1,60 @@
+"""What a change saves, in words: seconds, and their share of wholes that are always named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfscope.units import format_seconds, format_share
+
+SAME_FROM = 0.9995  # of the run: a longer window is all of it, as far as a per cent shows
+
+
+@dataclass(frozen=True)
+class Wholes:
+    """What a saving is a share of: every per cent of one names its whole.
+
+    Attributes:
+        run_s: the whole run, from the start of its first process to the end of its last one.
+        window_s: the focus of analysis, called the analyzed window where people read it.
+    """
+
+    run_s: float | None
+    window_s: float | None
+
+    def shares(self, seconds: float | None) -> str:
+        """`27.5 % of the 9.36 s run, 50.9 % of the 5.05 s analyzed window`; "" where unknown."""
+        if seconds is None:
+            return ""
+        is_same = bool(self.run_s and self.window_s and self.window_s >= SAME_FROM * self.run_s)
+        parts = ((self.run_s, "run"), (None if is_same else self.window_s, "analyzed window"))
+        return ", ".join(
+            f"{format_share(seconds / whole)} of the {format_seconds(whole)} {name}"
+            for whole, name in parts
+            if whole
+        )
+
+    def saving(
+        self,
+        seconds: float,
+        *,
+        is_bound: bool = False,
+        interval: Sequence[float] | None = None,
+    ) -> str:
+        """`up to 2.57 s (27.5 % of the 9.36 s run, ...), 95 % interval 2.50 s to 2.63 s`.
+
+        Args:
+            seconds: that are saved.
+            is_bound: whether they are an upper bound.
+            interval: of 95 %, where there is one.
+        """
+        shares = self.shares(seconds)
+        text = f"{'up to ' if is_bound else ''}{format_seconds(seconds)}"
+        return f"{text}{f' ({shares})' if shares else ''}{interval_text(interval)}"
+
+
+def interval_text(interval: Sequence[float] | None) -> str:
+    """`, 95 % interval 2.50 s to 2.63 s`; "" where there is none, or one without a width."""
+    if interval is None or len(interval) != 2 or interval[0] == interval[1]:
+        return ""
+    return f", 95 % interval {format_seconds(interval[0])} to {format_seconds(interval[1])}"

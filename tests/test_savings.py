@@ -1,0 +1,34 @@
+"""Every per cent of a saving names its whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.savings import Wholes, interval_text
+
+
+def test_a_saving_is_a_share_of_the_run_and_of_the_window() -> None:
+    of = Wholes(run_s=10.0, window_s=4.0)
+    assert of.saving(1.0) == (
+        "1.00 s (10.0 % of the 10.0 s run, 25.0 % of the 4.00 s analyzed window)"
+    )
+    assert of.saving(1.0, is_bound=True, interval=(0.5, 1.5)) == (
+        "up to 1.00 s (10.0 % of the 10.0 s run, 25.0 % of the 4.00 s analyzed window), "
+        "95 % interval 500 ms to 1.50 s"
+    )
+
+
+@pytest.mark.parametrize("window_s", [10.0, 9.9999])
+def test_a_window_that_is_all_of_the_run_is_named_once(window_s: float) -> None:
+    assert Wholes(10.0, window_s).shares(1.0) == "10.0 % of the 10.0 s run"
+
+
+def test_what_is_not_known_has_no_share() -> None:
+    assert Wholes(None, None).saving(1.0) == "1.00 s"
+    assert Wholes(None, 2.0).shares(1.0) == "50.0 % of the 2.00 s analyzed window"
+    assert Wholes(0.0, 0.0).shares(1.0) == ""
+    assert Wholes(1.0, 1.0).shares(None) == ""
+
+
+def test_an_interval_without_width_is_not_told() -> None:
+    assert interval_text((1.0, 1.0)) == interval_text(None) == interval_text(()) == ""
