@@ -25,12 +25,17 @@ private:
 // The system refused to read a file.
 class ReadError : public std::runtime_error {
 public:
-    ReadError(std::string path, int code) : std::runtime_error("cannot be read"), path_(std::move(path)), code_(code) {}
+    ReadError(std::string path, int code, const std::string &reason = {})
+        : std::runtime_error("cannot be read"), path_(std::move(path)), reason_(reason), code_(code)
+    {
+    }
     const std::string &path() const { return path_; }
-    int code() const { return code_; } // errno
+    const std::string &reason() const { return reason_; } // empty where errno says it
+    int code() const { return code_; }                    // errno
 
 private:
     std::string path_;
+    std::string reason_;
     int code_;
 };
 

@@ -11,17 +11,31 @@ namespace perfscope {
 
 InputFile::InputFile(std::string path) : path_(std::move(path)), descriptor_(-1), size_(0)
 {
-    descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    // Looked at before it is opened: a FIFO that is opened lets its writer run into a closed pipe.
     struct stat about;
+    if (stat(path_.c_str(), &about))
+        throw ReadError(path_, errno);
+    refuse_other_kinds(about);
+    descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor_ < 0)
         throw ReadError(path_, errno);
-    const int failed = fstat(descriptor_, &about);
-    if (failed || S_ISDIR(about.st_mode)) {
-        const int code = failed ? errno : EISDIR;
+    try {
+        if (fstat(descriptor_, &about))
+            throw ReadError(path_, errno);
+        refuse_other_kinds(about);
+    } catch (const ReadError &) {
         close(descriptor_);
-        throw ReadError(path_, code);
+        throw;
     }
     size_ = static_cast<uint64_t>(about.st_size);
+}
+
+void InputFile::refuse_other_kinds(const struct stat &about) const
+{
+    if (S_ISDIR(about.st_mode))
+        throw ReadError(path_, EISDIR);
+    if (!S_ISREG(about.st_mode))
+        throw ReadError(path_, EINVAL, "It is a FIFO, a device or a socket, not a file");
 }
 
 InputFile::~InputFile()

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <sys/stat.h>
 
 namespace perfscope {
 
-// A file opened for reading. Throws ReadError where the system refuses.
+// A regular file opened for reading. Throws ReadError where the system refuses, or where it is something else, such as
+// a FIFO or a device, which could be read for ever.
 class InputFile {
 public:
     explicit InputFile(std::string path);
@@ -21,6 +23,8 @@ public:
     size_t read_at(uint64_t offset, void *buffer, size_t bytes) const;
 
 private:
+    void refuse_other_kinds(const struct stat &about) const;
+
     std::string path_;
     int descriptor_;
     uint64_t size_;

@@ -183,6 +183,7 @@ def _write_reports(runs: Sequence[StudyRun]) -> None:
 
 
 def _write(document: Json, directory: Path) -> Path:
+    from perfscope.files import replace_file
     from perfscope.report.study.badge import BADGE_FILE, badge_svg
     from perfscope.report.study.build import write_page
     from perfscope.result.document import unwritable
@@ -190,7 +191,7 @@ def _write(document: Json, directory: Path) -> Path:
 
     write_study(directory, document)
     try:
-        (directory / BADGE_FILE).write_text(badge_svg(document), encoding="utf-8")
+        replace_file(directory / BADGE_FILE, badge_svg(document).encode("utf-8"))
         return write_page(document, directory)
     except OSError as error:
         raise unwritable(directory, error) from error

@@ -88,9 +88,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _explain(error, words)
     except BrokenPipeError:
         return _CLOSED_PIPE
+    except MemoryError as error:
+        return _explain(_too_large(error), words)
     except Exception as error:  # noqa: BLE001 - the last net: a user never sees a bare traceback
         return _explain(_unexpected(error), words)
     return outcome if isinstance(outcome, int) else ExitCode.OK
+
+
+def _too_large(error: MemoryError) -> PerfscopeError:
+    problem = PerfscopeError(
+        "The memory of this machine does not suffice.",
+        why=f"An allocation failed: {str(error) or 'the system refused it'}.",
+        action="Use a machine with more memory, or give fewer or smaller files.",
+    )
+    problem.__cause__ = error
+    return problem
 
 
 def _unexpected(error: Exception) -> PerfscopeError:

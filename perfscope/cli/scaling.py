@@ -119,6 +119,7 @@ def _document(found: Scaling, external: list[Any]) -> Json:
 
 def _write(document: Json, output: Path) -> Path:
     """Writes the results; returns the page."""
+    from perfscope.files import replace_file
     from perfscope.report.study.build import PAGE_FILE, write_page
     from perfscope.result.document import unwritable
     from perfscope.study.document import write_study
@@ -126,7 +127,7 @@ def _write(document: Json, output: Path) -> Path:
 
     write_study(output, document)
     try:
-        (output / CSV_FILE).write_text(pop_csv(document), encoding="utf-8")
+        replace_file(output / CSV_FILE, pop_csv(document).encode("utf-8"))
         return write_page(document, output)
     except OSError as error:
         raise unwritable(output / PAGE_FILE, error) from error

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from perfscope.collect.redact import redact_value
+from perfscope.files import head_of
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MOST_PARENTS = 40
@@ -94,7 +95,4 @@ def _resolved(git: Path, reference: str) -> str | None:
 
 def _read(path: Path) -> str:
     """The text of a small file, without the line end; a pipe in its place would hold up the job."""
-    if not path.is_file():
-        raise ValueError(f"{path} is no file")
-    with path.open("rb") as file:
-        return file.read(_MOST_BYTES).decode("utf-8", "replace").strip()
+    return head_of(path, _MOST_BYTES).decode("utf-8", "replace").strip()

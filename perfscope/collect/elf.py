@@ -6,6 +6,8 @@ import struct
 from enum import Enum
 from pathlib import Path
 
+from perfscope.files import open_input
+
 _ELF_MAGIC = b"\x7fELF"
 _CLASS_64 = 2
 _PT_INTERP = 3
@@ -25,7 +27,7 @@ class Loadable(Enum):
 def loadable(program: Path) -> Loadable:
     """Whether the recorder can be loaded into a program; a script counts as loadable."""
     try:
-        with program.open("rb") as file:
+        with open_input(program) as file:
             head = file.read(_HEADER_BYTES)
             if len(head) < _HEADER_BYTES or head[:4] != _ELF_MAGIC:
                 return Loadable.YES
@@ -47,7 +49,7 @@ def _judge(table: bytes, entry_bytes: int, program: Path) -> Loadable:
         if kind == _PT_INTERP:
             (offset,) = struct.unpack_from("<Q", table, start + 8)
             (length,) = struct.unpack_from("<Q", table, start + 32)
-            with program.open("rb") as file:
+            with open_input(program) as file:
                 file.seek(offset)
                 linker = file.read(length)
             return Loadable.NO_GLIBC if b"ld-musl" in linker else Loadable.YES

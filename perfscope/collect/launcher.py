@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from perfscope.files import head_of
+
 _READ_BYTES = 8 * 1024 * 1024
 
 
@@ -130,8 +132,7 @@ def mpi_flavour(name: str, search_path: str | None = None) -> Flavour:
     if binary.name in ("orterun", "prterun", "mpirun.openmpi"):
         return Flavour.OPEN_MPI
     try:
-        with binary.open("rb") as file:
-            content = file.read(_READ_BYTES)
+        content = head_of(binary, _READ_BYTES)
     except OSError:
         return Flavour.UNKNOWN
     marks = {

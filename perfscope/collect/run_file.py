@@ -25,6 +25,7 @@ from perfscope.collect.process import Ending
 from perfscope.collect.redact import performance_environment, redact_arguments, redact_value
 from perfscope.collect.rundir import RUN_FILE
 from perfscope.collect.stop import StopRequest
+from perfscope.files import replace_file
 
 SCHEMA = 1
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -100,7 +101,9 @@ class RunFile:
             "environment": performance_environment(),
             "topology": topology(),
         }
-        _replace(self.directory / RUN_FILE, json.dumps(document, indent=1) + "\n")
+        text = json.dumps(document, indent=1) + "\n"
+        content = text.encode("utf-8", "backslashreplace")
+        replace_file(self.directory / RUN_FILE, content, durable=True)
 
     def _kill_counts(self) -> dict[str, Any] | None:
         """Processes that the kernel has ended for want of memory; None where it does not count."""
@@ -126,19 +129,6 @@ class RunFile:
             "exit_code": ending.exit_code if ending else None,
             "signal": ending.signal if ending else None,
         }
-
-
-def _replace(path: Path, text: str) -> None:
-    """Writes a file so that a reader sees the old or the new one and never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(text.encode("utf-8", "backslashreplace"))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _working_directory() -> str:

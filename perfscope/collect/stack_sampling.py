@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import socket
 import sys
@@ -10,8 +9,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from perfscope.files import read_json
+
 STATE_FILES = "*/*.stacks.json"
 WAIT_S = 20.0
+MOST_STATE_BYTES = 16 << 20
 _TELL_AFTER_S = 1.0
 _LOOK_EVERY_S = 0.02
 
@@ -50,7 +52,7 @@ def wait_for_end(directory: Path, tell: Callable[[str], None]) -> None:
 def _is_writing(path: Path) -> bool:
     """Whether a process may still add to these files; of another host one cannot know."""
     try:
-        state = json.loads(path.read_text(encoding="utf-8"))
+        state = read_json(path, MOST_STATE_BYTES)
         if state["is_over"]:
             return False
         here = path.parent.name == socket.gethostname()

@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perfscope.files import head_of
+
 STOP_FILE = "stop-after"
 """Written into the run directory by the agent of rank 0 when the step has been recorded."""
 LOOK_EVERY_S = 0.2
 KILL_AFTER_S = 60.0
+_LONGEST_NUMBER = 32
 _MOST_PROCESSES = 100_000
 _IN_FRONT = frozenset("sh bash dash zsh ksh busybox timeout time nohup nice stdbuf".split())
 
@@ -59,7 +62,7 @@ class StopRequest:
 
     def _recorded_step(self) -> int | None:
         try:
-            text = (self.directory / STOP_FILE).read_text(encoding="ascii").strip()
+            text = head_of(self.directory / STOP_FILE, _LONGEST_NUMBER).decode("ascii").strip()
         except (OSError, ValueError):
             return None
         return int(text) if text.isdigit() else None

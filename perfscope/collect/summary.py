@@ -6,6 +6,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfscope.files import head_of
+
 MAGIC = b"PERFSCP1"
 RANK_OFFSET = 168
 ABI_OFFSET = 176
@@ -71,8 +73,7 @@ def summarise(directory: Path) -> Summary:
 
 def _head(path: Path) -> bytes | None:
     try:
-        with path.open("rb") as file:
-            head = file.read(_HEADER_END)
+        head = head_of(path, _HEADER_END)
     except OSError:
         return None
     return head if len(head) == _HEADER_END and head.startswith(MAGIC) else None

@@ -8,31 +8,42 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from perfscope import files
+
 MAX_JSON_BYTES = 16 << 20
 """A larger file is not one that perfscope wrote."""
+SHOWN_NAMES = 8
+LONGEST_SHOWN = 200
 
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "RANK")
 SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "WORLD_SIZE")
 
 
 def read_json(path: Path) -> tuple[dict[str, Any], str | None]:
-    """The object in a JSON file and, when there is none, a note that says why."""
+    """The object in a JSON file and a note on what is missing of it: all or some numbers."""
+    odd: list[str] = []
     try:
-        if path.stat().st_size > MAX_JSON_BYTES:
-            return {}, f"{path.name}: too large to be written by perfscope, ignored."
-        content = path.read_text(encoding="utf-8")
-        value = json.loads(content, parse_constant=_no_constant)
-        if "\\ud" in content.lower():
-            value = _without_surrogates(value)
+        value = files.parse_json(files.read_bytes(path, MAX_JSON_BYTES), odd)
     except FileNotFoundError:
         return {}, f"{path.name} is missing."
     except OSError as error:
         return {}, f"{path.name} cannot be read ({error.strerror or type(error).__name__})."
-    except (ValueError, RecursionError):
+    except UnicodeDecodeError:
+        return {}, f"{path.name} is damaged: it is not valid JSON in UTF-8."
+    except json.JSONDecodeError:
         return {}, f"{path.name} is damaged: it is not valid JSON."
+    except ValueError as error:
+        return {}, f"{path.name} is damaged: {error}."
     if not isinstance(value, dict):
         return {}, f"{path.name} is damaged: it does not hold an object."
-    return value, None
+    return value, _not_finite(path, odd)
+
+
+def _not_finite(path: Path, names: list[str]) -> str | None:
+    if not names:
+        return None
+    shown = ", ".join(dict.fromkeys(names[:SHOWN_NAMES])) or "its numbers"
+    return f"{path.name}: what is no finite number is taken as not known ({shown[:LONGEST_SHOWN]})."
 
 
 def text(values: Mapping[str, Any], key: str) -> str:
@@ -88,18 +99,3 @@ def job_of(rank_environment: Mapping[str, Any]) -> str:
     if job := text(rank_environment, "SLURM_JOB_ID"):
         return f"SLURM_JOB_ID={job}.{text(rank_environment, 'SLURM_STEP_ID')}"
     return ""
-
-
-def _no_constant(_: str) -> None:
-    """NaN and infinities are not JSON; they become null."""
-
-
-def _without_surrogates(value: Any) -> Any:
-    """The same value with halves of characters replaced, which no text file could hold."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [_without_surrogates(item) for item in value]
-    if isinstance(value, dict):
-        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
-    return value

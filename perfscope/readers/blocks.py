@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perfscope.errors import UnreadableInputError
+from perfscope.files import open_input
 from perfscope.readers.detect import GZIP
 
 BLOCK_BYTES = 4 << 20
@@ -43,7 +44,7 @@ def blocks(path: Path, tell: Callable[[str], None], growth: Growth = USUAL) -> I
         UnreadableInputError: the system refuses, or compressed data are damaged or a bomb.
     """
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             stored = iter(lambda: file.read(BLOCK_BYTES), b"")
             first = next(stored, b"")
             if first.startswith(GZIP):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from perfscope import files
 from perfscope.readers.recording_layout import (
     COMMUNICATOR_DTYPE,
     DEFINITION_DTYPE,
@@ -16,6 +17,9 @@ from perfscope.readers.recording_layout import (
     DefinitionType,
 )
 from perfscope.trace.model import Frame
+
+MOST_BYTES = 1 << 30
+"""A larger file of definitions is damage."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ def read_definitions(path: Path) -> Definitions:
     """The definitions in a .def file; a damaged one gives what is readable and a note."""
     definitions = Definitions()
     try:
-        content = path.read_bytes()
+        content = files.read_bytes(path, MOST_BYTES)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         definitions.notes.append(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from perfscope import files
 from perfscope.errors import UnreadableInputError
 from perfscope.trace.model import Format, Trace
 
@@ -59,8 +60,7 @@ class Place:
         if self.is_directory:
             return b""
         try:
-            with self.path.open("rb") as file:
-                return file.read(HEAD_BYTES)
+            return files.head_of(self.path, HEAD_BYTES)
         except OSError as error:
             raise UnreadableInputError(
                 f"Cannot read {self.path}.",

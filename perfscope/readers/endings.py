@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import Signals
 
+from perfscope import files
 from perfscope.readers import agent_metadata
 from perfscope.readers.process_file import ProcessFile
 from perfscope.readers.recording_layout import HeaderFlag
@@ -48,9 +49,7 @@ def read_ends(paths: Iterable[Path]) -> tuple[ObservedEnds, list[str]]:
     notes: list[str] = []
     for path in paths:
         try:
-            if path.stat().st_size > MAX_ENDS_BYTES:
-                raise OSError(0, "it is too large")
-            lines = path.read_text(encoding="ascii", errors="replace").splitlines()
+            lines = files.read_bytes(path, MAX_ENDS_BYTES).decode("ascii", "replace").splitlines()
         except OSError as error:
             notes.append(f"{path.name} cannot be read ({error.strerror}).")
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,9 @@ import numpy.typing as npt
 
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
+from perfscope.files import head_of, parse_json
 from perfscope.readers.blocks import Growth, blocks
+from perfscope.readers.detect import GZIP
 from perfscope.trace.devices import DEVICE_DTYPE
 from perfscope.trace.model import Table
 
@@ -152,9 +153,7 @@ def read_kineto(path: Path) -> KinetoContents:
     """
     file = engine.KinetoFile(str(path))
     try:
-        with path.open("rb") as stream:
-            is_packed = stream.read(2) == b"\x1f\x8b"
-        if is_packed:
+        if head_of(path, len(GZIP)) == GZIP:
             for block in blocks(path, _ignore, GROWTH):
                 file.feed(block)
         else:
@@ -214,6 +213,6 @@ def _contents(path: Path, file: engine.KinetoFile) -> KinetoContents:
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text, [])
+    except ValueError:
         return None

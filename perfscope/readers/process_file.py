@@ -1,4 +1,4 @@
-"""One process of a recording: its header, checked, and its records, mapped."""
+"""One process of a recording: its header, checked, its records, and what lies beside them."""
 
 from __future__ import annotations
 
@@ -10,26 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from perfscope.errors import UnreadableInputError
 from perfscope.readers import agent_metadata
 from perfscope.readers.definitions import Definitions, read_definitions
-from perfscope.readers.recording_layout import (
-    FORMAT_VERSION,
-    HEADER_BYTES,
-    HEADER_DTYPE,
-    MAGIC,
-    RECORD_BYTES,
-    RECORD_DTYPE,
-    HeaderFlag,
-    RecordKind,
-)
+from perfscope.readers.record_file import MAX_LIFE_NS, read_record_file
+from perfscope.readers.recording_layout import HeaderFlag
 from perfscope.trace.model import Table
-
-MAX_LIFE_NS = 400 * 86400 * 10**9
-"""No process of a training job lives longer: later times are damage."""
-
-MAX_RANKS = 1 << 20
-"""A larger world is damage."""
 
 _BASE_NAME = re.compile(r"(\d{1,10})-(\d{1,19})$")
 
@@ -104,8 +89,9 @@ def read_process(path: Path, *, host: str, latest_unix_ns: int | None = None) ->
     Raises:
         UnreadableInputError: the file is damaged beyond its header.
     """
-    header, records, file_notes = _map(path)
-    notes = [f"{path.name}: {note}" for note in file_notes]
+    file = read_record_file(path)
+    header, records = file.header, file.records
+    notes = [f"{path.name}: {note}" for note in file.notes]
     match = _BASE_NAME.match(path.stem)
     start_ns = int(header["process_start_ns"])
     bound_ns = _bound(header, start_ns, latest_unix_ns)
@@ -144,9 +130,9 @@ def read_process(path: Path, *, host: str, latest_unix_ns: int | None = None) ->
         metadata=metadata,
         notes=notes,
     )
-    if (lost := _cut_off(header, records)) and lost > 1:
+    if file.missing > 1:
         # one more may be claimed while the process ends; it stands for nothing
-        process.cut_off = lost
+        process.cut_off = file.missing
         process.first_drop_ns = _end_of_detail(process)
     if moments.implausible:
         fields = ", ".join(moments.implausible)
@@ -171,79 +157,12 @@ class _Moments:
         return None
 
 
-def _map(path: Path) -> tuple[np.void, Table, list[str]]:
-    try:
-        size = path.stat().st_size
-        if size < HEADER_BYTES:
-            raise _unreadable(path, f"It has {size} bytes, less than its header of {HEADER_BYTES}.")
-        with path.open("rb") as file:
-            content = file.read(HEADER_DTYPE.itemsize)
-        header = np.frombuffer(content, HEADER_DTYPE, count=1)[0]
-        _check(path, header)
-        count = (size - HEADER_BYTES) // RECORD_BYTES
-        if count == 0:
-            records: Table = np.empty(0, RECORD_DTYPE)
-        else:
-            records = np.memmap(path, RECORD_DTYPE, "r", offset=HEADER_BYTES, shape=(count,))
-    except OSError as error:
-        raise _unreadable(path, error.strerror or type(error).__name__) from error
-    return header, records, _slot_notes(header, records)
-
-
-def _slot_notes(header: np.void, records: Table) -> list[str]:
-    notes = []
-    used = np.flatnonzero(records["kind"] != RecordKind.NONE)
-    last = int(used[-1]) + 1 if len(used) else 0
-    missing = _cut_off(header, records)
-    if missing > 1:
-        notes.append(f"the file is cut off: {missing} records that were claimed are not there.")
-    elif last > min(int(header["claimed"]), int(header["capacity"])):
-        notes.append("it holds more records than its header says; all of them are read.")
-    return notes
-
-
-def _cut_off(header: np.void, records: Table) -> int:
-    """How many records the process had claimed that the file does not hold."""
-    return max(min(int(header["claimed"]), int(header["capacity"])) - len(records), 0)
-
-
 def _end_of_detail(process: ProcessFile) -> int:
     """The last moment of which the remaining records tell; at least the start of the process."""
     times = [process.records[name] for name in ("t0_ns", "t1_ns")]
     inside = [t[(t >= process.start_ns) & (t <= process.bound_ns)] for t in times]
     last = max((int(t.max()) for t in inside if len(t)), default=process.start_ns)
     return last if process.first_drop_ns is None else min(last, process.first_drop_ns)
-
-
-def _check(path: Path, header: np.void) -> None:
-    if bytes(header["magic"]) != MAGIC:
-        raise _unreadable(path, "It does not begin with the mark of a recording.")
-    if int(header["version"]) != FORMAT_VERSION:
-        raise _unreadable(
-            path,
-            f"It has format version {int(header['version'])}; this perfscope reads version "
-            f"{FORMAT_VERSION}.",
-            action="Analyse it with the version of perfscope that recorded it.",
-        )
-    sizes = (int(header["header_bytes"]), int(header["record_bytes"]))
-    if sizes != (HEADER_BYTES, RECORD_BYTES):
-        raise _unreadable(path, f"Its header claims sizes of {sizes}, which no version writes.")
-    if int(header["size"]) > MAX_RANKS:
-        raise _unreadable(path, f"Its header claims {int(header['size'])} ranks.")
-    start_ns, mono0_ns, real0_ns = (
-        int(header[name]) for name in ("process_start_ns", "mono0_ns", "real0_ns")
-    )
-    plausible = 0 < start_ns < 1 << 61 and 0 < real0_ns < 1 << 62
-    if not plausible or abs(mono0_ns - start_ns) > MAX_LIFE_NS:
-        raise _unreadable(path, "The times in its header are damaged.")
-
-
-def _unreadable(path: Path, why: str, *, action: str = "") -> UnreadableInputError:
-    return UnreadableInputError(
-        f"The recording {path.name} cannot be read.",
-        why=why,
-        action=action or "Record the run again; the recordings of other processes may be intact.",
-    )
 
 
 def _text(value: Any) -> str:

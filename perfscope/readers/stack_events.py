@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from perfscope.files import read_bytes
 from perfscope.trace.stack_spans import StackForest
 
 MOST_BYTES = 256 * 1024 * 1024
 """Decompressed, of one file: what a minute at the highest rate does not reach."""
+MOST_PACKED_BYTES = 48 * 1024 * 1024
 MOST_US = 1 << 48
 """Times beyond are damage."""
 LONGEST_NAME = 300
@@ -79,7 +81,7 @@ def decode(path: Path, forest: Forest) -> Decoded:
 def _decompressed(path: Path) -> tuple[str, bool]:
     unpacker = zlib.decompressobj(_GZIP_WINDOW)
     try:
-        data = unpacker.decompress(path.read_bytes(), MOST_BYTES)
+        data = unpacker.decompress(read_bytes(path, MOST_PACKED_BYTES), MOST_BYTES)
     except zlib.error:
         return "", False
     return data.decode("utf-8", "replace"), unpacker.eof

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from perfscope.readers import agent_metadata
-from perfscope.readers.process_file import MAX_RANKS, ProcessFile
+from perfscope.readers.process_file import ProcessFile
+from perfscope.readers.record_file import MAX_RANKS
 from perfscope.readers.recording_layout import RecordKind
 
 START_SPREAD_NS = 10 * 10**9

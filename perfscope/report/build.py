@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from perfscope.files import replace_file
 from perfscope.registry import members
 from perfscope.report import formats
 from perfscope.report.access import Document, rows, text
@@ -108,14 +108,7 @@ def write_page(page: str, path: Path) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_bytes(page.encode("utf-8"))
-        partial.replace(path)
-    except OSError:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise
+    replace_file(path, page.encode("utf-8"))
 
 
 def _title(document: Document) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 import perfscope
 from perfscope.errors import ExitCode, PerfscopeError
+from perfscope.files import replace_file
 from perfscope.findings.certainty import is_firm
 from perfscope.findings.finding import Status
 from perfscope.findings.wording import wholes
@@ -150,14 +150,10 @@ def write(path: Path, document: Json) -> None:
     Raises:
         PerfscopeError: the place cannot be written to.
     """
-    partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(dumps(document), encoding="utf-8")
-        partial.replace(path)
+        replace_file(path, dumps(document).encode("utf-8"))
     except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
         raise unwritable(path, error) from error
 
 

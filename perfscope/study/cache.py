@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import perfscope
+from perfscope import files
 
 Json = dict[str, Any]
 DIRECTORY_CACHE = ".perfscope-analysis.json"
@@ -24,8 +25,8 @@ MOST_FILES = 20_000
 def kept_result(path: Path, key: str) -> Json | None:
     """The result kept for a path under this key; None when there is none that counts."""
     try:
-        stored = json.loads(_place(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        stored = files.read_json(_place(path))
+    except (OSError, ValueError):
         return None
     if not isinstance(stored, dict) or stored.get("key") != key:
         return None
@@ -46,13 +47,8 @@ def keep_result(path: Path, key: str, document: Json) -> None:
         "key": key,
         "document": document,
     }
-    partial = place.with_name(f"{place.name}.{os.getpid()}")
-    try:
-        partial.write_text(json.dumps(stored, ensure_ascii=False), encoding="utf-8")
-        partial.replace(place)
-    except OSError:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+    with suppress(OSError):
+        files.replace_file(place, json.dumps(stored, ensure_ascii=False).encode("utf-8"))
 
 
 def key_of(path: Path, options: str) -> str:

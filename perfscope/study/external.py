@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfscope import files
 from perfscope.errors import UnreadableInputError
 from perfscope.output import csv_text
 
 QUANTITIES = ("time_s", "samples_per_s", "speedup")
 SIZES = ("size", "ranks", "cores", "gpus", "nodes")
 MOST_ROWS = 10_000
+MOST_BYTES = 16 << 20
 MOST_SERIES = 7  # with the runs' own line, as many as can be told apart
 FORM = "a first line such as `series,size,time_s`, then one line for each size"
 
@@ -55,8 +58,8 @@ def read_external(path: Path) -> tuple[External, ...]:
         UnreadableInputError: it cannot be read, or a line is not what the first line says.
     """
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(_rows(path, csv.reader(file, strict=True)))
+        text = files.read_bytes(path, MOST_BYTES).decode("utf-8-sig")
+        rows = list(_rows(path, csv.reader(io.StringIO(text, newline=""), strict=True)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise _refused(path, f"{why}.") from error

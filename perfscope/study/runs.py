@@ -32,11 +32,11 @@ in `report/study/terminals/` with a `TERMINAL`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perfscope import files
 from perfscope.errors import PerfscopeError, UnreadableInputError, UsageError
 from perfscope.study import cache, fields
 from perfscope.study.run import Figure, StudyPhase, StudyRun
@@ -130,16 +130,15 @@ def _stored(path: Path, options: Options | None) -> Json | None:
 
 def _is_own_result(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
-            return b'"schema_version"' in file.read(256)
+        return b'"schema_version"' in files.head_of(path, 256)
     except OSError:
         return False
 
 
 def _read_result(path: Path) -> Json:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        document = files.read_json(path)
+    except (OSError, ValueError) as error:
         raise UnreadableInputError(
             f"Cannot read {path}.",
             why=f"It is no JSON document that can be read: {error}.",
@@ -190,6 +189,6 @@ def _analyse(path: Path, options: Options) -> Json:
     from perfscope.result.document import dumps  # noqa: PLC0415
 
     trace = open_trace(path, ReadOptions(phase_rules=options.phase_rules))
-    document = json.loads(dumps(analysis(trace, options)))
+    document = files.parse_json(dumps(analysis(trace, options)))
     assert isinstance(document, dict)
     return document

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from perfscope.collect.sweep import campaign, files, one_run, outcome, plan, store
+from perfscope import files
+from perfscope.collect.sweep import campaign, one_run, outcome, plan, store
 
 SURVIVORS_S = 0.5
 STAGES: dict[str, tuple[Any, str, str]] = {

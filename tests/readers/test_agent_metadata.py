@@ -19,8 +19,40 @@ def read(tmp_path: Path, content: str) -> dict[str, object]:
 
 
 def test_what_no_text_file_could_hold_is_replaced(tmp_path: Path) -> None:
-    values = read(tmp_path, '{"argv": ["a\\udc80b", "\\ud83d\\ude00"], "x": NaN}')
-    assert values == {"argv": ["a\ufffdb", "\U0001f600"], "x": None}
+    values = read(tmp_path, '{"argv": ["a\\udc80b", "\\ud83d\\ude00"]}')
+    assert values == {"argv": ["a\ufffdb", "\U0001f600"]}
+
+
+def test_numbers_that_are_not_finite_are_not_known_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"x": NaN, "y": {"z": [1, 1e400]}, "end_ns": -Infinity, "good": 3}')
+    values, note = agent_metadata.read_json(path)
+    assert values == {"x": None, "y": {"z": [1, None]}, "end_ns": None, "good": 3}
+    assert note == "a.json: what is no finite number is taken as not known (x, y.z, end_ns)."
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b'{"code": 0, "code": 1}', "it names 'code' twice"),
+        (b'{"a": ' * 100_000, "it is nested too deeply"),
+        ("{}".encode("utf-16"), "it is not valid JSON in UTF-8"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
+    ],
+)
+def test_what_could_be_read_in_two_ways_is_not_read(
+    tmp_path: Path, content: bytes, why: str
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(content)
+    values, note = agent_metadata.read_json(path)
+    assert values == {}
+    assert note is not None
+    assert why in note
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    assert read(tmp_path, '\ufeff{"a": 1}') == {"a": 1}
 
 
 @pytest.mark.parametrize("content", ["", "[]", "3", "{", "[" * 100_000])

@@ -2,7 +2,8 @@
 #include "bindings.h"
 #include "error.h"
 
-#include <cerrno>
+#include <cstring>
+#include <string>
 
 namespace nb = nanobind;
 
@@ -19,8 +20,10 @@ static void translate(const std::exception_ptr &thrown, void *)
                                                      error.offset(), error.what())
                                           .ptr());
     } catch (const ReadError &error) {
-        errno = error.code();
-        PyErr_SetFromErrnoWithFilename(PyExc_OSError, error.path().c_str());
+        const std::string reason = error.reason().empty() ? std::strerror(error.code()) : error.reason();
+        PyErr_SetObject(PyExc_OSError, nb::make_tuple(error.code(), reason.c_str(),
+                                                      nb::steal(PyUnicode_DecodeFSDefault(error.path().c_str())))
+                                           .ptr());
     }
 }
 

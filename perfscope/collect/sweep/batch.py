@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfscope.collect.sweep.capacity import demand
-from perfscope.collect.sweep.files import replace_file
 from perfscope.collect.sweep.grid import Configuration, shown_command, shown_environment
 from perfscope.collect.sweep.plan import Plan, unwritable
+from perfscope.files import replace_file
 from perfscope.output import visible
 
 SPARE_S = 120
@@ -43,12 +43,14 @@ def write_scripts(
             if one.number not in plan.refused:
                 path = directory / f"{one.name}.sbatch"
                 text = _script(plan, one, place=place, options=options)
-                replace_file(path, os.fsencode(text), mode=0o700)
+                replace_file(path, os.fsencode(text), mode=0o700, durable=True)
                 written.append(path)
         submit = ["#!/bin/sh", 'cd "$(dirname "$0")" || exit 1']
         submit += [f"sbatch {shlex.quote(path.name)}" for path in written]
-        replace_file(directory / SUBMIT, os.fsencode("\n".join(submit) + "\n"), mode=0o700)
-        replace_file(directory / README, os.fsencode(how_to_go_on(place, directory)))
+        replace_file(
+            directory / SUBMIT, os.fsencode("\n".join(submit) + "\n"), mode=0o700, durable=True
+        )
+        replace_file(directory / README, os.fsencode(how_to_go_on(place, directory)), durable=True)
     except OSError as error:
         raise unwritable(directory, error) from error
     return written

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from perfscope import files
 from perfscope.collect.sweep.grid import NamedSet
 from perfscope.errors import UsageError
 
@@ -46,12 +47,9 @@ def _load(path: Path) -> Any:
             action="python3 -m pip install pyyaml",
         ) from error
     try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+        content = files.read_bytes(path, MOST_BYTES)
     except OSError as error:
         raise _wrong(path, f"it cannot be read: {error.strerror}") from error
-    if len(content) > MOST_BYTES:
-        raise _wrong(path, f"it is larger than {MOST_BYTES:,} bytes")
     try:
         return yaml.load(content, Loader=_loader(yaml))
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -14,10 +14,10 @@ from pathlib import Path
 import perfscope
 from perfscope.collect.sweep import outcome
 from perfscope.collect.sweep.capacity import effective
-from perfscope.collect.sweep.files import replace_file
 from perfscope.collect.sweep.outcome import ERRORS_FILE, OUTPUT_FILE, RECORDING, TIME_LIMIT_FILE
 from perfscope.collect.sweep.plan import Plan, Run
 from perfscope.collect.sweep.store import Claim, end_processes
+from perfscope.files import replace_file
 
 LOOK_EVERY_S = 0.5
 GRACE_S = 10.0
@@ -110,7 +110,9 @@ def _attend(
             return
         while_running(time.monotonic() - start_s)
         if limit_s is not None and time.monotonic() - start_s >= limit_s:
-            replace_file(claim.directory / TIME_LIMIT_FILE, f"{limit_s:g} s\n".encode("ascii"))
+            replace_file(
+                claim.directory / TIME_LIMIT_FILE, f"{limit_s:g} s\n".encode("ascii"), durable=True
+            )
             _end(process, claim)
             return
 

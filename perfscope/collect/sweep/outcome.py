@@ -10,8 +10,8 @@ from pathlib import Path
 from signal import Signals
 from typing import Any
 
+from perfscope import files
 from perfscope.collect.rundir import RUN_FILE
-from perfscope.collect.sweep.files import replace_file
 
 SCHEMA_VERSION = "1"
 OUTCOME_FILE = "outcome.json"
@@ -105,7 +105,8 @@ def write(place: Path, outcome: Outcome, *, run: str, configuration: int, repeat
         "wall_s": outcome.wall_s,
         "recording": RECORDING if (place / RECORDING / RUN_FILE).is_file() else None,
     }
-    replace_file(place / OUTCOME_FILE, (json.dumps(document, indent=1) + "\n").encode("ascii"))
+    content = (json.dumps(document, indent=1) + "\n").encode("ascii")
+    files.replace_file(place / OUTCOME_FILE, content, durable=True)
 
 
 def judge(place: Path, *, exit_code: int, wall_s: float, start_unix_s: float) -> Outcome:
@@ -138,8 +139,7 @@ def age_s(place: Path) -> float:
 
 def _run_file(place: Path) -> dict[str, Any]:
     try:
-        with (place / RECORDING / RUN_FILE).open("rb") as file:
-            found = json.loads(file.read(_MOST_BYTES))
+        found = files.read_json(place / RECORDING / RUN_FILE, _MOST_BYTES)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -173,7 +173,7 @@ def _memory_ran_out(place: Path) -> bool:
 
 def _tail(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with files.open_input(path) as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - _TAIL_BYTES))
             return file.read(_TAIL_BYTES)
@@ -184,8 +184,7 @@ def _tail(path: Path) -> bytes:
 def facts(place: Path) -> dict[str, Any] | None:
     """The record of a finished run, None when there is none that can be read."""
     try:
-        with (place / OUTCOME_FILE).open("rb") as file:
-            found = json.loads(file.read(_MOST_BYTES))
+        found = files.read_json(place / OUTCOME_FILE, _MOST_BYTES)
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None

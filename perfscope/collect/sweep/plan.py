@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import perfscope
+from perfscope import files
 from perfscope.collect.sweep.capacity import Demand
-from perfscope.collect.sweep.files import replace_file
 from perfscope.collect.sweep.grid import (
     Axis,
     AxisKind,
@@ -256,7 +256,7 @@ def write(place: Path, plan: Plan) -> None:
     try:
         place.mkdir(parents=True, exist_ok=True)
         text = json.dumps(plan.as_json(), ensure_ascii=True, indent=1) + "\n"
-        replace_file(place / PLAN_FILE, text.encode("ascii"), mode=0o600)
+        files.replace_file(place / PLAN_FILE, text.encode("ascii"), mode=0o600, durable=True)
     except OSError as error:
         raise unwritable(place, error) from error
 
@@ -278,11 +278,10 @@ def read(place: Path) -> Plan:
     """
     path = place / PLAN_FILE
     try:
-        with path.open("rb") as file:
-            document = json.loads(file.read(_MOST_BYTES))
+        document = files.read_json(path, _MOST_BYTES)
     except FileNotFoundError as error:
         raise _no_plan(path, "it does not exist") from error
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise _no_plan(path, f"it cannot be read: {error}") from error
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise _no_plan(path, "it is no plan of a sweep")

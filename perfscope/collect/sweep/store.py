@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.collect.sweep import outcome
-from perfscope.collect.sweep.files import flush_directory, replace_file
 from perfscope.collect.sweep.outcome import OUTCOME_FILE, RECORDING, TIME_LIMIT_FILE
 from perfscope.collect.sweep.plan import Run, unwritable
 from perfscope.errors import UsageError
+from perfscope.files import flush_directory, replace_file
 
 WORKING, RUNS = "working", "runs"
 LOCK_FILE = ".lock"
@@ -183,7 +183,9 @@ def _take(
             end_processes(recording, until=lambda: _is_free(lock))
             _wait_for(lock, run)
         elif limit_s is not None and age_s > limit_s:
-            replace_file(working / TIME_LIMIT_FILE, f"{limit_s:g} s\n".encode("ascii"))
+            replace_file(
+                working / TIME_LIMIT_FILE, f"{limit_s:g} s\n".encode("ascii"), durable=True
+            )
             end_processes(recording, until=lambda: _is_free(lock))
             _wait_for(lock, run)
         else:

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfscope.files import open_input
 from perfscope.study import fields
 from perfscope.study.runs import StudyRun
 from perfscope.study.sweep.stored import OUTPUT_FILES, RUNS, StoredPlan, StoredRun
@@ -78,7 +79,7 @@ def _from_output(plan: StoredPlan, stored: StoredRun, pattern: str) -> Quality |
 
 def _end_of(path: Path) -> str:
     """The last part of a file, from the beginning of a line."""
-    with path.open("rb") as stream:
+    with open_input(path) as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, size - MOST_BYTES))
         if size > MOST_BYTES:

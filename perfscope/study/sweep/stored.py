@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from perfscope import files
 from perfscope.errors import UnreadableInputError
 from perfscope.study import fields
 
@@ -127,14 +127,13 @@ def read_plan(place: Path) -> StoredPlan:
     """
     path = place / PLAN_FILE
     try:
-        with path.open("rb") as file:
-            document = json.loads(file.read(_MOST_BYTES))
+        document = files.read_json(path, _MOST_BYTES)
         if fields.text(document, "kind") != KIND:
             raise ValueError("it is no plan of a sweep")
         if document["schema_version"] != SCHEMA_VERSION:
             raise ValueError(f"its version is {document['schema_version']!r}")
         return _plan(place, document)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise UnreadableInputError(
             f"{path} is no plan of a sweep that can be read.",
@@ -211,11 +210,10 @@ def read_run(plan: StoredPlan, configuration: Configuration, repeat: int) -> Sto
     """One finished run; None when it is not there."""
     directory = plan.place / RUNS / f"{configuration.name}-r{repeat}"
     try:
-        with (directory / OUTCOME_FILE).open("rb") as file:
-            facts = json.loads(file.read(1 << 20))
+        facts = files.read_json(directory / OUTCOME_FILE, _MOST_BYTES)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         facts = {}
     recording = directory / "recording"
     return StoredRun(
