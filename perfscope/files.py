@@ -164,6 +164,20 @@ def _without_surrogates(value: Any) -> Any:
     return value
 
 
+def resolved(path: Path) -> Path:
+    """The path without links, also where links lead in a circle or to nothing."""
+    return Path(os.path.realpath(path))
+
+
+def size_of(path: Path) -> int:
+    """The size of a regular file, 0 of anything else."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
 def replace_file(path: Path, content: bytes, *, mode: int = 0o666, durable: bool = False) -> None:
     """Writes a file in one step: who reads it meanwhile sees the old one or the new one, whole.
 
@@ -202,6 +216,19 @@ def replace_file(path: Path, content: bytes, *, mode: int = 0o666, durable: bool
         raise
     if durable:
         flush_directory(path.parent)
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Writes what the user wants at a place: a file in one step, a device or FIFO as it comes.
+
+    Raises:
+        OSError: the place takes nothing.
+    """
+    if not path.exists() or path.is_file():
+        replace_file(path, content)
+        return
+    with path.open("wb") as file:
+        file.write(content)
 
 
 def unique_name(path: Path) -> Path:

@@ -226,6 +226,7 @@ def _write(document: Json, directory: Path) -> Path:
 
 def _write_markdown(document: Json, file: str | None) -> bool:
     """Writes the Markdown; whether it went to stdout, which then carries nothing else."""
+    from perfscope.files import write_output
     from perfscope.report.study.markdown import comparison
     from perfscope.result.document import unwritable
 
@@ -236,7 +237,7 @@ def _write_markdown(document: Json, file: str | None) -> bool:
         say_markdown(text)
         return True
     try:
-        Path(file).write_text(text, encoding="utf-8")
+        write_output(Path(file), text.encode("utf-8"))
     except OSError as error:
         raise unwritable(Path(file), error) from error
     return False

@@ -88,10 +88,11 @@ def history(  # noqa: PLR0913 - one argument an option
 
 def _read(paths: Sequence[Path]) -> tuple[list[StudyRun], list[Json]]:
     """The runs below some directories, oldest first, and what could not be read."""
+    from perfscope.files import resolved
     from perfscope.study.places import find_runs
     from perfscope.study.runs import labels, load_run
 
-    places = list({run.resolve(): run for path in paths for run in find_runs(path)}.values())
+    places = list({resolved(run): run for path in paths for run in find_runs(path)}.values())
     runs: list[StudyRun] = []
     unreadable: list[Json] = []
     for number, (path, label) in enumerate(zip(places, labels(places), strict=True), start=1):
@@ -157,11 +158,13 @@ def report_of(run: StudyRun) -> Path:
 
 def report_link(run: StudyRun, directory: Path) -> str | None:
     """The report of a run as a link from a page in a directory; None when it has none."""
+    from perfscope.files import resolved
+
     report = report_of(run)
     if not report.is_file():
         return None
     try:
-        relative = os.path.relpath(report.resolve(), directory.resolve())
+        relative = os.path.relpath(resolved(report), resolved(directory))
     except ValueError:
         return None
     linked = quote(os.fsencode(relative))

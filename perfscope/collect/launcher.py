@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from perfscope.files import head_of
+from perfscope.files import head_of, resolved
 
 _READ_BYTES = 8 * 1024 * 1024
 
@@ -128,7 +128,7 @@ def mpi_flavour(name: str, search_path: str | None = None) -> Flavour:
     found = shutil.which(name, path=search_path)
     if found is None:
         return Flavour.UNKNOWN
-    binary = Path(found).resolve()
+    binary = resolved(Path(found))
     if binary.name in ("orterun", "prterun", "mpirun.openmpi"):
         return Flavour.OPEN_MPI
     try:

@@ -58,7 +58,7 @@ def summarise(directory: Path) -> Summary:
         if flags & MPI_FLAG and rank >= 0:
             worlds.setdefault(world, set()).add(rank)
             is_open_mpi = is_open_mpi or abi == OPEN_MPI_ABI
-    size = sum(path.stat().st_blocks * 512 for path in directory.rglob("*") if path.is_file())
+    size = sum(_stored_bytes(path) for path in directory.rglob("*"))
     largest = max(worlds, default=0)
     return Summary(
         ranks=ranks,
@@ -69,6 +69,14 @@ def summarise(directory: Path) -> Summary:
         missing_ranks=max(0, largest - len(worlds.get(largest, ()))),
         is_open_mpi=is_open_mpi,
     )
+
+
+def _stored_bytes(path: Path) -> int:
+    """What a file takes on disk; 0 of what is no file, or gone by now."""
+    try:
+        return path.stat().st_blocks * 512 if path.is_file() else 0
+    except OSError:
+        return 0
 
 
 def _head(path: Path) -> bytes | None:

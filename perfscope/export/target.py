@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from perfscope.analyst.source import Source
 from perfscope.errors import PerfscopeError, UsageError
+from perfscope.files import resolved, unique_name
 from perfscope.registry import members
 
 
@@ -42,7 +44,7 @@ def targets() -> dict[str, Target]:
 
 def default_output(trace: Path, target: Target) -> Path:
     """Where an export goes when the user does not say: in the current directory."""
-    stem = trace.resolve().name.split(".")[0] or "trace"
+    stem = resolved(trace).name.split(".")[0] or "trace"
     return Path(f"{stem}{target.suffix}")
 
 
@@ -52,12 +54,16 @@ def refuse_existing(output: Path) -> None:
     Raises:
         UsageError: something is there.
     """
-    if output.exists() or output.is_symlink():
-        raise UsageError(
-            f"{output} exists already.",
-            why="An export never overwrites anything.",
-            action="Name another place with -o, or remove it first.",
-        )
+    if os.path.lexists(output):
+        raise _exists(output)
+
+
+def _exists(output: Path) -> UsageError:
+    return UsageError(
+        f"{output} exists already.",
+        why="An export never overwrites anything.",
+        action="Name another place with -o, or remove it first.",
+    )
 
 
 @contextmanager
@@ -69,12 +75,11 @@ def completed(output: Path) -> Iterator[Path]:
         PerfscopeError: the place cannot be written to, or is full.
     """
     refuse_existing(output)
-    partial = output.with_name(f".partial-{os.getpid()}-{output.name}")
+    partial = unique_name(output)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         yield partial
-        refuse_existing(output)
-        partial.rename(output)
+        _take_name(partial, output)
     except OSError as error:
         raise PerfscopeError(
             f"{output} could not be written.",
@@ -83,6 +88,23 @@ def completed(output: Path) -> Iterator[Path]:
         ) from error
     finally:
         _remove(partial)
+
+
+def _take_name(partial: Path, output: Path) -> None:
+    """Gives a complete output its name, which another process may have taken meanwhile."""
+    refuse_existing(output)
+    try:
+        if partial.is_dir():
+            partial.rename(output)
+            return
+        try:
+            output.hardlink_to(partial)
+        except PermissionError:  # a file system without links
+            partial.rename(output)
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+            raise _exists(output) from error
+        raise
 
 
 def _remove(path: Path) -> None:

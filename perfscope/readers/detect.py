@@ -202,7 +202,9 @@ class Detection:
         try:
             return self._reader(Place(file, is_directory=False))
         except UnreadableInputError as error:
-            self.notes.append(f"{error.what} {error.why}")
+            # what another process made and renamed meanwhile belongs to nothing
+            if not isinstance(error.__cause__, FileNotFoundError):
+                self.notes.append(f"{error.what} {error.why}")
             return None
 
     def _files(self, path: Path, known: set[Path]) -> Iterator[Path]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from perfscope.files import size_of
 from perfscope.readers import agent_metadata
 from perfscope.readers.process_file import ProcessFile
-from perfscope.readers.stack_events import Forest, Span, decode
+from perfscope.readers.stack_events import MOST_PACKED_BYTES, Forest, Span, decode
 from perfscope.trace.model import Rank, Table, empty
 from perfscope.trace.stack_spans import SPAN_DTYPE, StackSampling
 
@@ -72,7 +73,9 @@ def read_stack_sampling(
     for rank, offset_ns in zip(ranks, offsets_ns, strict=True):
         owners[rank.host, rank.pid] = rank, offset_ns
     folders = sorted({process.path.parent for process in processes})
-    size = sum(file.stat().st_size for folder in folders for file in folder.glob(SEGMENT_FILES))
+    sizes = [size_of(file) for folder in folders for file in folder.glob(SEGMENT_FILES)]
+    # what is larger than one file may be is refused when its turn comes
+    size = sum(bytes_ for bytes_ in sizes if bytes_ <= MOST_PACKED_BYTES)
     found.stride = max(1, -(-size // MOST_READ_BYTES))
     for folder in folders:
         for path in sorted(folder.glob(f"*{STATE_ENDING}")):

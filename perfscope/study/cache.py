@@ -82,7 +82,7 @@ def _input_files(path: Path) -> Iterator[str]:
     for folder, folders, names in os.walk(top):
         folders.sort()
         for name in sorted(names):
-            if name in OWN_RESULTS or DIRECTORY_CACHE in name:
+            if name in OWN_RESULTS or DIRECTORY_CACHE in name or name.endswith(".partial"):
                 continue
             count += 1
             if count > MOST_FILES:

@@ -71,7 +71,7 @@ def load_runs(
     """
     known: dict[Path, Path] = {}
     for path in paths:
-        if (place := path.resolve()) in known:
+        if (place := files.resolved(path)) in known:
             raise UsageError(
                 f"{path} is given twice.",
                 why=f"It is the same run as {known[place]}, and a study counts each run once.",

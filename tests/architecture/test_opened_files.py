@@ -1,0 +1,71 @@
+"""Files that somebody else may have made are opened in one place, which waits for nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.environments import REPOSITORY
+
+PACKAGE = REPOSITORY / "perfscope"
+PARTS = ("analyst", "cli", "findings", "metrics", "readers", "replay", "result", "study", "trace")
+OPENERS = {"open", "read_text", "read_bytes", "write_text", "write_bytes", "memmap", "fromfile"}
+MODULES = {"gzip", "mmap", "shelve", "sqlite3", "tempfile", "zipfile"}
+
+
+def other_ways(tree: ast.AST) -> Iterator[str]:
+    """Calls that open a path; `reader.open` is a reader's own and opens through `files`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called.split(".")[-1] in OPENERS and not called.endswith(("files.read_bytes",)):
+                yield f"{node.lineno}: {called}"
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names]
+            module = node.module if isinstance(node, ast.ImportFrom) else None
+            yield from (f"{node.lineno}: {name}" for name in [module, *names] if name in MODULES)
+
+
+def imported_from_files(tree: ast.AST) -> set[str]:
+    return {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "perfscope.files"
+        for alias in node.names
+    }
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_paths_are_opened_by_one_module(part: str) -> None:
+    wrong = []
+    for path in sorted((PACKAGE / part).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        own = imported_from_files(tree)
+        wrong += [
+            f"{path.relative_to(REPOSITORY)}:{found}"
+            for found in other_ways(tree)
+            if found.split(": ")[1] not in own | {"reader.open", "source.reader.open"}
+        ]
+    assert wrong == []
+
+
+def test_the_engine_opens_files_in_one_place() -> None:
+    sources = [*(REPOSITORY / "native" / "core").rglob("*.cpp")]
+    sources += (REPOSITORY / "native" / "core").rglob("*.h")
+    words = ("fopen(", "ifstream", "mmap(", " open(path", "::open(", "openat(")
+    found = {
+        path.name
+        for path in sources
+        if path.name != "fuzz.cpp" and any(word in path.read_text() for word in words)
+    }
+    assert found == {"input.cpp"}
+
+
+def test_what_opens_files_is_known_by_name() -> None:
+    """The test above sees a reader that opens a file by itself."""
+    tree = ast.parse("def read(path):\n    return path.read_bytes()\n")
+    assert list(other_ways(tree)) == ["2: path.read_bytes"]
+    assert Path(PACKAGE / "files.py").exists()

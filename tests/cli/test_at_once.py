@@ -1,0 +1,109 @@
+"""Commands that several people start at once in one directory: each ends well, no file is half."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfscope.errors import UsageError
+from perfscope.export.target import completed
+from tests.cli.test_analyze import write_recording
+
+COMMANDS = {
+    "analyze": ["analyze", "{run}"],
+    "compare": ["compare", "{run}", "{other}", "-o", "{out}", "--markdown", "{out}/compare.md"],
+    "history": ["history", "{run}", "--reports", "-o", "{out}"],
+    "scaling": ["scaling", "{run}", "{other}", "-o", "{out}"],
+}
+RESULTS = {"analysis.json", "study.json", "report.html", "study.html", "badge.svg"}
+PROCESSES = 3
+
+START_TOGETHER = """
+import sys
+from perfscope.cli.main import main
+import perfscope.readers.registry, perfscope.result.analysis, perfscope.report.build
+print("ready", flush=True)
+sys.stdin.readline()
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["analyze", *(pytest.param(name, marks=pytest.mark.long) for name in list(COMMANDS)[1:])],
+)
+def test_the_same_command_many_times_at_once(tmp_path: Path, command: str) -> None:
+    places = {name: tmp_path / name for name in ("run", "other", "out")}
+    for name in ("run", "other"):
+        write_recording(places[name])
+    places["out"].mkdir()
+    words = [word.format(**{k: str(v) for k, v in places.items()}) for word in COMMANDS[command]]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", START_TOGETHER, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(PROCESSES)
+    ]
+    for process in started:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    seen = 0
+    results = places["run"] if command == "analyze" else places["out"]
+    while any(process.poll() is None for process in started):
+        seen += look(results)
+    for process in started:
+        _, errors = process.communicate()
+        assert process.returncode in (0, 1), errors
+    assert look(results) > 0
+    assert [path.name for path in tmp_path.rglob("*.partial")] == []
+
+
+def look(directory: Path) -> int:
+    """How many results there are; each is whole."""
+    count = 0
+    for path in directory.iterdir():
+        if path.name not in RESULTS:
+            continue
+        count += 1
+        content = path.read_bytes()
+        if path.suffix == ".json":
+            assert isinstance(json.loads(content), dict)
+        else:
+            assert content.rstrip().endswith((b"</html>", b"</svg>"))
+    return count
+
+
+@pytest.mark.parametrize("is_directory", [False, True])
+def test_an_export_never_takes_a_name_that_another_one_took_meanwhile(
+    tmp_path: Path, is_directory: bool
+) -> None:
+    output = tmp_path / "out"
+
+    def write(path: Path, text: str) -> None:
+        if is_directory:
+            path.mkdir()
+        (path / "table" if is_directory else path).write_text(text)
+
+    def export_twice() -> None:
+        with completed(output) as first:
+            write(first, "first")
+            with completed(output) as second:
+                assert first != second
+                write(second, "second")
+
+    with pytest.raises(UsageError, match="exists already"):
+        export_twice()
+    assert (output / "table" if is_directory else output).read_text() == "second"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
