@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "definitions.h"
+#include "disk.h"
+#include "guard.h"
 #include "text.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -25,6 +26,7 @@
 static struct {
     char path[PS_PATH_BYTES];
     size_t mapped_bytes;
+    uint64_t capacity;
     uint64_t detail_capacity; /* slots that MPI detail may use */
     _Atomic uint64_t allocated; /* slots with disk space */
     _Atomic uint64_t detail_limit;
@@ -38,11 +40,12 @@ static struct {
     ps_lock growing;
 } buffer = {.growing = ATOMIC_FLAG_INIT};
 
+/* The header as the sampler saw it last, in case the file loses it. */
+static ps_header kept_header;
+
 static bool allocate_range(int file, uint64_t offset, uint64_t bytes)
 {
-    struct rlimit limit;
-    /* Growing a file beyond this limit sends SIGXFSZ, which would end the job. */
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur) {
+    if (!ps_disk_may_reach(offset + bytes)) {
         errno = EFBIG;
         return false;
     }
@@ -69,7 +72,7 @@ static void warm_range(int file, uint64_t offset, uint64_t bytes)
 
 static void set_limits(uint64_t allocated)
 {
-    uint64_t capacity = ps_recorder.header->capacity;
+    uint64_t capacity = buffer.capacity;
     uint64_t detail = allocated >= capacity ? capacity : allocated - CONTEXT_RESERVE_SLOTS;
     atomic_store(&buffer.allocated, allocated);
     atomic_store(&buffer.context_limit, allocated);
@@ -86,6 +89,14 @@ static void *map_shared(int file, uint64_t *bytes)
         *bytes /= 2; /* the job may limit its address space */
     }
     return mapping;
+}
+
+/* Called when pages of the file are gone, from the signal that told so. */
+static void stop_records(void)
+{
+    atomic_store(&buffer.is_disk_full, true);
+    atomic_store(&buffer.detail_limit, 0);
+    atomic_store(&buffer.context_limit, 0);
 }
 
 ps_header *ps_buffer_create(const char *path, uint64_t max_bytes)
@@ -110,9 +121,10 @@ ps_header *ps_buffer_create(const char *path, uint64_t max_bytes)
         return NULL;
     }
     ps_header *header = mapping;
+    ps_guard_begin(mapping, bytes, buffer.path, &kept_header, stop_records);
     buffer.mapped_bytes = bytes;
-    header->capacity = (bytes - PS_HEADER_BYTES) / PS_RECORD_BYTES;
-    buffer.detail_capacity = header->capacity - header->capacity / 8;
+    buffer.capacity = header->capacity = (bytes - PS_HEADER_BYTES) / PS_RECORD_BYTES;
+    buffer.detail_capacity = buffer.capacity - buffer.capacity / 8;
     ps_recorder.header = header;
     ps_recorder.slots = (ps_record *)((char *)mapping + PS_HEADER_BYTES);
     set_limits(CHUNK_SLOTS);
@@ -131,10 +143,38 @@ static void note_disk_full(int error)
     ps_define_note(text, (uint32_t)length);
 }
 
+static void keep_header(void)
+{
+    if (memcmp(ps_recorder.header->magic, PS_MAGIC, sizeof kept_header.magic) == 0)
+        kept_header = *ps_recorder.header;
+}
+
+static void note_lost(void)
+{
+    static const char text[] = "Recording stopped: the record file could no longer be written (its file system is full or "
+                               "failed, or the file was shortened); totals go on.";
+    static atomic_flag is_told = ATOMIC_FLAG_INIT;
+    stop_records(); /* also where space was just being obtained */
+    ps_set_header_flag(PS_FLAG_DISK_FULL);
+    if (!atomic_flag_test_and_set(&is_told))
+        ps_define_note(text, sizeof text - 1);
+}
+
+void ps_buffer_save_totals(void)
+{
+    if (!ps_recorder.header || !ps_guard_is_lost())
+        return;
+    int file = open(buffer.path, O_WRONLY | O_CLOEXEC);
+    if (file < 0)
+        return;
+    ps_disk_write(file, ps_recorder.header, sizeof(ps_header), 0);
+    close(file);
+}
+
 /* Obtains disk space until `slots` are there. Called with the lock held. */
 static void grow_to(uint64_t slots)
 {
-    uint64_t capacity = ps_recorder.header->capacity;
+    uint64_t capacity = buffer.capacity;
     uint64_t allocated = atomic_load(&buffer.allocated);
     if (allocated >= slots || allocated >= capacity || atomic_load(&buffer.is_disk_full) ||
         atomic_load(&ps_recorder.is_closed))
@@ -221,6 +261,12 @@ void ps_buffer_maintain(void)
     uint64_t claimed = __atomic_load_n(&ps_recorder.header->claimed, __ATOMIC_RELAXED);
     uint64_t ahead = 2 * (claimed - buffer.seen_by_sampler);
     buffer.seen_by_sampler = claimed;
+    if (ps_guard_is_lost()) {
+        note_lost();
+        ps_buffer_save_totals();
+        return;
+    }
+    keep_header();
     if (atomic_load(&buffer.is_detail_stopped))
         return;
     ahead = ahead < AHEAD_SLOTS ? AHEAD_SLOTS : ahead > MOST_AHEAD_SLOTS ? MOST_AHEAD_SLOTS : ahead;
@@ -246,7 +292,10 @@ void ps_buffer_close(void)
     uint64_t used = __atomic_load_n(&ps_recorder.header->claimed, __ATOMIC_SEQ_CST);
     uint64_t allocated = atomic_load(&buffer.allocated);
     ps_release(&buffer.growing);
-    if (used < allocated) {
+    if (ps_guard_is_lost()) {
+        note_lost();
+        ps_buffer_save_totals();
+    } else if (used < allocated) {
         int ignored = truncate(buffer.path, (off_t)(PS_HEADER_BYTES + used * PS_RECORD_BYTES));
         (void)ignored; /* a file longer than needed is harmless */
     }
@@ -275,6 +324,7 @@ void ps_buffer_drop(void)
     void *mapping = ps_recorder.header;
     ps_recorder.header = NULL;
     ps_recorder.slots = NULL;
+    ps_guard_end();
     if (mapping)
         munmap(mapping, buffer.mapped_bytes);
 }

@@ -26,6 +26,8 @@ void ps_buffer_maintain(void);
 uint64_t ps_buffer_resident(void);
 /* Ends recording of details and shortens the file to what was used. The header stays writable. */
 void ps_buffer_close(void);
+/* Where the file's pages are gone: writes what the header says to the file, if that is still possible. */
+void ps_buffer_save_totals(void);
 /* In a forked child: lets go of the parent's buffer. */
 void ps_buffer_drop(void);
 

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "disk.h"
 #include "text.h"
 
 static struct {
@@ -19,11 +19,8 @@ static struct {
 
 static bool has_room(uint64_t bytes)
 {
-    struct rlimit limit;
     uint64_t end = definitions.written_bytes + bytes;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur)
-        return false; /* writing would send SIGXFSZ */
-    return end <= definitions.max_bytes;
+    return end <= definitions.max_bytes && ps_disk_may_reach(end);
 }
 
 /* Opened anew each time: a job that closes or reuses every descriptor must not meet ours. */

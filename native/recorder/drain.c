@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "buffer.h"
 #include "definitions.h"
+#include "disk.h"
+#include "guard.h"
 #include "process.h"
 #include "text.h"
 
@@ -120,24 +121,6 @@ static int open_target(const char *ending)
     return open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 }
 
-static bool write_at(int file, const void *data, uint64_t bytes, uint64_t offset)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur)
-        return false; /* writing would send SIGXFSZ */
-    while (bytes) {
-        ssize_t done = pwrite(file, data, bytes, (off_t)offset);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return false;
-        data = (const char *)data + done;
-        bytes -= (uint64_t)done;
-        offset += (uint64_t)done;
-    }
-    return true;
-}
-
 static bool copy_definitions(void)
 {
     char path[PS_PATH_BYTES];
@@ -149,7 +132,7 @@ static bool copy_definitions(void)
         ssize_t got = pread(source, block, sizeof block, (off_t)drain.copied_definitions);
         if (got <= 0)
             break;
-        is_copied = write_at(target, block, (uint64_t)got, drain.copied_definitions);
+        is_copied = ps_disk_write(target, block, (uint64_t)got, drain.copied_definitions);
         drain.copied_definitions += is_copied ? (uint64_t)got : 0;
     }
     if (source >= 0)
@@ -188,12 +171,14 @@ static bool is_due(uint64_t chunk)
 
 static bool copy_records(int target, uint64_t used)
 {
+    if (ps_guard_is_lost())
+        return true; /* what is mapped now is not what was recorded */
     for (uint64_t first = 0; first < used; first += CHUNK_SLOTS) {
         uint64_t end = used - first < CHUNK_SLOTS ? used : first + CHUNK_SLOTS;
         if (!is_due(first / CHUNK_SLOTS))
             continue;
         mark_chunk(first / CHUNK_SLOTS, first, end); /* before copying: what ends in between is copied again */
-        if (!write_at(target, &ps_recorder.slots[first], (end - first) * PS_RECORD_BYTES,
+        if (!ps_disk_write(target, &ps_recorder.slots[first], (end - first) * PS_RECORD_BYTES,
                       PS_HEADER_BYTES + first * PS_RECORD_BYTES))
             return false;
     }
@@ -214,7 +199,7 @@ static bool copy_all(void)
     int target = open_target(".rec");
     if (target < 0)
         return false;
-    is_copied = copy_records(target, used) && write_at(target, header, sizeof header, 0) && is_copied;
+    is_copied = copy_records(target, used) && ps_disk_write(target, header, sizeof header, 0) && is_copied;
     return close(target) == 0 && is_copied;
 }
 

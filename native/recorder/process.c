@@ -72,6 +72,7 @@ static void set_exit(int code)
     if (!(flags & PS_FLAG_ABORTED))
         header->exit_code = code & 0xff; /* as whoever waits for the process sees it */
     ps_set_header_flag(PS_FLAG_EXITED);
+    ps_buffer_save_totals();
 }
 
 static void at_exit(int code, void *unused)

@@ -232,8 +232,10 @@ void ps_sampler_launch(void)
     pthread_attr_t detached;
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    /* The thread inherits a mask that blocks everything: no signal of the job is ever handled on it. */
+    /* The thread inherits a mask that blocks everything: no signal of the job is ever handled on it. What it writes
+     * itself may be refused, though, and a blocked SIGBUS would end the process. */
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     sigprocmask(SIG_SETMASK, &all, &before);
     if (pthread_create(&thread, &detached, run, (void *)(uintptr_t)(NS_PER_SECOND / hz)) == 0)
         ps_recorder.header->sampler_hz = (uint32_t)hz;
