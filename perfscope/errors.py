@@ -6,7 +6,10 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every command but `run`, which passes on the exit code of the job."""
+    """Exit codes of every command but `run`, which passes on the exit code of the job.
+
+    INCOMPLETE: the results were written in full, but the recording is damaged.
+    """
 
     OK = 0
     GATE_FAILED = 1

@@ -15,8 +15,6 @@ from perfscope.output import tell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfscope.trace.model import Trace
-
 ANALYSIS_FILE = "analysis.json"
 REPORT_FILE = "report.html"
 GATES = ("warn", "fail")
@@ -60,7 +58,12 @@ GATES = ("warn", "fail")
     metavar="WHAT",
     help="Exit with 1 when this finding fails; `fail`: any finding fails; `warn`: any warns.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 4 when a rank is missing or was cut short.")
+@click.option(
+    "--strict/--no-strict",
+    default=True,
+    help="Exit with 4 when the recording is damaged: ranks missing or cut short, records dropped, "
+    "runs mixed [default: --strict].",
+)
 @click.option("--no-report", is_flag=True, help="Write analysis.json only.")
 @click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
 def analyze(  # noqa: PLR0913 - one argument an option
@@ -96,7 +99,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
     report = _write(document, output or beside, with_report=not no_report)
     what = "Analysis" if no_report else "Report"
     answer(document, as_json=as_json, last=f"{what}: {report}")
-    return _exit_code(document, opened, fail_under=fail_under, fail_on=fail_on, strict=strict)
+    return _exit_code(document, fail_under=fail_under, fail_on=fail_on, strict=strict)
 
 
 def _check_gates(fail_on: Sequence[str]) -> None:
@@ -147,19 +150,21 @@ def _write(document: dict[str, Any], directory: Path, *, with_report: bool) -> P
 
 def _exit_code(
     document: dict[str, Any],
-    trace: Trace,
     *,
     fail_under: float | None,
     fail_on: Sequence[str],
     strict: bool,
 ) -> int:
-    """0, 4 for an incomplete run under --strict, or 1 with the gate that failed on stderr."""
-    if strict and trace.is_incomplete:
-        tell("Incomplete: a rank is missing or did not end by itself (--strict).")
-        return ExitCode.INCOMPLETE
+    """0, 4 for a damaged recording, or 1 for a gate that failed; why is said on stderr."""
     failed = list(_failed_gates(document, fail_under, fail_on))
     for reason in failed:
         tell(f"Gate failed: {reason}")
+    damage = document["run"]["damage"]
+    if strict and damage:
+        for one in damage:
+            tell(f"Damaged recording: {one['text']}")
+        tell(f"Exit code {ExitCode.INCOMPLETE:d} says so; --no-strict does not.")
+        return ExitCode.INCOMPLETE
     return ExitCode.GATE_FAILED if failed else ExitCode.OK
 
 
@@ -169,7 +174,8 @@ def _failed_gates(
     reasons = []
     efficiency = document["metrics"]["parallel_efficiency"]["value"]
     if fail_under is not None and (efficiency is None or efficiency < fail_under):
-        shown = "not available" if efficiency is None else f"{efficiency:.3f}"
+        why = document["metrics"]["parallel_efficiency"].get("reason", "unknown")
+        shown = f"not available ({why})" if efficiency is None else f"{efficiency:.3f}"
         reasons.append(f"parallel efficiency {shown}, --fail-under {fail_under:g}")
     for finding in document["findings"]:
         status, name = finding["status"], finding["id"]

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from perfscope import registry
 from perfscope.findings.certainty import as_sure_as_its_interval
 from perfscope.findings.finding import Confidence, Diagnosis, Finding, Status
+from perfscope.metrics.soundness import why_spoiled
 from perfscope.replay.model import RefusedEditError
+from perfscope.trace.damage import Need
+from perfscope.trace.model import Format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,9 +79,13 @@ def run_all(
 
 
 def _run(diagnosis: Diagnosis, results: Results, replay: Replay) -> Finding:
+    for need in Need:
+        if need in diagnosis.needs and (why := why_spoiled(results.damage, need)):
+            return _withheld(diagnosis, results, why)
     try:
         finding = as_sure_as_its_interval(diagnosis.judge(results, replay))
-        return _with_assumptions(finding, replay)
+        finding = _with_assumptions(finding, replay)
+        return _without_gain(finding) if why_spoiled(results.damage, Need.EVERY_RANK) else finding
     except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the report
         return Finding(
             id=diagnosis.id,
@@ -87,6 +94,30 @@ def _run(diagnosis: Diagnosis, results: Results, replay: Replay) -> Finding:
             summary=f"The diagnosis failed: {type(error).__name__}: {error}",
             confidence=Confidence.LOW,
         )
+
+
+def _withheld(diagnosis: Diagnosis, results: Results, why: str) -> Finding:
+    """The outcome of a diagnosis that the damage of the recording would mislead."""
+    is_own = results.trace.format is Format.PERFSCOPE
+    action = (
+        "Record the whole job with perfscope run."
+        if is_own
+        else "Give perfscope analyze the files of all ranks together."
+    )
+    return Finding(
+        id=diagnosis.id,
+        status=Status.NOT_MEASURED,
+        title=diagnosis.title,
+        summary=f"Withheld: {why}. {action}",
+        confidence=Confidence.HIGH,
+    )
+
+
+def _without_gain(finding: Finding) -> Finding:
+    """Without what the job would save: that depends on ranks of which nothing is known."""
+    return replace(
+        finding, gain_s=None, gain_interval_s=None, gain_share=None, gain_basis=None, first=None
+    )
 
 
 def _with_assumptions(finding: Finding, replay: Replay) -> Finding:

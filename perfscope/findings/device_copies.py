@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.device_facts import frameworks, has_accelerators, not_watched, price
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.metrics.device_copies import TO_DEVICE, TO_HOST, UNKNOWN
 from perfscope.units import format_bytes, format_seconds, format_share
 
@@ -127,4 +134,5 @@ DIAGNOSIS = Diagnosis(
     "Copies between host and device that no kernel hides, by direction and kind of host memory.",
     judge,
     applies=has_accelerators,
+    needs=RANK_BY_RANK,
 )

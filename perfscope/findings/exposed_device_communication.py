@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.device_facts import has_accelerators, not_watched, price, variable
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -128,4 +135,5 @@ DIAGNOSIS = Diagnosis(
     "Time in which a device communicates and computes nothing; how much of it is waiting.",
     judge,
     applies=has_accelerators,
+    needs=RANK_BY_RANK,
 )

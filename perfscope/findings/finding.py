@@ -9,6 +9,7 @@ from typing import Any
 
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Replay
+from perfscope.trace.damage import Need
 from perfscope.trace.model import Frame
 
 
@@ -126,6 +127,10 @@ class Finding:
         }
 
 
+EVERY_RANK = frozenset({Need.EVERY_RANK})
+RANK_BY_RANK: frozenset[Need] = frozenset()
+
+
 def always(_: Results) -> bool:
     """That a diagnosis is for every run."""
     return True
@@ -137,7 +142,8 @@ class Diagnosis:
 
     `title` is the sentence shown when it passes or fails generally; `description` says what is
     looked for and how. A run that it does not apply to (one without accelerators, if it is about
-    them) does not list it.
+    them) does not list it. `needs` is what must be whole of the recording: where it is not, the
+    diagnosis is not made. One that looks at each rank by itself needs nothing.
     """
 
     id: str
@@ -145,3 +151,4 @@ class Diagnosis:
     description: str
     judge: Callable[[Results, Replay], Finding]
     applies: Callable[[Results], bool] = always
+    needs: frozenset[Need] = EVERY_RANK

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
 from perfscope.findings.device_facts import frameworks, torch_devices, variable
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.gpu_facts import has_gpus, named, not_sampled
 from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_share
@@ -165,4 +172,5 @@ DIAGNOSIS = Diagnosis(
     "Compares the peak of each GPU's memory with what it has; finds ranks that ran out of it.",
     judge,
     applies=lambda results: has_gpus(results) or any(ran_out(r) for r in results.trace.ranks),
+    needs=RANK_BY_RANK,
 )

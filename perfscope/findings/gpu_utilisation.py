@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
 from perfscope.findings.device_facts import NS, how_to_watch
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.gpu_facts import (
     has_gpus,
     loaded_frameworks,
@@ -174,4 +181,5 @@ DIAGNOSIS = Diagnosis(
     "Share of time in which a kernel runs on the GPUs of the ranks, sampled from the driver.",
     judge,
     applies=has_gpus,
+    needs=RANK_BY_RANK,
 )

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
 from perfscope.findings.device_facts import has_accelerators, not_watched, price, unpriced
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.idle_causes import WORDS
 from perfscope.metrics.device_gaps import IdleCause
 from perfscope.units import format_seconds, format_share
@@ -141,4 +148,5 @@ DIAGNOSIS = Diagnosis(
     "Time in which an accelerator runs nothing, by what its next work waits for.",
     judge,
     applies=has_accelerators,
+    needs=RANK_BY_RANK,
 )

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -54,4 +61,5 @@ DIAGNOSIS = Diagnosis(
     "GPUs that the driver reported as lost, or as in need of a reset, while they were sampled.",
     judge,
     applies=lambda results: bool(_lost(results)),
+    needs=RANK_BY_RANK,
 )

@@ -6,7 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.memory_limits import rooms, usable_bytes
 from perfscope.metrics.resource_use import kills_with, memory_ran_out
 from perfscope.trace.model import EndKind, Frame
@@ -208,4 +215,10 @@ def _actions(results: Results, room: Room) -> tuple[str, ...]:
     return tuple(actions)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=RANK_BY_RANK,
+)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.metrics.numa import NumaUse, numa_use
 from perfscope.units import format_bytes, format_share
 
@@ -146,4 +153,10 @@ def _evidence(found: list[NumaUse]) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=RANK_BY_RANK,
+)

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.growth_causes import INSTEAD, PIPELINES
 from perfscope.findings.price import Price, price
 from perfscope.findings.tracing import traced_often
@@ -251,4 +258,11 @@ def _action(loop: _Loop, found: Price) -> str:
     )
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=uses_keras)
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    applies=uses_keras,
+    needs=RANK_BY_RANK,
+)

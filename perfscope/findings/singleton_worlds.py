@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.trace.worlds import mpi_library, separate_worlds
 
 if TYPE_CHECKING:
@@ -84,4 +91,11 @@ def _never_met(results: Results) -> bool:
     return separate_worlds(results.trace) > 0
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=_never_met)
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    applies=_never_met,
+    needs=RANK_BY_RANK,
+)

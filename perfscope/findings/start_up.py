@@ -9,6 +9,7 @@ from perfscope.findings import predict_in_loop, thresholds
 from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.price import NS
 from perfscope.findings.tracing import Traced, traced_often
+from perfscope.trace.damage import Need
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -160,4 +161,10 @@ def _title(again: list[Traced], mean_s: float, share: float, *, is_long: bool) -
     return PASSED
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=frozenset(Need),
+)

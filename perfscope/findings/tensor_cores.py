@@ -13,7 +13,14 @@ from perfscope.findings.device_facts import (
     not_watched,
     variable,
 )
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.trace.metadata import noted_environment
 from perfscope.units import format_share
 
@@ -204,4 +211,5 @@ DIAGNOSIS = Diagnosis(
     "tensor cores; without a profile, whether the settings keep single precision from them.",
     judge,
     applies=has_accelerators,
+    needs=RANK_BY_RANK,
 )

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.gpu_facts import has_gpus, named, not_sampled
 from perfscope.trace.devices import Throttling
 from perfscope.units import format_share
@@ -103,4 +110,5 @@ DIAGNOSIS = Diagnosis(
     "Counts samples in which the driver slowed a GPU with work for heat or for a power brake.",
     judge,
     applies=has_gpus,
+    needs=RANK_BY_RANK,
 )

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings import thresholds, wording
-from perfscope.findings.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.helper_threads import UNEVEN, helper_threads, input_workers, more_cpus
 from perfscope.metrics.resource_use import cpu_set
 from perfscope.metrics.resources import node_cpus, queue_share
@@ -240,4 +247,10 @@ def _free_cpus(results: Results, node: NodeThreads) -> list[int]:
     return sorted(set(range(int(node_cpus(results.trace, node)))) - frozenset().union(*masks))
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=RANK_BY_RANK,
+)

@@ -44,6 +44,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         trace=prepared.trace,
         options=options,
         focus=prepared.focus,
+        damage=prepared.damage,
         efficiency=efficiency(prepared),
         ledger=ledger(prepared),
         phases=phases(prepared),

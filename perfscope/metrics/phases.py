@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +11,11 @@ import numpy.typing as npt
 from perfscope.metrics.hybrid import PART, has_threads
 from perfscope.metrics.ledger import ACCOUNTS, IS_COMMUNICATION
 from perfscope.metrics.phase_catalog import source_of
-from perfscope.metrics.pop import EMPTY, Efficiency, tree
+from perfscope.metrics.pop import EMPTY, Efficiency, tree, withheld
 from perfscope.metrics.preparation import Prepared
+from perfscope.metrics.soundness import why_spoiled
 from perfscope.metrics.value import Metric
+from perfscope.trace.damage import Need
 from perfscope.trace.model import Frame, PhaseKind
 
 
@@ -77,7 +80,6 @@ def _phase(prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64]) ->
     entering = np.flatnonzero(total > 0)
     windows, count, source = _windows(prepared, index)
     catalog = prepared.catalog
-    is_hybrid = has_threads(trace)
     return PhaseResult(
         id=catalog.ids[index],
         kind=catalog.kind(index),
@@ -89,17 +91,27 @@ def _phase(prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64]) ->
         seconds_by_rank=tuple((total / 1e9).tolist()),
         communication_s_by_rank=tuple((communication / 1e9).tolist()),
         where=_where(prepared, index),
-        efficiency=tree(
-            ranks=tuple(trace.ranks[position].number for position in entering.tolist()),
-            window_ns=0 if is_hybrid else int(total.max()),
-            account_ns=account_ns[entering] * (not is_hybrid),
-            foa=f"phase:{catalog.ids[index]}",
-            ideal=PHASE_IDEAL,
-            has_training=prepared.has_training,
-            why_empty=PART if is_hybrid else EMPTY,
-        ),
+        efficiency=_efficiency(prepared, index, account_ns[entering], entering.tolist()),
         windows_s=tuple(windows),
     )
+
+
+def _efficiency(
+    prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64], positions: Sequence[int]
+) -> Efficiency:
+    """The efficiency tree of the ranks that entered a phase."""
+    is_hybrid = has_threads(prepared.trace)
+    found = tree(
+        ranks=tuple(prepared.trace.ranks[position].number for position in positions),
+        window_ns=0 if is_hybrid else int(account_ns.sum(axis=1).max()),
+        account_ns=account_ns * (not is_hybrid),
+        foa=f"phase:{prepared.catalog.ids[index]}",
+        ideal=PHASE_IDEAL,
+        has_training=prepared.has_training,
+        why_empty=PART if is_hybrid else EMPTY,
+    )
+    spoiled = why_spoiled(prepared.damage, Need.EVERY_RANK)
+    return found if spoiled is None else withheld(found, spoiled)
 
 
 def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, float]], int, str]:

@@ -5,7 +5,8 @@ Source of the formulas: docs/metrics.md, section 1 (POP Centre of Excellence, mu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,10 @@ from perfscope.metrics.hybrid import has_threads, over_all_threads
 from perfscope.metrics.ideal_network import ideal_network
 from perfscope.metrics.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION, Account
 from perfscope.metrics.preparation import Prepared
+from perfscope.metrics.soundness import why_spoiled
 from perfscope.metrics.timeline import Timeline
 from perfscope.metrics.value import Metric
+from perfscope.trace.damage import Need
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,9 @@ def efficiency(prepared: Prepared) -> Efficiency:
     by_account = np.stack(inside) if inside else np.zeros((0, len(ACCOUNTS)), np.int64)
     by_account = _without_device_waits(prepared, by_account)
     lost = _lost_detail(prepared)
-    ideal = ideal_network(prepared) if lost is None else Metric(None, "s", lost)
+    spoiled = why_spoiled(prepared.damage, Need.EVERY_RANK)
+    known = lost is None and spoiled is None
+    ideal = ideal_network(prepared) if known else Metric(None, "s", spoiled or lost)
     found = tree(
         ranks=tuple(rank.number for rank in prepared.trace.ranks),
         window_ns=focus.length_ns if lost is None else 0,
@@ -81,8 +86,8 @@ def efficiency(prepared: Prepared) -> Efficiency:
         why_empty=lost or EMPTY,
     )
     if has_threads(prepared.trace):
-        return over_all_threads(found, prepared.trace, focus)
-    return found
+        found = over_all_threads(found, prepared.trace, focus)
+    return found if spoiled is None else withheld(found, spoiled)
 
 
 def _without_device_waits(
@@ -167,6 +172,16 @@ def tree(
         training_efficiency=metric(trained, no_productive, USEFUL_TRAINING),
         productive_split=_split(account_ns, total),
     )
+
+
+def withheld(whole: Efficiency, reason: str) -> Efficiency:
+    """The seconds of each rank, without the ratios over all ranks, which may not be told."""
+    unknown: dict[str, Any] = {
+        name: replace(found, value=None, reason=reason)
+        for name, found in vars(whole).items()
+        if isinstance(found, Metric)
+    }
+    return replace(whole, productive_split={}, **unknown)
 
 
 def _ideal_factors(

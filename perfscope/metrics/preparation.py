@@ -13,6 +13,7 @@ from perfscope.metrics.intervals import EMPTY_LAYER, Layer
 from perfscope.metrics.phase_catalog import PhaseCatalog
 from perfscope.metrics.rare_figures import rare_figures
 from perfscope.metrics.sampled import RankSamples, sample_rank
+from perfscope.metrics.soundness import damages
 from perfscope.metrics.stack_rules import StackLabels, label_stacks
 from perfscope.metrics.timeline import (
     TRAINING_KINDS,
@@ -22,6 +23,7 @@ from perfscope.metrics.timeline import (
     build_timeline,
 )
 from perfscope.metrics.waits import Waits, split_operations
+from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
 
 
@@ -36,6 +38,7 @@ class Prepared:
     catalog: PhaseCatalog
     parts: tuple[RankParts, ...]
     timelines: tuple[Timeline, ...]
+    damage: tuple[Damage, ...]  # what is wrong with the recording as a whole
 
     @property
     def has_training(self) -> bool:
@@ -83,7 +86,8 @@ def prepare(
         windows = _phase_windows(trace, parts, catalog)
         focus = focus_of_analysis(trace, request, phases=windows)
         timelines = [build_timeline(trace, part, catalog, waits, focus) for part in parts]
-    return Prepared(trace, focus, waits, labels, catalog, tuple(parts), tuple(timelines))
+    found = damages(trace, focus, waits)
+    return Prepared(trace, focus, waits, labels, catalog, tuple(parts), tuple(timelines), found)
 
 
 def _without_layers(part: RankParts) -> RankParts:

@@ -29,6 +29,7 @@ from perfscope.metrics.tensors import TensorResult
 from perfscope.metrics.timeline import Timeline
 from perfscope.metrics.waits import Waits
 from perfscope.metrics.zoom import Zoom
+from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
 
 
@@ -59,6 +60,8 @@ class Results:
     gradient_exchange: GradientExchange | None
     waits: Waits  # of every operation; the replay starts from the same matching
     gpus: GpusResult  # what the driver said of the GPUs of the nodes
+    damage: tuple[Damage, ...] = ()
+    """What is wrong with the recording as a whole; figures that it spoils are None."""
     devices: DevicesResult | None = None
     """None where no accelerator was measured."""
     horovod: HorovodResult | None = None

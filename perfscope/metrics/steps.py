@@ -12,7 +12,9 @@ import numpy.typing as npt
 from perfscope.metrics.patterns import pattern_times
 from perfscope.metrics.phase_catalog import is_hooked
 from perfscope.metrics.preparation import Prepared
+from perfscope.metrics.soundness import why_spoiled
 from perfscope.metrics.value import Metric
+from perfscope.trace.damage import Need
 from perfscope.trace.model import Table, Trace
 
 
@@ -117,6 +119,8 @@ def _rate(prepared: Prepared, found: _Step) -> Metric:
     focus, ranks = prepared.focus, prepared.trace.ranks
     if focus.length_ns <= 0:
         return Metric(None, "samples/s", "the window is empty")
+    if spoiled := why_spoiled(prepared.damage, Need.EVERY_RANK):
+        return Metric(None, "samples/s", spoiled)
     tables = [_inside(prepared, rank.steps) for rank in ranks]
     samples = sum(int(table["samples"].sum()) for table in tables)
     if not samples:

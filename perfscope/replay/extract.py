@@ -18,11 +18,13 @@ from perfscope.metrics.collectives import (
 )
 from perfscope.metrics.pool import Bools, Pool
 from perfscope.metrics.rendezvous import Calls
+from perfscope.metrics.soundness import why_spoiled
 from perfscope.replay.kinds import call_kinds
 from perfscope.replay.layout import Run, lay_out
 from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.messages import MESSAGE_CLASSES, Exchanges, message_needs
 from perfscope.replay.program import Ints, Program
+from perfscope.trace.damage import Need
 from perfscope.trace.model import PhaseKind, Rank, RowFlag, Trace
 from perfscope.trace.operations import (
     IS_COLLECTIVE,
@@ -96,6 +98,8 @@ def extract(results: Results) -> Program:
     trace, focus = results.trace, results.focus
     if why := results.communication.clocks.reason:
         raise NotReplayableError(why)
+    if spoiled := why_spoiled(results.damage, Need.EVERY_RANK):
+        raise NotReplayableError(spoiled)
     _refuse_gaps(trace, focus)
     selection = _select(trace, focus, results.waits)
     _refuse_others(trace, focus, selection)
@@ -115,9 +119,6 @@ def _refuse_gaps(trace: Trace, focus: Focus) -> None:
         raise NotReplayableError("the focus of analysis is empty")
     if reason := trace.not_recorded.get("operations"):
         raise NotReplayableError(reason)
-    if trace.missing_ranks:
-        missing = ", ".join(str(number) for number in trace.missing_ranks[:8])
-        raise NotReplayableError(f"there is no recording of rank {missing}")
     for rank in trace.ranks:
         if rank.detail_end_ns is not None and rank.detail_end_ns < focus.end_ns:
             raise NotReplayableError(

@@ -195,6 +195,10 @@ class Replay(Protocol):
         """|replayed - measured| / measured of the unedited run; None when not available."""
 
     @property
+    def deviation(self) -> float | None:
+        """The same of a replay that is not available because of it; else None."""
+
+    @property
     def ideal_runtime_s(self) -> float | None:
         """T_id: the run on a network without transfer time, in seconds; None when not available."""
 

@@ -62,6 +62,7 @@ class SegmentReplay:
         self._program: Program | None = None
         self._answers: dict[_Question, Prediction | RefusedEditError] = {}
         self.reason = ""
+        self.deviation: float | None = None
         self._input_share = results.ledger.share(Account.INPUT_WAIT)
         try:
             self._program = extract(results)
@@ -71,6 +72,7 @@ class SegmentReplay:
         error = self.relative_error
         if error is not None and error > MOST_RELATIVE_ERROR:
             self._program = None
+            self.deviation = error
             self.reason = (
                 f"the replay of the unchanged run differs from the measured one by {error:.1%}"
             )

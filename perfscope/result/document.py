@@ -60,7 +60,7 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
     document = {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "perfscope", "version": perfscope.__version__},
-        "run": run_facts.run(results),
+        "run": run_facts.run(results, replay),
         "verdict": verdict(results, replay, ordered),
         "ledger": measures.ledger(results),
         "ledger_functions": measures.ledger_functions(results),

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from perfscope.result.damage import damage_json, run_damage
 from perfscope.result.endings import endings, incomplete_ranks
 from perfscope.trace.worlds import library_text
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
     from perfscope.trace.model import Trace
 
 Json = dict[str, Any]
 NS = 1e-9
 
 
-def run(results: Results) -> Json:
+def run(results: Results, replay: Replay) -> Json:
     """Command, ranks, hosts, how it ended, throughput, versions and environment."""
     trace, focus = results.trace, results.focus
     return {
@@ -30,6 +32,7 @@ def run(results: Results) -> Json:
         "recorded_ranks": len(trace.ranks),
         "missing_ranks": trace.missing_ranks,
         "incomplete_ranks": incomplete_ranks(trace),
+        "damage": damage_json(run_damage(results, replay)),
         "hosts": _hosts(trace),
         "focus_of_analysis_s": [focus.start_ns * NS, focus.end_ns * NS],
         "focus_kind": focus.kind,

@@ -8,18 +8,22 @@ from perfscope.findings.certainty import is_firm
 from perfscope.findings.finding import Saving, Status
 from perfscope.findings.thresholds import WARN_SHARE
 from perfscope.findings.wording import of_window, wholes
+from perfscope.metrics.soundness import why_spoiled
 from perfscope.result import tensors
-from perfscope.result.endings import account_of_ends
+from perfscope.result.damage import run_damage, spoils_comparison
+from perfscope.trace.damage import Need
 from perfscope.trace.model import Format
-from perfscope.units import format_ratio, format_seconds, format_share
+from perfscope.units import format_ratio, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from perfscope.findings.finding import Finding
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Edit, Prediction, Replay
     from perfscope.savings import Wholes
+    from perfscope.trace.damage import Damage
 
 Json = dict[str, Any]
 MOST = 3
@@ -41,9 +45,11 @@ def verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> Js
     top = _worth_most(faults)
     gain_s = combined_gain(replay, top)
     of = wholes(results)
+    damage = run_damage(results, replay)
+    told = {one.text for one in damage}
     return {
-        "sentence": _preface(results) + _sentence(results, findings, top),
-        "status": _status(results, findings, faults).value,
+        "sentence": _preface(damage) + _sentence(results, findings, top, told=told),
+        "status": _status(results, findings, faults, damage).value,
         "combined_gain_s": gain_s,
         "combined_gain_share": share_of(gain_s, of.window_s),
         "combined_gain_run_share": share_of(gain_s, of.run_s),
@@ -106,21 +112,33 @@ def _together(replay: Replay, savings: Sequence[Saving]) -> Prediction | None:
     return replay.predict([*dict.fromkeys(absolute), *dict.fromkeys(relative)])
 
 
-def _status(results: Results, findings: Sequence[Finding], faults: Sequence[Finding]) -> Status:
-    if any(finding.status is Status.FAIL for finding in faults):
+def _status(
+    results: Results,
+    findings: Sequence[Finding],
+    faults: Sequence[Finding],
+    damage: Sequence[Damage],
+) -> Status:
+    if spoils_comparison(damage) or any(finding.status is Status.FAIL for finding in faults):
         return Status.FAIL
-    if faults or _is_inefficient(results):
+    if damage or faults or _is_inefficient(results):
         return Status.WARN
     if all(finding.status in UNKNOWN for finding in findings) or _unknown_efficiency(results):
         return Status.INFO
     return Status.PASS
 
 
-def _sentence(results: Results, findings: Sequence[Finding], top: Sequence[Finding]) -> str:
+def _sentence(
+    results: Results,
+    findings: Sequence[Finding],
+    top: Sequence[Finding],
+    *,
+    told: AbstractSet[str],
+) -> str:
     if not top:
         return _healthy(results, findings)
     others = {1: "", 2: " There is 1 more finding."}.get(len(top), " There are 2 more findings.")
-    return _about(top[0], wholes(results)) + others
+    first = "" if f"{top[0].title}." in told else _about(top[0], wholes(results))
+    return (first + others).strip()
 
 
 def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> str | None:
@@ -178,13 +196,18 @@ def _healthy(results: Results, findings: Sequence[Finding]) -> str:
 def _unknown_efficiency(results: Results) -> str | None:
     """Why no efficiency of a run with threads or without tracing is known, None where one is."""
     headline = results.efficiency.parallel_efficiency
+    if why_spoiled(results.damage, Need.EVERY_RANK):
+        return None  # said already
     is_open = results.efficiency.is_hybrid or results.trace.format is Format.PARAVER
     return headline.reason if is_open and headline.value is None else None
 
 
 def _found_nothing(results: Results) -> str:
-    cut_short = any(not rank.ending.is_natural for rank in results.trace.ranks)
-    return "Up to then nothing to fix was found" if cut_short else "Nothing to fix was found"
+    if why_spoiled(results.damage, Need.EVERY_RANK):
+        return "Nothing to fix was found on the recorded ranks by themselves"
+    if any(damage.id == "endings" for damage in results.damage):
+        return "Up to then nothing to fix was found"
+    return "Nothing to fix was found"
 
 
 def _is_inefficient(results: Results) -> bool:
@@ -208,22 +231,9 @@ def _communication(results: Results) -> str:
     )
 
 
-def _preface(results: Results) -> str:
-    """What must be said first: that ranks did not end by themselves, and what was not recorded."""
-    account = account_of_ends(results.trace)
-    return (f"{account} " if account else "") + _covered_part(results)
-
-
-def _covered_part(results: Results) -> str:
-    """That only the beginning was recorded in detail, and how much of it."""
-    trace, end_ns = results.trace, results.focus.end_ns
-    ends_ns = [rank.detail_end_ns for rank in trace.ranks if rank.detail_end_ns is not None]
-    if not ends_ns or min(ends_ns) > end_ns:
-        return ""
-    if min(ends_ns) < end_ns:
-        return "Records were lost from before every rank had started: little can be told. "
-    what = "Records were dropped" if trace.format is Format.PERFSCOPE else "The trace is cut off"
-    return (
-        f"{what}: what follows is about the first {format_seconds(end_ns * NS)} of "
-        f"{format_seconds(trace.wall_ns * NS)}. "
-    )
+def _preface(damage: Sequence[Damage]) -> str:
+    """What must be said first: what is wrong with the recording, and what that withholds."""
+    said = " ".join(one.text for one in damage)
+    if spoils_comparison(damage):
+        said += " Figures that need every rank are withheld."
+    return f"{said} " if said else ""

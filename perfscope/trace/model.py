@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from perfscope.trace import stack_spans
 from perfscope.trace.counters import CounterKind
+from perfscope.trace.damage import Damage
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, DeviceActivity, Gpu
 from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.memory_samples import (
@@ -372,6 +373,8 @@ class Trace:
     """Of the run: hosts, versions, launcher, redacted variables, topology per host."""
     notes: list[str] = field(default_factory=list)
     """What the reader could not read or had to assume, one sentence each; shown under quality."""
+    damage: list[Damage] = field(default_factory=list)
+    """What the reader found so wrong with the files that figures may be wrong or are missing."""
     source: str = ""
     format: Format = Format.PERFSCOPE
     not_recorded: Mapping[str, str] = field(default_factory=dict)
@@ -393,8 +396,3 @@ class Trace:
         """Ranks of the job that left no recording."""
         present = {rank.number for rank in self.ranks}
         return [number for number in range(self.world_size) if number not in present]
-
-    @property
-    def is_incomplete(self) -> bool:
-        """Whether a rank is missing or did not end by itself."""
-        return bool(self.missing_ranks) or not all(r.ending.is_natural for r in self.ranks)

@@ -192,11 +192,36 @@ def test_gains_are_told_of_the_planned_run(
         assert (finding["planned"] is None) == (finding["gain_s"] is None), finding["id"]
 
 
-def test_strict_needs_all_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_cut_short_is_told_by_the_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_recording(tmp_path, flags=HeaderFlag.MPI)
-    assert main(["analyze", str(tmp_path), "--no-report"]) == ExitCode.OK
-    assert main(["analyze", str(tmp_path), "--no-report", "--strict"]) == ExitCode.INCOMPLETE
-    assert "--strict" in capsys.readouterr().err
+    assert main(["analyze", str(tmp_path)]) == ExitCode.INCOMPLETE
+    assert (tmp_path / "report.html").exists()
+    assert "Damaged recording: The run was cut short" in capsys.readouterr().err
+    assert main(["analyze", str(tmp_path), "--no-report", "--no-strict"]) == ExitCode.OK
+    assert capsys.readouterr().err == ""
+
+
+def test_a_lost_rank_is_the_verdict(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One file of two is cut inside its header: nothing is told that needs its rank."""
+    lost = next(path for path in sorted(recording.rglob("*.rec")) if "101" in path.name)
+    lost.write_bytes(lost.read_bytes()[:100])
+    assert main(["analyze", str(recording), "--fail-under", "0.5"]) == ExitCode.INCOMPLETE
+    assert (recording / "report.html").exists()
+    document = analysis(recording)
+    assert list(problems(document)) == []
+    verdict = document["verdict"]
+    assert verdict["status"] == "fail"
+    assert verdict["sentence"].startswith("Rank 1 of 2 ranks is missing")
+    for name in ("parallel_efficiency", "load_balance", "communication_efficiency"):
+        assert document["metrics"][name]["value"] is None
+        assert "rank 1 of 2 ranks is missing" in document["metrics"][name]["reason"]
+    assert document["run"]["throughput"]["samples_per_s"]["value"] is None
+    assert {finding["gain_s"] for finding in document["findings"]} == {None}
+    assert not any(f["status"] == "pass" and f["id"] == "data_stall" for f in document["findings"])
+    said = capsys.readouterr().err
+    assert "Gate failed: parallel efficiency not available (rank 1 of 2" in said
 
 
 @pytest.mark.parametrize("name", ["nothing-here", "empty"])

@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
+from perfscope.errors import ExitCode
 from tests.programs.ending import STEPS
 from tests.support.environments import Mpi
 from tests.support.processes import is_alive, perfscope_started
@@ -31,11 +32,14 @@ LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "prterun")
 
 
 def analysed(directory: Path) -> dict[str, Any]:
-    """The result document of a recording; the command must not stumble."""
+    """The result document of a recording; the command must not stumble, and tells damage."""
     done = analyze(directory)
-    assert (done.returncode, done.stderr) == (0, "")
     document = json.loads((directory / "analysis.json").read_text(encoding="utf-8"))
     assert isinstance(document, dict)
+    damage = document["run"]["damage"]
+    assert done.returncode == (ExitCode.INCOMPLETE if damage else ExitCode.OK)
+    assert (done.stderr == "") == (not damage)
+    assert bool(damage) == bool(document["run"]["incomplete_ranks"])
     assert "Traceback" not in done.stdout
     assert (directory / "report.html").stat().st_size > 0
     return document

@@ -44,6 +44,7 @@ class NoReplay:
     available = False
     reason = "made so by a test"
     relative_error = None
+    deviation = None
     ideal_runtime_s = None
     causes = None
 

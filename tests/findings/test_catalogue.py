@@ -96,4 +96,4 @@ def test_one_of_several_ranks_is_no_run_of_one_rank() -> None:
     names = ("load_imbalance", "network_bound", "initialisation_skew", "rank_zero_evaluation")
     for name in names:
         assert findings[name].status is Status.NOT_MEASURED
-        assert "1 of 2 ranks was opened" in findings[name].summary
+        assert "rank 1 of 2 ranks is missing" in findings[name].summary

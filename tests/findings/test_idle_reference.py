@@ -78,7 +78,8 @@ def test_idle_time_is_the_published_one_and_has_its_cause(name: str) -> None:
     finding = analysed.findings["idle_devices"]
     assert finding.status is Status.FAIL
     assert max(device.causes_s, key=lambda cause: device.causes_s[cause]) is SUMS[name]
-    assert finding.gain_s == device.causes_s[SUMS[name]]
+    alone = bool(analysed.results.damage)  # what a job of many ranks saves is not known from one
+    assert finding.gain_s == (None if alone else device.causes_s[SUMS[name]])
     told = {row.label: row.value for row in finding.evidence}
     share = published["idle_time"] / published["total_time"]
     assert told["Idle"] == pytest.approx(share, rel=1e-4)

@@ -175,7 +175,6 @@ def test_a_missing_rank(tmp_path: Path) -> None:
     two_ranks(tmp_path)[1].unlink()
     trace = read(tmp_path)
     assert trace.missing_ranks == [1]
-    assert trace.is_incomplete
 
 
 def test_missing_companions(tmp_path: Path) -> None:

@@ -123,6 +123,7 @@ def _run(shape: Shape, window_s: float) -> Json:
         "ranks": shape.ranks,
         "recorded_ranks": shape.ranks,
         "missing_ranks": [],
+        "damage": [],
         "incomplete_ranks": [],
         "hosts": hosts,
         "focus_of_analysis_s": [1.2, 1.2 + window_s],

@@ -65,6 +65,7 @@ DOCUMENT = {
         "recorded_ranks": int,
         "missing_ranks": [int],
         "incomplete_ranks": [int],
+        "damage": [{"id": str, "text": str, "spoils": [str]}],
         "hosts": [{"name": str, "ranks": [int]}],
         "focus_of_analysis_s": Fixed((float, float)),
         "focus_kind": str,

@@ -1,0 +1,31 @@
+"""What is wrong with a recording as a whole, and which figures may not be told because of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Need(Enum):
+    """What a figure or a diagnosis needs of a recording to be true."""
+
+    EVERY_RANK = "every_rank"  # all ranks of one job: their times are compared or added up
+    TO_THE_END = "to_the_end"  # the run until it ended by itself: shares of the whole run
+
+
+@dataclass(frozen=True)
+class Damage:
+    """One thing that is wrong with a recording.
+
+    Readers put what they find in the files into `Trace.damage`; what the tables themselves show is
+    found by `perfscope.metrics.soundness`.
+
+    Attributes:
+        id: names it in analysis.json, where possible as the quality check that tells more.
+        text: one sentence, with which the verdict begins.
+        spoils: figures with one of these needs are withheld.
+    """
+
+    id: str
+    text: str
+    spoils: frozenset[Need] = frozenset()
