@@ -22,11 +22,12 @@ from perfscope.readers.kineto_calls import (
 )
 from perfscope.readers.kineto_clocks import measure_clocks
 from perfscope.readers.kineto_devices import device_activity, ordinals
-from perfscope.readers.kineto_file import KinetoContents, Thread, read_kineto
+from perfscope.readers.kineto_file import EPOCH_NS, KinetoContents, Thread, read_kineto
 from perfscope.readers.kineto_groups import Groups, ranks_named
 from perfscope.readers.kineto_host import HostTables, host_tables, step_at
 from perfscope.readers.kineto_processes import split
 from perfscope.readers.kineto_ranks import MOST_RANKS, number_ranks, process_of
+from perfscope.readers.kineto_runs import refuse_several_runs
 from perfscope.readers.kineto_window import judged_from
 from perfscope.trace.model import (
     COUNTER_DTYPE,
@@ -40,9 +41,6 @@ from perfscope.trace.model import (
     Trace,
 )
 from perfscope.trace.operations import BY_NAME, MAX_OPERATIONS
-
-EPOCH_NS = 10**18
-"""Times from here on (2001) count from 1970 even where a file does not say so."""
 
 _PHASE = re.compile(rb'"ph"\s*:')  # every event has one; notes beside a recording hold a "pid"
 _OWN = re.compile(rb'\s*\{\s*"schema(_version)?"')  # what perfscope itself leaves in a recording
@@ -68,9 +66,10 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
     """The run whose ranks wrote these files.
 
     Raises:
-        UnreadableInputError: none of them can be read.
+        UnreadableInputError: none of them can be read, or they are of several runs.
     """
     files, notes = _read_all(paths)
+    refuse_several_runs(files)
     ranked, rank_notes = number_ranks(files)
     world = _world_size(ranked)
     groups = Groups(world)

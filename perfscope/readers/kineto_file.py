@@ -20,6 +20,8 @@ from perfscope.trace.model import Table
 
 GROWTH = Growth(ratio=200, most_bytes=1 << 40)
 """A trace shrinks to a tenth or a thirtieth; what is smaller still was made to fill memory."""
+EPOCH_NS = 10**18
+"""Times from here on (2001) count from 1970 even where a file does not say so."""
 LONGEST_NS = 400 * 86400 * 10**9
 
 HOST_DTYPE = np.dtype(

@@ -40,7 +40,7 @@ def number_ranks(files: Sequence[KinetoContents]) -> tuple[dict[int, KinetoConte
     unknown: list[list[KinetoContents]] = []
     guessed, strange = 0, 0
     for contents in files:
-        number = _told(contents)
+        number = rank_told(contents)
         is_guessed = number is None
         if is_guessed and not contents.part.process:
             number = _named(contents.path.absolute().relative_to(folder))
@@ -62,7 +62,7 @@ def number_ranks(files: Sequence[KinetoContents]) -> tuple[dict[int, KinetoConte
     return ranked, notes
 
 
-def _told(contents: KinetoContents) -> int | None:
+def rank_told(contents: KinetoContents) -> int | None:
     """The rank as the file itself says it."""
     number = contents.rank
     return number if type(number) is int and 0 <= number < MOST_RANKS else None
