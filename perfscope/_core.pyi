@@ -41,7 +41,7 @@ class HorovodTimeline:
 class KinetoFile:
     """A Chrome or Kineto trace of one process: fed or read, then finished, then taken apart."""
 
-    def __init__(self, path: str) -> None: ...
+    def __init__(self, path: str, is_in_nanoseconds: bool = False) -> None: ...
     def read(self) -> None:
         """Reads all of a plain file, in blocks and without the GIL."""
 
@@ -90,6 +90,10 @@ class KinetoFile:
     @property
     def extent(self) -> tuple[int, int]:
         """The first and the last moment of all events, in ns; first > last without any."""
+
+    @property
+    def edges(self) -> list[int]:
+        """Starts of the first and the last events that stand in no table, at most 64 of each."""
 
     @property
     def has_base(self) -> bool:

@@ -44,6 +44,12 @@ GATES = ("warn", "fail")
     metavar="ID=GLOB",
     help="Functions that are a phase, by name: --phase evaluate='*validate*'. May be repeated.",
 )
+@click.option(
+    "--communication",
+    multiple=True,
+    metavar="GLOB",
+    help="Kernels of a GPU profile that communicate, by name, beside the known libraries'.",
+)
 @planned_option
 @click.option(
     "--fail-under",
@@ -73,6 +79,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
     output: Path | None,
     foa: str | None,
     phase_rules: tuple[str, ...],
+    communication: tuple[str, ...],
     planned_steps: int | None,
     fail_under: float | None,
     fail_on: tuple[str, ...],
@@ -92,7 +99,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
 
     _check_gates(fail_on)
     rules = tuple(parse_rule(text) for text in phase_rules)
-    opened = open_traces(paths, ReadOptions(phase_rules=rules))
+    opened = open_traces(paths, ReadOptions(rules, communication))
     options = Options(focus=foa, phase_rules=rules, planned_steps=planned_steps)
     document = analysis(opened, options)
     beside = paths[0] if paths[0].is_dir() else paths[0].parent

@@ -116,7 +116,7 @@ WORDS: dict[IdleCause, Words] = {
         ("See what ranks do after they have trained, under Phases.",),
     ),
     IdleCause.UNKNOWN: Words(
-        "for a reason that the trace does not hold: launches are missing in it",
+        "for a reason that the trace does not tell: launches are missing, or do not fit",
         ("Record host and device together (ProfilerActivity.CPU and .CUDA).",),
     ),
 }

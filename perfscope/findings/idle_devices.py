@@ -62,7 +62,7 @@ def judge(results: Results, _: Replay) -> Finding:
         title=f"Devices are idle {format_share(share)} of the time, mostly {words.what}",
         summary=(
             f"{worth.during}{format_share(cause_s / idle_s)} of the idle time passes "
-            f"{words.what}{_second(causes, cause, idle_s)}.{worth.bound}"
+            f"{words.what}{_second(causes, cause, idle_s)}.{worth.bound}{_untold(devices)}"
         ),
         gain_s=worth.gain_s,
         gain_share=worth.share,
@@ -103,6 +103,12 @@ def _busy(share: float, edges: float) -> Finding:
         actions=WORDS[IdleCause.BEFORE_FIRST].actions,
         overlaps=WORDS[IdleCause.BEFORE_FIRST].overlaps,
     )
+
+
+def _untold(devices: Sequence[DeviceUse]) -> str:
+    """Why nothing can be told of some devices, as a sentence."""
+    reason = next((device.idle_reason for device in devices if device.idle_reason), None)
+    return f" {reason[0].upper()}{reason[1:]}." if reason else ""
 
 
 def _confidence(cause: IdleCause, part: float) -> Confidence:

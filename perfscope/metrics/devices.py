@@ -127,13 +127,15 @@ class DeviceUse:
     use: Occupancy
     streams: tuple[StreamUse, ...]
     idle_s: Mapping[Account, float]
-    """Idle time by what the host was doing; adds up to the idle time."""
+    """Idle time by what the host was doing; adds up to the idle time, empty with `idle_reason`."""
     causes_s: Mapping[IdleCause, float]
     """Idle time by what the next work waited for; adds up to the idle time."""
     copies: tuple[CopyUse, ...]
     capability: tuple[int, int] | None  # of CUDA
     step_numbers: tuple[int, ...]
     steps: tuple[Occupancy, ...]
+    idle_reason: str | None = None
+    """Why nothing tells what the host did while the device was idle; then the cause is unknown."""
 
 
 @dataclass(frozen=True)
@@ -256,6 +258,8 @@ def occupancy(
 def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> list[DeviceUse]:
     rank, focus = prepared.trace.ranks[place], prepared.focus
     numbers, windows = _steps(rank, focus.start_ns, focus.end_ns)
+    if activity.clock_reason:
+        numbers, windows = (), []
     window = (focus.start_ns, focus.end_ns)
     uses = occupancy(activity, [window, *windows])
     nothing = [_idle(*one) for one in (window, *windows)]
@@ -277,10 +281,15 @@ def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> lis
                     for device, stream, count, *times in streams
                     if device == number
                 ),
-                idle_s=idle_by_account(prepared.timelines[place], busy, window),
-                causes_s=idle_by_cause(
+                idle_s={}
+                if activity.clock_reason
+                else idle_by_account(prepared.timelines[place], busy, window),
+                causes_s={IdleCause.UNKNOWN: whole.idle_ns / NS_PER_S}
+                if activity.clock_reason
+                else idle_by_cause(
                     rank, prepared.timelines[place], rows, window, prepared.trace.names
                 ),
+                idle_reason=activity.clock_reason or None,
                 copies=copies(rows, prepared.trace.names, window),
                 capability=known[number].capability if number in known else None,
                 step_numbers=numbers,

@@ -42,9 +42,11 @@ class ReadOptions:
 
     Attributes:
         phase_rules: --phase evaluate='*evaluate*': (phase id, glob), before the defaults.
+        communication: --communication '*my_all2all*': kernels that communicate, by glob.
     """
 
     phase_rules: tuple[tuple[str, str], ...] = ()
+    communication: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from perfscope.trace.tensors import (
 
 US = 1000
 MOST_UNNAMED_RANKS = 4096
-_SIGNS = re.compile(rb'"start_time_since_epoch_in_micros"|"name"\s*:\s*"(NEGOTIATE_|CYCLE_START)')
+_SIGNS = re.compile(rb'"name"\s*:\s*"(NEGOTIATE_|CYCLE_START)')
+"""Every tensor is negotiated first. Other tools write the header with the epoch, too."""
 _WHY = "a Horovod timeline tells when tensors were ready and what was done with them, and no more"
 _ACTION = "Copy the file again from the job; a file that only ends too early can be read."
 NOT_RECORDED = {

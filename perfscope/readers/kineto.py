@@ -21,8 +21,10 @@ from perfscope.readers.kineto_calls import (
     without_readiness,
 )
 from perfscope.readers.kineto_clocks import measure_clocks
+from perfscope.readers.kineto_communication import look_like_communication, named_by_user
 from perfscope.readers.kineto_devices import device_activity, ordinals
 from perfscope.readers.kineto_file import EPOCH_NS, KinetoContents, Thread, read_kineto
+from perfscope.readers.kineto_foreign import NOT_TOLD, is_foreign, notes_on
 from perfscope.readers.kineto_groups import Groups, ranks_named
 from perfscope.readers.kineto_host import HostTables, host_tables, step_at
 from perfscope.readers.kineto_processes import split
@@ -71,6 +73,10 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
     files, notes = _read_all(paths)
     refuse_several_runs(files)
     ranked, rank_notes = number_ranks(files)
+    ranked = {
+        number: named_by_user(contents, options.communication)
+        for number, contents in ranked.items()
+    }
     world = _world_size(ranked)
     groups = Groups(world)
     origin = min(contents.start_ns for contents in ranked.values())
@@ -90,6 +96,7 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
         shift(rank, -first)
     kept = origin + first
     judged, reason = judged_from(ranks, list(names))
+    notes += look_like_communication(ranks, list(names))
     return Trace(
         command=(),
         origin_unix_ns=kept if kept >= EPOCH_NS else 0,
@@ -107,7 +114,7 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
         notes=notes,
         source=str(paths[0] if len(paths) == 1 else paths[0].parent),
         format=Format.KINETO,
-        not_recorded=_not_recorded(ranks),
+        not_recorded=_not_recorded(ranks, are_foreign=all(map(is_foreign, ranked.values()))),
         judged_from_ns=judged,
         judged_reason=reason,
     )
@@ -192,7 +199,12 @@ def _rank(
     rank.counters["value"] = contents.counters["value"]
     rank.counters["name"] = numbers[contents.counters["name"]]
     rank.counters.sort(order="t", kind="stable")
-    return rank, host.notes + without_readiness(contents)
+    notes = host.notes + without_readiness(contents)
+    if rank.devices is not None and rank.devices.clock_reason:
+        notes.append(
+            f"{contents.path.name}: {rank.devices.clock_reason}. Why devices were idle is not told."
+        )
+    return rank, notes
 
 
 def _operations(host: HostTables, groups: Groups, tid: int) -> Table:
@@ -233,6 +245,7 @@ def _losses(contents: KinetoContents) -> list[str]:
     counts, name = contents.counts, contents.path.name
     reasons = {
         "without_time": "have no usable time",
+        "damaged": "have a duration that is no number",
         "negative": "have a negative duration",
         "unopened": "end what never began",
     }
@@ -250,6 +263,7 @@ def _losses(contents: KinetoContents) -> list[str]:
             f"{name}: the launch of {counts['without_launch']:,} of {counts['device']:,} device "
             "events is not in the file; they count, and their idle time before is `other`."
         )
+    notes += contents.notes + notes_on(contents)
     if contents.cut_at is not None:
         notes.append(f"{name} ends in the middle: events behind byte {contents.cut_at:,} are lost.")
     if not contents.has_base and contents.start_ns < EPOCH_NS:
@@ -257,8 +271,10 @@ def _losses(contents: KinetoContents) -> list[str]:
     return notes
 
 
-def _not_recorded(ranks: Sequence[Rank]) -> dict[str, str]:
+def _not_recorded(ranks: Sequence[Rank], *, are_foreign: bool) -> dict[str, str]:
     reasons = dict(NOT_RECORDED)
+    if are_foreign:
+        reasons["communication"] = NOT_TOLD
     if all(rank.devices is None for rank in ranks):
         reasons["devices"] = "the profile holds no device events (ProfilerActivity.CUDA)"
     if not any(len(rank.steps) for rank in ranks):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from perfscope.readers.kineto_file import KinetoContents
+from perfscope.readers.kineto_file import KinetoContents, is_own_export
 from perfscope.readers.kineto_groups import Groups
 from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, PhaseKind, RowFlag, Table
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
@@ -17,9 +15,7 @@ USER_PHASE = "user:"
 
 def is_export(contents: KinetoContents) -> bool:
     """Whether perfscope wrote the file."""
-    other = contents.members.get("otherData")
-    tool = other.get("tool") if isinstance(other, Mapping) else None
-    return isinstance(tool, str) and tool.startswith("perfscope ")
+    return is_own_export(contents.members)
 
 
 def own_rules(contents: KinetoContents) -> list[tuple[str, str]]:

@@ -18,8 +18,11 @@ from perfscope.trace.devices import (
     DeviceKind,
 )
 from perfscope.trace.model import Table
+from perfscope.units import format_seconds
 
 MOST_DEVICES = 1024
+EARLY_SHARE = 0.01
+"""So few events may begin before their launch: the clocks are read at different moments."""
 PER_STEP = 1 << 20
 """More collectives of one group in a step than there are."""
 
@@ -38,6 +41,9 @@ def device_activity(
     rows = contents.device
     if not len(rows) and not len(host.runtime):
         return None
+    clock_reason = _clock_reason(rows)
+    if clock_reason:
+        rows["launch"] = LAUNCH_UNKNOWN
     runtime = np.zeros(len(host.runtime), RUNTIME_DTYPE)
     for column in ("t0", "t1"):
         runtime[column] = host.runtime[column]
@@ -53,6 +59,20 @@ def device_activity(
         devices=[device for device in _infos(contents) if device.number in used],
         runtime=runtime,
         stream_names={},
+        clock_reason=clock_reason,
+    )
+
+
+def _clock_reason(rows: Table) -> str:
+    """Why the clocks of device and host disagree: what runs was launched before it began."""
+    rows = rows[rows["launch"] != LAUNCH_UNKNOWN]
+    ahead = rows["launch"] - rows["t0"]
+    early = int(np.count_nonzero(ahead > 0))
+    if early <= EARLY_SHARE * len(rows):
+        return ""
+    return (
+        f"{early:,} of {len(rows):,} device events begin up to {format_seconds(ahead.max() / 1e9)} "
+        "before the call that launched them: the clocks of device and host disagree"
     )
 
 

@@ -15,6 +15,15 @@ from perfscope.errors import UnreadableInputError
 from perfscope.files import head_of, parse_json
 from perfscope.readers.blocks import Growth, blocks
 from perfscope.readers.detect import GZIP
+from perfscope.readers.kineto_times import (
+    LONGEST_NS,
+    Extent,
+    extent,
+    inside,
+    launches_ns,
+    why_nanoseconds,
+    why_too_short,
+)
 from perfscope.trace.devices import DEVICE_DTYPE
 from perfscope.trace.model import Table
 
@@ -22,8 +31,6 @@ GROWTH = Growth(ratio=200, most_bytes=1 << 40)
 """A trace shrinks to a tenth or a thirtieth; what is smaller still was made to fill memory."""
 EPOCH_NS = 10**18
 """Times from here on (2001) count from 1970 even where a file does not say so."""
-LONGEST_NS = 400 * 86400 * 10**9
-
 HOST_DTYPE = np.dtype(
     [
         ("t0", "i8"),
@@ -32,10 +39,11 @@ HOST_DTYPE = np.dtype(
         ("thread", "u4"),  # place in KinetoContents.threads
         ("kind", "u4"),
         ("flags", "u4"),  # RowFlag
+        ("category", "u4"),  # its name, of FOREIGN
     ]
 )
-ANNOTATION, RUNTIME, BACKWARD, OTHER = range(4)
-"""Kinds of host rows, as the engine numbers them."""
+ANNOTATION, RUNTIME, BACKWARD, OTHER, FOREIGN = range(5)
+"""Kinds of host rows, as the engine numbers them; FOREIGN are those of other tools."""
 SAMPLE_DTYPE = np.dtype([("t", "i8"), ("name", "u4"), ("process", "u4"), ("value", "f8")])
 CALL_DTYPE = np.dtype(
     [
@@ -123,6 +131,7 @@ class KinetoContents:
     end_ns: int
     has_base: bool
     cut_at: int | None
+    notes: list[str]  # on its times
     part: Part = Part()
 
     @property
@@ -153,7 +162,20 @@ def read_kineto(path: Path) -> KinetoContents:
     Raises:
         UnreadableInputError: it is damaged, holds no events, or grows without bound.
     """
-    file = engine.KinetoFile(str(path))
+    file = _decoded(path)
+    if file.extent[0] > file.extent[1] and file.counts()["beyond"]:
+        return _in_nanoseconds(path, "as microseconds, they would lie behind the year 2096")
+    contents = _contents(path, file)
+    launches = launches_ns(contents.host, contents.names, runtime=RUNTIME)
+    if why := why_nanoseconds(launches):
+        return _in_nanoseconds(path, why)
+    if why := why_too_short(launches):
+        raise _senseless(path, f"{why[0].upper()}{why[1:]}.")
+    return contents
+
+
+def _decoded(path: Path, *, is_in_nanoseconds: bool = False) -> engine.KinetoFile:
+    file = engine.KinetoFile(str(path), is_in_nanoseconds)
     try:
         if head_of(path, len(GZIP)) == GZIP:
             for block in blocks(path, _ignore, GROWTH):
@@ -175,42 +197,97 @@ def read_kineto(path: Path) -> KinetoContents:
             why=f"{error.strerror or error}.",
             action="Make it readable for you, or give a copy.",
         ) from error
-    return _contents(path, file)
+    return file
+
+
+def _in_nanoseconds(path: Path, why: str) -> KinetoContents:
+    """The file with its times read as nanoseconds, which the format does not have."""
+    contents = _contents(path, _decoded(path, is_in_nanoseconds=True))
+    contents.notes.append(f"The times in {path.name} were read as nanoseconds: {why}.")
+    return contents
+
+
+def _senseless(path: Path, why: str) -> UnreadableInputError:
+    return UnreadableInputError(
+        f"The times in {path} make no sense.",
+        why=why,
+        action="Write the trace again with times in microseconds, or give the other files without "
+        "this one.",
+    )
 
 
 def _contents(path: Path, file: engine.KinetoFile) -> KinetoContents:
-    start, end = file.extent
-    if start > end:
+    counts = file.counts()
+    if file.extent[0] > file.extent[1]:
         raise UnreadableInputError(
             f"{path} holds no event with a time.",
-            why=f"It holds {file.counts()['events']} events, none with a duration and a time.",
+            why=f"It holds {counts['events']} events, none with a duration and a time.",
             action="Keep the profiler active for some steps of the run.",
         )
-    if end - start > LONGEST_NS:
-        raise UnreadableInputError(
-            f"The times in {path} make no sense.",
-            why=f"From its first to its last event pass {(end - start) / 86400e9:,.0f} days.",
-            action=ACTION,
-        )
+    device, host = file.take_device().view(DEVICE_DTYPE), file.take_host().view(HOST_DTYPE)
+    calls = file.take_calls().view(CALL_DTYPE)
+    members = {name: _value(text) for name, text in file.members().items()}
+    found = Extent(*file.extent)
+    if not is_own_export(members):  # a job may rest for an hour, and its recording tells it
+        tables = {"device": device, "host": host, "calls": calls}
+        found = extent(tables, file.edges, file.extent, counts["events"])
+    days = (found.end_ns - found.start_ns) / 86400e9
+    if found.end_ns - found.start_ns > LONGEST_NS:
+        raise _senseless(path, f"From its first to its last event pass {days:,.0f} days.")
+    kept = inside(device, found)
+    counters = file.take_counters().view(SAMPLE_DTYPE)
     return KinetoContents(
         path=path,
-        device=file.take_device().view(DEVICE_DTYPE),
-        device_processes=file.take_device_processes(),
-        calls=file.take_calls().view(CALL_DTYPE),
+        device=device[kept],
+        device_processes=file.take_device_processes()[kept],
+        calls=calls[inside(calls, found)],
         processes=[ProcessName(*process) for process in file.processes()],
         groups=[ToldGroup(*group) for group in file.groups()],
         launches=file.take_launches().view(LAUNCH_DTYPE),
-        host=file.take_host().view(HOST_DTYPE),
-        counters=file.take_counters().view(SAMPLE_DTYPE),
+        host=host[inside(host, found) & _is_read(host, members, counts)],
+        counters=counters[inside(counters, found, "t", "t")],
         names=file.names(),
         threads=[Thread(*thread) for thread in file.threads()],
-        members={name: _value(text) for name, text in file.members().items()},
-        counts=file.counts(),
-        start_ns=start,
-        end_ns=end,
+        members=members,
+        counts=counts,
+        start_ns=found.start_ns,
+        end_ns=found.end_ns,
         has_base=file.has_base,
         cut_at=file.cut_at,
+        notes=_said_of_times(path, counts, found),
     )
+
+
+def _is_read(
+    host: Table, members: Mapping[str, Any], counts: Mapping[str, int]
+) -> npt.NDArray[np.bool_]:
+    """Which host rows count: in a profile of PyTorch those of unknown categories do not."""
+    told = {"schemaVersion", "deviceProperties", "distributedInfo"} & members.keys()
+    is_kineto = told or counts["operators"] or counts["device"]
+    result: npt.NDArray[np.bool_] = (host["kind"] != FOREIGN) | (not is_kineto)
+    return result
+
+
+def _said_of_times(path: Path, counts: Mapping[str, int], found: Extent) -> list[str]:
+    notes = []
+    if found.strays:
+        apart = f" by at least {found.apart_ns / 1e9:,.0f} s" if found.apart_ns else ""
+        notes.append(
+            f"{path.name}: {found.strays:,} events lie apart from all others{apart}; they were set "
+            "aside."
+        )
+    if counts["base_twice"]:
+        notes.append(
+            f"{path.name}: its times count from 1970 already; baseTimeNanoseconds was not added."
+        )
+    return notes
+
+
+def is_own_export(members: Mapping[str, Any]) -> bool:
+    """Whether perfscope wrote the file, by what stands beside its events."""
+    other = members.get("otherData")
+    tool = other.get("tool") if isinstance(other, Mapping) else None
+    return isinstance(tool, str) and tool.startswith("perfscope ")
 
 
 def _value(text: str) -> Any:

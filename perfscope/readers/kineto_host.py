@@ -10,7 +10,14 @@ from fnmatch import fnmatchcase
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.readers.kineto_file import ANNOTATION, BACKWARD, OTHER, RUNTIME, KinetoContents
+from perfscope.readers.kineto_file import (
+    ANNOTATION,
+    BACKWARD,
+    FOREIGN,
+    OTHER,
+    RUNTIME,
+    KinetoContents,
+)
 from perfscope.trace.model import PHASE_DTYPE, STEP_DTYPE, PhaseKind, Table
 from perfscope.trace.operations import BY_NAME
 
@@ -84,8 +91,8 @@ def host_tables(contents: KinetoContents, rules: Sequence[tuple[str, str]] = ())
     """
     main = _main_thread(contents)
     rows = contents.host[contents.host["thread"] == main]
-    annotations = rows[np.isin(rows["kind"], (ANNOTATION, OTHER))]
-    used = np.unique(contents.host["name"]).tolist()
+    annotations = rows[np.isin(rows["kind"], (ANNOTATION, OTHER, FOREIGN))]
+    used = np.unique([contents.host["name"], contents.host["category"]]).tolist()
     meaning = _Meaning.of(contents.names, used, rules)
     step = meaning.steps[annotations["name"]]
     steps = np.zeros(int(np.count_nonzero(step >= 0)), STEP_DTYPE)
@@ -126,6 +133,7 @@ class _Meaning:
     kinds: npt.NDArray[np.int64]  # PhaseKind, USER for other annotations, 0 for those of libraries
     waits: npt.NDArray[np.bool_]
     operations: list[str]  # "" none
+    by_rule: npt.NDArray[np.int64]  # PhaseKind that the user gives to a name or category, 0 none
 
     @classmethod
     def of(
@@ -136,21 +144,29 @@ class _Meaning:
         kinds = np.zeros(len(names), np.int64)
         waits = np.zeros(len(names), np.bool_)
         operations = [""] * len(names)
+        by_rule = np.zeros(len(names), np.int64)
         for place in used:
             name = names[place]
+            by_rule[place] = _ruled(name, rules)
             if (step := _STEP.match(name)) is not None:
                 steps[place] = int(step[1])
             else:
                 kinds[place] = _kind(name, rules)
             waits[place] = any(fnmatchcase(name, pattern) for pattern in _WAITS)
             operations[place] = _operation(name)
-        return cls(steps, kinds, waits, operations)
+        return cls(steps, kinds, waits, operations, by_rule)
+
+    def of_rows(self, rows: Table) -> Times:
+        """The PhaseKind of each row: by its name, else by the category that another tool gave."""
+        by_category = self.by_rule[rows["category"]]
+        is_told = (self.by_rule[rows["name"]] == 0) & (by_category > 0) & (rows["kind"] == FOREIGN)
+        found: Times = np.where(is_told, by_category, self.kinds[rows["name"]])
+        return found
 
 
 def _kind(name: str, rules: Sequence[tuple[str, str]]) -> int:
-    for phase, pattern in rules:
-        if fnmatchcase(name, pattern):
-            return _KINDS.get(phase, PhaseKind.USER)
+    if ruled := _ruled(name, rules):
+        return ruled
     if _LIBRARY.match(name):
         return 0
     plain = name.strip("# \t").lower()
@@ -158,6 +174,14 @@ def _kind(name: str, rules: Sequence[tuple[str, str]]) -> int:
         if any(fnmatchcase(plain, pattern) for pattern in patterns):
             return kind
     return PhaseKind.USER
+
+
+def _ruled(name: str, rules: Sequence[tuple[str, str]]) -> int:
+    """The phase that the user gives to a name, 0 none."""
+    for phase, pattern in rules:
+        if fnmatchcase(name, pattern):
+            return _KINDS.get(phase, PhaseKind.USER)
+    return 0
 
 
 def _operation(name: str) -> str:
@@ -171,18 +195,21 @@ def _operation(name: str) -> str:
 def _phases(
     contents: KinetoContents, annotations: Table, meaning: _Meaning, main: int
 ) -> tuple[Table, list[str], list[str]]:
-    marked = annotations[meaning.kinds[annotations["name"]] > 0]
-    is_user = meaning.kinds[marked["name"]] == PhaseKind.USER
+    marked = annotations[meaning.of_rows(annotations) > 0]
+    is_user = meaning.of_rows(marked) == PhaseKind.USER
     names, notes = [""], []
     own = np.unique(marked["name"][is_user])
     if len(own) > MOST_USER_PHASES:
         notes.append(
-            f"{contents.path.name}: of {len(own)} annotations with names of their own only "
-            f"{MOST_USER_PHASES} are phases."
+            f"{contents.path.name}: of {len(own)} annotations with names of their own only the "
+            f"{MOST_USER_PHASES} of longest time are phases."
         )
+        spent = np.zeros(len(contents.names))
+        np.add.at(spent, marked["name"], (marked["t1"] - marked["t0"]) * 1.0)
+        own = own[np.argsort(-spent[own], kind="stable")]
         marked = marked[~is_user | np.isin(marked["name"], own[:MOST_USER_PHASES])]
     tables = [
-        _rows(marked["t0"], marked["t1"], meaning.kinds[marked["name"]], marked["name"] + 1),
+        _rows(marked["t0"], marked["t1"], meaning.of_rows(marked), marked["name"] + 1),
         _device_waits(contents, meaning, main),
         _backward(contents, marked, meaning),
     ]
@@ -208,7 +235,7 @@ def _device_waits(contents: KinetoContents, meaning: _Meaning, main: int) -> Tab
 def _backward(contents: KinetoContents, marked: Table, meaning: _Meaning) -> Table:
     """Passes of autograd, from the first to the last node, where the program marked none."""
     nodes = contents.host[contents.host["kind"] == BACKWARD]
-    kinds = meaning.kinds[marked["name"]]
+    kinds = meaning.of_rows(marked)
     if not len(nodes) or np.any(kinds == PhaseKind.BACKWARD):
         return np.zeros(0, PHASE_DTYPE)
     reach = np.maximum.accumulate(nodes["t1"])

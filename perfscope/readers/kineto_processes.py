@@ -16,6 +16,8 @@ from perfscope.trace.model import Table
 
 Places = npt.NDArray[np.int64]
 _RANK = re.compile(r"rank[-_ ]?(\d{1,6})(?!\d)(?:\s*\(([^()]*)\)$)?", re.IGNORECASE)
+_HOST_LABEL = re.compile(r"(CPU|pid \d+)?$", re.IGNORECASE)
+"""What stands on processes of the host; on others stands their device: GPU 0, XPU 1, NPU, ..."""
 _PID = re.compile(r"pid (\d{1,9})$")
 
 
@@ -52,7 +54,12 @@ def _thread_processes(contents: KinetoContents) -> Places:
 def _processes(contents: KinetoContents, of: Places) -> list[int]:
     """Processes that are ranks: those that step, launch or communicate, if several do the same."""
     host = contents.host
-    named = [place for place, one in enumerate(contents.processes) if _RANK.search(one.name)]
+    devices = _device_processes(contents, of)
+    named = [
+        place
+        for place, one in enumerate(contents.processes)
+        if _RANK.search(one.name) and place not in devices
+    ]
     if max(len(set(of.tolist())) - 1, len(named)) < 2:
         return []
     steps = [place for place in np.unique(host["name"]).tolist() if is_step(contents.names[place])]
@@ -63,10 +70,30 @@ def _processes(contents: KinetoContents, of: Places) -> list[int]:
         np.array(named, np.int64),
     ]
     found: set[int] = set()
-    for places in map(np.unique, candidates):
+    for every in map(np.unique, candidates):
+        places = every[~np.isin(every, list(devices))]
         if len(places) > 1:
             found.update(places.tolist())
     return sorted(found)
+
+
+def _device_processes(contents: KinetoContents, of: Places) -> set[int]:
+    """Processes that are a device and not a rank: labeled as one, or of nothing but its work.
+
+    Calls of a device's runtime may stand in them; what a program does itself does not.
+    """
+    host = contents.host
+    program = np.concatenate(
+        [of[host["thread"][host["kind"] != RUNTIME]], of[contents.calls["thread"]]]
+    )
+    own_work = set(np.unique(program).tolist())
+    at_work = set(np.unique(contents.device_processes).tolist())
+    return {
+        place
+        for place, one in enumerate(contents.processes)
+        if not _HOST_LABEL.match(one.labels)
+        or (place in at_work - own_work and not _RANK.search(one.name))
+    }
 
 
 def _others(contents: KinetoContents, of: Places) -> list[str]:

@@ -83,6 +83,7 @@ def _device(device: DeviceUse) -> Json:
         "fills": fills,
         "capability": capability(device.capability),
         "idle_s_by_host": {account.value: s for account, s in device.idle_s.items()},
+        "idle_reason": device.idle_reason,
         "idle_s_by_cause": {cause.value: s for cause, s in device.causes_s.items()},
         "host_copies": [
             {

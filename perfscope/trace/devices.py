@@ -150,6 +150,8 @@ class DeviceActivity:
     """By (device, stream), where the trace names them."""
     watched: tuple[int, int] | None = None
     """From when to when, where that is only a part of the rank's life; None: all of it."""
+    clock_reason: str = ""
+    """Why its times cannot be set beside those of the host, "" where they can."""
 
     def covers(self, start_ns: int, end_ns: int) -> bool:
         """Whether the devices were watched from start to end."""

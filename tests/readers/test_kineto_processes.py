@@ -117,6 +117,25 @@ def test_annotations_of_another_process_make_no_rank_and_are_told(tmp_path: Path
     assert any("annotations of 2 processes" in note for note in trace.notes)
 
 
+@pytest.mark.parametrize("label", ["GPU 0", "XPU 3", "NPU", "MTIA 1", ""])
+def test_a_process_of_a_device_is_no_rank(label: str, tmp_path: Path) -> None:
+    """Calls of the device's runtime stand in its own process, beside its kernels."""
+    writer = rank_of_job(0, device=3)
+    for step in range(5):
+        start = step * 100 * MS + 70 * MS
+        call = {"dur": 5.0, "pid": 3, "tid": 7, "args": {"correlation": 900 + step}}
+        writer.event("X", "cuda_runtime", "deviceLaunch", start, **call)
+        row = {"dur": 4000.0, "pid": 3, "tid": 7, "args": {"correlation": 900 + step, "device": 3}}
+        writer.event("X", "kernel", "tail", start + MS, **row)
+    if label:
+        labels = {"name": "process_labels", "args": {"labels": label}}
+        writer.events.append({"ph": "M", "pid": 3, "ts": 0, **labels})
+    trace = open_trace(writer.write(tmp_path / "one.json"))
+    check_trace(trace)
+    assert [(rank.number, rank.pid) for rank in trace.ranks] == [(0, 500)]
+    assert busy_ms(trace) == pytest.approx({0: 620.0})
+
+
 def exported(trace: Trace, path: Path) -> Trace:
     assert write(Source(trace), path) == []
     back = open_trace(path)

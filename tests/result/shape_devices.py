@@ -88,6 +88,7 @@ DEVICES = Either(
                 **COUNTS,
                 "capability": Maybe(str),
                 "idle_s_by_host": Map(float),
+                "idle_reason": Maybe(str),
                 "idle_s_by_cause": Map(float),
                 "host_copies": [COPY],
                 "streams": [STREAM],

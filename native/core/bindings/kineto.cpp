@@ -71,6 +71,9 @@ static nb::dict counts(const KinetoFile &file)
     COUNT(python_functions);
     COUNT(other);
     COUNT(without_time);
+    COUNT(beyond);
+    COUNT(damaged);
+    COUNT(base_twice);
     COUNT(negative);
     COUNT(unopened);
     COUNT(unclosed);
@@ -84,7 +87,7 @@ static nb::dict counts(const KinetoFile &file)
 void bind_kineto(nb::module_ &module)
 {
     nb::class_<KinetoFile>(module, "KinetoFile")
-        .def(nb::init<std::string>(), nb::arg("path"))
+        .def(nb::init<std::string, bool>(), nb::arg("path"), nb::arg("is_in_nanoseconds") = false)
         .def("read", &KinetoFile::read, nb::call_guard<nb::gil_scoped_release>())
         .def(
             "feed",
@@ -107,6 +110,16 @@ void bind_kineto(nb::module_ &module)
         .def("members", &members)
         .def("counts", &counts)
         .def_prop_ro("extent", [](const KinetoFile &file) { return nb::make_tuple(file.first, file.last); })
+        .def_prop_ro("edges",
+                     [](const KinetoFile &file) {
+                         nb::list found;
+                         for (const int64_t moment : file.earliest)
+                             found.append(moment);
+                         if (file.noted > KinetoFile::SHOWN) // else both are the same
+                             for (const int64_t moment : file.latest)
+                                 found.append(moment);
+                         return found;
+                     })
         .def_prop_ro("has_base", [](const KinetoFile &file) { return file.has_base; })
         .def_prop_ro("cut_at", [](KinetoFile &file) {
             return file.parser().is_cut() ? nb::cast(file.parser().cut_at()) : nb::none();

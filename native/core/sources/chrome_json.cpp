@@ -10,7 +10,10 @@ namespace perfscope {
 
 using json::Malformed;
 
-ChromeParser::ChromeParser(std::string path, ChromeSink &sink) : path_(std::move(path)), sink_(sink) {}
+ChromeParser::ChromeParser(std::string path, ChromeSink &sink, bool is_in_nanoseconds)
+    : path_(std::move(path)), sink_(sink), is_in_nanoseconds_(is_in_nanoseconds)
+{
+}
 
 char *ChromeParser::room(size_t bytes)
 {
@@ -151,21 +154,45 @@ template <size_t Size> static bool is(std::string_view name, const char (&wanted
     return std::memcmp(name.data(), wanted, Size - 1) == 0;
 }
 
-// Takes one member of an event; the position behind its value, nullptr when the text ends before it.
-static const char *take_member(ChromeEvent &found, std::string_view key, const char *p, const char *end)
+// The nanoseconds of the number at p; moves p behind it. False where it is no number or too large.
+bool ChromeParser::ns(const char *&p, const char *end, int64_t &value) const
 {
-    const auto number = [&](bool &has, int64_t &value) -> const char * {
-        const char *behind = p;
-        has = json::thousandths(behind, value);
-        if (has && behind < end && *behind != '"')
-            return behind;
-        return json::value_end(p, end);
-    };
+    if (!is_in_nanoseconds_)
+        return json::thousandths(p, value);
+    const char *behind = json::value_end(p, end);
+    if (behind && *p != '"' && json::whole_number(p, behind, value)) {
+        p = behind;
+        return true;
+    }
+    const bool is_number = json::thousandths(p, value);
+    value /= 1000;
+    return is_number;
+}
+
+// Takes the time of an event.
+const char *ChromeParser::moment(ChromeEvent &found, const char *p, const char *end) const
+{
+    const char *behind = p;
+    found.has_time = ns(behind, end, found.time);
+    if (found.has_time && behind < end && *behind != '"')
+        return behind;
+    behind = json::value_end(p, end);
+    found.is_beyond = behind && *p != '"' && json::whole_number(p, behind, found.time);
+    return behind;
+}
+
+// Takes one member of an event; the position behind its value, nullptr when the text ends before it.
+const char *ChromeParser::take_member(ChromeEvent &found, std::string_view key, const char *p, const char *end) const
+{
     const size_t length = key.size();
     if (length == 2 && is(key, "ts"))
-        return number(found.has_time, found.time);
-    if (length == 3 && is(key, "dur"))
-        return number(found.has_duration, found.duration);
+        return moment(found, p, end);
+    if (length == 3 && is(key, "dur")) {
+        const char *behind = p;
+        found.has_duration = ns(behind, end, found.duration);
+        found.is_damaged = !found.has_duration;
+        return found.has_duration && behind < end && *behind != '"' ? behind : json::value_end(p, end);
+    }
     const char *behind = json::value_end(p, end);
     if (!behind)
         return nullptr;

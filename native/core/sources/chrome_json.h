@@ -13,6 +13,8 @@ namespace perfscope {
 struct ChromeEvent {
     char phase = 0; // X, B, E, M, s, f, t, i, C, ...; 0 none
     bool has_time = false, has_duration = false;
+    bool is_beyond = false;  // its time is a whole number too large for microseconds
+    bool is_damaged = false; // its duration is no number
     int64_t time = 0, duration = 0; // ns
     std::string_view name, category; // between the quotes
     std::string_view process, thread, id; // with quotes, where they have any
@@ -32,7 +34,8 @@ class ChromeParser {
 public:
     static constexpr size_t MOST_BYTES_OF_A_VALUE = size_t(64) << 20;
 
-    ChromeParser(std::string path, ChromeSink &sink);
+    // Times are microseconds, as the format has them, or nanoseconds.
+    ChromeParser(std::string path, ChromeSink &sink, bool is_in_nanoseconds = false);
 
     // Room for the next `bytes` of the file, which `commit` then takes; without a copy.
     char *room(size_t bytes);
@@ -53,6 +56,9 @@ private:
     const char *step(const char *p, const char *end);
     const char *object_step(const char *p, const char *end);
     const char *event(const char *p, const char *end);
+    const char *take_member(ChromeEvent &found, std::string_view key, const char *p, const char *end) const;
+    const char *moment(ChromeEvent &found, const char *p, const char *end) const;
+    bool ns(const char *&p, const char *end, int64_t &value) const;
     [[noreturn]] void fail(const char *at, const char *why) const;
 
     std::string path_;
@@ -62,6 +68,7 @@ private:
     size_t retry_at_ = 0; // an incomplete value is tried again when the buffer holds this much
     uint64_t offset_ = 0; // of the buffer's start in the file
     State state_ = State::START;
+    bool is_in_nanoseconds_;
     bool is_list_ = false, has_events_ = false, is_cut_ = false;
 };
 

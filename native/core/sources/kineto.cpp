@@ -48,6 +48,11 @@ void KinetoFile::event(const ChromeEvent &event)
     switch (event.phase) {
     case 'X': {
         int64_t end = 0;
+        if (event.is_damaged) {
+            counts.damaged++;
+            break;
+        }
+        counts.beyond += event.is_beyond;
         if (!is_usable(event) || __builtin_add_overflow(event.time, event.duration, &end) || end > FARTHEST) {
             counts.without_time++;
             break;
@@ -126,6 +131,8 @@ KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint32_
         return keep_host(event, HostKind::ANNOTATION, end, flags);
     case Category::NONE:
         return keep_host(event, HostKind::OTHER, end, flags);
+    case Category::FOREIGN:
+        return keep_host(event, HostKind::FOREIGN, end, flags);
     case Category::OPERATOR: {
         counts.operators++;
         thread(event);
@@ -134,20 +141,25 @@ KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint32_
             return keep_host(event, HostKind::BACKWARD, end, flags);
         if (traits & TRAIT_NOTEWORTHY)
             return keep_host(event, HostKind::ANNOTATION, end, flags);
+        note(event.time);
         return {Table::NONE, 0};
     }
     case Category::PYTHON:
         counts.python_functions++;
+        note(event.time);
         return {Table::NONE, 0};
     default:
         counts.other++;
+        note(event.time);
         return {Table::NONE, 0};
     }
 }
 
 KinetoFile::Open KinetoFile::keep_host(const ChromeEvent &event, HostKind kind, int64_t end, uint32_t flags)
 {
-    host.push_back({event.time, end, name(event.name), thread(event), static_cast<uint32_t>(kind), flags});
+    const uint32_t label = name(event.name);
+    const uint32_t category = name(kind == HostKind::FOREIGN ? event.category : "");
+    host.push_back({event.time, end, label, thread(event), static_cast<uint32_t>(kind), flags, category});
     return {Table::HOST, host.size() - 1};
 }
 
@@ -337,64 +349,6 @@ void KinetoFile::counter(const ChromeEvent &event)
             counters.push_back({event.time, name(whole_name), of, number});
         }
     });
-}
-
-uint32_t KinetoFile::name(std::string_view text)
-{
-    if (text.size() > MOST_BYTES_OF_A_NAME) {
-        counts.long_names++;
-        size_t kept = MOST_BYTES_OF_A_NAME;
-        while (kept && text[kept - 1] == '\\') // no escape is cut
-            kept--;
-        text = text.substr(0, kept);
-    }
-    const uint32_t number = names.number(text);
-    while (traits_.size() < names.texts().size())
-        traits_.push_back(traits_of(names.texts()[traits_.size()]));
-    if (names.bytes() > MOST_BYTES_OF_NAMES)
-        throw FormatError(path_, parser_.bytes(), "the names of events take more than 1 GiB");
-    return number;
-}
-
-uint32_t KinetoFile::thread(const ChromeEvent &event)
-{
-    const std::string_view process = event.process.substr(0, MOST_BYTES_OF_A_NAME);
-    const std::string_view place = event.thread.substr(0, MOST_BYTES_OF_A_NAME);
-    const size_t length = process.size() + 1 + place.size();
-    const bool is_last = !threads.empty() && last_place_.size() == length &&
-                         std::equal(process.begin(), process.end(), last_place_.begin()) &&
-                         std::equal(place.rbegin(), place.rend(), last_place_.rbegin());
-    if (!is_last) {
-        last_place_.assign(process).append(1, '\n').append(place);
-        const auto [found, is_new] = thread_numbers_.emplace(last_place_, static_cast<uint32_t>(threads.size()));
-        if (threads.size() > MOST_THREADS)
-            throw FormatError(path_, parser_.bytes(), "the events are of more than a million threads");
-        if (is_new) {
-            this->process(event);
-            threads.push_back({std::string(unquoted(process)), std::string(unquoted(place)), "", 0});
-            open_.emplace_back();
-        }
-        last_thread_ = found->second;
-    }
-    threads[last_thread_].events++;
-    return last_thread_;
-}
-
-uint32_t KinetoFile::process(const ChromeEvent &event)
-{
-    const std::string_view text = event.process.substr(0, MOST_BYTES_OF_A_NAME);
-    for (const auto &[known, number] : last_processes_)
-        if (known == text && number < processes.size())
-            return number;
-    const auto [found, is_new] = process_numbers_.emplace(unquoted(text), static_cast<uint32_t>(processes.size()));
-    if (is_new) {
-        if (processes.size() >= MOST_THREADS)
-            throw FormatError(path_, parser_.bytes(), "the events are of more than a million processes");
-        processes.push_back({std::string(unquoted(text)), "", ""});
-    }
-    std::swap(last_processes_[0], last_processes_[1]);
-    last_processes_[0] = {std::string(text), found->second};
-    return found->second;
 }
 
 } // namespace perfscope

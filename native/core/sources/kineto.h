@@ -19,6 +19,7 @@ enum class HostKind : uint32_t {
     RUNTIME = 1,    // a call of the accelerator's runtime
     BACKWARD = 2,   // a node of autograd
     OTHER = 3,      // an event without a category, in traces that are not Kineto's
+    FOREIGN = 4,    // of a category that Kineto does not have
 };
 
 #pragma pack(push, 1)
@@ -27,6 +28,7 @@ struct HostRow {
     uint32_t name, thread;
     uint32_t kind;  // HostKind
     uint32_t flags; // RowFlag
+    uint32_t category; // as the file names it, of OTHER and FOREIGN; else the empty name
 };
 
 struct CounterSample {
@@ -70,7 +72,7 @@ struct KinetoGroup {
 // How much of the file could not be used, and how much was there.
 struct KinetoCounts {
     uint64_t events = 0, empty = 0, metadata = 0, flows = 0, operators = 0, python_functions = 0, other = 0;
-    uint64_t without_time = 0, negative = 0, unopened = 0, unclosed = 0, long_names = 0;
+    uint64_t without_time = 0, beyond = 0, damaged = 0, negative = 0, base_twice = 0, unopened = 0, unclosed = 0, long_names = 0;
     uint64_t device = 0, without_launch = 0;
 };
 
@@ -82,7 +84,12 @@ public:
     static constexpr size_t MOST_BYTES_OF_MEMBERS = size_t(64) << 20;
     static constexpr size_t MOST_THREADS = size_t(1) << 20; // and processes, and process groups
 
-    explicit KinetoFile(std::string path) : path_(path), parser_(path, *this) {}
+    static constexpr int64_t EPOCH = INT64_C(1000000000000000000); // ns; times from here on (2001) count from 1970
+
+    explicit KinetoFile(std::string path, bool is_in_nanoseconds = false)
+        : path_(path), parser_(path, *this, is_in_nanoseconds)
+    {
+    }
 
     ChromeParser &parser() { return parser_; }
     // Reads the whole of a plain file.
@@ -105,6 +112,10 @@ public:
     KinetoCounts counts;
     int64_t first = INT64_MAX, last = INT64_MIN; // of all events, ns
     bool has_base = false;
+    // Starts of the first and of the last events that stand in no table, at most SHOWN of each.
+    static constexpr size_t SHOWN = 64;
+    std::vector<int64_t> earliest, latest;
+    uint64_t noted = 0; // events that stand in no table
 
     void event(const ChromeEvent &event) override;
     void member(std::string_view name, std::string_view value) override;
@@ -133,7 +144,9 @@ private:
     // Takes a member of a collective's arguments that tells its group.
     bool tell(KinetoGroup &group, std::string_view key, std::string_view value);
     int32_t number(const KinetoGroup &group);
+    void note(int64_t moment);
     void order();
+    void work_of_devices();
     void close_open();
     void join_launches();
     void rebase();

@@ -1,6 +1,7 @@
 // What is done when all events of a Kineto trace were read: ends, launches, times since 1970, order.
 #include "error.h"
 #include "kineto.h"
+#include "kineto_words.h"
 
 #include <algorithm>
 #include <numeric>
@@ -11,6 +12,7 @@ void KinetoFile::finish()
 {
     parser_.finish();
     close_open();
+    work_of_devices();
     join_launches();
     rebase();
     order();
@@ -82,8 +84,70 @@ void KinetoFile::join_launches()
         launches = {};
 }
 
+// Profilers of XLA name devices as processes, and give their work no category: of each device the
+// lines of its streams count, else the one that holds most events, as others sum these up.
+void KinetoFile::work_of_devices()
+{
+    const auto device_of = [&](size_t thread) -> const KinetoProcess * {
+        const auto found = process_numbers_.find(threads[thread].process);
+        const bool is_device = found != process_numbers_.end() && names_device(processes[found->second].name);
+        return is_device ? &processes[found->second] : nullptr;
+    };
+    std::map<const KinetoProcess *, std::vector<size_t>> lines;
+    for (size_t thread = 0; thread < threads.size(); thread++)
+        if (const KinetoProcess *place = device_of(thread))
+            lines[place].push_back(thread);
+    if (lines.empty())
+        return;
+    std::vector<uint8_t> is_of_device(threads.size()), is_work(threads.size());
+    for (const auto &[place, of] : lines) {
+        size_t most = of.front();
+        bool has_streams = false;
+        for (const size_t thread : of) {
+            is_of_device[thread] = true;
+            is_work[thread] = threads[thread].name.rfind("Stream", 0) == 0;
+            has_streams |= is_work[thread];
+            most = threads[thread].events > threads[most].events ? thread : most;
+        }
+        if (!has_streams)
+            is_work[most] = true;
+    }
+    const auto is_moved = [&](const HostRow &row) {
+        return is_of_device[row.thread] &&
+               (row.kind == uint32_t(HostKind::OTHER) || row.kind == uint32_t(HostKind::FOREIGN));
+    };
+    for (const HostRow &row : host) {
+        if (!is_moved(row) || !is_work[row.thread])
+            continue;
+        DeviceRow work{};
+        work.t0 = row.t0;
+        work.t1 = row.t1;
+        work.launch = LAUNCH_UNKNOWN;
+        work.correlation = work.bytes = work.seq = -1;
+        work.name = static_cast<int32_t>(row.name);
+        work.comm = work.op = -1;
+        work.flags = row.flags;
+        const uint32_t process = process_numbers_.at(threads[row.thread].process);
+        work.device = device_number(processes[process].name, static_cast<int32_t>(process));
+        work.stream = small(whole(threads[row.thread].thread, -1));
+        const uint8_t traits = traits_[row.name];
+        const bool talks = traits & TRAIT_COMMUNICATION, copies = traits & TRAIT_COPY;
+        work.kind = static_cast<uint32_t>(talks    ? DeviceKind::COMMUNICATION
+                                          : copies ? DeviceKind::MEMCPY
+                                                   : DeviceKind::COMPUTE);
+        counts.device++;
+        device_processes.push_back(process);
+        device.push_back(work);
+    }
+    host.erase(std::remove_if(host.begin(), host.end(), is_moved), host.end());
+}
+
 void KinetoFile::rebase()
 {
+    if (base_ >= EPOCH && first >= EPOCH && first <= last) {
+        counts.base_twice = 1; // the times count from 1970 already
+        return;
+    }
     if (!base_ || first > last)
         return;
     int64_t most;
@@ -110,6 +174,9 @@ void KinetoFile::rebase()
         sample.t += base_;
     for (Moment &launch : launches)
         launch[2] += base_;
+    for (auto *moments : {&earliest, &latest})
+        for (int64_t &moment : *moments)
+            moment += base_;
 }
 
 } // namespace perfscope

@@ -21,7 +21,8 @@ enum class Category {
     MEMSET,
     MTIA,
     SPAN,
-    OTHER
+    OTHER,  // of Kineto, and not used
+    FOREIGN // of another tool
 };
 
 // Of the text of `cat`.
@@ -32,9 +33,14 @@ enum Trait : uint8_t {
     TRAIT_COMMUNICATION = 1, // a kernel of a communication library
     TRAIT_NOTEWORTHY = 2,    // kept although it is an operator
     TRAIT_BACKWARD = 4,
-    TRAIT_COPY = 8, // of Meta's MTIA, whose events are all of one category
+    TRAIT_COPY = 8, // where copies are not told by a category
 };
 uint8_t traits_of(std::string_view text);
+
+// Whether a process is a device, by its name: "/device:TPU:0 ...".
+bool names_device(std::string_view process);
+// The number at the end of such a name, which words in parentheses may follow; else the other.
+int32_t device_number(std::string_view process, int32_t otherwise);
 
 // Of a tensor's type as NCCL's arguments name it, 0 unknown.
 int64_t bytes_of_type(std::string_view type);
