@@ -9,18 +9,23 @@ from rich.text import Text
 
 from perfscope.output import visible
 from perfscope.report.access import wholes
+from perfscope.report.sections.causes import phase_labels, waiting_sentence
 from perfscope.report.sections.findings import combined, planned_text, saving_text
-from perfscope.report.words import phase_words, status_word
+from perfscope.report.words import formula_words, phase_words, status_word
 from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
 
     from perfscope.savings import Wholes
 
 Json = dict[str, Any]
 STATUS_STYLES = {"fail": "bold red", "warn": "yellow", "pass": "green"}
-PLAIN = str.maketrans({"µ": "u", "–": "-", "→": "->", "…": "...", "×": "x"})
+PLAIN = str.maketrans(
+    {"µ": "u", "–": "-", "→": "->", "’": "'", "\u00a0": " ", "…": "...", "×": "x"}
+)
 LONGEST_TEXT = 400
 LABEL_WIDTH = 26
 MOST_BAR_WIDTH = 28
@@ -33,7 +38,7 @@ def print_summary(document: Json, console: Console) -> None:
     _print_run(document["run"], console)
     _print_devices(document["devices"], console)
     _print_efficiency(document["metrics"], console)
-    _print_causes(document["replay"], console)
+    _print_causes(document, console)
     _print_ledger(document["ledger"], console)
     _print_quality(document["quality"], console)
     _print_verdict(document["verdict"], console)
@@ -96,7 +101,9 @@ def _print_devices(devices: Json, console: Console) -> None:
     ]
     whole = format_ratio(devices["value"])
     part = ", in the steps that a profiler watched" if devices.get("is_part") else ""
-    line(console, f"Device efficiency {whole} = {' x '.join(factors)} ({devices['formula']}{part})")
+    factors_text = " x ".join(factors)
+    source = f"as {formula_words(devices['formula'])} defines it{part}"
+    line(console, f"Device efficiency {whole} = {factors_text} ({source})")
     line(console, "Of the hosts, which stands beside it and is not multiplied with it:")
 
 
@@ -120,9 +127,8 @@ def _print_efficiency(metrics: Json, console: Console) -> None:
     if whole["value"] is None:
         line(console, f"Parallel efficiency: not available, {whole.get('reason', 'unknown')}")
         return
-    variant = ", ".join(whole[key] for key in ("formula", "useful", "foa") if key in whole)
     factors = _factors(metrics, "load_balance", "communication_efficiency")
-    line(console, f"Parallel efficiency {format_ratio(whole['value'])} = {factors} ({variant})")
+    line(console, f"Parallel efficiency {format_ratio(whole['value'])} = {factors}")
     if metrics["transfer_efficiency"]["value"] is not None:
         spread = format_ratio(metrics["communication_efficiency"]["value"])
         factors = _factors(metrics, "serialization_efficiency", "transfer_efficiency")
@@ -143,24 +149,19 @@ def _factors(metrics: Json, *names: str) -> str:
     return " x ".join(shown)
 
 
-def _print_causes(replay: Json, console: Console) -> None:
+def _print_causes(document: Json, console: Console) -> None:
     """What the length of the run is made of, and what most of the waiting is due to."""
-    if path := replay["critical_path"]:
-        line(console, f"Critical path {format_seconds(path['seconds'])}: {_composition(path)}")
-    costs = replay["delay_costs"]
-    if costs and costs["causes"] and costs["causes"][0]["share"] > 0:
-        first = costs["causes"][0]
-        line(
-            console,
-            f"{format_share(first['share'])} of all waiting ({format_seconds(costs['waiting_s'])}) "
-            f"is because of {phase_words(first['phase'])} on rank {first['rank']}",
-        )
+    if path := document["replay"]["critical_path"]:
+        parts = _composition(path, phase_labels(document))
+        line(console, f"Critical path {format_seconds(path['seconds'])}: {parts}")
+    if told := waiting_sentence(document):
+        line(console, told)
 
 
-def _composition(path: Json) -> str:
+def _composition(path: Json, labels: Mapping[str, str]) -> str:
     """The shares of the phases with most work on the path, of the other ones, and of transfer."""
     phases = path["by_phase"][:MOST_PARTS]
-    parts = [(phase_words(row["phase"]), row["seconds"]) for row in phases]
+    parts = [(phase_words(row["phase"], labels), row["seconds"]) for row in phases]
     parts.append(("other work", path["work_s"] - sum(seconds for _, seconds in parts)))
     parts.append(("transfer", path["transfer_s"]))
     whole = path["seconds"] or 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -34,11 +34,16 @@ class Shown:
 
 @dataclass(frozen=True)
 class Row:
-    """One rank: its name, the label before its bar, and a letter for each bin."""
+    """One rank: its name, the label before its bar, and a letter for each bin.
+
+    `spent_s` are the seconds of each letter, from the finest bins that are known: those drawn here
+    hold other accounts, too, besides the one that has most of them.
+    """
 
     name: str
     label: str
     cells: str
+    spent_s: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def timeline_picture(
             )
         )
         box = (left, y + pitch * 0.1, per_bin, pitch * 0.8)
-        drawn += _row_parts(row, box, left + width, bin_s, accounts)
+        drawn += _row_parts(row, box, left + width, accounts)
     return Markup(
         '<svg class="chart" role="img" aria-label="{}" viewBox="0 0 {:g} {:g}">{}</svg>'
     ).format(label, WIDTH, bottom + _AXIS, Markup().join(drawn))
@@ -110,24 +115,21 @@ def _row_parts(
     row: Row,
     box: tuple[float, float, float, float],
     right: float,
-    bin_s: float,
     accounts: dict[str, Shown],
 ) -> list[Markup]:
     """The pieces of one row, those of an account together, with the account's name and time."""
     left, top, per_bin, height = box
     pieces: dict[str, list[tuple[float, float]]] = {}
-    bins: dict[str, int] = {}
     place = 0
     for letter, run in groupby(row.cells):
         length = sum(1 for _ in run)
         if letter in accounts:
             ends = (left + place * per_bin, min(left + (place + length) * per_bin, right))
             pieces.setdefault(letter, []).append(ends)
-            bins[letter] = bins.get(letter, 0) + length
         place += length
     return [
         _PART.format(
-            title=f"{row.name}: {accounts[letter].label}, about {seconds(bins[letter] * bin_s)}",
+            title=f"{row.name}: {accounts[letter].label}, about {seconds(row.spent_s.get(letter))}",
             role=accounts[letter].role,
             path="".join(
                 f"M{_short(a)} {_short(top)}H{_short(b)}v{_short(height)}H{_short(a)}z"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -31,6 +32,7 @@ GAIN_BASES = {
 }
 CONFIDENCES = {"high": "high", "medium": "medium", "low": "low"}
 
+OWN_PHASE = "user:"  # before the name that a program gave a phase
 GOOD_FROM, ACCEPTABLE_FROM = 0.8, 0.6  # the POP Centre's bands
 
 
@@ -106,6 +108,24 @@ WAIT_KINDS = {
     "polling": ("Polling", "asked in vain whether something had come"),
 }
 
+FORMULAS = {
+    "pop": "POP",
+    "pop_hybrid": "POP for processes and threads",
+    "bsc": "BSC",
+    "talp": "TALP",
+}
+FOCI = {
+    "communication_lifetime": "from the start of communication on every rank to its end",
+    "process_lifetime": "over the lives of the processes",
+    "common_window": "while every rank was recorded",
+    "whole_trace": "over the whole trace",
+    "steps": "over the training steps",
+}
+USEFUL = {
+    "outside_communication": "time outside communication counts as work",
+    "running_on_all_threads": "computing counts as work, on all threads of all ranks",
+    "training_work": "time in training steps counts as work",
+}
 STEP_SOURCES = {
     "marker": "steps marked in the program with perfscope.step",
     "framework": "steps reported by the training framework",
@@ -117,6 +137,21 @@ PHASE_SOURCES = {
     "framework": "framework",
     "sampled": "stack sampler",
 }
+
+
+def formula_words(formula: str) -> str:
+    """Whose definition of the efficiencies a number follows."""
+    return FORMULAS.get(formula, formula.replace("_", " "))
+
+
+def focus_words(kind: str) -> str:
+    """Over which part of the run a number is taken."""
+    return FOCI.get(kind, f"over {kind.replace('_', ' ')}" if kind else "")
+
+
+def useful_words(useful: str) -> str:
+    """What counts as work in an efficiency."""
+    return USEFUL.get(useful, useful.replace("_", " "))
 
 
 def status_word(status: object) -> StatusWord:
@@ -135,6 +170,20 @@ def band(value: float | None) -> StatusWord:
     return StatusWord("✕", "poor", "fail")
 
 
-def phase_words(phase: object) -> str:
-    """What a rank was doing: its phase, "" outside any, None (what is no text) communication."""
-    return (phase or "outside any phase") if isinstance(phase, str) else "communication"
+def phase_words(phase: object, labels: Mapping[str, str]) -> str:
+    """What a rank was doing: its phase, "" outside any, None (what is no text) communication.
+
+    Args:
+        phase: its id.
+        labels: what people call the phases of this run, by id.
+    """
+    if not isinstance(phase, str):
+        return "communication"
+    if phase.startswith(OWN_PHASE):
+        return phase.removeprefix(OWN_PHASE)
+    return inside(labels.get(phase, phase)) or "outside any phase"
+
+
+def inside(label: str) -> str:
+    """A label as it stands inside a sentence: `I/O` and names of operations stay as they are."""
+    return label if label[1:2].isupper() or label[1:2] == "/" else label[:1].lower() + label[1:]

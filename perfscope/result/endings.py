@@ -97,7 +97,7 @@ def _finalized(rank: Rank) -> str:
 def _exited(rank: Rank) -> str:
     code = rank.ending.code
     text = "exited" if code is None else f"exited with code {code}"
-    if rank.init_exit_ns is None:
+    if rank.init_exit_ns is None or not speaks_mpi(rank):
         return text
     return f"{text} {'in' if rank.finalize_enter_ns is not None else 'without'} MPI_Finalize"
 
@@ -148,6 +148,12 @@ _TEXTS = {
     EndKind.STOPPED: _stopped,
     EndKind.UNKNOWN: _unknown,
 }
+
+
+def speaks_mpi(rank: Rank) -> bool:
+    """Whether the rank communicated through MPI, and not only through another library."""
+    names = [name_of(operation) for operation in rank.totals]
+    return not names or any(name.startswith("MPI_") for name in names)
 
 
 def last_operation(rank: Rank) -> str | None:

@@ -12,24 +12,16 @@ if TYPE_CHECKING:
 NS = 1e-9
 TERMS = (
     (
-        "useful",
+        "Useful time",
         (
-            "What counts as useful time in an efficiency: `outside_communication` is all time "
-            "that a rank does not spend inside MPI, `training_work` only forward, backward, "
-            "optimizer and the rest of the training steps, `running_on_all_threads` the time that "
-            "each thread of each rank computed, where a trace shows several."
+            "What counts as useful in an efficiency: all time that a rank does not spend in "
+            "communication; for the training efficiency only forward, backward, optimizer and the "
+            "rest of the training steps; where a trace shows several threads of a rank, the time "
+            "that each of them computed."
         ),
     ),
     (
-        "foa",
-        (
-            "The focus of analysis: the stretch of the run over which a number is taken, so that "
-            "start-up and shutdown do not count. `communication_lifetime` begins when every rank "
-            "has initialised communication and ends when the last one enters finalisation."
-        ),
-    ),
-    (
-        "Serialisation and transfer efficiency",
+        "Serialization and transfer efficiency",
         (
             "Largest time outside communication over T_id, and T_id over T, where T_id is the run "
             "replayed on a network that takes no time."
@@ -39,7 +31,7 @@ TERMS = (
         "Productive share and training efficiency",
         (
             "Training work over time outside communication; training efficiency is parallel "
-            "efficiency x productive share."
+            "efficiency × productive share."
         ),
     ),
     (
@@ -95,25 +87,29 @@ STEPS = {
 
 def how_measured(results: Results) -> list[dict[str, Any]]:
     """Terms and their meaning, those with numbers of this run first."""
-    rows = (_focus(results), _efficiency(results), _steps(results), *TERMS)
+    rows = (_focus(results), _efficiency(), _steps(results), *TERMS)
     return [{"term": term, "text": text} for term, text in rows]
 
 
 def _focus(results: Results) -> tuple[str, str]:
     focus = results.focus
     start, end = (format_seconds(ns * NS) for ns in (focus.start_ns, focus.end_ns))
-    text = f"From {start} to {end} after the start ({focus.kind}): {focus.reason.rstrip('.')}."
-    return "Focus of analysis", f"{text} Its length is T."
+    text = f"From {start} to {end} after the start: {focus.reason.rstrip('.')}."
+    return (
+        "Focus of analysis",
+        (
+            f"{text} Its length is T. It is the analyzed window: the stretch of the run over which "
+            "numbers are taken, so that start-up and shutdown do not count."
+        ),
+    )
 
 
-def _efficiency(results: Results) -> tuple[str, str]:
-    formula = results.efficiency.parallel_efficiency.formula or "pop"
+def _efficiency() -> tuple[str, str]:
     return (
         "Parallel efficiency",
         (
-            "Time of all ranks outside communication over ranks x T; the product of load balance "
-            "(mean over largest) and communication efficiency (largest over T). Formula: "
-            f"{formula}."
+            "Time of all ranks outside communication over ranks × T; the product of load balance "
+            "(mean over largest) and communication efficiency (largest over T)."
         ),
     )
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings.finding import Status
 from perfscope.result.check import Check
-from perfscope.result.endings import account_of_ends, ending_text, incomplete_ranks
+from perfscope.result.endings import account_of_ends, ending_text, incomplete_ranks, speaks_mpi
 from perfscope.result.measures import UNLABELLED_TARGET
 from perfscope.result.quality_devices import device_checks
 from perfscope.result.unmeasured import unmeasured
 from perfscope.trace.clocks import UNMEASURED, UNSTATED
 from perfscope.trace.model import Format
 from perfscope.trace.worlds import mpi_library, separate_worlds
-from perfscope.units import format_count, format_seconds, format_share
+from perfscope.units import counted, format_count, format_seconds, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,12 +90,17 @@ def _overhead(trace: Trace) -> Check:
         status = Status.FAIL
     detail = (
         f"Estimated {format_share(share)} of the life of rank {rank.number}, the most of all "
-        f"ranks: {format_count(_calls(rank))} MPI calls at {CALL_COST_NS} ns, "
-        f"{format_count(_events(rank))} other records at {EVENT_COST_NS / 1000:g} us, and "
+        f"ranks: {counted(_calls(rank), _call_noun(rank))} at {CALL_COST_NS} ns, "
+        f"{counted(_events(rank), 'other record')} at {format_seconds(EVENT_COST_NS * NS)}, and "
         f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's sampler."
     )
     title = "Recording cost little" if status is Status.PASS else "Recording slowed the run"
     return Check("overhead", status, title, detail)
+
+
+def _call_noun(rank: Rank) -> str:
+    """What the recorded calls are: not every job speaks MPI."""
+    return "MPI call" if speaks_mpi(rank) else "communication call"
 
 
 def _calls(rank: Rank) -> int:
@@ -181,7 +186,7 @@ def _endings(trace: Trace) -> Check:
             "endings",
             Status.PASS,
             "Every rank ended by itself",
-            f"{len(trace.ranks)} ranks finalised or exited.",
+            f"{counted(len(trace.ranks), 'rank')} finalized or exited.",
         )
     texts = [
         f"rank {rank.number} {ending_text(trace, rank)}, {format_seconds(rank.end_ns * NS)} after "

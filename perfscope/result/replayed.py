@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from perfscope.replay.model import Causes, CriticalPath, Delay, Part, Replay, StepCauses
 
 Json = dict[str, Any]
+LEAST_S = 1e-9
 MOST_RANKS = 64
 MOST_LINES = 20
 MOST_DELAYS = 50
@@ -33,6 +34,11 @@ def replay_json(replay: Replay) -> Json:
         "waits": _waits(found) if found else None,
         "by_step": [_step(part) for part in found.steps] if found else None,
     }
+
+
+def resolved(seconds: float) -> float:
+    """What is left of a sum: less than clocks count is what floating-point numbers leave."""
+    return 0.0 if abs(seconds) < LEAST_S else seconds
 
 
 def _path(path: CriticalPath) -> Json:
@@ -63,7 +69,7 @@ def _delay_costs(found: Causes) -> Json:
         "waiting_s": found.waiting_s,
         "direct_s": sum(delay.direct_s for delay in found.delays),
         "indirect_s": sum(delay.indirect_s for delay in found.delays),
-        "unattributed_s": found.unattributed_s,
+        "unattributed_s": resolved(found.unattributed_s),
         "causes": [_delay(delay, found.waiting_s) for delay in found.delays[:MOST_DELAYS]],
         "causes_left_out": max(0, len(found.delays) - MOST_DELAYS),
     }
@@ -89,7 +95,7 @@ def _step(part: StepCauses) -> Json:
         "waiting_s": waiting_s,
         "direct_s": part.direct_s,
         "indirect_s": part.indirect_s,
-        "unattributed_s": part.unattributed_s,
+        "unattributed_s": resolved(part.unattributed_s),
         "cause": _delay(part.cause, waiting_s) if part.cause else None,
     }
 

@@ -75,7 +75,7 @@ def test_a_context_is_a_pure_function_of_the_document(section: str) -> None:
 def test_efficiency_shows_each_value_as_the_product_of_its_factors() -> None:
     shown_tree = shown(two_ranks_evaluation(), "efficiency")
     assert "0.811 = 0.889 × 0.912" in shown_tree
-    assert "Productive share is the factor that loses most" in shown_tree
+    assert "Lowest factor: productive share" in shown_tree
 
 
 def test_one_missing_factor_has_its_own_reason() -> None:

@@ -73,7 +73,7 @@ def test_names_what_the_run_is_made_of_and_whom_it_waits_for() -> None:
     text = " ".join(shown(document).split())
     wanted = "forward 50.0 %, backward 20.0 %, outside any phase 15.0 %, other work 10.0 %"
     assert f"Critical path 10.0 s: {wanted}, transfer 5.0 %" in text
-    assert "75.0 % of all waiting (4.00 s) is because of evaluate on rank 0" in text
+    assert "75.0 % of all waiting (4.00 s) is due to evaluation on rank 0" in text
 
 
 def test_serialization_and_transfer_stand_where_they_are_known() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -37,7 +38,9 @@ def given(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def picture(*rows: str, bin_s: float = 1.0, length_s: float = 8.0) -> str:
-    drawn = [Row(f"rank {n} on node", f"rank {n}", cells) for n, cells in enumerate(rows)]
+    drawn = [
+        Row(f"rank {n} on node", f"rank {n}", cells, Counter(cells)) for n, cells in enumerate(rows)
+    ]
     axis = Axis(2.0, length_s, SECONDS)
     return str(timeline_picture("what", drawn, bin_s, axis, ACCOUNTS)).replace("\xa0", " ")
 

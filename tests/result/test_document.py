@@ -160,5 +160,5 @@ def test_versions_and_environment_come_from_the_ranks() -> None:
 def test_the_words_beside_an_efficiency_are_explained() -> None:
     document: Any = analyse(Plan(steps=5)).document()
     terms = {row["term"] for row in document["how_measured"]}
-    assert {"useful", "foa"} <= terms
+    assert {"Useful time", "Focus of analysis"} <= terms
     assert "->" not in document["run"]["focus_reason"]

@@ -5,6 +5,7 @@
   const LEAST_BINS = 16; // of the finest level, in the narrowest window
   const WIDEST_BIN = 8; // pixels; wider bins are drawn from a finer level
   const LEAST_PATTERN = 4; // pixels; narrower pieces have no room for a pattern
+  const MOST_PARTS = 3; // of a mixed stretch that are named
   const NOBODY = 255;
   const AXIS = 30, TOP = 6, RIGHT = 14, TICK_ROOM = 76, MOST_TICKS = 50, SIDE = 3;
 
@@ -277,10 +278,28 @@
     while (first > 0 && own[first - 1] === own[here]) first -= 1;
     while (last < own.length - 1 && own[last + 1] === own[here]) last += 1;
     const begin = first * bin, finish = Math.min((last + 1) * bin, data.length);
-    const label = own[here] === NOBODY ? "the process was not there" : data.accounts[own[here]].label;
-    return `${data.rows[row].name} at ${moment(time, bin)}: ${label}, from ${moment(begin, bin)} ` +
-      `to ${moment(finish, bin)} (${length(finish - begin)})`;
+    return `${data.rows[row].name} at ${moment(time, bin)}: ${content(row, begin, finish)}, ` +
+      `from ${moment(begin, bin)} to ${moment(finish, bin)} (${length(finish - begin)})`;
   }
+
+  // Neighbouring bins with one majority are no single event: the finest level tells what is in them.
+  function content(row, begin, finish) {
+    const { bin, cells } = levels[levels.length - 1], own = cells[row], counts = new Map();
+    const last = Math.min(Math.max(Math.round(finish / bin), Math.round(begin / bin) + 1), own.length);
+    const first = Math.min(Math.round(begin / bin), last - 1);
+    for (let place = first; place < last; place += 1) {
+      counts.set(own[place], (counts.get(own[place]) ?? 0) + 1);
+    }
+    const parts = [...counts].sort((a, b) => b[1] - a[1]);
+    const name = account => account === NOBODY ? "the process was not there" : data.accounts[account].label;
+    if (parts.length === 1) return name(parts[0][0]);
+    const told = parts.slice(0, MOST_PARTS)
+      .map(([account, count]) => `${share(count / (last - first))} ${inside(name(account))}`);
+    return `mixed: ${told.join(", ")}${parts.length > MOST_PARTS ? " and more" : ""}`;
+  }
+
+  const share = part => part < 0.005 ? "< 1\u00a0%" : `${Math.round(100 * part)}\u00a0%`;
+  const inside = label => `${label.charAt(0).toLowerCase()}${label.slice(1)}`;
 
   function length(time) {
     for (const [factor, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]) {

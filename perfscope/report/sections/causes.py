@@ -22,6 +22,7 @@ from perfscope.report.views import place
 from perfscope.report.words import WAIT_KINDS, phase_words
 
 MOST_ROWS = 12
+LEAST_REST = 0.005  # of all waiting: below it, three digits show no difference
 MOST_RANKS = 3  # that one kind of waiting names
 
 
@@ -30,22 +31,24 @@ def _context(document: Document) -> Context:
     path, costs = mapping(replay, "critical_path"), mapping(replay, "delay_costs")
     whole = number(path.get("seconds"))
     causes = rows(costs, "causes")
+    labels = phase_labels(document)
     return {
         "is_known": bool(path),
         "reason": text(replay, "reason") or "the result does not hold it",
-        "takeaway": _takeaway(path, causes),
+        "takeaway": _takeaway(document),
         "work": seconds(number(path.get("work_s"))),
         "transfer": seconds(number(path.get("transfer_s"))),
         "whole": seconds(whole),
-        "tables": [table for table in _tables(path, whole) if table["rows"]],
+        "tables": [table for table in _tables(path, whole, labels) if table["rows"]],
         "lines": [
             {"place": place(row), "seconds": seconds(number(row.get("seconds")))}
             for row in rows(path, "by_line")[:MOST_ROWS]
         ],
-        "causes": [_cause(row) for row in causes[:MOST_ROWS]],
+        "causes": [_cause(row, labels) for row in causes[:MOST_ROWS]],
         "causes_left_out": max(len(causes) - MOST_ROWS, 0)
         + int(number(costs.get("causes_left_out")) or 0),
         "waiting": seconds(number(costs.get("waiting_s"))),
+        "at_end": _at_end(document),
         "unattributed": seconds(number(costs.get("unattributed_s"))),
         "matrix": _matrix(mapping(replay, "waits"), _highest_rank(document)),
         "pairs": [_pair(row) for row in rows(replay, "waits", "pairs")[:MOST_ROWS]],
@@ -53,7 +56,14 @@ def _context(document: Document) -> Context:
     }
 
 
-def _tables(path: Mapping[str, Any], whole: float | None) -> list[Context]:
+def phase_labels(document: Document) -> dict[str, str]:
+    """What people call the phases of the run, by id."""
+    return {text(row, "id"): text(row, "label") for row in rows(document, "phases")}
+
+
+def _tables(
+    path: Mapping[str, Any], whole: float | None, labels: Mapping[str, str]
+) -> list[Context]:
     """What the critical path is made of, one table a view."""
     by_rank = [
         (
@@ -63,7 +73,7 @@ def _tables(path: Mapping[str, Any], whole: float | None) -> list[Context]:
         for row in rows(path, "by_rank")
     ]
     by_phase = [
-        (phase_words(text(row, "phase")), number(row.get("seconds")))
+        (phase_words(text(row, "phase"), labels), number(row.get("seconds")))
         for row in rows(path, "by_phase")
     ]
     by_operation = [
@@ -94,10 +104,10 @@ def _table(
     }
 
 
-def _cause(row: Mapping[str, Any]) -> Context:
+def _cause(row: Mapping[str, Any], labels: Mapping[str, str]) -> Context:
     return {
         "rank": rank_name(row),
-        "phase": phase_words(row.get("phase")),
+        "phase": phase_words(row.get("phase"), labels),
         "direct": seconds(number(row.get("direct_s"))),
         "indirect": seconds(number(row.get("indirect_s"))),
         "share": percent(number(row.get("share"))),
@@ -163,13 +173,42 @@ def _block_label(first: int, size: int, highest: int) -> str:
     return str(first) if size == 1 else f"{first}–{last}"
 
 
-def _takeaway(path: Mapping[str, Any], causes: list[Mapping[str, Any]]) -> str:
+def _at_end(document: Document) -> str:
+    """Waiting after a rank's last call until the last rank is done; "" where there is none.
+
+    The replay counts it, and no call does: without its name two sums of waiting would differ.
+    """
+    waiting = number(mapping(document, "replay", "delay_costs").get("waiting_s"))
+    in_calls = total(maybe_numbers(document, "collectives", "wait_s_by_rank"))
+    if waiting is None or in_calls is None or waiting - in_calls < LEAST_REST * waiting:
+        return ""
+    return seconds(waiting - in_calls)
+
+
+def waiting_sentence(document: Document) -> str:
+    """What most of all waiting is due to, or that nobody's work explains it; "" where unknown."""
+    costs = mapping(document, "replay", "delay_costs")
+    waiting, unknown = (number(costs.get(key)) for key in ("waiting_s", "unattributed_s"))
+    causes = rows(costs, "causes")
+    share = number(causes[0].get("share")) if causes else None
+    if not waiting or not share or share <= 0:
+        return ""
+    at_end = ", with that at the end" if _at_end(document) else ""
+    of = f"of all waiting ({seconds(waiting)}{at_end})"
+    first = _cause(causes[0], phase_labels(document))
+    due = f"due to {first['phase']} on {first['rank']}"
+    rest = part_of(unknown, waiting)
+    if rest is not None and rest > share:
+        return f"{percent(rest)} {of} is due to nobody’s work; {first['share']} is {due}"
+    return f"{first['share']} {of} is {due}"
+
+
+def _takeaway(document: Document) -> str:
+    path = mapping(document, "replay", "critical_path")
     if not path:
         return ""
-    if causes and (number(causes[0].get("share")) or 0.0) > 0:
-        first = _cause(causes[0])
-        return f"{first['share']} of all waiting is due to {first['phase']} on {first['rank']}"
-    return f"The critical path holds {seconds(number(path.get('work_s')))} of work"
+    work = seconds(number(path.get("work_s")))
+    return waiting_sentence(document) or f"The critical path holds {work} of work"
 
 
 SECTION = Section("causes", "Who made whom wait", "causes.html", _context)

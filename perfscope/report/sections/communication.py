@@ -11,10 +11,12 @@ from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.sections._collective_cost import collective_cost
 from perfscope.report.sections._horovod import horovod
 from perfscope.report.sections._tensors import tensors
+from perfscope.report.sections.causes import phase_labels
 from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import shortened
 from perfscope.report.views import Column, Place, place, rank_bars, rank_table
+from perfscope.report.words import phase_words
 
 MOST_OPERATIONS = 60
 MOST_ARRIVALS = 20
@@ -29,6 +31,7 @@ def _context(document: Document) -> Context:
     communication = mapping(document, "collectives")
     operations = rows(communication, "operations")
     arrivals = rows(communication, "late_arrivals")
+    labels = phase_labels(document)
     parts = [(role, label, numbers(communication, key)) for role, label, key in PARTS]
     longest = max(len(values) for _, _, values in parts)
     used = [part for part in parts if any(part[2]) and len(part[2]) == longest]
@@ -37,7 +40,7 @@ def _context(document: Document) -> Context:
     return {
         "operations": [_operation(row) for row in operations[:MOST_OPERATIONS]],
         "operations_left_out": max(len(operations) - MOST_OPERATIONS, 0),
-        "arrivals": [_arrival(row) for row in arrivals[:MOST_ARRIVALS]],
+        "arrivals": [_arrival(row, labels) for row in arrivals[:MOST_ARRIVALS]],
         "arrivals_left_out": max(len(arrivals) - MOST_ARRIVALS, 0),
         "used": [{"role": role, "label": label} for role, label, _ in used],
         "chart": draw(bars, "communication", "Seconds in communication by rank") if used else "",
@@ -87,11 +90,11 @@ def _operation(row: Mapping[str, Any]) -> Context:
     }
 
 
-def _arrival(row: Mapping[str, Any]) -> Context:
+def _arrival(row: Mapping[str, Any], labels: Mapping[str, str]) -> Context:
     caller = mapping(row, "caller")
     return {
         "rank": count(number(row.get("rank"))),
-        "phase": text(row, "phase") or "outside any phase",
+        "phase": phase_words(text(row, "phase"), labels),
         "place": place(row),
         "caller": place(caller) if caller else None,
         "waiting": seconds(number(row.get("waiting_s"))),
@@ -103,7 +106,7 @@ def _arrival(row: Mapping[str, Any]) -> Context:
 def _takeaway(arrivals: list[Mapping[str, Any]]) -> str:
     if not arrivals or number(arrivals[0].get("waiting_s")) is None:
         return ""
-    first = _arrival(arrivals[0])
+    first = _arrival(arrivals[0], {})
     waited = f"The others waited longest for rank {first['rank']}: {first['waiting']} in all"
     late: Place = first["place"]
     if not late.function:

@@ -5,14 +5,8 @@ from __future__ import annotations
 from perfscope.report.access import Document, figure, mapping, number
 from perfscope.report.formats import percent, ratio
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.words import EFFICIENCIES, band
+from perfscope.report.words import EFFICIENCIES, band, focus_words, formula_words, useful_words
 
-FOCI = {"communication_lifetime": "from the start of communication on every rank to its end"}
-USEFUL = {
-    "outside_communication": "time outside communication counts as work",
-    "running_on_all_threads": "computing counts as work, on all threads of all ranks",
-    "training_work": "time in training steps counts as work",
-}
 SPLIT = {
     "input": "input wait",
     "evaluation": "evaluation",
@@ -28,9 +22,9 @@ def _context(document: Document) -> Context:
     split = mapping(document, "metrics", "productive_split")
     return {
         "root": node(mapping(document, "metrics"), "training_efficiency"),
-        "useful": USEFUL.get(headline.useful, headline.useful),
-        "focus": FOCI.get(headline.focus, headline.focus),
-        "formula": headline.formula,
+        "useful": useful_words(headline.useful),
+        "focus": focus_words(headline.focus),
+        "formula": formula_words(headline.formula),
         "takeaway": _takeaway(document),
         "split": [
             f"{SPLIT.get(name, name)} {percent(share)}"
@@ -77,7 +71,7 @@ def _takeaway(document: Document) -> str:
     label = min(leaves, key=lambda name: leaves[name])
     if leaves[label] >= 0.95:
         return "No factor loses more than a twentieth of the time"
-    return f"{label} is the factor that loses most: {ratio(leaves[label])}"
+    return f"Lowest factor: {label.lower()}, {ratio(leaves[label])}"
 
 
 SECTION = Section("efficiency", "Efficiency", "efficiency.html", _context)

@@ -123,8 +123,10 @@ def _context(document: Document) -> Context:
     titles = {view["id"]: view["title"] for _, view in found}
     anchors = {view["id"]: view["anchor"] for _, view in found}
     quiet = {view["id"] for status, view in found if status in FOLDED_STATUSES}
-    for _, view in found:  # what was not found shares its seconds with nothing
-        view["overlaps"] = [other for other in view["overlaps"] if other not in quiet]
+    for _, view in found:  # what was not found, or not looked for, shares its seconds with nothing
+        view["overlaps"] = [
+            other for other in view["overlaps"] if other in anchors and other not in quiet
+        ]
     return {
         "open": [
             view

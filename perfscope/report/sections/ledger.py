@@ -64,7 +64,8 @@ def _takeaway(used: list[Context]) -> str:
     if not used:
         return ""
     largest = max(used, key=lambda account: account["seconds"])
-    return f"Most of the ranks’ time, {percent(largest['share'])}, is {largest['label'].lower()}"
+    name = f"{largest['label'][:1].lower()}{largest['label'][1:]}"
+    return f"Largest share of the ranks’ time: {name}, {percent(largest['share'])}"
 
 
 SECTION = Section("ledger", "Time by rank", "ledger.html", _context)

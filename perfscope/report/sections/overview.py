@@ -22,7 +22,8 @@ from perfscope.report.formats import decimal, ratio, seconds, whole_percent
 from perfscope.report.sections.findings import combined, finding_view
 from perfscope.report.sections.ledger import account_views
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.words import EFFICIENCIES, band, status_word
+from perfscope.report.words import EFFICIENCIES, band, formula_words, status_word
+from perfscope.units import counted
 
 LABELLED_FROM = 0.09  # a narrower part of the bar has no room for its share
 MOST_ARGUMENTS = 40
@@ -60,9 +61,9 @@ def _facts(run: Mapping[str, Any]) -> list[str]:
     hosts = len(rows(run, "hosts"))
     facts = []
     if ranks is not None:
-        facts.append(f"{int(ranks):,} {'rank' if ranks == 1 else 'ranks'}")
+        facts.append(counted(ranks, "rank"))
     if hosts:
-        facts.append(f"{hosts} {'host' if hosts == 1 else 'hosts'}")
+        facts.append(counted(hosts, "host"))
     if launcher := text(run, "launcher"):
         facts.append(launcher)
     if (wall := number(run.get("wall_s"))) is not None:
@@ -74,7 +75,7 @@ def _facts(run: Mapping[str, Any]) -> list[str]:
     if (code := number(run.get("exit_code"))) is not None:
         facts.append(f"exit code {int(code)}")
     if missing := integers(run, "missing_ranks"):
-        facts.append(f"{len(missing):,} ranks left no recording")
+        facts.append(f"{counted(len(missing), 'rank')} left no recording")
     return facts
 
 
@@ -144,7 +145,7 @@ def _efficiency_tile(document: Document, identity: str) -> Context:
         "band": band(own.value),
         "reason": own.reason,
         "formula": " × ".join(factors) if len(factors) == len(word.children) else "",
-        "variant": own.formula,
+        "variant": formula_words(own.formula),
         "note": word.meaning,
     }
 
@@ -173,7 +174,7 @@ def _device_tile(document: Document) -> list[Context]:
             "band": band(own.value),
             "reason": "",
             "formula": " × ".join(factors),
-            "variant": own.formula,
+            "variant": formula_words(own.formula),
             "note": f"Share of the devices’ time in kernels that compute{part}.",
         }
     ]

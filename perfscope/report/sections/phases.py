@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import cycle, zip_longest
 from typing import Any
 
@@ -19,20 +19,28 @@ MOST_PHASES = 40
 MOST_DRAWN = len(PHASE_ROLES)
 ROLES = {
     "train": "training",
-    "forward": "phase-1",
+    "forward": "phase-8",
     "backward": "phase-3",
-    "optimizer": "phase-5",
+    "optimizer": "phase-7",
     "input": "input_wait",
     "evaluate": "evaluation",
     "checkpoint": "checkpoint",
     "io": "io",
     "device_wait": "device_wait",
 }
-FREE_ROLES = [  # for other phases, those least like the colours above first
-    role
-    for role in ("phase-6", "phase-7", "phase-8", "phase-4", "phase-2", *PHASE_ROLES)
-    if role not in ROLES.values()
-]
+SAME_COLOR = {"training": "phase-1", "checkpoint": "phase-5"}
+FREE_ROLES = (
+    "phase-6",
+    "phase-4",
+    "phase-2",
+    "phase-7",
+    "phase-8",
+    "phase-3",
+    "phase-5",
+    "phase-1",
+)
+"""For other phases, those least like the colors above first."""
+
 SHOWN_EFFICIENCIES = ("parallel_efficiency", "load_balance", "communication_efficiency")
 
 
@@ -40,7 +48,7 @@ def _context(document: Document) -> Context:
     found = rows(document, "phases")
     shown = [_phase(row) for row in found[:MOST_PHASES]]
     drawn = [phase for phase in shown if any(phase["s_by_rank"])][:MOST_DRAWN]
-    free = cycle(FREE_ROLES)
+    free = cycle(_free_roles([phase["id"] for phase in drawn]))
     for phase in drawn:
         phase["role"] = ROLES.get(phase["id"]) or next(free)
     ranks = rank_numbers(document, len(drawn[0]["s_by_rank"]) if drawn else 0)
@@ -55,6 +63,13 @@ def _context(document: Document) -> Context:
         "ranks_per_bar": bars.ranks_per_bar,
         "table": rank_table(ranks, [Column(p["label"], p["s_by_rank"], seconds) for p in drawn]),
     }
+
+
+def _free_roles(phases: Sequence[str]) -> list[str]:
+    """Roles whose color none of the phases that have one of their own is drawn in."""
+    used = {ROLES[phase] for phase in phases if phase in ROLES}
+    used |= {SAME_COLOR[role] for role in used if role in SAME_COLOR}
+    return [role for role in FREE_ROLES if role not in used]
 
 
 def _phase(row: Mapping[str, Any]) -> Context:

@@ -34,16 +34,17 @@ def _context(document: Document) -> Context:
         "epoch": figure(document, "run", "throughput", "epoch_s_median"),
         "solution": figure(document, "run", "throughput", "time_to_solution_s"),
         "p95": p95,
-        "takeaway": _takeaway(median.value, p95.value),
+        "takeaway": _takeaway(median.value, p95.value, max(high, default=None)),
         "chart": band(plot, ordinals, low, high) if is_drawable else "",
         "series": _series(steps),
     }
 
 
-def _takeaway(median: float | None, p95: float | None) -> str:
+def _takeaway(median: float | None, p95: float | None, longest: float | None) -> str:
     if median is None or p95 is None:
         return ""
-    return f"Half of the steps took at most {seconds(median)}, 95 % at most {seconds(p95)}"
+    most = "" if longest is None else f"; the longest took {seconds(longest)}"
+    return f"Half of the steps took at most {seconds(median)}, 95 % at most {seconds(p95)}{most}"
 
 
 def _series(steps: object) -> list[Context]:

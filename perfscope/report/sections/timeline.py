@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +34,8 @@ def _context(document: Document) -> Context:
     names = [_name(row) for row in ranks]
     labels = _labels(ranks)
     coarsest = levels[0]
-    drawn = [Row(*row) for row in zip(names, labels, coarsest["rows"], strict=True)]
+    finest = [_spent(row, levels[-1]["bin_s"]) for row in levels[-1]["rows"]]
+    drawn = [Row(*row) for row in zip(names, labels, coarsest["rows"], finest, strict=True)]
     return {
         "reason": "",
         "from": seconds(axis.start_s),
@@ -73,6 +75,11 @@ def _levels(found: Mapping[str, Any], ranks: int, letters: set[str]) -> list[Con
         if is_whole and bins and bin_s and bin_s > 0:
             out.append({"bin_s": bin_s, "rows": cells})
     return out
+
+
+def _spent(cells: str, bin_s: float) -> dict[str, float]:
+    """Seconds of each letter of a row."""
+    return {letter: count * bin_s for letter, count in Counter(cells).items()}
 
 
 def _is_used(levels: list[Context], letter: str) -> bool:

@@ -9,7 +9,7 @@ from perfscope.report.access import Document, figure, mapping, number, numbers, 
 from perfscope.report.formats import ratio
 from perfscope.report.study.section import Context, StudySection
 from perfscope.report.study.sections.speedup import size_label
-from perfscope.report.words import EFFICIENCIES, band
+from perfscope.report.words import EFFICIENCIES, band, focus_words, formula_words, useful_words
 
 MEANINGS = {
     "global_efficiency": "What of the ideal speed-up is left over: all factors together.",
@@ -29,9 +29,9 @@ def _context(document: Document) -> Context:
     return {
         "sizes": [size_label(found, size) for size in numbers(pop, "sizes")],
         "rows": [_row(row) for row in table],
-        "formula": text(pop, "formula"),
-        "useful": text(values[0], "useful") if values else "",
-        "foa": text(values[0], "foa") if values else "",
+        "formula": formula_words(text(pop, "formula")),
+        "useful": useful_words(text(values[0], "useful")) if values else "",
+        "foa": focus_words(text(values[0], "foa")) if values else "",
         "counters_reason": text(pop, "counters_reason"),
     }
 

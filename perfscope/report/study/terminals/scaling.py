@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.report.study.terminal import StudyTerminal, table
 from perfscope.report.terminal import line
-from perfscope.report.words import band
+from perfscope.report.words import band, formula_words
 from perfscope.units import MISSING, format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -22,7 +22,11 @@ def print_scaling(document: Json, console: Console) -> None:
     console.print()
     table(console, _times(found))
     console.print()
-    line(console, f"POP efficiencies (formula {found['pop']['formula']})", style="bold")
+    line(
+        console,
+        f"POP efficiencies (as {formula_words(found['pop']['formula'])} defines them)",
+        style="bold",
+    )
     table(console, _pop(found))
     line(console, "* worth a look (0.6 to 0.8), ! poor (below 0.6)", indent=2)
     for row in found["superlinear"]:
