@@ -92,6 +92,10 @@ class KinetoFile:
         """The first and the last moment of all events, in ns; first > last without any."""
 
     @property
+    def shortest(self) -> int:
+        """The shortest interval that lasts any time, in ns."""
+
+    @property
     def edges(self) -> list[int]:
         """Starts of the first and the last events that stand in no table, at most 64 of each."""
 

@@ -167,7 +167,7 @@ def read_kineto(path: Path) -> KinetoContents:
         return _in_nanoseconds(path, "as microseconds, they would lie behind the year 2096")
     contents = _contents(path, file)
     launches = launches_ns(contents.host, contents.names, runtime=RUNTIME)
-    if why := why_nanoseconds(launches):
+    if why := why_nanoseconds(launches, file.shortest):
         return _in_nanoseconds(path, why)
     if why := why_too_short(launches):
         raise _senseless(path, f"{why[0].upper()}{why[1:]}.")

@@ -18,6 +18,8 @@ _LAUNCH = re.compile(r"launch|enqueue", re.IGNORECASE)
 ENOUGH_LAUNCHES = 16
 SLOWEST_QUICKEST_NS = 500_000
 """Of many launches of kernels at least one takes less, by far: a launch takes some microseconds."""
+SHORTEST_NS = 5_000
+"""Of all intervals of a profile some take less: a profiler may make launches slow, but not all."""
 QUICKEST_SLOWEST_NS = 500
 """And at least one takes more."""
 ENOUGH_EVENTS = 20
@@ -35,11 +37,14 @@ def launches_ns(host: Table, names: Sequence[str], *, runtime: int) -> Times:
     return lengths if len(lengths) >= ENOUGH_LAUNCHES else np.empty(0, np.int64)
 
 
-def why_nanoseconds(launches: Times) -> str:
+def why_nanoseconds(launches: Times, shortest_ns: int) -> str:
     """Why times count nanoseconds and not microseconds, "" where they do not."""
-    if not len(launches) or launches.min() < SLOWEST_QUICKEST_NS:
+    if not len(launches) or launches.min() < SLOWEST_QUICKEST_NS or shortest_ns < SHORTEST_NS:
         return ""
-    return f"as microseconds, none of {len(launches):,} launches of kernels would take below 0.5 ms"
+    return (
+        f"as microseconds, none of {len(launches):,} launches of kernels would take below 0.5 ms, "
+        "and nothing at all below 5 us"
+    )
 
 
 def why_too_short(launches: Times) -> str:

@@ -86,6 +86,18 @@ def test_how_times_are_shown_says_nothing_of_their_unit(tmp_path: Path) -> None:
     assert use.use.compute_ns == 20 * 6 * MS
 
 
+def test_launches_that_a_profiler_makes_slow_are_no_other_unit(tmp_path: Path) -> None:
+    """Counters of a kernel are collected by running it several times, while its launch waits."""
+    writer = job()
+    for event in writer.events:
+        if event["cat"] == "cuda_runtime":
+            event["dur"] = 900.0
+    writer.host_event("aten::mm", 0, 30_000, category="cpu_op")
+    trace = open_trace(writer.write(tmp_path / "t.json"))
+    assert not any("nanoseconds" in note for note in trace.notes)
+    assert trace.wall_ns == pytest.approx(200 * MS, rel=0.01)
+
+
 def test_seconds_are_refused_and_never_guessed(tmp_path: Path) -> None:
     document = job().document()
     for event in document["traceEvents"]:

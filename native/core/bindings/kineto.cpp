@@ -120,6 +120,7 @@ void bind_kineto(nb::module_ &module)
                                  found.append(moment);
                          return found;
                      })
+        .def_prop_ro("shortest", [](const KinetoFile &file) { return file.shortest; })
         .def_prop_ro("has_base", [](const KinetoFile &file) { return file.has_base; })
         .def_prop_ro("cut_at", [](KinetoFile &file) {
             return file.parser().is_cut() ? nb::cast(file.parser().cut_at()) : nb::none();

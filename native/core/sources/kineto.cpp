@@ -92,10 +92,13 @@ void KinetoFile::event(const ChromeEvent &event)
 
 void KinetoFile::complete(const ChromeEvent &event, int64_t end, uint32_t flags)
 {
-    if (end < event.time)
+    if (end < event.time) {
         counts.negative++;
-    else
-        keep(event, end, flags);
+        return;
+    }
+    if (end > event.time)
+        shortest = std::min(shortest, end - event.time);
+    keep(event, end, flags);
 }
 
 KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint32_t flags)

@@ -111,6 +111,7 @@ public:
     std::map<std::string, std::string> members; // of the file's object, as JSON text
     KinetoCounts counts;
     int64_t first = INT64_MAX, last = INT64_MIN; // of all events, ns
+    int64_t shortest = INT64_MAX; // of all intervals that last any time, ns
     bool has_base = false;
     // Starts of the first and of the last events that stand in no table, at most SHOWN of each.
     static constexpr size_t SHOWN = 64;
