@@ -9,7 +9,7 @@ import numpy as np
 from perfscope.metrics.collectives import NONBLOCKING_CODES, Instances
 from perfscope.metrics.messages import Messages, Rows
 from perfscope.metrics.pool import Bools, Pool
-from perfscope.trace.model import Trace
+from perfscope.trace.model import Format, Trace
 from perfscope.trace.operations import OperationClass, code_of
 from perfscope.units import format_count, format_seconds, format_share
 
@@ -59,7 +59,7 @@ def check_clocks(
     domains = {rank.number: rank.clock_domain for rank in trace.ranks}
     everywhere = np.ones(len(trace.communicators), np.bool_)
     if len(set(domains.values())) <= 1:
-        return ClockCheck(everywhere)
+        return _of_one_host(trace, pool, instances, messages, requests)
     alone = np.array(
         [len({domains.get(n, 0) for n in c.members}) <= 1 for c in trace.communicators], np.bool_
     )
@@ -76,6 +76,27 @@ def check_clocks(
         error_ns=error,
         reason=reason,
     )
+
+
+def _of_one_host(
+    trace: Trace, pool: Pool, instances: Instances, messages: Messages, requests: tuple[Rows, Rows]
+) -> ClockCheck:
+    """Whether ranks of one host read one clock, as one takes for granted, in another tool's trace.
+
+    Some tools count from the start of each process. Nothing is left of the check where all is well.
+    """
+    everywhere = np.ones(len(trace.communicators), np.bool_)
+    if trace.format is Format.PERFSCOPE:
+        return ClockCheck(everywhere)
+    together = np.array([len(c.members) > 1 for c in trace.communicators], np.bool_)
+    lengths, late = _meetings(pool, instances, together)
+    spent, early = _receives(pool, messages, requests, np.arange(len(trace.ranks)))
+    lengths, late = np.concatenate([lengths, spent]), np.concatenate([late, early])
+    violations = int(np.count_nonzero(late))
+    if violations <= MAX_VIOLATIONS * len(lengths):
+        return ClockCheck(everywhere)
+    reason = _contradiction(violations, len(lengths), "ranks of one host")
+    return ClockCheck(~together, len(lengths), violations, reason=reason)
 
 
 def _error_ns(trace: Trace) -> int:
@@ -125,6 +146,14 @@ def _receives(
     return pool.exit[rows] - pool.enter[rows], pool.exit[rows] < pool.enter[sends]
 
 
+def _contradiction(violations: int, operations: int, between: str) -> str:
+    return (
+        f"{format_count(violations)} of {format_count(operations)} operations between {between} "
+        f"({format_share(violations / operations)}) end before what they needed began: the clocks "
+        "contradict each other"
+    )
+
+
 def _reason(lengths: Rows, violations: int, error_ns: int, *, is_told: bool) -> str:
     if not len(lengths):
         apart = f"their clocks may be {format_seconds(error_ns / 1e9)} apart"
@@ -133,11 +162,7 @@ def _reason(lengths: Rows, violations: int, error_ns: int, *, is_told: bool) -> 
             f"no operation between the hosts could be compared, and {apart if is_told else unknown}"
         )
     if violations > MAX_VIOLATIONS * len(lengths):
-        return (
-            f"{format_count(violations)} of {format_count(len(lengths))} operations between hosts "
-            f"({format_share(violations / len(lengths))}) end before what they needed began: the "
-            "clocks contradict each other"
-        )
+        return _contradiction(violations, len(lengths), "hosts")
     mean_ns = float(lengths.mean())
     if error_ns > LARGEST_ERROR_SHARE * mean_ns:
         return (

@@ -85,7 +85,7 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
     groups = [LocationGroup(*row) for row in archive.location_groups()]
     world = archive.world().tolist()
     places = find_ranks(locations, groups, archive.system_nodes(), world)
-    ranks = assemble_ranks(places, reduced)
+    ranks = assemble_ranks(places, reduced, creator=archive.anchor()["creator"])
     if not ranks:
         raise UnreadableInputError(
             f"{anchor} holds no events of a process.",
@@ -104,7 +104,7 @@ def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> T
         wall_ns=end - start,
         launcher="",
         exit_code=_exit_code(reduced.locations),
-        world_size=max(len(world), len(ranks)),
+        world_size=max(len(world), *(place.number + 1 for place in places.ranks)),
         ranks=ranks,
         names=reduced.names,
         communicators=shared,

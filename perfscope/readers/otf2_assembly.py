@@ -41,6 +41,9 @@ PROFILE_ROW = np.dtype(
 )
 COUNTER_ROW = np.dtype([("t", "i8"), ("location", "u4"), ("member", "u4"), ("value", "f8")])
 
+MOST_EVENTS = 1 << 62
+"""More are no number of events: the archive does not tell it."""
+
 _FINALIZE = code_of("MPI_Finalize")
 
 
@@ -95,13 +98,38 @@ class Reduced:
         return rows[np.argsort(first, kind="stable")]
 
 
-def assemble_ranks(places: Places, reduced: Reduced) -> list[Rank]:
-    """The ranks that recorded events, in order of their numbers."""
-    return [
+def assemble_ranks(places: Places, reduced: Reduced, *, creator: str) -> list[Rank]:
+    """The ranks that recorded events, in order of their numbers.
+
+    Args:
+        places: all ranks.
+        reduced: their events.
+        creator: what wrote the archive; in an export of perfscope, threads help the main one.
+    """
+    ranks = [
         _rank(place, reduced)
         for place in places.ranks
         if any(reduced.locations[thread.index]["events"] for thread in place.threads)
     ]
+    by_number = {place.number: place for place in places.ranks}
+    for rank in () if creator.startswith("perfscope") else ranks:
+        rank.team = _team(rank, by_number[rank.number], reduced)
+    return ranks
+
+
+def _team(rank: Rank, place: RankPlaces, reduced: Reduced) -> tuple[None, ...]:
+    """As many as threads of a rank have regions, () where it is one alone.
+
+    Regions do not tell computing from waiting for other threads: how much each worked is not known.
+    """
+    background = set(rank.background["tid"].tolist())
+    working = [
+        thread
+        for thread in place.threads
+        if len(reduced.locations[thread.index]["profile"]) and thread.tid not in background
+    ]
+    is_alone = len(working) <= 1 and all(one.tid == rank.main_tid for one in working)
+    return () if is_alone else (None,) * len(working)
 
 
 def corrected_ranks(places: Places, reduced: Reduced) -> set[int]:
@@ -124,6 +152,7 @@ def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
     ]
     start = reduced.ticks.ns(min(row["first"] for row in seen))
     end = reduced.ticks.ns(max(row["last"] for row in seen))
+    cut = _cut_ns(place, reduced)
     operations = reduced.rows(place.threads, "operations", OPERATION_DTYPE)
     operations["op"][operations["op"] == 0] = MPI_OTHER
     completions = reduced.rows(place.threads, "completions", COMPLETION_DTYPE)
@@ -140,7 +169,8 @@ def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
         start_ns=start,
         end_ns=end,
         main_tid=main_tid,
-        ending=_ending(operations, seen),
+        ending=_ending(operations, seen, is_cut=cut is not None),
+        detail_end_ns=cut,
         operations=operations[~is_background],
         background=operations[is_background],
         completions=completions,
@@ -152,6 +182,14 @@ def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
         threads=tuple(ThreadInfo(thread.tid, thread.name, 0, 0, 0, 0) for thread in place.threads),
         totals=_totals(operations),
     )
+
+
+def _cut_ns(place: RankPlaces, reduced: Reduced) -> int | None:
+    """From when events of a rank are missing: its main thread holds fewer than the archive says."""
+    row, told = reduced.locations[place.threads[0].index], place.threads[0].events
+    if row["events"] >= told or told > MOST_EVENTS:
+        return None
+    return reduced.ticks.ns(row["last"]) if row["events"] else 0
 
 
 def _is_background(operations: Table, main_tid: int) -> npt.NDArray[np.bool_]:
@@ -170,13 +208,16 @@ def _steps(phases: Table, main_tid: int, reduced: Reduced) -> Table:
     return rows
 
 
-def _ending(operations: Table, seen: Sequence[Mapping[str, Any]]) -> Ending:
+def _ending(operations: Table, seen: Sequence[Mapping[str, Any]], *, is_cut: bool) -> Ending:
+    """How a rank ended, as far as its events tell."""
     finalized = operations[operations["op"] == _FINALIZE]
     if len(finalized) and not np.any(finalized["flags"] & RowFlag.OPEN):
         return Ending(EndKind.FINALIZED, None, "the trace holds its MPI_Finalize")
     status = next((row["exit_status"] for row in seen if row["exit_status"] is not None), None)
     if status is not None:
         return Ending(EndKind.EXITED, status, "the trace holds the end of the program")
+    if is_cut:
+        return Ending(EndKind.UNKNOWN, None, "the trace lacks its last events")
     if np.any(operations["flags"] & RowFlag.OPEN):
         return Ending(EndKind.UNKNOWN, None, "the trace ends inside an MPI call")
     return Ending(EndKind.EXITED, None, "the last event of the trace")

@@ -1,8 +1,8 @@
 """T_id as the Dimemas simulator gives it: a network without latency and with endless bandwidth.
 
-Messages above the eager limit are rendezvous: the sender waits until the receiver is in the call
-that takes the message. Every collective ends when its last member has arrived. Other calls take no
-time. Source of the rules: docs/metrics.md, section 1, `T_id(dimemas)`.
+Messages of the eager limit and more are rendezvous: the sender waits until the receiver is in the
+call that takes the message. Every collective ends when its last member has arrived. Other calls
+take no time. Source of the rules: docs/metrics.md, section 1, `T_id(dimemas)`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _needs(trace: Trace, pool: Pool, eager_bytes: int) -> dict[int, list[int]]:
         row = int(receivers[place])
         taken_in[place] = waits.get((int(pool.rank[row]), int(pool.request[row])), row)
     senders = send_of[receivers]
-    large = pool.sent[senders] > eager_bytes
+    large = pool.sent[senders] >= eager_bytes
     blocking = large & ~pool.is_of(OperationClass.ISEND)[senders]
     needs: dict[int, list[int]] = {}
     for row, sender in zip(taken_in.tolist(), senders.tolist(), strict=True):

@@ -217,6 +217,9 @@ def _clocks(results: Results) -> Check:
     domains = {rank.clock_domain for rank in trace.ranks}
     above = _factors_above_one(results)
     if len(domains) <= 1:
+        if checked.reason:
+            detail = f"Wait and transfer are not resolvable: {checked.reason}."
+            return Check("clocks", Status.WARN, "The clocks are uncertain", detail)
         if above:
             return Check("clocks", Status.WARN, "A factor is above 1", above)
         return Check("clocks", Status.PASS, "All ranks share one clock", "One host, one clock.")
