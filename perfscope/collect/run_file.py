@@ -22,7 +22,12 @@ from perfscope.collect.launch import RecordingOptions
 from perfscope.collect.launcher import Launcher
 from perfscope.collect.memory_kills import KillCounter, kill_counter
 from perfscope.collect.process import Ending
-from perfscope.collect.redact import performance_environment, redact_arguments, redact_value
+from perfscope.collect.redact import (
+    performance_environment,
+    redact_arguments,
+    redact_path,
+    redact_value,
+)
 from perfscope.collect.rundir import RUN_FILE
 from perfscope.collect.stop import StopRequest
 from perfscope.files import replace_file
@@ -85,7 +90,7 @@ class RunFile:
             "schema": SCHEMA,
             "perfscope": perfscope.__version__,
             "command": redact_arguments(list(self.command)),
-            "cwd": redact_value(_working_directory()),
+            "cwd": redact_path(_working_directory()),
             "host": socket.gethostname(),
             "boot_id": _boot_id(),
             **self._start,
@@ -95,7 +100,7 @@ class RunFile:
             "exit_code": self.exit_code(ending) if ending else None,
             "signal": ending.signal if ending and not self._is_stopped else None,
             "signals_received": [Signals(n).name for n in ending.received] if ending else [],
-            "notes": self.notes,
+            "notes": [redact_value(note) for note in self.notes],
             "options": self.options.as_json(),
             "stopped": self._stopped(ending),
             "environment": performance_environment(),

@@ -5,12 +5,21 @@ Redacting twice changes nothing, so that it is done here, once, for all formats.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from perfscope.collect.redact import redact_arguments, redact_tokens, redact_value
-from perfscope.trace.model import Rank, Trace
+from perfscope.collect.redact import (
+    redact_arguments,
+    redact_path,
+    redact_tokens,
+    redact_value,
+    redact_variable,
+)
+from perfscope.trace import stack_spans
+from perfscope.trace.model import Frame, Rank, Trace
 
 MANGLED = "_Z"
 SCOPE = "::"
@@ -29,20 +38,83 @@ def without_secrets(trace: Trace) -> None:
         redact_tokens(name) if number in of_devices else _name(name)
         for number, name in enumerate(trace.names)
     ]
+    trace.frames = [
+        Frame(redact_tokens(frame.function), redact_path(frame.file), frame.line)
+        for frame in trace.frames
+    ]
     trace.notes = [redact_value(note) for note in trace.notes]
-    trace.environment = {
-        name: redact_value(value) if isinstance(value, str) else value
-        for name, value in trace.environment.items()
-    }
+    trace.environment = _facts(trace.environment)
+    trace.other_processes = [_process(facts) for facts in trace.other_processes]
     if trace.tensors is not None:
         trace.tensors.tensors = [redact_tokens(name) for name in trace.tensors.tensors]
         trace.tensors.names = [redact_tokens(name) for name in trace.tensors.names]
+    if trace.stack_sampling is not None:
+        forest = trace.stack_sampling.forest
+        forest.frames[:] = [(redact_tokens(f), redact_path(p), n) for f, p, n in forest.frames]
+    trace.memory_recordings = [_memory(recording) for recording in trace.memory_recordings]
+    hosts = _hosts(trace)
+    trace.gpus = [replace(gpu, host=hosts.get(gpu.host, gpu.host)) for gpu in trace.gpus]
     for rank in trace.ranks:
         _clean(rank)
+        rank.host = hosts.get(rank.host, rank.host)
+
+
+def _hosts(trace: Trace) -> dict[str, str]:
+    """The names of hosts as they may be shown; different hosts keep different names."""
+    shown: dict[str, str] = {}
+    for host in dict.fromkeys(rank.host for rank in trace.ranks):
+        safe = redact_path(host)
+        taken = set(shown.values())
+        numbered = (f"{safe} {number}" for number in range(2, len(taken) + 3))
+        shown[host] = safe if safe not in taken else next(n for n in numbered if n not in taken)
+    return shown
+
+
+def _facts(value: Any, name: str = "") -> Any:
+    """Facts of a run with their texts redacted; names say what a text is."""
+    if isinstance(value, str):
+        return redact_path(value) if value.startswith("/") else redact_variable(name, value)
+    if isinstance(value, Mapping):
+        return {redact_path(str(key)): _facts(inner, str(key)) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_facts(inner, name) for inner in value)
+    return value
+
+
+def _process(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What a process told of itself: its command line is read as one."""
+    words = facts.get("argv")
+    cleaned: dict[str, Any] = _facts(facts)
+    if isinstance(words, list) and all(isinstance(word, str) for word in words):
+        cleaned["argv"] = redact_arguments(words)
+    return cleaned
+
+
+def _memory(recording: stack_spans.MemoryRecording) -> stack_spans.MemoryRecording:
+    windows = tuple(
+        replace(
+            window,
+            places=tuple(
+                replace(
+                    place,
+                    stack=tuple((redact_tokens(f), redact_path(p), n) for f, p, n in place.stack),
+                )
+                for place in window.places
+            ),
+        )
+        for window in recording.windows
+    )
+    return replace(recording, windows=windows, reason=redact_value(recording.reason))
 
 
 def _clean(rank: Rank) -> None:
     rank.threads = [replace(thread, name=redact_value(thread.name)) for thread in rank.threads]
+    rank.metadata = _process(rank.metadata)
+    rank.workers = [_process(facts) for facts in rank.workers]
+    rank.mpi_library = redact_path(rank.mpi_library)
+    if (raised := rank.ending.raised) is not None:
+        safe = replace(raised, message=redact_value(raised.message), file=redact_path(raised.file))
+        rank.ending = replace(rank.ending, raised=safe)
     if rank.devices is not None:
         named = rank.devices.stream_names.items()
         rank.devices.stream_names = {stream: redact_value(name) for stream, name in named}

@@ -160,7 +160,7 @@ class Watch:
         path = self._base + ENDING
         # As the metadata is: `json` would import `re` into the program.
         with open(path + ".new", "w", encoding="ascii") as stream:
-            stream.write(metadata.encode(self.state))
+            stream.write(metadata.encode(metadata.without_secrets(self.state)))
         os.replace(path + ".new", path)
 
 

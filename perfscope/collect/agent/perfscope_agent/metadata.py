@@ -7,7 +7,7 @@ import os
 import sys
 
 from . import environment, notes, recorder, roles
-from .redact import redact_arguments, redact_value
+from .redact import redact_arguments, redact_path, redact_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ _MODULES_OF_INTEREST = (
     "h5py",
     "perfscope",
 )
+
+_CLEAN = ("host", "argv", "environment", "rank_environment")
+"""The host is where files of the process are found; the others are redacted when they are noted."""
 
 facts: dict[str, Any] = {}
 """Everything known so far; keys and types are those of the metadata file."""
@@ -146,14 +149,14 @@ def framework(name: str, **details: Any) -> None:
         frameworks.setdefault(name, {}).update(details)
 
 
-def _without_secrets(value: Any) -> Any:
-    """Names that a program gave its functions and models may hold anything."""
+def without_secrets(value: Any) -> Any:
+    """What a program chose, also as names of its functions, models and directories, as written."""
     if isinstance(value, str):
-        return redact_value(value)
+        return redact_path(value) if value.startswith("/") else redact_value(value)
     if isinstance(value, dict):
-        return {key: _without_secrets(inner) for key, inner in dict(value).items()}
+        return {without_secrets(key): without_secrets(inner) for key, inner in dict(value).items()}
     if isinstance(value, (list, tuple)):
-        return [_without_secrets(inner) for inner in list(value)]
+        return [without_secrets(inner) for inner in list(value)]
     return value
 
 
@@ -181,13 +184,13 @@ def write() -> None:
 def _replace_file() -> None:
     global _writes
     _writes = mine = _writes + 1
-    facts["agent_notes"] = [redact_value(note) for note in notes.notes]
+    facts["agent_notes"] = list(notes.notes)
     temporary = "%s.%d-%d.tmp" % (_path, os.getpid(), mine)
     try:
         os.makedirs(os.path.dirname(_path), exist_ok=True)
         with open(temporary, "w", encoding="ascii") as stream:
             noted = dict(facts)
-            safe = {key: _without_secrets(noted[key]) for key in noted if key == "frameworks"}
+            safe = {key: without_secrets(noted[key]) for key in noted if key not in _CLEAN}
             stream.write(encode({**noted, **safe}) + "\n")
         if mine == _writes:  # else a signal's handler has written something newer
             os.replace(temporary, _path)

@@ -1,47 +1,19 @@
-"""Keeps secrets out of what is written, by the name of a variable or the look of a value."""
+"""Keeps secrets out of what is written: by the name in front of a value, or by its own look."""
 
 from __future__ import annotations
 
+from . import secret_names
+from .secret_tokens import BEGINNINGS, is_long_enough, is_suspicious, looks_random
+
 REDACTED = "[redacted]"
 
-_SENSITIVE_WORDS = (
-    "key",
-    "token",
-    "secret",
-    "passw",
-    "passphrase",
-    "pwd",
-    "credential",
-    "auth",
-    "cookie",
-    "jwt",
-    "bearer",
-    "private",
-    "signature",
+_MARKS = (
+    *{text.lower() for text, _ in BEGINNINGS},
+    *"-----begin eyj akia asia abia acca aroa aida a3t $2 $5$ $6$ $argon $y$ hooks.slack".split(),
+    *"discord webhook api.telegram sha256~ .atlasv1 dt0c01 _mmk pat. sat.".split(),
+    ":aa",
 )
-_HINTS = (
-    *_SENSITIVE_WORDS,
-    "://",
-    "-----begin",
-    "basic ",
-    "eyj",
-    "akia",
-    "asia",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "ghu_",
-    "ghr_",
-    "github_pat",
-    "glpat",
-    "xox",
-    "sk-",
-    "hf_",
-    "aiza",
-    "npm_",
-    "pypi-",
-)
-_LONG_WORD = 24
+_SCHEMES = frozenset("bearer basic token apikey api-key digest negotiate key aws4".split())
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,9 +24,8 @@ _patterns: dict[str, re.Pattern[str]] = {}
 
 
 def is_sensitive_name(name: str) -> bool:
-    """Whether a variable or option of this name may hold a secret."""
-    lower = name.lower()
-    return any(word in lower for word in _SENSITIVE_WORDS)
+    """Whether a variable or option of this name holds a secret whatever its value looks like."""
+    return secret_names.kind_of(name) == secret_names.SECRET
 
 
 def _compiled() -> dict[str, re.Pattern[str]]:
@@ -63,96 +34,277 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         return _patterns
     import re
 
-    words = "|".join(_SENSITIVE_WORDS)
-    _patterns["pem"] = re.compile(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.S)
-    _patterns["url"] = re.compile(r"(?<=://)[^\s/@'\"]+(?=@)")
-    _patterns["scheme"] = re.compile(r"(?i)\b(bearer|basic)\s+[^\s'\",;]+")
-    _patterns["pair"] = re.compile(
-        r"(?i)([\w.\-]*(?:%s)[\w.\-]*[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;&'\"]+)" % words
+    from .secret_tokens import PLACES, known_tokens
+
+    name = r"(?<![\w.%-])(?P<name>[A-Za-z][\w.-]{0,80}|-{1,2}[A-Za-z][\w.-]{0,80})"
+    quoted = r"(?P<quote>\\*[\"'`])(?P<text>.*?)(?P=quote)"
+    bare = (
+        r"(?P<bare>(?:[^\s\"'&,;<>(){}\[\]\\]|[<({\[]|[>)}\]](?=[^\s\"'&,;>)}\]])"
+        r"|[,;&](?=[^\s,;&=:]+(?:[\s\"')}\]]|$)))+)"
     )
-    _patterns["known"] = re.compile(
-        r"eyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)?"
-        r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}"
-        r"|\bgh[opsur]_\w{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{16,}"
-        r"|\bxox[abeoprs]-[\w-]{8,}|\bsk-[\w-]{16,}|\bhf_\w{16,}|\bAIza[\w-]{20,}"
-        r"|\bnpm_\w{16,}|\bpypi-[\w-]{16,}"
+    separator = r"(?P<sep>\\*[\"'`]?\s*(?::=|=>|->|==|=|:(?!//|:))\s*)"
+    _patterns.update(
+        pem=re.compile(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.S),
+        places=re.compile("(" + PLACES + r")[^\s'\"]+"),
+        known=re.compile(known_tokens()),
+        url=re.compile(r"(?<=://)[^\s'\"<>]+"),
+        login=re.compile(r"(?<![\w/@.-])([\w.+-]{1,40}):([^\s:@/'\",]{6,})@(?=[A-Za-z][\w.-]*)"),
+        header=re.compile(r"(?i)(\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)([^\"'\n\r]+)"),
+        scheme=re.compile(r"(?i)\b(bearer|basic|token|apikey|api-key)\s+([^\s'\",;)]+)"),
+        cookie=re.compile(r"(?i)(\b(?:set-)?cookie\s*:\s*)([^\"'\n\r]+)"),
+        pair=re.compile(name + separator + "(?:" + quoted + "|" + bare + ")", re.S),
+        option=re.compile(
+            r"(?<![\w-])(--?[A-Za-z][\w.-]*)(\s+)(?=\S)(\"[^\"]*\"|'[^']*'|[^\s'\"]+)"
+        ),
+        attached=re.compile(r"(?<![\w-])(-[pP])([^\s'\"=-][^\s'\"]*)"),
+        element=re.compile(r"<([A-Za-z][\w.:-]*)>([^<>]+)(?=</)"),
+        quoted=re.compile(
+            r"(?i)\b((?:password|passwd|passphrase|passcode|secret)(?:\s+(?:is|was|of|for))*\s+)"
+            r"([\"'`])(?!\s)([^\"'`\n]+)\2"
+        ),
+        prose=re.compile(
+            r"(?i)\b(passwords?|passwd|passphrase|passcode|secret|token|credentials?|pin|otp|pwd"
+            r"|api key)((?:\s+(?:is|was|of|to|for|using|with|value|provided|given|code))*"
+            r"\s*[:=]?\s+[\"'`]?)([^\s\"'`,;)]+)"
+        ),
+        chunk=re.compile(r"[^\s\"'`=,;:()<>\[\]{}|]{20,}={0,2}"),
+        word=re.compile(r"[A-Za-z0-9+/_\-]{20,}={0,2}"),
     )
-    _patterns["word"] = re.compile(r"[A-Za-z0-9+/_\-]{24,}={0,2}")
     return _patterns
-
-
-def _looks_random(word: str) -> bool:
-    """Whether a long word mixes its characters as keys do and as names and paths do not."""
-    parts = word.split("/") if word.startswith(("/", "./", "../", "~")) else [word]
-    return any(_is_random_part(part.strip("=")) for part in parts)
-
-
-def _is_random_part(part: str) -> bool:
-    letters = part.replace("-", "").replace("_", "").replace("+", "").replace("/", "")
-    if len(letters) < _LONG_WORD:
-        return False
-    classes = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in letters]
-    changes = sum(1 for a, b in zip(classes, classes[1:]) if a != b) / len(letters)
-    kinds = len(set(classes))
-    is_hex = all(c in "0123456789abcdef" for c in letters.lower())
-    if is_hex:
-        return len(letters) >= 32 and kinds >= 2 and changes > 0.2
-    return kinds == 3 and changes > 0.4
 
 
 def _is_suspicious(text: str) -> bool:
     """Whether the text needs a closer look; importing `re` for it takes milliseconds."""
-    lower = text.lower()
-    if any(hint in lower for hint in _HINTS):
-        return True
-    if len(text) < _LONG_WORD:
+    if len(text) < 4:
         return False
-    plain = "".join(c if c.isalnum() or c in "+/_-" else " " for c in text)
-    return any(len(word) >= _LONG_WORD and _looks_random(word) for word in plain.split())
+    lower = text.lower()
+    if ("@" in text and ":" in text) or any(mark in lower for mark in _MARKS):
+        return True
+    words = "".join(c if c.isalnum() else " " for c in text).split()
+    if any(is_suspicious(word) for word in words):
+        return True
+    if lower.startswith(("-p", "-u")) or " -p" in lower or " -u" in lower:
+        return True
+    has_values = any(c in text for c in "=: >")
+    return has_values and (any(secret_names.may_name(w.lower()) for w in words))
 
 
 def redact_value(text: str) -> str:
     """The text with everything that looks like a secret replaced."""
     if not _is_suspicious(text):
         return text
+    text = _without_tokens(text)
     patterns = _compiled()
-    text = patterns["pem"].sub(REDACTED, text)
-    text = patterns["url"].sub(REDACTED, text)
-    text = patterns["scheme"].sub(lambda m: m.group(1) + " " + REDACTED, text)
-    text = patterns["pair"].sub(lambda m: m.group(1) + REDACTED, text)
-    text = patterns["known"].sub(REDACTED, text)
-    return patterns["word"].sub(lambda m: REDACTED if _looks_random(m.group()) else m.group(), text)
+    text = patterns["header"].sub(r"\1" + REDACTED, text)
+    text = patterns["cookie"].sub(r"\1" + REDACTED, text)
+    text = patterns["scheme"].sub(_scheme, text)
+    text = _without_named(text)
+    text = patterns["element"].sub(_element, text)
+    text = patterns["option"].sub(_option, text)
+    text = patterns["attached"].sub(_attached, text)
+    text = patterns["login"].sub(_login, text)
+    text = patterns["quoted"].sub(r"\1\2" + REDACTED + r"\2", text)
+    text = patterns["prose"].sub(_prose, text)
+    return _without_random_words(text)
 
 
 def redact_tokens(text: str) -> str:
     """The text without what can only be a secret: for names of code, which may look like one."""
+    return _without_tokens(text) if _is_suspicious(text) else text
+
+
+def redact_path(text: str) -> str:
+    """A path, a file or a host without secrets; hashes by which directories are named stay."""
     if not _is_suspicious(text):
         return text
+    parts = _without_tokens(text).split("/")
+    return "/".join(_path_part(part) for part in parts)
+
+
+def _path_part(part: str) -> str:
+    """A part of a path; the hashes of caches and package managers are lower-case and stay."""
+    return _compiled()["word"].sub(
+        lambda m: REDACTED if looks_random(m.group(), is_path=True) else m.group(),
+        _without_named(part),
+    )
+
+
+def _without_tokens(text: str) -> str:
     patterns = _compiled()
     text = patterns["pem"].sub(REDACTED, text)
-    text = patterns["url"].sub(REDACTED, text)
-    return patterns["known"].sub(REDACTED, text)
+    text = patterns["places"].sub(r"\1" + REDACTED, text)
+    text = patterns["url"].sub(lambda m: _address(m.group()), text)
+    return patterns["known"].sub(_token, text)
+
+
+def _token(found: re.Match[str]) -> str:
+    return REDACTED if is_long_enough(found.group()) else found.group()
+
+
+def _address(rest: str) -> str:
+    """What stands behind `://`, without the user and the password in front of the host.
+
+    A password may hold `@` and `/`, and a port or a path is no password.
+    """
+    name, colon, behind = rest.partition(":")
+    authority = rest.split("/", 1)[0].split("?", 1)[0]
+    digits = len(behind) - len(behind.lstrip("0123456789"))
+    is_port = digits > 0 and behind[digits : digits + 1] in ("", "/", "?", "#", ",")
+    may_hold = colon and "/" not in name and "?" not in name and "@" not in name and not is_port
+    if "@" in authority or (may_hold and "@" in behind):
+        place = rest.rfind("@") if may_hold or is_port else authority.rfind("@")
+        return REDACTED + rest[place:]
+    return rest
+
+
+def _scheme(found: re.Match[str]) -> str:
+    scheme, value = found.group(1), found.group(2)
+    is_any = scheme.lower() == "bearer" and not secret_names.is_trivial(value)
+    is_base64 = scheme.lower() == "basic" and (
+        value.endswith("=") or (len(value) > 7 and not value.isalpha())
+    )
+    if is_any or is_base64 or secret_names.looks_like_a_password(value):
+        return scheme + " " + REDACTED
+    return found.group()
+
+
+def _without_named(text: str) -> str:
+    """The text without the values of fields, settings and headers that are named as secrets."""
+    pattern, kept, place = _compiled()["pair"], [], 0
+    found = pattern.search(text)
+    while found is not None:
+        name, value = found.group("name").lstrip("-"), found.group("text")
+        if found.group("bare") is not None:
+            value = found.group("bare")
+        kept.append(text[place : found.end("sep")])
+        place = found.end("sep")
+        if secret_names.hides(name, value, is_told=found.group("sep").strip() != ":"):
+            quote = found.group("quote") or ""
+            kept.append(quote + REDACTED + quote)
+            place = found.end()
+        found = pattern.search(text, place)
+    return "".join(kept) + text[place:]
+
+
+def _element(found: re.Match[str]) -> str:
+    name, value = found.group(1), found.group(2)
+    return "<%s>%s" % (name, REDACTED if secret_names.hides(name, value.strip()) else value)
+
+
+def _option(found: re.Match[str]) -> str:
+    option, blank, value = found.groups()
+    if value.startswith("-"):
+        return found.group()
+    safe = _option_value(option, value.strip("\"'"))
+    return found.group() if safe is None else option + blank + safe
+
+
+def _attached(found: re.Match[str]) -> str:
+    option, value = found.groups()
+    is_plain = any(c in "-=./:,_" for c in value) or not secret_names.looks_like_a_password(value)
+    return found.group() if is_plain else option + REDACTED
+
+
+def _login(found: re.Match[str]) -> str:
+    is_secret = secret_names.looks_like_a_password(found.group(2))
+    return "%s:%s@" % (found.group(1), REDACTED) if is_secret else found.group()
+
+
+def _prose(found: re.Match[str]) -> str:
+    noun, between, value = found.groups()
+    value = value.rstrip(".!?")
+    is_short = noun.lower() in ("pin", "otp") and value.isdigit() and 4 <= len(value) <= 8
+    is_password = secret_names.looks_like_a_password(value) and not secret_names.is_place(value)
+    return noun + between + REDACTED if is_short or is_password else found.group()
+
+
+def _without_random_words(text: str) -> str:
+    """The text without what looks like a key; hashes behind a name that says so stay."""
+    patterns = _compiled()
+
+    def judged(found: re.Match[str]) -> str:
+        chunk = found.group()
+        named = text[: found.start()].rstrip("=: @\"'-").rsplit(None, 1)[-1:]
+        if named and secret_names.is_public(named[0]):
+            return chunk
+        if "/" in chunk and (chunk[0] in "/.~" or _has_a_word(chunk)):
+            return "/".join(_path_part(part) for part in chunk.split("/"))
+        return patterns["word"].sub(
+            lambda m: REDACTED if looks_random(m.group()) else m.group(), chunk
+        )
+
+    return patterns["chunk"].sub(judged, text)
+
+
+def _has_a_word(chunk: str) -> bool:
+    """Whether a part between slashes is a word or a file, as in no key of base64."""
+    return any(
+        len(part) > 2 and ("." in part or (part.islower() and not any(c.isdigit() for c in part)))
+        for part in chunk.split("/")
+    )
 
 
 def redact_variable(name: str, value: str) -> str:
     """The value of an environment variable as it may be written."""
-    return REDACTED if is_sensitive_name(name) else redact_value(value)
+    if secret_names.hides(name, value):
+        return REDACTED
+    return value if secret_names.is_public(name) else redact_value(value)
+
+
+def _option_value(option: str, value: str) -> str | None:
+    """The value of an option as it may be written; None where its name hides nothing of it."""
+    name = option.lstrip("-")
+    if name in ("u", "U") or secret_names.words_of(name)[-1:] in (["user"], ["auth"], ["login"]):
+        user, colon, word = value.partition(":")
+        if colon and user and word and not secret_names.is_number(word) and "/" not in word:
+            return user + ":" + REDACTED
+    if len(name) == 1 and name != "p":
+        return None
+    if option.startswith("-") and not option.startswith("--") and 1 < len(name) < 4:
+        return None if not is_sensitive_name(name) else REDACTED
+    return REDACTED if secret_names.hides(name, value) else None
 
 
 def redact_arguments(arguments: Sequence[str]) -> list[str]:
     """A command line as it may be written: `--token X` and `--token=X` lose their value."""
     result: list[str] = []
-    hide_next = False
+    option = ""
     for argument in arguments:
         is_option = argument.startswith("-") and len(argument) > 1 and " " not in argument
-        if hide_next and not (is_option and argument.startswith("--")):
-            result.append(REDACTED)
-            hide_next = False
-            continue
-        name, equals, _ = argument.partition("=")
-        hide_next = is_option and not equals and is_sensitive_name(name)
-        if equals and is_sensitive_name(name) and " " not in name and "\n" not in name:
-            result.append(name + "=" + REDACTED)
-        else:
-            result.append(argument if hide_next else redact_value(argument))
+        if option and not (is_option and argument.startswith("--")):
+            safe = _argument_behind(option, argument)
+            was_scheme = option.endswith(":") and argument.lower() in _SCHEMES
+            option = option if was_scheme else ""
+            if safe is not None:
+                result.append(safe)
+                continue
+        if argument.endswith(":") and is_sensitive_name(argument[:-1]):
+            option = argument
+        elif is_option:
+            option = "" if "=" in argument else argument
+        result.append(_argument(argument, is_option=is_option))
     return result
+
+
+def _argument_behind(option: str, argument: str) -> str | None:
+    if option.endswith(":"):
+        return argument if argument.lower() in _SCHEMES else REDACTED
+    if secret_names.is_public(option):
+        return argument
+    return _option_value(option, argument)
+
+
+def _argument(argument: str, *, is_option: bool) -> str:
+    name, equals, value = argument.partition("=")
+    is_name = bool(equals) and not any(c in name for c in " \n/:{\"'")
+    if is_name:
+        safe = _option_value(name, value) if name.startswith("-") else None
+        if safe is None and secret_names.hides(name.lstrip("-"), value):
+            safe = REDACTED
+        if safe is None:
+            safe = value if secret_names.is_public(name) else redact_value(value)
+        return name + "=" + safe
+    if is_option and argument[:2] in ("-u", "-U") and len(argument) > 2:
+        safe = _option_value(argument[:2], argument[2:])
+        return redact_value(argument) if safe is None else argument[:2] + safe
+    return redact_value(argument)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import importlib
 import json
 import os
 import re
@@ -33,6 +34,9 @@ LONGEST_END_S = 15.0
 MOST_TEXT = 400
 # The first frame of each process is its command line, which may hold secrets.
 _COMMAND_LINE = re.compile(rb'"name":"process (\d+):(?:[^"\\]|\\.)*"')
+
+_TEXT = re.compile(rb'("(?:[^"\\\\]|\\\\.)*")')
+_known: dict[bytes, bytes] = {}
 
 _is_asked_to_end = False
 
@@ -150,15 +154,29 @@ class Supervisor:
 
 
 def _compress(raw: str) -> int:
-    """Replaces py-spy's file by a compressed one without command lines; its size in bytes."""
+    """Replaces py-spy's file by one that is compressed and holds no secrets; its size in bytes."""
     with open(raw, "rb") as stream:
         text = _COMMAND_LINE.sub(rb'"name":"process \1"', stream.read())
+    text = _TEXT.sub(_safe_text, text)
     packed = raw + ".gz"
     with gzip.open(packed + ".new", "wb", compresslevel=1) as stream:
         stream.write(text)
     os.replace(packed + ".new", packed)
     _remove(raw)
     return os.path.getsize(packed)
+
+
+def _safe_text(found: re.Match[bytes]) -> bytes:
+    """A name of a function, a file or a thread; the same ones come again and again."""
+    written = found.group(1)
+    known = _known.get(written)
+    if known is None:
+        rules = importlib.import_module("perfscope_agent.redact")
+        text = json.loads(written.decode("utf-8", "replace"), strict=False)
+        safe = rules.redact_path(text) if "/" in text else rules.redact_tokens(text)
+        known = written if safe == text else json.dumps(safe).encode("ascii")
+        _known[written] = known
+    return known
 
 
 def _remove(path: str) -> None:
@@ -201,6 +219,8 @@ def main(arguments: list[str]) -> None:
     _make_way()
     signal.signal(signal.SIGTERM, _ask_to_end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Started without a search path of its own; the rules for secrets lie beside this file.
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     spy, pid, base, hz, most_bytes, thread = arguments
     if os.path.isabs(base):
         os.chdir("/")  # what the job was started in may be removed

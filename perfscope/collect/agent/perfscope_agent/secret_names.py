@@ -1,0 +1,211 @@
+"""Which names say that what they hold is a secret, and which values such a name hides.
+
+A name is read as English reads a compound: its last word says what it is. A `password_length` is a
+length and `pin_memory` is about memory, but `db.password`, `accessToken` and `X-Api-Key` are what
+must not be written.
+"""
+
+from __future__ import annotations
+
+# What is secret whatever it looks like.
+_SECRETS = frozenset(
+    """
+    password passwd passphrase passcode passkey pwd pw secret token credential
+    credentials creds cred apikey accesskey secretkey privatekey authkey authtoken jwt bearer
+    authorization cookie cookies otp totp hmac sessionid sessid jsessionid phpsessid sid sig sas
+    mnemonic pat userpwd sshpass oauth psk
+    """.split()
+)
+_ENDINGS = tuple(
+    """
+    password passwd passphrase secret token credential credentials apikey accesskey secretkey
+    privatekey sessionid sessid userpwd
+    """.split()
+)
+_PARTS = "passw passph secret token credential cookie sess key pass pwd signature auth".split()
+# Keys that open something; other keys sort, label and index.
+_OF_KEYS = frozenset(
+    """
+    api access secret private auth encryption encrypt signing sign master ssh storage account
+    service client license shared hmac rsa app deploy aws azure gcp openai anthropic wandb session
+    subscription webhook webservice root admin host aes gpg
+    """.split()
+)
+# What may be a secret, and is one where its value looks like that.
+_MAYBE = frozenset(
+    """
+    pass passwords secrets pin session key keys auth license licence tokens nonce salt certificate
+    cert code webhook dsn connstr p
+    """.split()
+)
+# Words behind the one that counts: the value of a password is a password.
+_FILLERS = frozenset(
+    "id value values string str text raw plain b64 base64 hex encoded encrypted new old".split()
+)
+# Of tokens that a model reads, and of amounts.
+_COUNTED = frozenset(
+    """
+    max min num n total mean avg per first last pad eos bos unk sep cls mask special stop end start
+    image audio text prefix suffix vocab next decoder encoder forced
+    """.split()
+)
+# Their values are long and random without being secret.
+_PUBLIC = frozenset(
+    """
+    commit revision rev sha sha1 sha224 sha256 sha384 sha512 md5 crc checksum uuid guid fingerprint
+    blob tree digest gpus devices snapshot build etag
+    """.split()
+)
+_TRIVIAL = frozenset(
+    """
+    true false yes no on off none null nil undefined auto default required optional empty missing
+    enabled disabled invalid valid incorrect wrong expired unknown string str int bytes bool object
+    redacted
+    """.split()
+)
+SECRET = "secret"
+MAYBE = "maybe"
+PLAIN = ""
+
+_known = {}  # type: dict[str, str]
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name in lower case: of `dbPassword`, `X-Api-Key`, `SECRET_KEY_2`."""
+    words, word = [], ""
+    for place, c in enumerate(name):
+        before, behind = name[place - 1 : place], name[place + 1 : place + 2]
+        is_start = c.isupper() and (
+            before.islower() or before.isdigit() or (before.isupper() and behind.islower())
+        )
+        if word and (is_start or not c.isalnum()):
+            words.append(word.lower())
+            word = ""
+        if c.isalnum():
+            word += c
+    if word:
+        words.append(word.lower())
+    return words
+
+
+def kind_of(name: str) -> str:
+    """Whether a variable, option or field of this name holds a secret, surely or maybe."""
+    known = _known.get(name)
+    if known is None:
+        known = _judged(words_of(name[-200:]))
+        if len(_known) < 4096:
+            _known[name] = known
+    return known
+
+
+def _judged(words: list[str]) -> str:
+    while len(words) > 1 and (words[-1] in _FILLERS or words[-1].isdigit()):
+        words = words[:-1]
+    if not words:
+        return PLAIN
+    if len(words) > 1 and words[-1] in ("hash", "digest") and _judged(words[:-1]) == SECRET:
+        return SECRET
+    if len(words) > 1 and words[-2] + words[-1] in _SECRETS:
+        return SECRET
+    head, before = words[-1].rstrip("0123456789") or words[-1], words[:-1]
+    if head in ("token", "tokens") and _COUNTED.intersection(before):
+        return MAYBE
+    opens = head in ("key", "keys") and bool(_OF_KEYS.intersection(before))
+    if opens or head in _SECRETS or head.endswith(_ENDINGS):
+        return SECRET
+    is_signed = head == "signature" and bool(before)
+    return MAYBE if is_signed or head in _MAYBE or _is_a_pass(head) else PLAIN
+
+
+def _is_a_pass(head: str) -> bool:
+    return head.endswith("pass") and head not in ("bypass", "compass")
+
+
+def may_name(word: str) -> bool:
+    """Whether a word, in small letters, may name a secret or be the end of such a name."""
+    return word in _SECRETS or word in _MAYBE or any(part in word for part in _PARTS)
+
+
+def is_public(name: str) -> bool:
+    """Whether a name says that its long random value is a hash or an identity."""
+    return bool(_PUBLIC.intersection(words_of(name[-200:])[-2:]))
+
+
+def hides(name: str, value: str, *, is_told: bool = True) -> bool:
+    """Whether a value must not be written where it stands under a name.
+
+    Args:
+        name: of a variable, an option, a field or a header.
+        value: what stands there.
+        is_told: it is a setting, and not a sentence in which a colon stands behind the name.
+    """
+    kind = kind_of(name)
+    if kind == PLAIN or is_trivial(value):
+        return False
+    if kind == SECRET:
+        return not (_is_about_tokens(name) and is_number(value) and len(value) < 6)
+    head = words_of(name)[-1:]
+    if head in (["pin"], ["code"]):
+        return (value.isdigit() and len(value) >= 4) or looks_like_a_password(value)
+    if head == ["pass"]:
+        return looks_like_a_password(value) or (
+            is_told and not is_number(value) and not is_place(value)
+        )
+    if head == ["session"]:
+        return not is_number(value) and not (value.isalpha() and value.islower())
+    return looks_like_a_password(value) or _has_groups(value)
+
+
+def _has_groups(value: str) -> bool:
+    """Whether it is written in groups of capitals and digits, as keys of licenses are."""
+    groups = value.split("-")
+    return len(groups) > 2 and all(len(g) > 2 and g.isalnum() and g == g.upper() for g in groups)
+
+
+def _is_about_tokens(name: str) -> bool:
+    return words_of(name)[-1:] in (["token"], ["tokens"], ["id"])
+
+
+def is_trivial(value: str) -> bool:
+    """Whether a value cannot be a secret: nothing, a switch, a word in the place of one."""
+    bare = value.strip("\"'()[]{}<>.,;: \\")
+    if len(bare) < 2 or value.lower() in _TRIVIAL or bare.lower() in _TRIVIAL:
+        return not bare.isdigit() or len(bare) < 2
+    if value.startswith(("$", "%(", "{{")) or "[redacted]" in value:
+        return True
+    marks = (value[0], value[-1])
+    return (
+        marks in (("<", ">"), ("[", "]"), ("{", "}"))
+        and bare.strip("/|").replace("_", "").isalpha()
+    )
+
+
+def is_number(value: str) -> bool:
+    """Whether it is an amount, a list or range of them, a size, an address or a shape."""
+    return bool(value) and all(c.isdigit() or c in "+-.,:/xXeE_%" for c in value)
+
+
+def is_place(value: str) -> bool:
+    """Whether it is the path of a file."""
+    _, dot, ending = value.rpartition(".")
+    is_file = bool(dot) and 0 < len(ending) < 7 and ending.isalnum() and not ending.isdigit()
+    return value.startswith(("/", "./", "../", "~")) or (
+        is_file and all(c.isalnum() or c in "._-/" for c in value)
+    )
+
+
+def looks_like_a_password(value: str) -> bool:
+    """Whether a short value mixes letters with digits or signs, as passwords do."""
+    if len(value) < 6 or is_number(value) or is_place(value) or is_trivial(value):
+        return False
+    if any(c.isspace() for c in value) or value.startswith("0x"):
+        return False
+    letters = any(c.isalpha() for c in value)
+    signs = any(c in "!@#$%^&*?~+" for c in value)
+    parts = value.replace("-", "_").replace(".", "_").replace("/", "_").split("_")
+    is_mixed = any(
+        len(part) >= 6 and any(c.isdigit() for c in part) and any(c.isalpha() for c in part)
+        for part in parts
+        if not any(c in "=,:(){}[]" for c in part)
+    )
+    return letters and (is_mixed or (signs and "=" not in value and "*" not in value))
