@@ -6,6 +6,8 @@
 #include "definitions.h"
 #include "process.h"
 #include "sampler.h"
+#include "secrets.h"
+#include "text.h"
 
 #define VERSION_TEXT_BYTES 8192 /* no ABI's MPI_MAX_LIBRARY_VERSION_STRING is larger */
 
@@ -17,7 +19,10 @@ static void define_library(void)
     int length = 0;
     if (ps_ready(&get_version))
         PS_CALL(&get_version, ps_call_2, (ps_word)version, (ps_word)&length);
-    int bytes = snprintf(text, sizeof text, "%s\n%s", ps_library_path(), version);
+    char path[PS_PATH_BYTES];
+    ps_copy_text(path, sizeof path, ps_library_path());
+    ps_redact(path, sizeof path);
+    int bytes = snprintf(text, sizeof text, "%s\n%s", path, version);
     ps_define_text(PS_DEF_LIBRARY, text, (uint32_t)bytes);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "sampler.h"
+#include "secrets.h"
 #include "text.h"
 
 #define MAX_KNOWN 16384u
@@ -56,6 +57,7 @@ static bool parse_stat(const char *text, thread_reading *reading)
     size_t length = (size_t)(close - open - 1);
     memset(reading->name, 0, sizeof reading->name);
     memcpy(reading->name, open + 1, length < sizeof reading->name ? length : sizeof reading->name - 1);
+    ps_redact(reading->name, sizeof reading->name);
     const char *fields = close + 1;
     reading->is_runnable = *ps_field(fields, 0) == 'R';
     reading->is_blocked = *ps_field(fields, 0) == 'D';

@@ -54,9 +54,9 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         cookie=re.compile(r"(?i)(\b(?:set-)?cookie\s*:\s*)([^\"'\n\r]+)"),
         pair=re.compile(name + separator + "(?:" + quoted + "|" + bare + ")", re.S),
         option=re.compile(
-            r"(?<![\w-])(--?[A-Za-z][\w.-]*)(\s+)(?=\S)(\"[^\"]*\"|'[^']*'|[^\s'\"]+)"
+            r"(?<![\w-])(--?[A-Za-z][\w.-]*)(\s+|=)(?=\S)(\"[^\"]*\"|'[^']*'|[^\s'\"]+)"
         ),
-        attached=re.compile(r"(?<![\w-])(-[pP])([^\s'\"=-][^\s'\"]*)"),
+        attached=re.compile(r"(?<![\w-])(-[pPuU])([^\s'\"=-][^\s'\"]*)"),
         element=re.compile(r"<([A-Za-z][\w.:-]*)>([^<>]+)(?=</)"),
         quoted=re.compile(
             r"(?i)\b((?:password|passwd|passphrase|passcode|secret)(?:\s+(?:is|was|of|for))*\s+)"
@@ -100,7 +100,7 @@ def redact_value(text: str) -> str:
     text = patterns["scheme"].sub(_scheme, text)
     text = _without_named(text)
     text = patterns["element"].sub(_element, text)
-    text = patterns["option"].sub(_option, text)
+    text = _without_option_values(text)
     text = patterns["attached"].sub(_attached, text)
     text = patterns["login"].sub(_login, text)
     text = patterns["quoted"].sub(r"\1\2" + REDACTED + r"\2", text)
@@ -191,16 +191,28 @@ def _element(found: re.Match[str]) -> str:
     return "<%s>%s" % (name, REDACTED if secret_names.hides(name, value.strip()) else value)
 
 
-def _option(found: re.Match[str]) -> str:
-    option, blank, value = found.groups()
-    if value.startswith("-"):
-        return found.group()
-    safe = _option_value(option, value.strip("\"'"))
-    return found.group() if safe is None else option + blank + safe
+def _without_option_values(text: str) -> str:
+    """The text, which may be a command for a shell, without the values of telling options."""
+    pattern, kept, place = _compiled()["option"], [], 0
+    found = pattern.search(text)
+    while found is not None:
+        option, value = found.group(1, 3)
+        bare = value.strip("\"'")
+        kept.append(text[place : found.end(2)])
+        place = found.end(2)
+        safe = None if value.startswith("-") else _option_value(option, bare.rstrip(";"))
+        if safe is not None:
+            kept.append(value.replace(bare.rstrip(";"), safe))
+            place = found.end()
+        found = pattern.search(text, place)
+    return "".join(kept) + text[place:]
 
 
 def _attached(found: re.Match[str]) -> str:
     option, value = found.groups()
+    if option in ("-u", "-U"):
+        safe = _option_value(option, value)
+        return found.group() if safe is None else option + safe
     is_plain = any(c in "-=./:,_" for c in value) or not secret_names.looks_like_a_password(value)
     return found.group() if is_plain else option + REDACTED
 

@@ -22,7 +22,7 @@ _ENDINGS = tuple(
     privatekey sessionid sessid userpwd
     """.split()
 )
-_PARTS = "passw passph secret token credential cookie sess key pass pwd signature auth".split()
+_PARTS = tuple("secret token credential cookie sess key pass pwd signature auth user login".split())
 # Keys that open something; other keys sort, label and index.
 _OF_KEYS = frozenset(
     """
@@ -182,7 +182,8 @@ def is_trivial(value: str) -> bool:
 
 def is_number(value: str) -> bool:
     """Whether it is an amount, a list or range of them, a size, an address or a shape."""
-    return bool(value) and all(c.isdigit() or c in "+-.,:/xXeE_%" for c in value)
+    begin = value.lstrip("+-.")[:1]
+    return begin.isdigit() and all(c.isdigit() or c in "+-.,:/xXeE_%" for c in value)
 
 
 def is_place(value: str) -> bool:
