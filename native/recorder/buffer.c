@@ -167,7 +167,7 @@ void ps_buffer_save_totals(void)
     int file = open(buffer.path, O_WRONLY | O_CLOEXEC);
     if (file < 0)
         return;
-    ps_disk_write(file, ps_recorder.header, sizeof(ps_header), 0);
+    ps_disk_write(file, ps_recorder.header, PS_HEADER_BYTES, 0);
     close(file);
 }
 
