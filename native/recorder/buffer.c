@@ -10,6 +10,7 @@
 #include "definitions.h"
 #include "disk.h"
 #include "guard.h"
+#include "memory.h"
 #include "text.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -22,6 +23,7 @@
 #define RELEASE_SLOTS (4 * CHUNK_SLOTS) /* written records are let go in pieces of this size */
 #define SMALLEST_MAPPING (1u << 20)
 #define ZERO_BYTES 65536u
+#define ADDRESS_SPACE_SHARE 32 /* of what the job may still map, the recording takes this part */
 
 static struct {
     char path[PS_PATH_BYTES];
@@ -82,6 +84,10 @@ static void set_limits(uint64_t allocated)
 static void *map_shared(int file, uint64_t *bytes)
 {
     void *mapping = MAP_FAILED;
+    uint64_t most = ps_memory_address_space_left() / ADDRESS_SPACE_SHARE;
+    most = most < SMALLEST_MAPPING ? SMALLEST_MAPPING : most - most % PS_HEADER_BYTES;
+    if (*bytes > most)
+        *bytes = most;
     while (*bytes >= SMALLEST_MAPPING) {
         mapping = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         if (mapping != MAP_FAILED)

@@ -125,6 +125,11 @@ PS_EXPORT uint64_t ps_private_bytes(void)
     return ps_memory_private();
 }
 
+PS_EXPORT uint64_t ps_address_space_left(void)
+{
+    return ps_memory_address_space_left();
+}
+
 PS_EXPORT void ps_set_rank(int32_t rank, int32_t size)
 {
     ps_header *header = ps_recorder.header;

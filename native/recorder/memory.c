@@ -1,10 +1,11 @@
 #include "memory.h"
 
-#include <dirent.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "buffer.h"
+#include "directory.h"
 #include "text.h"
 
 #define MAX_PROCESSES 256u /* descendants that are looked at */
@@ -18,6 +19,15 @@ static uint64_t statm_bytes(unsigned field)
     char text[256];
     ps_read_file("/proc/self/statm", text, sizeof text);
     return ps_parse_u64(ps_field(text, field), NULL) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t ps_memory_address_space_left(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    uint64_t used = statm_bytes(0);
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
 uint64_t ps_memory_resident(void)
@@ -57,12 +67,12 @@ static uint32_t add_children(uint32_t pid, uint32_t *pids, uint32_t count)
 {
     char path[64], text[4096];
     snprintf(path, sizeof path, "/proc/%u/task", pid);
-    DIR *threads = opendir(path);
-    if (!threads)
+    ps_directory threads;
+    if (!ps_directory_open(&threads, path))
         return count;
-    struct dirent *entry;
-    for (uint32_t asked = 0; asked < MAX_THREADS_ASKED && (entry = readdir(threads)) != NULL; asked++) {
-        uint64_t tid = ps_parse_u64(entry->d_name, NULL);
+    const char *name;
+    for (uint32_t asked = 0; asked < MAX_THREADS_ASKED && (name = ps_directory_next(&threads)) != NULL; asked++) {
+        uint64_t tid = ps_parse_u64(name, NULL);
         if (tid == 0)
             continue;
         snprintf(path, sizeof path, "/proc/%u/task/%u/children", pid, (uint32_t)tid);
@@ -72,7 +82,7 @@ static uint32_t add_children(uint32_t pid, uint32_t *pids, uint32_t count)
              child = ps_parse_u64(next, &next))
             pids[count++] = (uint32_t)child;
     }
-    closedir(threads);
+    ps_directory_close(&threads);
     return count;
 }
 

@@ -30,6 +30,8 @@ void ps_calls(uint32_t name, uint32_t calls, uint32_t measured, uint32_t compile
 void ps_python_blocks(uint64_t blocks);
 /* Resident memory of the process's own: without libraries, shared memory and this recording. */
 uint64_t ps_private_bytes(void);
+/* Bytes that the process may still map, UINT64_MAX without a limit. */
+uint64_t ps_address_space_left(void);
 /* For processes that do not use MPI; MPI's own answer wins. */
 void ps_set_rank(int32_t rank, int32_t size);
 void ps_set_flag(uint32_t flag);

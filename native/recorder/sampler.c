@@ -23,6 +23,7 @@
 /* A scan of all threads may take this part of the time until the next one. */
 #define SCAN_BUDGET_DIVISOR 2000u
 #define SYSTEM_HZ 2u /* counters that only grow: nothing is lost by reading them less often */
+#define STACK_BYTES (512u << 10) /* where the job limits its address space; usual are 8 MiB */
 #define NODE_HZ 1u
 #define TREE_EVERY_S 2u
 #define GPU_DELAY_HZ 2u /* processes that end within half a second never load the driver's library */
@@ -232,6 +233,8 @@ void ps_sampler_launch(void)
     pthread_attr_t detached;
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    if (ps_memory_address_space_left() != UINT64_MAX)
+        pthread_attr_setstacksize(&detached, STACK_BYTES);
     /* The thread inherits a mask that blocks everything: no signal of the job is ever handled on it. What it writes
      * itself may be refused, though, and a blocked SIGBUS would end the process. */
     sigfillset(&all);

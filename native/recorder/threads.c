@@ -1,12 +1,11 @@
 #include "threads.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "directory.h"
 #include "sampler.h"
 #include "secrets.h"
 #include "text.h"
@@ -34,7 +33,7 @@ typedef struct {
 } thread_reading;
 
 static known_thread *buckets[BUCKETS];
-static uint32_t known_count;
+static known_thread *unused; /* of threads that have ended */
 static uint32_t rows_used;
 static uint32_t scan_number;
 static uint64_t queue_total_ns;
@@ -107,11 +106,16 @@ static known_thread *find_known(uint32_t tid)
 
 static known_thread *add_known(uint32_t tid, const thread_reading *reading)
 {
-    known_thread *known = known_count < MAX_KNOWN ? calloc(1, sizeof *known) : NULL;
-    if (!known)
+    static known_thread pool[MAX_KNOWN]; /* as malloc would be this thread's first: see directory.h */
+    static uint32_t taken;
+    known_thread *known = unused;
+    if (known)
+        unused = known->next;
+    else if (taken < MAX_KNOWN)
+        known = &pool[taken++];
+    else
         return NULL;
-    known_count++;
-    known->tid = tid;
+    *known = (known_thread){.tid = tid};
     known->row = choose_row(reading->name);
     known->next = buckets[tid % BUCKETS];
     buckets[tid % BUCKETS] = known;
@@ -133,8 +137,8 @@ static void drop_ended(void)
                 continue;
             }
             *link = known->next;
-            free(known);
-            known_count--;
+            known->next = unused;
+            unused = known;
         }
     }
 }
@@ -177,13 +181,13 @@ static void scan_one(int tasks, const char *name, ps_thread_counts *counts)
 ps_thread_counts ps_scan_threads(void)
 {
     ps_thread_counts counts = {0};
-    DIR *tasks = opendir("/proc/self/task");
+    ps_directory tasks;
     scan_number++;
-    if (tasks) {
-        struct dirent *entry;
-        while ((entry = readdir(tasks)))
-            scan_one(dirfd(tasks), entry->d_name, &counts);
-        closedir(tasks);
+    if (ps_directory_open(&tasks, "/proc/self/task")) {
+        const char *name;
+        while ((name = ps_directory_next(&tasks)))
+            scan_one(tasks.file, name, &counts);
+        ps_directory_close(&tasks);
         drop_ended();
     }
     counts.queue_ns = queue_total_ns;

@@ -35,6 +35,23 @@ try:
 except KeyError:
     pass
 """
+ODD = """
+from perfscope_agent import marker
+class Odd:
+    def __float__(self):
+        raise ValueError("odd")
+for name in (5, None, b"bytes", "\\ud800"):
+    with marker.phase(name, step="first", epoch=2.5) as same:
+        assert same is not None
+    marker.metric(name, "much")
+marker.metric("loss", Odd())
+with marker.step("many", number="two"):
+    pass
+marker.step(number=2**70)
+marker.step()
+with marker.phase("end"):
+    print("survived")
+"""
 STEPS = """
 from perfscope_agent import marker
 for i in range(3):
@@ -81,6 +98,15 @@ def test_phases_have_kind_name_step_and_epoch(job: Callable[..., Job]) -> None:
     (waiting,) = process.phase_records("waiting")
     assert (waiting.seq, waiting.tag) == (NONE, 4)
     assert waiting.t1 - waiting.t0 >= 10_000_000
+
+
+def test_what_makes_no_sense_is_noted_and_never_raised(job: Callable[..., Job]) -> None:
+    done = job(ODD)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, b"survived\n", b"")
+    process = done.process
+    assert ("end", recorder.Phase.USER) in process.phases()
+    told = " ".join(process.metadata["agent_notes"])
+    assert all(f"a {what} was not recorded" in told for what in ("phase", "number", "step"))
 
 
 def test_steps_follow_each_other(job: Callable[..., Job]) -> None:

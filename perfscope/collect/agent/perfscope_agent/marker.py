@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _thread import get_ident
 
-from . import recorder, steps
+from . import notes, recorder, steps
 from .recorder import NO_STEP
 
 TYPE_CHECKING = False
@@ -78,18 +78,22 @@ class _Phase(Mark):
         self._outer: list[int] | None = None  # tokens of the blocks around, if entered again
 
     def __enter__(self) -> object:
-        rec = recorder.current or recorder.activate()
-        if self._token:
-            self._outer = [*(self._outer or ()), self._token]
-        if rec is None:
-            self._token = 0
-            return self
-        if get_ident() != recorder.main_thread:
-            _watch_thread()
-        kind, name = _resolved.get(self._name) or _resolve(rec, self._name)
-        step = NO_STEP if self._step is None else self._step
-        epoch = steps.epoch if self._epoch is None else self._epoch
-        self._token = rec.phase_begin(kind, name, step, epoch)
+        # Whatever fails here, a program that runs unrecorded must run recorded.
+        try:
+            rec = recorder.current or recorder.activate()
+            if self._token:
+                self._outer = [*(self._outer or ()), self._token]
+                self._token = 0
+            if rec is None:
+                return self
+            if get_ident() != recorder.main_thread:
+                _watch_thread()
+            kind, name = _resolved.get(self._name) or _resolve(rec, self._name)
+            step = NO_STEP if self._step is None else self._step
+            epoch = steps.epoch if self._epoch is None else self._epoch
+            self._token = rec.phase_begin(kind, name, step, epoch)
+        except Exception as error:
+            notes.failure("a phase was not recorded", error)
         return self
 
     def __exit__(self, kind: object, value: object, traceback: object) -> None:
@@ -174,22 +178,29 @@ def step(
     rec = recorder.current or recorder.activate()
     if rec is None:
         return _NOTHING
-    now = rec.now()
-    _close_at(now)
-    steps.accepts(steps.MARKER)
-    if epoch is not None:
-        steps.epoch = epoch
-    _open = (now, samples or 0, global_batch or 0, number)
-    if steps.window is not None:
-        steps.window.running(steps.last_number + 1 if number is None else number)
+    try:
+        now = rec.now()
+        _close_at(now)
+        steps.accepts(steps.MARKER)
+        if epoch is not None:
+            steps.epoch = epoch
+        _open = (now, samples or 0, global_batch or 0, number)
+        if steps.window is not None:
+            steps.window.running(steps.last_number + 1 if number is None else number)
+    except Exception as error:
+        notes.failure("a step was not recorded", error)
     return _STEP
 
 
 def close_step() -> None:
     """Ends the running step without beginning another."""
     rec = recorder.current
-    if rec is not None:
+    if rec is None:
+        return
+    try:
         _close_at(rec.now())
+    except Exception as error:
+        notes.failure("a step was not recorded", error)
 
 
 def _close_at(now_ns: int) -> None:
@@ -212,9 +223,12 @@ def metric(name: str, value: float, *, step: int | None = None, epoch: int | Non
     rec = recorder.current or recorder.activate()
     if rec is None:
         return
-    if step is None:
-        step = steps.last_number + 1 if _open is not None else max(steps.last_number, 0)
-    rec.metric(rec.name(name), step, steps.epoch if epoch is None else epoch, float(value))
+    try:
+        if step is None:
+            step = steps.last_number + 1 if _open is not None else max(steps.last_number, 0)
+        rec.metric(rec.name(name), step, steps.epoch if epoch is None else epoch, float(value))
+    except Exception as error:
+        notes.failure("a number was not recorded", error)
 
 
 def _watch_thread() -> None:

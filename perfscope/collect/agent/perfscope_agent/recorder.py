@@ -62,6 +62,7 @@ class Recorder:
         self.calls = bind("ps_calls", None, u32, u32, u32, u32, ctypes.c_int64, u64, u64)
         self.python_blocks = bind("ps_python_blocks", None, u64)
         self.private_bytes = bind("ps_private_bytes", u64)
+        self.address_space_left = bind("ps_address_space_left", u64)
         self.set_rank = bind("ps_set_rank", None, i32, i32)
         self.set_flag = bind("ps_set_flag", None, u32)
         self.sampler_start = bind("ps_sampler_start", None)
@@ -173,6 +174,12 @@ def native_thread_id() -> int:
     numbers = {"x86_64": 186, "aarch64": 178}
     number = numbers.get(os.uname().machine)
     return int(ctypes.CDLL(None).syscall(number)) if number else 0
+
+
+def has_address_space(needed_bytes: int) -> bool:
+    """Whether so much is a small part of what the process may still map."""
+    recorder = current or _loaded
+    return recorder is None or int(recorder.address_space_left()) >= 16 * needed_bytes
 
 
 def is_open() -> bool:

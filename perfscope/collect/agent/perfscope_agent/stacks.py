@@ -20,6 +20,7 @@ _INNERMOST = 48
 _MAX_WALK = 1000
 _MAX_CACHED = 20000
 _GOLDEN = 0.6180339887
+_THREAD_BYTES = 72 << 20  # address space: 8 MiB of stack, 64 MiB that the C library reserves
 _IS_FRAGILE = sys.version_info[:2] == (3, 11)
 """Whether looking at the frames of another thread may crash, as in Python 3.11 alone.
 
@@ -187,9 +188,11 @@ def _shortened(places: list[tuple[CodeType, int]]) -> list[tuple[CodeType, int]]
 
 def block_signals() -> None:
     """Leaves every signal to the program's own threads."""
-    # `signal` would import enum; 32 and 33 belong to the C library.
+    # `signal` would import enum; 32 and 33 belong to the C library, and a page of a record file
+    # that cannot be written is met by SIGBUS, which must not be blocked then.
     signal = sys.modules.get("_signal") or __import__("_signal")
-    signal.pthread_sigmask(signal.SIG_BLOCK, [n for n in range(1, 65) if n not in (32, 33)])
+    kept = (32, 33, signal.SIGBUS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [n for n in range(1, 65) if n not in kept])
 
 
 def requested_hz() -> float:
@@ -222,6 +225,9 @@ def start(first: Callable[[], None], later: Callable[[Any], None] | None = None)
     """
     global sampler
     hz = requested_hz()
+    if hz > 0 and not recorder.has_address_space(_THREAD_BYTES):
+        notes.add("no stack samples: the address space of the process is limited (ulimit -v)")
+        hz = 0.0
     statistics["hz"] = hz
     if hz <= 0:
         first()
