@@ -14,8 +14,20 @@ from perfscope.files import open_input
 from perfscope.readers.detect import GZIP
 
 BLOCK_BYTES = 4 << 20
-BOMB_BYTES = 256 << 20
+PIECE_BYTES = 1 << 16
+BOMB_BYTES = 64 << 20
 """From here on a file that grows too many times is taken for a bomb."""
+MOST_SMALL_MEMBERS = 1000
+SMALL_MEMBER_BYTES = 256
+"""More members than that, smaller than that on average, are no way to store a trace."""
+
+
+MOST_BOMBS = 3
+"""So many compressed files of one directory are tried that grow too much."""
+
+
+class GrowthError(UnreadableInputError):
+    """A compressed file would cost more to read than a trace of its size can."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +38,7 @@ class Growth:
     """
 
     ratio: int = 300
-    most_bytes: int = 1 << 62
+    most_bytes: int = 1 << 40
 
 
 USUAL = Growth()
@@ -69,29 +81,72 @@ def _decompressed(
     path: Path, stored: Iterator[bytes], tell: Callable[[str], None], growth: Growth
 ) -> Iterator[bytes]:
     """The members of a gzip file, one after the other."""
-    read = written = 0
-    library = _fastest()
-    decoder = library.decompressobj(wbits=31)
+    unpacking = _Unpacking(path, growth)
     for block in stored:
-        read += len(block)
-        data = block
+        # small pieces: what is behind the end of a member is copied each time
+        for start in range(0, len(block), PIECE_BYTES):
+            yield from unpacking.blocks_of(block[start : start + PIECE_BYTES])
+    if not unpacking.is_complete:
+        tell(
+            f"{path} is cut off: the compressed data end after {unpacking.read:,} bytes without "
+            "an end."
+        )
+
+
+class _Unpacking:
+    """Decompresses a gzip file piece by piece, and refuses one that costs too much to be a trace.
+
+    Attributes:
+        read: compressed bytes that were taken.
+        written: bytes that they became.
+        members: gzip files that were found one behind the other.
+    """
+
+    def __init__(self, path: Path, growth: Growth) -> None:
+        self._path, self._growth = path, growth
+        self._library = _fastest()
+        self._decoder = self._library.decompressobj(wbits=31)
+        self.read = self.written = 0
+        self.members = 1
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last member has its end."""
+        return bool(self._decoder.eof)
+
+    def blocks_of(self, piece: bytes) -> Iterator[bytes]:
+        """What a piece of the file becomes."""
+        data = piece
         while data:
-            if decoder.eof:
+            if self._decoder.eof:
                 if not data.lstrip(b"\0"):
-                    break  # padding
-                decoder = library.decompressobj(wbits=31)
+                    self.read += len(data)
+                    return  # padding
+                self._decoder = self._library.decompressobj(wbits=31)
+                self.members += 1
             try:
-                out = bytes(decoder.decompress(data, BLOCK_BYTES))
-            except library.error as error:
-                raise _undecodable(path, read - len(data), error) from error
-            written += len(out)
-            if written > min(max(growth.ratio * read, BOMB_BYTES), growth.most_bytes):
-                raise _bomb(path, written, read, growth)
+                out = bytes(self._decoder.decompress(data, BLOCK_BYTES))
+            except self._library.error as error:
+                raise _undecodable(self._path, self.read, error) from error
+            is_end = self._decoder.eof
+            rest = self._decoder.unused_data if is_end else self._decoder.unconsumed_tail
+            self.read += len(data) - len(rest)
+            self.written += len(out)
+            self._check()
             if out:
                 yield out
-            data = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
-    if not decoder.eof:
-        tell(f"{path} is cut off: the compressed data end after {read:,} bytes without an end.")
+            data = rest
+
+    def _check(self) -> None:
+        most = min(max(self._growth.ratio * self.read, BOMB_BYTES), self._growth.most_bytes)
+        if self.written > most:
+            raise _bomb(self._path, self.written, self.read, self._growth)
+        if self.members > MOST_SMALL_MEMBERS and self.read < self.members * SMALL_MEMBER_BYTES:
+            raise GrowthError(
+                f"{self._path} was not read to its end: it is made of too many small parts.",
+                why=f"{self.members:,} gzip files in a row have {self.read:,} bytes together.",
+                action="If it is a trace all the same, decompress it and give the result.",
+            )
 
 
 def _fastest() -> Any:
@@ -110,14 +165,23 @@ def _undecodable(path: Path, offset: int, error: Exception) -> UnreadableInputEr
     )
 
 
-def _bomb(path: Path, written: int, read: int, growth: Growth) -> UnreadableInputError:
-    return UnreadableInputError(
+def _bomb(path: Path, written: int, read: int, growth: Growth) -> GrowthError:
+    return GrowthError(
         f"{path} was not read to its end: it grows too much when it is decompressed.",
         why=(
             f"{read:,} bytes of it became {written:,}: at most {growth.ratio} times as much and "
-            f"{growth.most_bytes:,} bytes in all are read."
+            f"{growth.most_bytes >> 30:,} GiB in all are read."
         ),
         action="If it is a trace all the same, decompress it yourself and give the result.",
+    )
+
+
+def not_tried(name: str, bombs: int) -> UnreadableInputError:
+    """What the user reads of a file beside `bombs` others that grow too much."""
+    return UnreadableInputError(
+        f"{name} was not read.",
+        why=f"{bombs} compressed files beside it grow too much when they are decompressed.",
+        action="Give the trace itself instead of the directory.",
     )
 
 

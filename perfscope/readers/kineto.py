@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from perfscope.errors import UnreadableInputError
+from perfscope.readers.blocks import MOST_BOMBS, GrowthError, not_tried
 from perfscope.readers.clocks import shift
 from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.readers.kineto_calls import (
@@ -121,9 +122,16 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
 
 
 def _read_all(paths: Sequence[Path]) -> tuple[list[KinetoContents], list[str]]:
+    bombs: list[GrowthError] = []
+
     def attempt(path: Path) -> KinetoContents | UnreadableInputError:
+        if len(bombs) >= MOST_BOMBS:
+            return not_tried(str(path), len(bombs))
         try:
             return read_kineto(path)
+        except GrowthError as error:
+            bombs.append(error)
+            return error
         except UnreadableInputError as error:
             return error
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from perfscope.errors import UnreadableInputError
+from perfscope.readers.blocks import MOST_BOMBS, GrowthError, not_tried
 from perfscope.readers.detect import Detection, Reader, ReadOptions, Source
 from perfscope.readers.merge import Part, merge
 from perfscope.readers.secrets import without_secrets
@@ -42,7 +43,7 @@ def open_traces(paths: Sequence[Path], options: ReadOptions | None = None) -> Tr
     for path in paths:
         detection.add(path)
     options = options or ReadOptions()
-    opened = [_open(source, options) for source in _joined(detection.sources)]
+    opened = list(_opened(_joined(detection.sources), options))
     parts = [part for part in opened if isinstance(part, Part)]
     failures = [error for error in opened if isinstance(error, UnreadableInputError)]
     if not parts:
@@ -66,6 +67,20 @@ def _joined(sources: Sequence[Source]) -> list[Source]:
                 source.reader, tuple(dict.fromkeys(paths)), is_named
             )
     return [*alone, *ranks.values()]
+
+
+def _opened(
+    sources: Sequence[Source], options: ReadOptions
+) -> Iterator[Part | UnreadableInputError]:
+    """What each source gives; a directory full of bombs is left after the first few."""
+    bombs = 0
+    for source in sources:
+        if bombs >= MOST_BOMBS and not source.is_named:
+            yield not_tried(source.text, bombs)
+            continue
+        found = _open(source, options)
+        bombs += isinstance(found, GrowthError)
+        yield found
 
 
 def _open(source: Source, options: ReadOptions) -> Part | UnreadableInputError:

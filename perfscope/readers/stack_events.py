@@ -16,11 +16,14 @@ from perfscope.trace.stack_spans import StackForest
 MOST_BYTES = 256 * 1024 * 1024
 """Decompressed, of one file: what a minute at the highest rate does not reach."""
 MOST_PACKED_BYTES = 48 * 1024 * 1024
+MOST_GROWTH, SURELY_READ_BYTES = 200, 16 * 1024 * 1024
+"""A file that grows more often when it is decompressed is read up to there."""
 MOST_US = 1 << 48
 """Times beyond are damage."""
 LONGEST_NAME = 300
 LONGEST_FILE = 1000
 _GZIP_WINDOW = 31
+_BETWEEN = re.compile(r"[, \n\r\t]*")
 _PROCESS = re.compile(r"process \d+(:|$)")
 
 Span = tuple[int, int, int, int, int]
@@ -80,8 +83,10 @@ def decode(path: Path, forest: Forest) -> Decoded:
 
 def _decompressed(path: Path) -> tuple[str, bool]:
     unpacker = zlib.decompressobj(_GZIP_WINDOW)
+    packed = read_bytes(path, MOST_PACKED_BYTES)
+    most_bytes = min(MOST_BYTES, max(MOST_GROWTH * len(packed), SURELY_READ_BYTES))
     try:
-        data = unpacker.decompress(read_bytes(path, MOST_PACKED_BYTES), MOST_BYTES)
+        data = unpacker.decompress(packed, most_bytes)
     except zlib.error:
         return "", False
     return data.decode("utf-8", "replace"), unpacker.eof
@@ -98,8 +103,8 @@ def _events(text: str) -> Iterator[Mapping[str, Any]]:
     if place == 0:
         raise ValueError("no array")
     while True:
-        while text[place : place + 1] in (",", " ", "\n", "\r", "\t"):
-            place += 1
+        between = _BETWEEN.match(text, place)
+        place = between.end() if between else place
         if text[place : place + 1] == "]":
             return
         event, place = decoder.raw_decode(text, place)
