@@ -13,6 +13,7 @@ from perfscope.readers.otf2_devices import device_activity
 from perfscope.readers.otf2_metrics import Member
 from perfscope.readers.otf2_ranks import Location, Places, RankPlaces
 from perfscope.readers.otf2_regions import STEP, Region
+from perfscope.readers.otf2_threads import PROFILE_ROW, set_teams
 from perfscope.readers.otf2_ticks import Ticks
 from perfscope.trace.model import (
     COMPLETION_DTYPE,
@@ -30,15 +31,6 @@ from perfscope.trace.model import (
 )
 from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, MPI_OTHER, code_of
 
-PROFILE_ROW = np.dtype(
-    [
-        ("region", "u4"),
-        ("location", "u4"),
-        ("count", "u8"),
-        ("inclusive", "i8"),
-        ("exclusive", "i8"),
-    ]
-)
 COUNTER_ROW = np.dtype([("t", "i8"), ("location", "u4"), ("member", "u4"), ("value", "f8")])
 
 MOST_EVENTS = 1 << 62
@@ -111,25 +103,9 @@ def assemble_ranks(places: Places, reduced: Reduced, *, creator: str) -> list[Ra
         for place in places.ranks
         if any(reduced.locations[thread.index]["events"] for thread in place.threads)
     ]
-    by_number = {place.number: place for place in places.ranks}
-    for rank in () if creator.startswith("perfscope") else ranks:
-        rank.team = _team(rank, by_number[rank.number], reduced)
+    if not creator.startswith("perfscope"):
+        set_teams(ranks, places.ranks, reduced)
     return ranks
-
-
-def _team(rank: Rank, place: RankPlaces, reduced: Reduced) -> tuple[None, ...]:
-    """As many as threads of a rank have regions, () where it is one alone.
-
-    Regions do not tell computing from waiting for other threads: how much each worked is not known.
-    """
-    background = set(rank.background["tid"].tolist())
-    working = [
-        thread
-        for thread in place.threads
-        if len(reduced.locations[thread.index]["profile"]) and thread.tid not in background
-    ]
-    is_alone = len(working) <= 1 and all(one.tid == rank.main_tid for one in working)
-    return () if is_alone else (None,) * len(working)
 
 
 def corrected_ranks(places: Places, reduced: Reduced) -> set[int]:

@@ -6,15 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from perfscope.findings.finding import Status
 from perfscope.metrics.compute import compute
 from perfscope.metrics.waits import split_operations
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import EndKind
+from tests.findings.analysed import analyse_trace
 from tests.support.otf2_archives import ArchiveWriter
 
 MS = 1_000_000
 MPI = {"role": 25, "paradigm": 4}
-OPENMP = {"role": 9, "paradigm": 5}
+PARALLEL, BARRIER = {"role": 5, "paradigm": 3}, {"role": 16, "paradigm": 3}
+USER = {"role": 1, "paradigm": 1}
+FACTORS = ("parallel_efficiency", "load_balance", "communication_efficiency")
 
 
 def span(writer: ArchiveWriter, location: int, region: int, start: int, end: int) -> None:
@@ -23,23 +27,76 @@ def span(writer: ArchiveWriter, location: int, region: int, start: int, end: int
     writer.event(location, "Leave", end * MS, region)
 
 
-def test_threads_beside_a_rank_leave_its_efficiency_open(tmp_path: Path) -> None:
+def team(writer: ArchiveWriter, rank: int, busy: tuple[int, ...], first: int, end: int) -> None:
+    """A parallel region whose threads compute so long each, and then wait in its barrier."""
+    parallel = writer.region("!$omp parallel @main.c:7", **PARALLEL)
+    barrier = writer.region("!$omp implicit barrier @main.c:9", **BARRIER)
+    for thread, length in enumerate(busy):
+        place = 10 * rank + thread
+        writer.event(place, "Enter", first * MS, parallel)
+        span(writer, place, barrier, first + length, end)
+        writer.event(place, "Leave", end * MS, parallel)
+
+
+def process(writer: ArchiveWriter, rank: int, threads: int) -> None:
+    """A process and its threads, whose ids follow from its number."""
+    writer.process(rank, f"MPI Rank {rank}")
+    for thread in range(threads):
+        writer.location(10 * rank + thread, f"Thread {thread}", rank)
+
+
+def test_threads_of_openmp_are_judged_together(tmp_path: Path) -> None:
+    """A serial second, a parallel one of four threads, and a tenth of a second more."""
+    writer = ArchiveWriter(tmp_path)
+    writer.node(0, "host0")
+    process(writer, 0, 4)
+    main = writer.region("main", **USER)
+    writer.event(0, "Enter", 0, main)
+    team(writer, 0, (1000, 750, 750, 500), 1000, 2000)
+    writer.event(0, "Leave", 2100 * MS, main)
+    trace = open_trace(writer.close())
+    tree = compute(trace).efficiency
+    found = [getattr(tree, name).value for name in FACTORS]
+    assert found == pytest.approx([4.1 / 8.4, 4.1 / 4 / 2.1, 1.0])
+    finding = analyse_trace(trace).findings["idle_threads"]
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(2.1 - 4.1 / 4)
+
+
+def test_ranks_with_and_without_threads(tmp_path: Path) -> None:
+    """The second rank has one thread, and the first is in MPI for 20 of 100 ms."""
+    writer = ArchiveWriter(tmp_path)
+    writer.node(0, "host0")
+    for rank, threads in enumerate((2, 1)):
+        process(writer, rank, threads)
+    writer.group(4, [0, 10])
+    writer.comm("MPI_COMM_WORLD", writer.group(5, [0, 1]))
+    main, call = writer.region("main", **USER), writer.region("MPI_Test", **MPI)
+    writer.event(0, "Enter", 0, main)
+    team(writer, 0, (40, 20), 10, 50)
+    span(writer, 0, call, 60, 80)
+    writer.event(0, "Leave", 100 * MS, main)
+    span(writer, 10, main, 0, 100)
+    tree = compute(open_trace(writer.close())).efficiency
+    found = [getattr(tree, name).value for name in FACTORS]
+    assert found == pytest.approx([200 / 300, 200 / 300, 1.0])
+
+
+def test_threads_of_which_regions_do_not_tell_the_work(tmp_path: Path) -> None:
     """Two threads of three idle: the main one alone would be an efficiency of 1."""
     writer = ArchiveWriter(tmp_path)
     writer.node(0, "host0")
-    writer.process(0, "Process")
-    for thread in range(3):
-        writer.location(thread, f"Thread {thread}", 0)
-    main, parallel = writer.region("main"), writer.region("!$omp parallel", **OPENMP)
+    process(writer, 0, 3)
+    main = writer.region("main", **USER)
     span(writer, 0, main, 0, 100)
     for thread in (1, 2):
-        span(writer, thread, parallel, 40, 50)
+        span(writer, thread, main, 40, 50)
     trace = open_trace(writer.close())
     assert trace.ranks[0].team == (None, None, None)
     tree = compute(trace).efficiency
-    for metric in (tree.parallel_efficiency, tree.load_balance, tree.communication_efficiency):
-        assert metric.value is None
-        assert "threads work beside the ranks" in (metric.reason or "")
+    for name in FACTORS:
+        assert getattr(tree, name).value is None
+        assert "threads work beside the ranks" in (getattr(tree, name).reason or "")
 
 
 def test_a_thread_without_regions_is_no_worker(tmp_path: Path) -> None:
