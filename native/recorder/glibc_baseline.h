@@ -20,6 +20,7 @@ __asm__(".symver dlopen,dlopen@" PS_BASELINE);
 __asm__(".symver dlclose,dlclose@" PS_BASELINE);
 __asm__(".symver dladdr,dladdr@" PS_BASELINE);
 __asm__(".symver pthread_create,pthread_create@" PS_BASELINE);
+__asm__(".symver pthread_attr_setstacksize,pthread_attr_setstacksize@" PS_BASELINE);
 #endif
 
 #pragma weak dlsym
@@ -27,5 +28,6 @@ __asm__(".symver pthread_create,pthread_create@" PS_BASELINE);
 #pragma weak dlclose
 #pragma weak dladdr
 #pragma weak pthread_create
+#pragma weak pthread_attr_setstacksize
 
 #endif

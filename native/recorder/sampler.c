@@ -233,7 +233,7 @@ void ps_sampler_launch(void)
     pthread_attr_t detached;
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    if (ps_memory_address_space_left() != UINT64_MAX)
+    if (pthread_attr_setstacksize && ps_memory_address_space_left() != UINT64_MAX)
         pthread_attr_setstacksize(&detached, STACK_BYTES);
     /* The thread inherits a mask that blocks everything: no signal of the job is ever handled on it. What it writes
      * itself may be refused, though, and a blocked SIGBUS would end the process. */
