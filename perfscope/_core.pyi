@@ -258,8 +258,11 @@ class Replay:
         ns: npt.NDArray[np.float64],
         tags: int,
         waits_at_end: npt.NDArray[np.uint8],
+        waits: npt.NDArray[np.float64] | None = None,
     ) -> dict[str, Any]:
         """Delay costs, and who waited for whom.
+
+        `waits` are the waits to be charged, by row; None: as long as the replay has them.
 
         `direct` and `indirect` by (rank, tag), flattened; `unattributed`; `waiting`, their sum;
         and one element a pair of ranks: `waiter`, `cause`, `ns`.

@@ -12,6 +12,7 @@ from perfscope.replay.windows import rows_between, window_of
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
+    from perfscope.replay.measured import MeasuredWaits
     from perfscope.replay.program import Floats, Ints, Program
     from perfscope.replay.work_tags import WorkTags
 
@@ -26,6 +27,7 @@ def by_step(
     gap_ns: Floats,
     *,
     tags: WorkTags,
+    waits: MeasuredWaits,
     path: tuple[Ints, Ints],
 ) -> tuple[StepCauses, ...]:
     """Path and delay costs of each step; a segment counts for the step in which it ends.
@@ -38,6 +40,7 @@ def by_step(
         program: the same as rows.
         gap_ns: nanoseconds before each row, shape (rows,).
         tags: its work by phase.
+        waits: the waiting that was measured.
         path: rows whose work, and rows whose transfer, lies on the critical path.
     """
     step, numbers = _steps_of_segments(results, program)
@@ -53,7 +56,8 @@ def by_step(
     edges = np.searchsorted(group, np.arange(groups + 1))
     found = []
     for place in range(groups):
-        costs = _delay_costs(program, gap_ns, tags, int(edges[place]), int(edges[place + 1]))
+        segments = int(edges[place]), int(edges[place + 1])
+        costs = _delay_costs(program, gap_ns, tags, waits, segments)
         found.append(
             StepCauses(
                 first=int(numbers[place * size]),
@@ -86,16 +90,22 @@ def _steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
 
 
 def _delay_costs(
-    program: Program, gap_ns: Floats, tags: WorkTags, first: int, behind: int
+    program: Program,
+    gap_ns: Floats,
+    tags: WorkTags,
+    waits: MeasuredWaits,
+    segments: tuple[int, int],
 ) -> dict[str, Any] | None:
-    """The engine's delay costs of the segments [first, behind); None without segments."""
+    """Delay costs of the segments [first, behind) with all measured waits; None without any."""
+    first, behind = segments
     if behind <= first:
         return None
     window = window_of(program, gap_ns, first, behind)
-    starts, tag, ns = tags.of_rows(rows_between(program, first, behind))
+    rows = rows_between(program, first, behind)
+    starts, tag, ns = tags.of_rows(rows)
     # what closes a window before the last is a meeting of all, at which everybody waits
     at_end = program.waits_at_end | (behind < program.segment_count)
-    return window.engine().delay_cost(
+    found = window.engine().delay_cost(
         window.gap_ns,
         window.transfer_ns,
         piece_starts=starts,
@@ -103,4 +113,9 @@ def _delay_costs(
         ns=ns,
         tags=len(tags.names),
         waits_at_end=at_end.astype(np.uint8),
+        waits=waits.inside[rows],
     )
+    own = np.isin(rows, program.cut_rows[first], invert=True)  # that cut counts in front of it
+    waited_ns = float((waits.inside + waits.before)[rows[own]].sum())
+    charged_ns = float(found["direct"].sum() + found["indirect"].sum())
+    return {**found, "unattributed": max(0.0, waited_ns - charged_ns)}

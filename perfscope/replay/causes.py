@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfscope.replay.by_step import by_step
+from perfscope.replay.measured import measured_waits
 from perfscope.replay.model import Causes, CriticalPath, LinePart, Part, WaitingPair
 from perfscope.replay.work_tags import WorkTags
 from perfscope.trace.operations import name_of
@@ -28,6 +29,7 @@ def causes(results: Results, program: Program) -> Causes:
     """
     gap = program.gaps_ns(program.work)
     tags = WorkTags(results, program)
+    waits = measured_waits(results, program)
     found = program.engine.delay_cost(
         gap,
         program.transfer_ns,
@@ -36,16 +38,19 @@ def causes(results: Results, program: Program) -> Causes:
         ns=tags.ns,
         tags=len(tags.names),
         waits_at_end=program.waits_at_end.astype(np.uint8),
+        waits=waits.inside,
     )
+    delays = tags.delays(found)
+    charged_ns = float(found["direct"].sum() + found["indirect"].sum())
     path = program.engine.critical_path(gap, program.transfer_ns)
     order = np.argsort(-found["ns"], kind="stable")
     numbers = program.ranks
     blocks, size = _blocks(found, len(numbers))
     return Causes(
         path=_path(results, program, gap, path),
-        waiting_s=NS * found["waiting"],
-        unattributed_s=NS * found["unattributed"],
-        delays=tags.delays(found),
+        waiting_s=NS * waits.total_ns,
+        unattributed_s=NS * max(0.0, waits.total_ns - charged_ns),
+        delays=delays,
         pairs=tuple(
             WaitingPair(numbers[w], numbers[c], NS * ns)
             for w, c, ns in zip(
@@ -57,7 +62,7 @@ def causes(results: Results, program: Program) -> Causes:
         ),
         block=blocks,
         ranks_per_block=size,
-        steps=by_step(results, program, gap, tags=tags, path=path),
+        steps=by_step(results, program, gap, tags=tags, waits=waits, path=path),
     )
 
 

@@ -6,7 +6,9 @@
 #include "replay/times.h"
 
 #include <algorithm>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
+#include <optional>
 #include <thread>
 #include <type_traits>
 
@@ -65,12 +67,16 @@ public:
     }
 
     nb::dict delays(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Ints &tag,
-                    const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end) const
+                    const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end,
+                    const std::optional<Floats> &waits) const
     {
+        if (waits && waits->size() != program_.rows())
+            throw ReplayError("the waits do not fit the rows");
+        const double *const measured = waits ? waits->data() : nullptr;
         const Pieces pieces = checked_pieces(piece_starts, tag, ns, tags);
         const std::vector<uint8_t> waiting(waits_at_end.data(), waits_at_end.data() + waits_at_end.size());
         DelayCost cost = computed(gap, transfer, [&](const Costs &costs) {
-            return delay_cost(program_, costs, pieces, waiting, threads_);
+            return delay_cost(program_, costs, pieces, waiting, measured, threads_);
         });
         nb::dict result;
         result["direct"] = to_numpy(std::move(cost.direct));
@@ -136,7 +142,8 @@ void bind_replay(nb::module_ &module)
         .def("times", &Replay::times, nb::arg("gap"), nb::arg("transfer"))
         .def("critical_path", &Replay::path, nb::arg("gap"), nb::arg("transfer"))
         .def("delay_cost", &Replay::delays, nb::arg("gap"), nb::arg("transfer"), nb::kw_only(),
-             nb::arg("piece_starts"), nb::arg("tag"), nb::arg("ns"), nb::arg("tags"), nb::arg("waits_at_end"));
+             nb::arg("piece_starts"), nb::arg("tag"), nb::arg("ns"), nb::arg("tags"), nb::arg("waits_at_end"),
+             nb::arg("waits") = nb::none());
 }
 
 } // namespace perfscope

@@ -23,9 +23,9 @@ struct Meeting {
 class Costing {
 public:
     Costing(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals, const Pieces &pieces,
-            const std::vector<uint8_t> &waits_at_end)
+            const std::vector<uint8_t> &waits_at_end, const double *measured)
         : program_(program), costs_(costs), arrivals_(arrivals), pieces_(pieces), waits_at_end_(waits_at_end),
-          sweep_(program, costs, arrivals), links_(program), late_(pieces.tags)
+          measured_(measured), sweep_(program, costs, arrivals), links_(program), late_(pieces.tags)
     {
         sum.direct.assign(program.ranks() * pieces.tags, 0.0);
         sum.indirect.assign(program.ranks() * pieces.tags, 0.0);
@@ -64,8 +64,11 @@ private:
             const int64_t closing = program_.cut_row(segment_ + 1, rank);
             for (int64_t row = program_.cut_row(segment_, rank) + 1; row <= closing; row++) {
                 const Latest latest = row == closing ? last : arrivals_.need(row);
-                if (latest.row != row && latest.time > arrivals_[row])
-                    waits_[links_.number(row)] = {latest.time - arrivals_[row], latest.row, 0.0};
+                if (latest.row == row || latest.time <= arrivals_[row])
+                    continue;
+                const double ns = measured_ ? measured_[row] : latest.time - arrivals_[row];
+                if (ns > 0)
+                    waits_[links_.number(row)] = {ns, latest.row, 0.0};
             }
         }
     }
@@ -134,6 +137,7 @@ private:
     Arrivals &arrivals_;
     const Pieces &pieces_;
     const std::vector<uint8_t> &waits_at_end_;
+    const double *measured_;
     Sweep sweep_;
     SegmentLinks links_;
     size_t segment_ = 0;
@@ -151,7 +155,7 @@ void add(std::vector<double> &to, const std::vector<double> &from)
 } // namespace
 
 DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces,
-                     const std::vector<uint8_t> &waits_at_end, unsigned threads)
+                     const std::vector<uint8_t> &waits_at_end, const double *waits, unsigned threads)
 {
     if (pieces.starts.size != program.rows() + 1 || pieces.tags == 0 || waits_at_end.size() != program.ranks())
         throw ReplayError("the pieces of work do not fit the rows");
@@ -160,7 +164,7 @@ DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pie
     std::vector<std::unordered_map<uint64_t, double>> pairs(count);
     Arrivals arrivals(program);
     parallel_for(count, threads, [&](size_t part) {
-        Costing costing(program, costs, arrivals, pieces, waits_at_end);
+        Costing costing(program, costs, arrivals, pieces, waits_at_end, waits);
         for (size_t segment = program.segments() * (part + 1) / count; segment-- > program.segments() * part / count;)
             costing.segment(segment);
         sums[part] = std::move(costing.sum);

@@ -27,7 +27,8 @@ struct DelayCost {
 // `waits_at_end`: ranks that wait at the end of the program for the last one. Waits are explained by what happened
 // since the ranks met last, and all meet at cuts: so the segments are taken one by one, on at most `threads` threads,
 // and the result does not depend on their number.
+// `waits`: how long each row waited, null: as the replay has it. A row that waits for nobody is not charged.
 DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces,
-                     const std::vector<uint8_t> &waits_at_end, unsigned threads);
+                     const std::vector<uint8_t> &waits_at_end, const double *waits, unsigned threads);
 
 } // namespace perfscope

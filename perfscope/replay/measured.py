@@ -1,0 +1,73 @@
+"""The waiting that was measured, row by row of the replay: delay costs charge this and no other.
+
+What the replay makes a rank wait for is the same where clocks agree. Where a message seems to
+arrive before it was sent, the replayed wait is longer than the call was; the measured one is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.metrics.ledger import INDEX, Account
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from perfscope.metrics.results import Results
+    from perfscope.metrics.timeline import Timeline
+    from perfscope.replay.program import Floats, Ints, Program
+
+
+@dataclass(frozen=True)
+class MeasuredWaits:
+    """Nanoseconds by row; together they are the waiting of all ranks in the focus of analysis.
+
+    Attributes:
+        inside: in the call of the row, or after the rank's own work in that of its end.
+        before: between that call and the one before it, in calls that are not replayed.
+    """
+
+    inside: Floats
+    before: Floats
+
+    @property
+    def total_ns(self) -> float:
+        """All of it."""
+        return float(self.inside.sum() + self.before.sum())
+
+
+def measured_waits(results: Results, program: Program) -> MeasuredWaits:
+    """The measured waiting of every row of the program."""
+    assert program.pool_row is not None
+    focus, pool = results.focus, results.waits.pool
+    inside, before = np.zeros(program.row_count), np.zeros(program.row_count)
+    bounds = np.searchsorted(program.row_rank, np.arange(len(program.ranks) + 1))
+    for place, timeline in enumerate(results.timelines):
+        first, end = int(bounds[place]), int(bounds[place + 1])
+        called = program.pool_row[first + 1 : end - 1]
+        window = (focus.start_ns, focus.end_ns)
+        enters, exits = np.clip(pool.enter[called], *window), np.clip(pool.exit[called], *window)
+        waited = _waited_until(timeline)
+        at_enter = waited(np.concatenate([[focus.start_ns], enters]))[1:]
+        at_exit = waited(np.concatenate([[focus.start_ns], exits]))
+        inside[first + 1 : end - 1] = at_exit[1:] - at_enter
+        before[first + 1 : end - 1] = at_enter - at_exit[:-1]
+        inside[end - 1] = waited(np.array([focus.end_ns]))[0] - at_exit[-1]
+    return MeasuredWaits(inside, before)
+
+
+def _waited_until(timeline: Timeline) -> Callable[[Ints], Ints]:
+    """A function that tells how long a rank had waited by some moments, in nanoseconds."""
+    boundaries = timeline.boundaries
+    waits = timeline.accounts == INDEX[Account.COMMUNICATION_WAIT]
+    sums = np.concatenate([[0], np.cumsum(np.where(waits, timeline.lengths, 0))])
+
+    def waited(moments: Ints) -> Ints:
+        inside = np.clip(moments, boundaries[0], boundaries[-1])
+        place = np.clip(np.searchsorted(boundaries, inside, side="right") - 1, 0, len(waits) - 1)
+        return np.asarray(sums[place] + (inside - boundaries[place]) * waits[place])
+
+    return waited
