@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from perfscope.result.damage import damage_json, run_damage
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 NS = 1e-9
+MOST_PROGRAMS = 5
 
 
 def run(results: Results, replay: Replay) -> Json:
@@ -22,6 +24,7 @@ def run(results: Results, replay: Replay) -> Json:
     trace, focus = results.trace, results.focus
     return {
         "command": list(trace.command),
+        "program": _program(trace),
         "commit": _commit(trace),
         "source": trace.source,
         "start_unix_s": trace.origin_unix_ns * NS,
@@ -44,6 +47,15 @@ def run(results: Results, replay: Replay) -> Json:
         "environment": _texts(trace, "environment"),
         "topology": _topology(trace),
     }
+
+
+def _program(trace: Trace) -> str | None:
+    """Names of what the ranks ran: their scripts, or else the program that was started itself."""
+    told = [rank.metadata.get("argv") for rank in trace.ranks]
+    names = {str(argv[0]) for argv in told if isinstance(argv, list) and argv}
+    if not names and trace.launcher == "direct":
+        names = set(trace.command[:1])
+    return " and ".join(sorted({PurePath(name).name for name in names})[:MOST_PROGRAMS]) or None
 
 
 def _commit(trace: Trace) -> Json | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from perfscope.study import fields
-from perfscope.study.differences import differences, unlike
+from perfscope.study.differences import differences, different_programs, unlike
 from perfscope.study.kept_promises import changes_reason, finding_changes, promise
 from perfscope.study.measures import SHOWN, Measure, choose
 from perfscope.study.run import StudyRun
@@ -172,7 +172,7 @@ def _comparison(before: Side, after: Side, found: Judged, measure: Measure) -> J
         "slowdown": found.slowdown,
         "detectable": _detectable(measure.values(before.runs), measure.values(after.runs)),
         "within_runs": _within_runs(before, after) if found.answer is Answer.UNKNOWN else None,
-        "promise": promise(before, after),
+        "promise": None if different_programs((before, after)) else promise(before, after),
     }
 
 

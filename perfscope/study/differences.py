@@ -38,7 +38,7 @@ def differences(sides: Sequence[Side]) -> list[Json]:
 
 def unlike(sides: Sequence[Side], measure: Measure) -> list[str]:
     """Sentences on why the sides cannot be compared like with like; empty when they can."""
-    found = []
+    found = [sentence] if (sentence := different_programs(sides)) else []
     for what, read in (
         ("ranks", lambda run: run.ranks),
         ("hosts", lambda run: len(run.hosts) or None),
@@ -60,6 +60,18 @@ def unlike(sides: Sequence[Side], measure: Measure) -> list[str]:
             )
             found.append(f"The sides did different numbers of steps: {told}.")
     return found
+
+
+def different_programs(sides: Sequence[Side]) -> str:
+    """That the sides run different programs, so that no difference means anything; else ""."""
+    programs = [sorted({run.program for run in side.runs if run.program}) for side in sides]
+    if len({tuple(found) for found in programs if found}) < 2:
+        return ""
+    told = "; ".join(
+        f"{side.label} ran {_joined(found) if found else 'an unknown program'}"
+        for side, found in zip(sides, programs, strict=True)
+    )
+    return f"The sides are different programs: {told}."
 
 
 def _known(read: Callable[[StudyRun], int | None], side: Side) -> list[str]:

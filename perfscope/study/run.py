@@ -131,6 +131,11 @@ class StudyRun:
         return tuple(str(word) for word in found) if isinstance(found, list) else ()
 
     @property
+    def program(self) -> str:
+        """What the ranks ran, told apart by name and not by where it lies; "" unknown."""
+        return fields.text(self.document, "run", "program")
+
+    @property
     def commit(self) -> Commit | None:
         """Of the program, None when not recorded."""
         found = fields.text(self.document, "run", "commit", "id")

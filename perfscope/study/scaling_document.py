@@ -248,6 +248,15 @@ def pop_csv(document: Json) -> str:
 
 def verdict(study: Scaling, findings: Sequence[Finding]) -> tuple[str, str]:
     """Status and sentence: how far the series scales, and what limits it most."""
+    programs = sorted({run.program for run in study.counted if run.program})
+    if len(programs) < 2:
+        return _scaled(study, findings)
+    _, sentence = _scaled(study, findings)
+    return "warn", f"The runs are of different programs ({', '.join(programs)}). {sentence}"
+
+
+def _scaled(study: Scaling, findings: Sequence[Finding]) -> tuple[str, str]:
+    """The verdict on runs of one program."""
     sizes = study.axis.count(study.points[-1].size)
     if len(study.points) < 2:
         return "info", f"All runs have {sizes}: scaling needs runs of at least two sizes."

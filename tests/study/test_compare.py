@@ -318,3 +318,20 @@ def test_equal_pairs_are_seldom_called_different_and_a_twentieth_is_found() -> N
         found += slower.answer.value == "slower"
     assert false <= 10
     assert found >= 180
+
+
+def test_different_programs_are_said_first_and_promise_nothing() -> None:
+    def of(program: str, step_s: float) -> Side:
+        run = runs(program, step_s)
+        for one in run:
+            one.document["run"]["program"] = program
+        return make_side(program, run)
+
+    found = compared(of("train_ddp.py", 1.0), of("sgan.py", 0.5))
+    assert found["verdict"]["status"] == "warn"
+    assert found["verdict"]["sentence"].startswith(
+        "Not like with like: The sides are different programs: train_ddp.py ran train_ddp.py; "
+    )
+    assert found["compare"]["comparisons"][0]["promise"] is None
+    same = compared(of("train_ddp.py", 1.0), of("train_ddp.py", 0.5))
+    assert "different programs" not in same["verdict"]["sentence"]
