@@ -55,7 +55,8 @@ GATES = ("warn", "fail")
     "--fail-under",
     type=click.FloatRange(0.0, 1.0),
     metavar="RATIO",
-    help="Exit with 1 when the parallel efficiency is below this or not available.",
+    help="Exit with 1 when the efficiency (of the devices where they were measured, else parallel "
+    "efficiency) is below this or not available.",
 )
 @click.option(
     "--fail-on",
@@ -179,11 +180,13 @@ def _failed_gates(
     document: dict[str, Any], fail_under: float | None, fail_on: Sequence[str]
 ) -> list[str]:
     reasons = []
-    efficiency = document["metrics"]["parallel_efficiency"]["value"]
+    leading = document["verdict"]["efficiency"]
+    efficiency = leading["value"]
     if fail_under is not None and (efficiency is None or efficiency < fail_under):
-        why = document["metrics"]["parallel_efficiency"].get("reason", "unknown")
-        shown = f"not available ({why})" if efficiency is None else f"{efficiency:.3f}"
-        reasons.append(f"parallel efficiency {shown}, --fail-under {fail_under:g}")
+        shown = (
+            f"not available ({leading['reason']})" if efficiency is None else f"{efficiency:.3f}"
+        )
+        reasons.append(f"{leading['label']} {shown}, --fail-under {fail_under:g}")
     for finding in document["findings"]:
         status, name = finding["status"], finding["id"]
         caught = (status == "fail" and {name, "fail", "warn"} & set(fail_on)) or (

@@ -11,9 +11,10 @@ from perfscope.findings.wording import of_window, wholes
 from perfscope.metrics.soundness import why_spoiled
 from perfscope.result import tensors
 from perfscope.result.damage import run_damage, spoils_comparison
+from perfscope.result.headline import headline, unwatched
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Format
-from perfscope.units import format_ratio, format_share
+from perfscope.units import format_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,8 +49,11 @@ def verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> Js
     damage = run_damage(results, replay)
     told = {one.text for one in damage}
     return {
-        "sentence": _preface(damage) + _sentence(results, findings, top, told=told),
+        "sentence": _preface(damage)
+        + _sentence(results, findings, top, told=told)
+        + unwatched(results),
         "status": _status(results, findings, faults, damage).value,
+        "efficiency": headline(results).as_json(),
         "combined_gain_s": gain_s,
         "combined_gain_share": share_of(gain_s, of.window_s),
         "combined_gain_run_share": share_of(gain_s, of.run_s),
@@ -177,15 +181,16 @@ def _healthy(results: Results, findings: Sequence[Finding]) -> str:
         open_ones = [finding.summary for finding in findings if finding.status in OPEN]
         reasons = list(dict.fromkeys(open_ones or [finding.summary for finding in findings]))
         return "Nothing can be said about this run. " + " ".join(reasons[:MOST_REASONS])
-    efficiency = results.efficiency.parallel_efficiency.value
+    leading = headline(results)
     ranks = len(results.trace.ranks)
-    number = f", parallel efficiency {format_ratio(efficiency)}" if efficiency is not None else ""
+    number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"
     not_made = sum(finding.status in OPEN for finding in findings)
     rest = f" {not_made} of {len(findings)} diagnoses could not be made." if not_made else ""
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
     if _is_inefficient(results):
         return (
-            f"No cause was found for a low efficiency: {subject}; {_communication(results)}.{rest}"
+            f"No cause was found for a low efficiency: {subject}"
+            f"{leading.lost_to and f'; {leading.lost_to}'}.{rest}"
         )
     return (
         f"{_found_nothing(results)}: {subject}, and no finding is worth {of_window(WARN_SHARE)}."
@@ -195,11 +200,11 @@ def _healthy(results: Results, findings: Sequence[Finding]) -> str:
 
 def _unknown_efficiency(results: Results) -> str | None:
     """Why no efficiency of a run with threads or without tracing is known, None where one is."""
-    headline = results.efficiency.parallel_efficiency
+    whole = results.efficiency.parallel_efficiency
     if why_spoiled(results.damage, Need.EVERY_RANK):
         return None  # said already
     is_open = results.efficiency.is_hybrid or results.trace.format is Format.PARAVER
-    return headline.reason if is_open and headline.value is None else None
+    return whole.reason if is_open and whole.value is None else None
 
 
 def _found_nothing(results: Results) -> str:
@@ -212,23 +217,8 @@ def _found_nothing(results: Results) -> str:
 
 def _is_inefficient(results: Results) -> bool:
     """Whether the ranks lost so much that "nothing to fix" would mislead."""
-    value = results.efficiency.parallel_efficiency.value
+    value = headline(results).value
     return value is not None and value < GOOD_EFFICIENCY
-
-
-def _communication(results: Results) -> str:
-    """How much of the ranks' time went into communication, and which part of it."""
-    found = results.communication
-    parts = {
-        "waiting for others": sum(found.wait_s_by_rank),
-        "transfer": sum(found.transfer_s_by_rank),
-        "other": sum(found.other_s_by_rank),
-    }
-    whole = results.focus.length_ns * NS * len(results.trace.ranks)
-    shares = ", ".join(f"{name} {format_share(s / whole)}" for name, s in parts.items() if s)
-    return (
-        f"communication took {format_share(sum(parts.values()) / whole)} of their time ({shares})"
-    )
 
 
 def _preface(damage: Sequence[Damage]) -> str:

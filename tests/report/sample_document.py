@@ -113,6 +113,7 @@ def _run(shape: Shape, window_s: float) -> Json:
     ]
     samples = shape.steps * 64 * shape.ranks / window_s
     return {
+        "program": "train.py",
         "command": ["mpirun", "-n", str(shape.ranks), "python", "examples/train.py", "--epochs=6"],
         "commit": None,
         "source": "trace",
@@ -173,6 +174,12 @@ def _verdict(top: list[Json], gain: float | None, shape: Shape) -> Json:
     return {
         "sentence": sentence,
         "status": top[0]["status"] if top else "pass",
+        "efficiency": {
+            "id": "parallel_efficiency",
+            "label": "parallel efficiency",
+            "value": 0.8,
+            "reason": None,
+        },
         "combined_gain_s": gain,
         "combined_gain_share": gain / (shape.wall_s - 1.5) if gain else None,
         "combined_gain_run_share": gain / shape.wall_s if gain else None,
@@ -276,6 +283,12 @@ def everything_null() -> Json:
     doc["verdict"] = {
         "sentence": "Nothing was measured.",
         "status": "info",
+        "efficiency": {
+            "id": "parallel_efficiency",
+            "label": "parallel efficiency",
+            "value": None,
+            "reason": "nothing was measured",
+        },
         "combined_gain_s": None,
         "combined_gain_share": None,
         "combined_gain_run_share": None,

@@ -55,6 +55,7 @@ DOCUMENT = {
     "tool": {"name": str, "version": str},
     "run": {
         "command": [str],
+        "program": Maybe(str),
         "commit": Maybe({"id": str, "branch": Maybe(str)}),
         "source": str,
         "start_unix_s": float,
@@ -97,6 +98,12 @@ DOCUMENT = {
     "verdict": {
         "sentence": str,
         "status": OneOf(("fail", "warn", "pass", "info")),
+        "efficiency": {
+            "id": OneOf(("device_efficiency", "parallel_efficiency")),
+            "label": str,
+            "value": Maybe(float),
+            "reason": Maybe(str),
+        },
         "combined_gain_s": Maybe(float),
         "combined_gain_share": Maybe(float),
         "combined_gain_run_share": Maybe(float),
