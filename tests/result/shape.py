@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.result.shape_devices import DEVICES
 from tests.result.shape_hardware import HARDWARE
-from tests.result.shape_kinds import Either, Fixed, Map, Maybe, OneOf
+from tests.result.shape_kinds import WAIT_KINDS, Either, Fixed, Map, Maybe, OneOf
 from tests.result.shape_replay import COST, PLACE, REPLAY
 from tests.result.shape_stacks import MEMORY_LINES, STACKS
 from tests.result.shape_tensors import HOROVOD, TENSORS
@@ -37,17 +37,6 @@ THROUGHPUT = (
     "step_s_p95",
     "epoch_s_median",
     "time_to_solution_s",
-)
-WAIT_KINDS = (
-    "late_sender",
-    "late_receiver",
-    "barrier",
-    "n_to_n",
-    "late_broadcast",
-    "early_reduce",
-    "early_scan",
-    "finalize",
-    "polling",
 )
 ENDS = ("finalized", "exited", "killed", "aborted", "aborted in teardown", "unknown")
 DOCUMENT = {

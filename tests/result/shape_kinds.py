@@ -40,3 +40,16 @@ class Either:
 
     short: dict[str, Any]
     long: dict[str, Any]
+
+
+WAIT_KINDS = (
+    "late_sender",
+    "late_receiver",
+    "barrier",
+    "n_to_n",
+    "late_broadcast",
+    "early_reduce",
+    "early_scan",
+    "finalize",
+    "polling",
+)
