@@ -37,8 +37,8 @@ HOST_DTYPE = np.dtype(
         ("t1", "i8"),
         ("name", "u4"),
         ("thread", "u4"),  # place in KinetoContents.threads
-        ("kind", "u4"),
-        ("flags", "u4"),  # RowFlag
+        ("kind", "u2"),
+        ("flags", "u2"),  # RowFlag
         ("category", "u4"),  # its name, of FOREIGN
     ]
 )

@@ -162,7 +162,8 @@ KinetoFile::Open KinetoFile::keep_host(const ChromeEvent &event, HostKind kind, 
 {
     const uint32_t label = name(event.name);
     const uint32_t category = name(kind == HostKind::FOREIGN ? event.category : "");
-    host.push_back({event.time, end, label, thread(event), static_cast<uint32_t>(kind), flags, category});
+    host.push_back({event.time, end, label, thread(event), static_cast<uint16_t>(kind), static_cast<uint16_t>(flags),
+                    category});
     return {Table::HOST, host.size() - 1};
 }
 

@@ -26,8 +26,8 @@ enum class HostKind : uint32_t {
 struct HostRow {
     int64_t t0, t1; // ns
     uint32_t name, thread;
-    uint32_t kind;  // HostKind
-    uint32_t flags; // RowFlag
+    uint16_t kind;  // HostKind
+    uint16_t flags; // RowFlag
     uint32_t category; // as the file names it, of OTHER and FOREIGN; else the empty name
 };
 
