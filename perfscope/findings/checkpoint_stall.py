@@ -77,7 +77,7 @@ def _nothing(results: Results) -> Finding:
     if not results.phases and not any(len(rank.stacks) for rank in results.trace.ranks):
         text = wording.no_phases(results.trace, "checkpoint", "*save*")
         return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
-    text = "No checkpoint was seen in the analysed time."
+    text = "No checkpoint was seen in the analyzed window."
     return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
 
 

@@ -55,7 +55,8 @@ def judge(results: Results, _: Replay) -> Finding:
     return Finding(
         id=ID,
         status=worth.status,
-        title=f"Devices wait {format_share(share)} of the time for copies from and to the host",
+        title=f"Devices wait {format_share(share)} of the time watched for copies from and to "
+        "the host",
         summary=(
             f"{worth.during}the device of rank {worst.rank} copied for "
             f"{format_seconds(max(exposed))} while it ran no kernel, mostly from "

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NS = 1e-9
 NO_COMMON_MOMENT = (
-    "What profilers watched has no moment in common with all these ranks and with the analysed "
+    "What profilers watched has no moment in common with all these ranks and with the analyzed "
     "time: record the same steps on all ranks, inside of it."
 )
 OF_TENSORFLOW = f"TensorFlow's own profiler shows it: {wording.IN_TENSORBOARD}."

@@ -58,7 +58,7 @@ def judge(results: Results, _: Replay) -> Finding:
     return Finding(
         id=ID,
         status=worth.status,
-        title=f"Devices communicate {format_share(share)} of the time without computing",
+        title=f"Devices communicate {format_share(share)} of the time watched without computing",
         summary=(
             f"{worth.during}the device of rank {worst.rank} ran nothing but communication kernels "
             f"for {format_seconds(max(exposed))}{_split(waiting)}.{worth.bound}"

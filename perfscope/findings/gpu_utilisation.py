@@ -22,7 +22,7 @@ from perfscope.findings.gpu_facts import (
     ranks_of,
 )
 from perfscope.metrics.ledger import ACCOUNTS, Account
-from perfscope.units import format_seconds, format_share
+from perfscope.units import counted, format_seconds, format_share
 
 if TYPE_CHECKING:
     from perfscope.metrics.gpus import GpuUse
@@ -61,7 +61,10 @@ def judge(results: Results, _: Replay) -> Finding:
     mean = _mean(known)
     worst = min(known, key=lambda use: use.busy or 0.0)
     if mean >= thresholds.GPU_BUSY_WARN:
-        text = f"A kernel ran {format_share(mean)} of the time, on average of {len(known)} GPUs."
+        text = (
+            f"A kernel ran {format_share(mean)} of the time watched, on average of "
+            f"{counted(len(known), 'GPU')}."
+        )
         return Finding(ID, Status.PASS, "The GPUs have work", text, confidence=Confidence.MEDIUM)
     if results.devices is not None:
         return _beside_a_profile(known, mean)
@@ -69,7 +72,7 @@ def judge(results: Results, _: Replay) -> Finding:
     return Finding(
         id=ID,
         status=Status.FAIL if mean < thresholds.GPU_BUSY_FAIL else Status.WARN,
-        title=f"GPUs run kernels only {format_share(mean)} of the time",
+        title=f"GPUs run kernels only {format_share(mean)} of the time watched",
         summary=(
             f"By the driver's samples; the least busy is {named(worst)} with "
             f"{format_share(worst.busy or 0.0)}.{f' Meanwhile {hint}.' if hint else ''} What they "
@@ -95,7 +98,7 @@ def _beside_a_profile(known: list[GpuUse], mean: float) -> Finding:
     return Finding(
         id=ID,
         status=Status.INFO,
-        title=f"GPUs run kernels only {format_share(mean)} of the time",
+        title=f"GPUs run kernels only {format_share(mean)} of the time watched",
         summary="By the driver's samples. idle_devices says what they wait for in profiled steps.",
         confidence=Confidence.MEDIUM,
         ranks=ranks_of(known),
@@ -128,7 +131,7 @@ def _too_little(known: list[GpuUse], how: str) -> str:
     """Why nothing can be said; "" where enough was sampled."""
     if not known:
         return (
-            "The driver does not tell the utilisation of these GPUs (as of divided ones, MIG). "
+            "The driver does not tell the utilization of these GPUs (as of divided ones, MIG). "
             f"{how}"
         )
     samples = max(use.samples for use in known)

@@ -59,7 +59,7 @@ def judge(results: Results, _: Replay) -> Finding:
     return Finding(
         id=ID,
         status=worth.status,
-        title=f"Devices are idle {format_share(share)} of the time, mostly {words.what}",
+        title=f"Devices are idle {format_share(share)} of the time watched, mostly {words.what}",
         summary=(
             f"{worth.during}{format_share(cause_s / idle_s)} of the idle time passes "
             f"{words.what}{_second(causes, cause, idle_s)}.{worth.bound}{_untold(devices)}"
@@ -88,13 +88,13 @@ def ranked_causes(devices: Sequence[DeviceUse]) -> list[tuple[IdleCause, float]]
 
 def _busy(share: float, edges: float) -> Finding:
     """That devices work, apart from what is before and after all their work."""
-    text = f"They were idle for {format_share(share)} of the time"
+    text = f"They were idle for {format_share(share)} of the time watched"
     if edges < thresholds.IDLE_DEVICES_SHARE:
         return Finding(ID, Status.PASS, title="The devices are busy", summary=f"{text}.")
     return Finding(
         ID,
         Status.INFO,
-        title=f"Devices have no work yet, or no more, {format_share(edges)} of the time",
+        title=f"Devices have no work yet, or no more, {format_share(edges)} of the time watched",
         summary=(
             f"{text} between their first and their last work, and for {format_share(edges)} "
             "before and after it, which may be meant."

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 REFERENCES = (
     (
-        "POP Centre of Excellence, load balance and serialisation efficiency: "
+        "POP Centre of Excellence, load balance and serialization efficiency: "
         "https://co-design.pop-coe.eu/metrics/"
     ),
 )
@@ -45,6 +45,7 @@ LASTING = (
     " The ranks are late in stretches of several steps, as on CPUs that are slow for a while: "
     "which of them was late more often may be chance."
 )
+EVIDENT_PART = 0.01  # of the largest excess: less says nothing
 OVERLAPS = ("rank_zero_evaluation", "threads_over_cores", "shared_cores", "data_stall")
 
 
@@ -133,7 +134,7 @@ def unable(results: Results, id: str, title: str) -> Finding | None:  # noqa: A0
         text = "The ranks never communicate: none of them waits for another."
         return Finding(id, Status.NOT_APPLICABLE, title, text, confidence=Confidence.HIGH)
     if not any(results.efficiency.outside_s):
-        text = "No work was recorded in the analysed time: choose another one with --foa."
+        text = "No work was recorded in the analyzed window: choose another one with --foa."
         return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
     return None
 
@@ -229,9 +230,11 @@ def waiting(facts: ImbalanceFacts) -> str:
 def excess_evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
     """Where the heavy ranks work longer."""
     rows = []
+    # what is next to nothing beside the first is no evidence
+    least_s = EVIDENT_PART * max((excess.seconds for excess in facts.excess), default=0.0)
     for excess in facts.excess[:3]:
-        if excess.seconds > 0:
-            ratio = f" ({excess.ratio:.2f} x the others)" if excess.ratio else ""
+        if excess.seconds > 0 and excess.seconds >= least_s:
+            ratio = f" ({excess.ratio:.2f} × the others)" if excess.ratio else ""
             label = f"{_label(excess)}: more than the other ranks{ratio}"
             rows.append(Evidence(label, excess.seconds, "s", "0"))
     return tuple(rows)

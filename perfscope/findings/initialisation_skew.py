@@ -90,7 +90,7 @@ def _basis(facts: OpeningFacts) -> str:
 
 
 def _is_before(facts: OpeningFacts) -> bool:
-    """Whether most of it is lost before communication is initialised."""
+    """Whether most of it is lost before communication is initialized."""
     return facts.before_s >= facts.setup_s
 
 
@@ -144,14 +144,14 @@ def _summary(facts: OpeningFacts, share: float) -> str:
     if facts.before_s > 0:
         parts.append(
             f"the usual rank waits {format_seconds(facts.before_s)} longer than the last one "
-            "while communication is initialised"
+            "while communication is initialized"
         )
     if facts.setup_s > 0:
         parts.append(f"uneven set-up after that costs {format_seconds(facts.setup_s)}")
     told = wording.capitalised(" and ".join(parts)) if parts else "Nobody waits for another rank"
     return (
         f"{told}. Once a run, ranks that were ready at the same time would save up to "
-        f"{format_seconds(facts.total_s)}, {format_share(share)} of the time that was analysed"
+        f"{format_seconds(facts.total_s)}, {format_share(share)} of the analyzed window"
         f"{' and what was waited before it' if facts.before_s > 0 else ''}."
     )
 
@@ -165,14 +165,16 @@ def _evidence(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[Evidence, ...
             p for p in range(len(seconds)) if p != last
         ]
         usual = median_high(seconds[place] for place in places)
-        return Evidence(f"{label}, {name}", seconds[last], "s", f"{usual:.3g} s on the others")
+        return Evidence(
+            f"{label}, {name}", seconds[last], "s", f"{format_seconds(usual)} on the others"
+        )
 
     first = min(opening.start_s)
     started = tuple(start - first for start in opening.start_s)
     return (
         row("Started after the first rank", started),
-        row("From its start until it initialises communication", opening.before_s),
-        row("Waiting while communication is initialised", opening.waiting_s),
+        row("From its start until it initializes communication", opening.before_s),
+        row("Waiting while communication is initialized", opening.waiting_s),
         row("Set-up after that", opening.setup_s),
     )
 

@@ -76,7 +76,8 @@ def judge(results: Results, replay: Replay) -> Finding:
     ]
     if not long:
         text = (
-            f"A rank stands still for a device {format_share(share)} of the time at most; together "
+            f"A rank stands still for a device {format_share(share)} of the analyzed window at "
+            "most; together "
             f"they read {format_bytes(sum(one.read_bytes for one in files))} and wrote "
             f"{format_bytes(sum(one.written_bytes for one in files))}."
         )
@@ -138,7 +139,7 @@ def _stalled(results: Results, long: list[RankFiles], *, is_start: bool) -> Find
         id=ID,
         status=Status.INFO if is_start else _status(share),
         title=f"{who} {'stands' if len(ranks) == 1 else 'stand'} still for files "
-        f"{format_share(share)} of the time{', at the start' if is_start else ''}",
+        f"{format_share(share)} of the analyzed window{', at the start' if is_start else ''}",
         summary=(
             f"Rank {worst.rank} waits {format_seconds(stalled_s)} for a device with no thread "
             f"running{where}. It read {format_bytes(worst.read_bytes)} and wrote "

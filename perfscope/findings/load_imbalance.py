@@ -160,7 +160,7 @@ def _instead(found: Judgement) -> str:
 
 def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
     rows = [
-        Evidence("Load balance", facts.load_balance, "ratio", "above 0.95"),
+        Evidence("Load balance", facts.load_balance, "ratio", "near 1"),
         Evidence("Most work minus mean work", facts.constant_s, "s", "0"),
         *excess_evidence(facts),
     ]

@@ -25,7 +25,7 @@ from perfscope.findings.network_facts import (
 from perfscope.findings.price import NS
 from perfscope.findings.waiting_for_cpus import told_only
 from perfscope.findings.wording import capitalised, of_window
-from perfscope.units import format_bytes, format_seconds
+from perfscope.units import counted, format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -121,7 +121,7 @@ def _summary(results: Results, facts: NetworkFacts) -> str:
         main = max(known, key=lambda c: c.seconds * c.calls)
         text += (
             f" Of the collectives, {main.name} of about {format_bytes(main.size_bytes)} takes most "
-            f"time: {main.calls:,} calls, {format_seconds(main.seconds)} each."
+            f"time: {counted(main.calls, 'call')}, {format_seconds(main.seconds)} each."
         )
     return text
 
@@ -138,7 +138,7 @@ def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple
         *(
             Evidence(
                 f"{c.name} of about {format_bytes(c.size_bytes)}",
-                f"{c.calls:,} calls, {format_seconds(c.seconds)} each, "
+                f"{counted(c.calls, 'call')}, {format_seconds(c.seconds)} each, "
                 f"{format_bytes(c.bus_bytes_per_s)}/s on the bus",
             )
             for c in largest

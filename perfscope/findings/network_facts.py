@@ -202,7 +202,7 @@ def unknown(results: Results, id: str, title: str, passed: str) -> Finding | Non
         return None
     trace = results.trace
     if "communication" not in trace.not_recorded and not any(found.other_s_by_rank):
-        text = "The ranks hardly communicate in the analysed time."
+        text = "The ranks hardly communicate in the analyzed window."
         return Finding(id, Status.PASS, passed, text, confidence=Confidence.HIGH)
     text = wording.not_recorded(trace, "communication", NOT_MATCHED)
     return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class OpeningFacts:
     """Seconds that the run would be shorter if all ranks were as fast as the usual one.
 
-    `before_s` is what the usual rank waits while communication is initialised, as the last rank
+    `before_s` is what the usual rank waits while communication is initialized, as the last rank
     starts or imports later; `setup_s` what the work after it costs, by replay where `is_replayed`.
     """
 

@@ -23,7 +23,7 @@ TITLE = "One rank evaluates alone while the others wait"
 SUBJECT = "Work that one rank does alone"
 PASSED = "No rank keeps the others waiting with work of its own"
 DESCRIPTION = (
-    "Looks for evaluation, prediction, checkpointing or an unlabelled function that one rank runs "
+    "Looks for evaluation, prediction, checkpointing or an unlabeled function that one rank runs "
     "now and then by itself before a collective at which the others already wait, and replays the "
     "run without it."
 )

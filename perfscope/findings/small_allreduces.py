@@ -20,7 +20,7 @@ from perfscope.findings.network_facts import (
 )
 from perfscope.findings.price import NS
 from perfscope.findings.waiting_for_cpus import told_only
-from perfscope.units import format_bytes, format_seconds, format_share
+from perfscope.units import counted, format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -120,7 +120,7 @@ def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
     rows += [
         Evidence(
             f"{c.name} of about {format_bytes(c.size_bytes)}",
-            f"{c.calls:,} calls, {format_seconds(c.seconds)} each",
+            f"{counted(c.calls, 'call')}, {format_seconds(c.seconds)} each",
         )
         for c in main
     ]

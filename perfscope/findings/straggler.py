@@ -112,14 +112,16 @@ def _evidence(results: Results, facts: ImbalanceFacts) -> tuple[Evidence, ...]:
         Evidence("Last to come where ranks waited", f"{last:,} of {met:,} times"),
         Evidence("Host", _hosts(results, facts)),
         *excess_evidence(facts),
-        Evidence("Load balance", facts.load_balance, "ratio", "above 0.95"),
+        Evidence("Load balance", facts.load_balance, "ratio", "near 1"),
     ]
     queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
     rest = [queued[rank] for rank in facts.ranks if rank not in facts.heavy and rank in queued]
     slow = [queued[rank] for rank in facts.heavy if rank in queued]
-    if rest and slow and any((*rest, *slow)):
+    if rest and slow and max(slow) > median(rest):  # else it argues against a slow CPU
         label = "Runnable threads waiting for a CPU, on the slow rank"
-        rows.append(Evidence(label, max(slow), "s", f"{median(rest):.3g} s on the others"))
+        rows.append(
+            Evidence(label, max(slow), "s", f"{format_seconds(median(rest))} on the others")
+        )
     return tuple(rows)
 
 

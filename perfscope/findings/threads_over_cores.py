@@ -194,7 +194,7 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
             "threads",
             f"at most {node.node.cpus:g}",
         ),
-        Evidence("95 % of the time at most", node.node.runnable_p95, "threads"),
+        Evidence("95th percentile", node.node.runnable_p95, "threads"),
         Evidence("CPUs allowed (affinity mask and cgroup)", node.node.cpus, "CPUs"),
         Evidence("Run-queue delay", sum(rank.queue_delay_s for rank in ranks), "s", "near 0"),
         Evidence("CPU time used", sum(rank.cpu_s for rank in ranks), "s"),
@@ -211,7 +211,9 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
     beside = node.beside
     if beside.horovod_runnable >= thresholds.HELPERS_LEAST_RUNNABLE:
         share = format_share(beside.horovod_runnable)
-        found.append(Evidence("Horovod's thread of one rank wants to run", f"{share} of the time"))
+        found.append(
+            Evidence("Horovod's thread of one rank wants to run", f"{share} of the samples")
+        )
     if beside.progress:
         found.append(Evidence("A polling thread of MPI in each rank", f"{beside.progress} is set"))
     settings = [

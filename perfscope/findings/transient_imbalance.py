@@ -30,7 +30,7 @@ ACTIONS = (
         "Give all ranks batches of similar cost in the same step: group samples by length "
         "or size before they are dealt out."
     ),
-    "Synchronise less often: accumulate gradients over several batches.",
+    "Synchronize less often: accumulate gradients over several batches.",
 )
 WHY_LASTING = (
     ": its CPU is slow for a while, as others use it or its frequency is low, or its data stay "
@@ -102,9 +102,9 @@ def _summary(found: Judgement) -> str:
 
 def _evidence(results: Results, found: Judgement) -> tuple[Evidence, ...]:
     serialization = results.efficiency.serialization_efficiency.value
-    rows = [Evidence("Load balance", found.facts.load_balance, "ratio", "above 0.95")]
+    rows = [Evidence("Load balance", found.facts.load_balance, "ratio", "near 1")]
     if serialization is not None:
-        rows.append(Evidence("Serialization efficiency", serialization, "ratio", "above 0.95"))
+        rows.append(Evidence("Serialization efficiency", serialization, "ratio", "near 1"))
     if lasting := found.facts.lasting:
         rows.append(Evidence("Lateness that lasts to the next step", lasting.value, "ratio"))
     times: dict[int, int] = {}

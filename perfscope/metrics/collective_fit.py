@@ -2,7 +2,7 @@
 
 Libraries change how they do an operation with its size, so the line may have pieces. How many, and
 where they meet, is chosen by the Bayesian information criterion (Schwarz 1978), for errors whose
-sizes are exponentially distributed: sum |t / fit - 1| is then what is to be minimised.
+sizes are exponentially distributed: sum |t / fit - 1| is then what is to be minimized.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _inverse(slope: float) -> float:
 
 
 def _best(x: Floats, seconds: Floats) -> tuple[float, float]:
-    """A and B >= 0 that minimise sum |t / (A + B x) - 1|.
+    """A and B >= 0 that minimize sum |t / (A + B x) - 1|.
 
     For a given ratio of A to B the rest is a weighted median; least squares would follow the few
     operations that took very long.

@@ -224,7 +224,7 @@ def _rooted_need(
     op: npt.NDArray[np.int64],
     latest: Times,
 ) -> Times:
-    """Need of rooted operations if they do not synchronise; own arrival for all others."""
+    """Need of rooted operations if they do not synchronize; own arrival for all others."""
     enter = pool.enter[members]
     is_root = pool.peer[members] == pool.rank[members]
     root_enter = np.maximum.reduceat(np.where(is_root, enter, np.iinfo(np.int64).min), begin)

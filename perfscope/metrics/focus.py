@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from perfscope.errors import UsageError
 from perfscope.trace.model import EndKind, Format, Rank, Trace
 
-INITIALISED = "from when every rank has initialised communication to when"
+INITIALISED = "from when every rank has initialized communication to when"
 
 PhaseWindows = Mapping[str, tuple[int, int]]
 
@@ -18,8 +18,8 @@ PhaseWindows = Mapping[str, tuple[int, int]]
 class Focus:
     """The window [start_ns, end_ns) on the trace's clock and how its ends were chosen.
 
-    `kind` is `communication_lifetime` (every rank has initialised communication -> last rank enters
-    finalisation), `steps` (no communication to initialise), `steps A:B` (only those were recorded
+    `kind` is `communication_lifetime` (every rank has initialized communication -> last rank enters
+    finalization), `steps` (no communication to initialize), `steps A:B` (only those were recorded
     in detail), `whole_trace` (of another tool), `common_window` (of the profiles of all ranks),
     `process_lifetime`, or the user's `--foa` text.
     """
@@ -84,7 +84,7 @@ def _whole_focus(trace: Trace) -> Focus:
     focus = _communication_lifetime(trace, initialised) if initialised else _steps_lifetime(trace)
     if focus is not None and focus.length_ns > 0:
         return focus
-    why = "no rank initialised communication" if not initialised else "the job ended too early"
+    why = "no rank initialized communication" if not initialised else "the job ended too early"
     start = min(rank.start_ns for rank in trace.ranks)
     end = max(rank.end_ns for rank in trace.ranks)
     return Focus(start, max(start, end), "process_lifetime", f"{why}: the lives of the processes")
@@ -144,7 +144,7 @@ def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
         reasons.append(f"closed by the end of rank {first.number} ({first.ending.kind.value})")
     end = _close_at_drop(ranks, end, reasons)
     if len(ranks) < len(trace.ranks):
-        reasons.append(f"{len(trace.ranks) - len(ranks)} ranks never initialised communication")
+        reasons.append(f"{len(trace.ranks) - len(ranks)} ranks never initialized communication")
     return Focus(start, end, "communication_lifetime", "; ".join(reasons))
 
 
@@ -152,11 +152,11 @@ def _last_event(ranks: Sequence[Rank]) -> str:
     """What closes the window unless something else does earlier."""
     entered = [rank.number for rank in ranks if rank.finalize_enter_ns is not None]
     if len(entered) == len(ranks):
-        return "the last one enters finalisation"
+        return "the last one enters finalization"
     if not entered:
-        return "the ranks end, as none entered finalisation"
+        return "the ranks end, as none entered finalization"
     never = len(ranks) - len(entered)
-    return f"the last of {len(entered)} ranks enters finalisation, which {never} never did"
+    return f"the last of {len(entered)} ranks enters finalization, which {never} never did"
 
 
 def _steps_lifetime(trace: Trace) -> Focus | None:

@@ -19,7 +19,7 @@ NEGLIGIBLE_SHARE = 1e-3
 def ideal_network(prepared: Prepared) -> Metric:
     """T_id in seconds over the focus of analysis.
 
-    In programs of collectives over all ranks that synchronise, T_id is the sum over the collectives
+    In programs of collectives over all ranks that synchronize, T_id is the sum over the collectives
     of the longest work before each, and of the longest work after the last. Other programs need a
     replay: value None.
     """

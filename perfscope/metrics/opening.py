@@ -29,8 +29,8 @@ MOST_SHARE = 0.5
 
 WAITING = [INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT]]
 _INIT = codes_mask([OperationClass.INIT])
-NOT_THE_BEGINNING = "the beginning of the run is not in the analysed time"
-NO_INIT = "not every rank recorded how it initialised communication"
+NOT_THE_BEGINNING = "the beginning of the run is not in the analyzed window"
+NO_INIT = "not every rank recorded how it initialized communication"
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Opening:
     Attributes:
         ranks: numbers of the ranks.
         start_s: when the process started, on the trace's clock.
-        before_s: seconds from then to the call that initialises communication.
+        before_s: seconds from then to the call that initializes communication.
         waiting_s: seconds inside that call.
         until_ns: when the set-up after it is over; the beginning of the focus where there is none.
         setup_s: seconds of work from the beginning of the focus to then.
@@ -102,7 +102,7 @@ def opening(prepared: Prepared) -> Opening:
 
 
 def _init(rank: Rank) -> tuple[int, int] | None:
-    """Begin and end of the call that initialises communication."""
+    """Begin and end of the call that initializes communication."""
     if rank.init_exit_ns is None:
         return None
     # Horovod calls MPI_Init in a thread of its own

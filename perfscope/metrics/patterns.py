@@ -37,7 +37,7 @@ def period_ends(trace: Trace, waits: Waits, focus: Focus) -> Times | None:
     """When each rank finished each period, shape (periods, ranks); None when nothing repeats.
 
     The collectives of the busiest communicator over all ranks are written as a row of
-    (operation, bytes); equal neighbours are one run. Of the runs that occur often, the one that
+    (operation, bytes); equal neighbors are one run. Of the runs that occur often, the one that
     carries most bytes marks the step, or each of its calls does where work lies between them.
     """
     calls = _sequence(trace, waits, focus)

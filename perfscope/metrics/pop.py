@@ -53,7 +53,7 @@ FORMULA = "pop"
 EMPTY = "the window is empty"
 
 NO_TRAINING = (
-    "nothing tells what training work is: no framework was recognised, no marker is set, and no "
+    "nothing tells what training work is: no framework was recognized, no marker is set, and no "
     "sampled function is named like training (name one with --phase train='...')"
 )
 

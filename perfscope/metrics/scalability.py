@@ -152,7 +152,7 @@ def scalability(
 
     Args:
         runs: at least one.
-        variant: whose serialisation and transfer efficiency.
+        variant: whose serialization and transfer efficiency.
         weak: whether the problem grew with the ranks; None: told from instructions or useful time.
         work: of each run over that of the reference, where it is known; else it is as weak says.
     """
@@ -219,7 +219,7 @@ def _load_balance(run: RunTotals, variant: Variant) -> float | None:
 def _ideal_factors(
     run: RunTotals, variant: Variant, spread: float | None
 ) -> tuple[float | None, float | None]:
-    """Serialisation and transfer efficiency; above 1 they mean an error of clocks, never hidden."""
+    """Serialization and transfer efficiency; above 1 they mean an error of clocks, never hidden."""
     ideal_s = run.without_transfer_s if variant is Variant.CUBE else run.ideal_s
     if not ideal_s or spread is None:
         return None, None

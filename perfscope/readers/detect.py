@@ -95,7 +95,7 @@ class Place:
         if self.is_compressed and not self.head:
             return "a gzip file that cannot be decompressed or holds nothing"
         if is_own_result(self):
-            return "a result of perfscope analyze; give what was analysed"
+            return "a result of perfscope analyze; give what was analyzed"
         for magic, kind in _KINDS:
             if self.head.startswith(magic):
                 return kind + packed

@@ -161,6 +161,6 @@ def _left_aside(
             names = (f"{mine.parent.name}/{mine.name}", f"{other.parent.name}/{other.name}")
         notes.append(
             f"{names[0]} is another profile of rank {number}, begun {when} {names[1]}{whose}; "
-            "it was left aside. Give it alone to have it analysed."
+            "it was left aside. Give it alone to have it analyzed."
         )
     return notes

@@ -170,7 +170,7 @@ def _window(ranks: Sequence[tuple[Rank, Rank]]) -> str:
     start = max(theirs.start_ns for _, theirs in ranks) * NS
     end = min(theirs.end_ns for _, theirs in ranks) * NS
     return (
-        "devices were watched during a part of the run only; analyse that part with "
+        "devices were watched during a part of the run only; analyze that part with "
         f"--foa {start:.3f}:{end:.3f}"
     )
 

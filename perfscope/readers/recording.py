@@ -146,7 +146,7 @@ def _nothing_recorded(
     )
     return UnreadableInputError(
         f"Nothing was recorded in {path}.",
-        why=f"{ended} any process initialised MPI or started Python, or it is no run directory.",
+        why=f"{ended} any process initialized MPI or started Python, or it is no run directory.",
         action="Run the command without perfscope first; if it works, run `perfscope doctor`.",
     )
 

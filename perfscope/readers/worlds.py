@@ -65,7 +65,7 @@ def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) ->
         rest = [process for process in rest if process is not chosen]
         world, others = World("", 1, {0: chosen}), []
         if chosen.role == "worker":
-            notes.append("No process was a rank; the longest-living one is analysed as rank 0.")
+            notes.append("No process was a rank; the longest-living one is analyzed as rank 0.")
     if ranks_requested is not None and ranks_requested > world.size and len(worlds) <= 1:
         notes.append(
             f"The command asked for {ranks_requested} ranks, but the recorded world has "
@@ -159,7 +159,7 @@ def _other_world_notes(world: World, others: Sequence[World]) -> list[str]:
         names = ", ".join(f"{len(w.processes)} of {w.size} ranks" for w in others[:5])
         notes.append(
             f"The recording holds {len(others) + 1} MPI worlds; the one with the most rank-seconds "
-            f"({len(world.processes)} of {world.size} ranks) is analysed, not: {names}."
+            f"({len(world.processes)} of {world.size} ranks) is analyzed, not: {names}."
         )
     singles = [w for w in (world, *others) if w.size == 1 and _launched_size(w) > 1]
     if len(singles) > 1:

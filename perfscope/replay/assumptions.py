@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from perfscope.replay.producers import Feed
 
 ALWAYS = "Work that is not edited keeps its measured duration, and each call its transfer time."
-QUEUES = "Input queues are not modelled: they may run empty sooner when the ranks wait less."
+QUEUES = "Input queues are not modeled: they may run empty sooner when the ranks wait less."
 NO_INTERVAL = (
     "Too few steps, or segments between collectives of all ranks, to estimate an interval."
 )

@@ -18,7 +18,7 @@ FEWEST_SEGMENTS = 8
 def gain_interval(gains: Floats, steps: Ints | None = None) -> tuple[float, float] | None:
     """95 % interval of the sum of gains by segment, in their unit; None with too few of them.
 
-    Blocks of neighbouring segments are drawn with replacement (Kuensch 1989, made circular), so
+    Blocks of neighboring segments are drawn with replacement (Kuensch 1989, made circular), so
     that what happens every so many segments stays together: a block is a multiple of the usual
     distance between large gains. Segments of one step share what made it long or short: where steps
     are known, whole ones are drawn.
@@ -53,7 +53,7 @@ def block_length(gains: Floats) -> int:
 
 
 def _thinned(gains: Floats) -> Floats:
-    """Sums of neighbouring segments, so that a long run costs no more than a short one."""
+    """Sums of neighboring segments, so that a long run costs no more than a short one."""
     group = -(-len(gains) // MOST_SEGMENTS)
     if group == 1:
         return gains

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NS = 1e-9
 MOST_ROWS = 200
-"""Of a longer run neighbouring steps are told together."""
+"""Of a longer run neighboring steps are told together."""
 
 
 def by_step(

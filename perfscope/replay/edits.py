@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WAITING = (INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT])
-"""Accounts in which a rank waits for something else than a rank: no work that can be levelled."""
+"""Accounts in which a rank waits for something else than a rank: no work that can be leveled."""
 
 
 def apply_edits(program: Program, edits: Sequence[Edit]) -> Work:

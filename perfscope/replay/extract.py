@@ -273,7 +273,7 @@ def _scans_in_order(trace: Trace, pool: Pool, members: Ints, instance: Ints, kin
 
 
 def _own_end(rank: Rank, position: int, focus: Focus, pool: Pool, pending: Bools) -> int:
-    """When a rank's own work ends: in finalisation, waiting for who never came, or its death."""
+    """When a rank's own work ends: in finalization, waiting for who never came, or its death."""
     end = min(focus.end_ns, rank.end_ns)
     if rank.finalize_enter_ns is not None:
         end = min(end, rank.finalize_enter_ns)

@@ -100,7 +100,7 @@ def _needs(run: Run, row_of_call: Ints, row_count: int) -> Needs:
 
 
 def _waits_at_end(results: Results, run: Run) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Ranks whose work ends because they finalise."""
+    """Ranks whose work ends because they finalize."""
     entered = [rank.finalize_enter_ns for rank in results.trace.ranks]
     ends = run.end.tolist()
     return np.array([e is not None and e == end for e, end in zip(entered, ends, strict=True)])

@@ -1,4 +1,4 @@
-"""How long ranks would work if their work were levelled, in seconds that a real run can reach.
+"""How long ranks would work if their work were leveled, in seconds that a real run can reach.
 
 Work varies from step to step, and a fix does not take that away: a rank made as fast as the others
 is late by chance as often as they are. Taking the lesser of two ranks in each step would promise
@@ -27,10 +27,10 @@ FEWEST_VALUES = 32  # below which the ordinary spread is not known
 
 
 def levelled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Floats:
-    """Work by segment and rank after levelling, in the unit of `work`, shape (segments, ranks).
+    """Work by segment and rank after leveling, in the unit of `work`, shape (segments, ranks).
 
     Args:
-        work: what is levelled, shape (segments, ranks).
+        work: what is leveled, shape (segments, ranks).
         level: in which way.
         columns: which ranks it touches, shape (ranks,).
         kinds: which segments are alike, shape (segments,).
@@ -61,7 +61,7 @@ def _reference(columns: Bools) -> Ints:
 
 
 def _groups(usual: Floats) -> list[Ints]:
-    """Segments of about the same usual work; small groups stay with their neighbours."""
+    """Segments of about the same usual work; small groups stay with their neighbors."""
     order = np.argsort(usual, kind="stable")
     values = np.maximum(usual[order], NOTHING * usual.max(initial=0.0))
     least = max(GROUP_LEAST, GROUP_LEAST_SHARE * len(order))

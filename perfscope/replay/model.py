@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Level(Enum):
-    """How work is levelled between ranks.
+    """How work is leveled between ranks.
 
     The work of one segment, between two collectives of all ranks, is compared in `SHARED` and
     `MEDIAN`; the others compare ranks over all segments of a kind, so that the spread of the step

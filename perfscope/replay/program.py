@@ -99,7 +99,7 @@ class Program:
     cut_rows: Ints
     needs: Needs
     waits_at_end: npt.NDArray[np.bool_]
-    """Ranks that wait in their finalisation for the last one to come, shape (ranks,)."""
+    """Ranks that wait in their finalization for the last one to come, shape (ranks,)."""
     phase_ids: tuple[str, ...] = ()
     """What `phase` holds indices of."""
     begin_ns: Ints | None = None

@@ -1,4 +1,4 @@
-"""The charts of the report, drawn by matplotlib as inline SVG in the colours of the page."""
+"""The charts of the report, drawn by matplotlib as inline SVG in the colors of the page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SETTINGS: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Segment:
-    """One part of every bar: the role that colours it and its length in each bar."""
+    """One part of every bar: the role that colors it and its length in each bar."""
 
     role: str
     values: Sequence[float]

@@ -26,7 +26,7 @@ _PART = Markup('<g><title>{title}</title><path class="f-{role}" d="{path}"/></g>
 
 @dataclass(frozen=True)
 class Shown:
-    """An account as the page shows it: its colour and pattern, and its name."""
+    """An account as the page shows it: its color and pattern, and its name."""
 
     role: str
     label: str
@@ -58,7 +58,7 @@ class Axis:
 def timeline_picture(
     label: str, rows: Sequence[Row], bin_s: float, axis: Axis, accounts: dict[str, Shown]
 ) -> Markup:
-    """The drawing: a bar for each row, equal neighbouring bins as one piece.
+    """The drawing: a bar for each row, equal neighboring bins as one piece.
 
     Args:
         label: the text alternative.

@@ -124,7 +124,7 @@ def _quantile(ranks: Sequence[int], column: Column, share: float) -> str:
 
 @dataclass(frozen=True)
 class RankBars:
-    """Stacked bars by rank; above `MOST_RANKS_SHOWN` ranks each bar is the mean of neighbours."""
+    """Stacked bars by rank; above `MOST_RANKS_SHOWN` ranks each bar is the mean of neighbors."""
 
     labels: tuple[str, ...]
     segments: tuple[Segment, ...]
@@ -132,7 +132,7 @@ class RankBars:
 
 
 def rank_bars(ranks: Sequence[int], parts: Sequence[Segment]) -> RankBars:
-    """The segments by rank, averaged over runs of neighbouring ranks when there are many."""
+    """The segments by rank, averaged over runs of neighboring ranks when there are many."""
     count = len(ranks)
     size = 1 if count <= MOST_RANKS_SHOWN else -(-count // MOST_GROUPS)
     starts = range(0, count, size)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StatusWord:
-    """How one status is shown: a sign, a word, and the class that colours both."""
+    """How one status is shown: a sign, a word, and the class that colors both."""
 
     sign: str
     word: str

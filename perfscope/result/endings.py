@@ -74,7 +74,7 @@ def _raised_text(ending: Ending) -> str:
 
 
 def _after_raising(rank: Rank) -> str:
-    """What came after an exception: mpi4py finalises at exit, and others may never come there."""
+    """What came after an exception: mpi4py finalizes at exit, and others may never come there."""
     ending = rank.ending
     if ending.kind in {EndKind.FINALIZED, EndKind.EXITED}:
         return f", exit code {ending.code}" if ending.code else ""

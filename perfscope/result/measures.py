@@ -122,7 +122,7 @@ def unlabelled(results: Results) -> Json:
 
 
 def run_metrics(results: Results, replay: Replay) -> Json:
-    """The efficiency tree of the run; serialisation and transfer from the replay where possible."""
+    """The efficiency tree of the run; serialization and transfer from the replay where possible."""
     tree = with_ideal_network(results.efficiency, replay.ideal_runtime_s)
     return {
         **_efficiencies(tree),
@@ -133,7 +133,7 @@ def run_metrics(results: Results, replay: Replay) -> Json:
 
 
 def with_ideal_network(tree: Efficiency, ideal_runtime_s: float | None) -> Efficiency:
-    """The tree with serialisation max W / T_id and transfer T_id / T, if T_id is known."""
+    """The tree with serialization max W / T_id and transfer T_id / T, if T_id is known."""
     if tree.is_hybrid or not ideal_runtime_s or tree.window_s <= 0:
         return tree
     if tree.serialization_efficiency.value is not None:

@@ -200,7 +200,7 @@ def _endings(trace: Trace) -> Check:
         Status.WARN,
         f"{len(early)} of {len(trace.ranks)} ranks did not end by themselves",
         f"{account_of_ends(trace)} One by one: {'; '.join(texts[:8])}{more}. What was recorded "
-        f"before that is analysed.{_messages(trace)}",
+        f"before that is analyzed.{_messages(trace)}",
     )
 
 

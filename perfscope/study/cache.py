@@ -1,4 +1,4 @@
-"""Results of an analysis kept beside what was analysed, so that a second study need not repeat it.
+"""Results of an analysis kept beside what was analyzed, so that a second study need not repeat it.
 
 A kept result counts only for the very files, tool and options that it was made from.
 """

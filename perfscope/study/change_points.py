@@ -50,7 +50,7 @@ def change_points(values: Sequence[float], *, factor: float = 1.0) -> tuple[Chan
 
     Args:
         values: in the order of time.
-        factor: at least 1; neighbouring levels closer than this are one.
+        factor: at least 1; neighboring levels closer than this are one.
     """
     series = np.asarray(values, dtype=np.float64)
     found = _refined(series, _split(series, 0))
@@ -96,7 +96,7 @@ def _split(series: npt.NDArray[np.float64], offset: int) -> list[int]:
 
 
 def _refined(series: npt.NDArray[np.float64], places: Sequence[int]) -> dict[int, float]:
-    """Each change looked for again between its neighbours, with its p; what is none is dropped.
+    """Each change looked for again between its neighbors, with its p; what is none is dropped.
 
     The first splits are made in sight of changes that are not yet known, and may miss by a little.
     """

@@ -110,7 +110,7 @@ _AS_FAST = (
     "difference is not certain either, no difference is shown, which is not the same."
 )
 _REPEATS = (
-    "One number a run is compared. The steps of a run share its nodes, neighbours and memory, so "
+    "One number a run is compared. The steps of a run share its nodes, neighbors and memory, so "
     "they are no repeats, and a single run on a side cannot tell."
 )
 _RANKS = (

@@ -112,7 +112,7 @@ def _folds(sizes: Floats) -> npt.NDArray[np.bool_]:
 def _solve(
     x: Floats, y: Floats, kept: npt.NDArray[np.bool_], *, is_constant: bool
 ) -> tuple[Floats, Floats] | None:
-    """Constants and slopes that minimise the relative residuals, none below zero; one a fold."""
+    """Constants and slopes that minimize the relative residuals, none below zero; one a fold."""
     weights = kept / y**2
     total = weights.sum(axis=1)
     if not (total > 0).all():

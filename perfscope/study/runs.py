@@ -1,4 +1,4 @@
-"""The runs of a study: each analysed once, as `perfscope analyze` does it, and read in one way.
+"""The runs of a study: each analyzed once, as `perfscope analyze` does it, and read in one way.
 
 How to use it in a study:
 

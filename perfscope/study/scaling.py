@@ -183,7 +183,7 @@ def scaling(
             raise UsageError(
                 f"{run.label} has no length.",
                 why="Its focus of analysis is empty, so no speed-up can be told.",
-                action="Leave it out, or analyse it alone: perfscope analyze.",
+                action="Leave it out, or analyze it alone: perfscope analyze.",
             )
     chosen, reason = choose_axis(counted, axis)
     points = fold(counted, chosen)
@@ -218,7 +218,7 @@ def _divided(runs: Sequence[StudyRun]) -> tuple[list[StudyRun], list[tuple[Study
         raise UsageError(
             "None of the runs counts.",
             why=f"{run.label}: {reason}.",
-            action="Record runs that come to their end, or analyse one: perfscope analyze.",
+            action="Record runs that come to their end, or analyze one: perfscope analyze.",
         )
     return counted, dropped
 

@@ -1,7 +1,7 @@
 """Statistics of few repeated runs: is the difference between two sides larger than the noise?
 
 What is compared is one number a run (its median step time, say), because the steps of one run share
-the chance of that run: the nodes it got, the neighbours it had, the layout of its memory. Steps are
+the chance of that run: the nodes it got, the neighbors it had, the layout of its memory. Steps are
 no repeats, so a thousand of them do not replace a second run.
 
 The interface that other studies use:
@@ -221,9 +221,9 @@ def bootstrap_interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def effective_count(series: Sequence[float]) -> float:
-    """As how many independent values the values of a series count, given how alike neighbours are.
+    """As how many independent values the values of a series count, given how alike neighbors are.
 
-    n / (1 + 2 sum of autocorrelations), summed while pairs of neighbours stay positive; of ranks,
+    n / (1 + 2 sum of autocorrelations), summed while pairs of neighbors stay positive; of ranks,
     so that one slow step does not hide the rest. Source: C. J. Geyer, Statistical Science 7 (1992).
     """
     values = np.asarray(series, dtype=np.float64)

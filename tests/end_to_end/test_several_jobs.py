@@ -52,7 +52,7 @@ def test_a_job_inside_a_job(mpich: Mpi, record: Recorder, tmp_path: Path) -> Non
 
 
 def test_a_script_that_starts_two_jobs(mpich: Mpi, record: Recorder, tmp_path: Path) -> None:
-    """One after the other; the longer one is analysed, and the other is named."""
+    """One after the other; the longer one is analyzed, and the other is named."""
     jobs = [mpich.python_command(RANKS, PROGRAM, "well")] * 2
     script = tmp_path / "jobs.sh"
     script.write_text("\n".join(shlex.join(job) for job in jobs) + "\n", encoding="utf-8")

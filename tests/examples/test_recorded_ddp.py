@@ -76,7 +76,7 @@ def run_ddp(
     options: tuple[str, ...] = (),
     recorded: bool = True,
 ) -> Outcome:
-    """Runs the example to its end, recorded and analysed or as it is."""
+    """Runs the example to its end, recorded and analyzed or as it is."""
     directory.mkdir(exist_ok=True)
     timings = directory / "timings.jsonl"
     command = [*launcher(start), str(SCRIPT), "--timings", str(timings), *arguments]

@@ -137,7 +137,7 @@ def test_actions_are_priced_by_their_own_replay() -> None:
 
 
 def messages(*, message_s: float, small: int, steps: int = 50) -> Trace:
-    """Four ranks train for 100 ms, send 64 MiB to their neighbour, and then reduce numbers."""
+    """Four ranks train for 100 ms, send 64 MiB to their neighbor, and then reduce numbers."""
     builder, at = TraceBuilder(4, end_s=1e6), 1.0
     for step in range(steps):
         end = at + 0.1

@@ -68,7 +68,7 @@ def one_rank(directory: Path, *, of: int = 1) -> Trace:
 
 
 def one_of_two(directory: Path) -> Trace:
-    """The recording of one rank, whose neighbour's is missing."""
+    """The recording of one rank, whose neighbor's is missing."""
     return one_rank(directory, of=2)
 
 

@@ -24,7 +24,7 @@ def fired(plan: Plan) -> Finding:
 
 
 def on_hosts(slow: tuple[int, ...], *, hosts: int = 2, ranks: int = 4, steps: int = 60) -> Trace:
-    """Steps of 100 ms, 130 ms on the slow ranks; neighbours share a host."""
+    """Steps of 100 ms, 130 ms on the slow ranks; neighbors share a host."""
     share = ranks // hosts
     names = [f"node{number // share}" for number in range(ranks)]
     builder = TraceBuilder(ranks, end_s=100.0, hosts=names)

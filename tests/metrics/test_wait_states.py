@@ -104,7 +104,7 @@ def test_late_broadcast() -> None:
 
 
 def test_late_broadcast_whose_root_is_last() -> None:
-    """Such a broadcast cannot tell whether it synchronises, and need not."""
+    """Such a broadcast cannot tell whether it synchronizes, and need not."""
     states = states_of(called("MPI_Bcast", {0: 3.0, 1: 1.0, 2: 2.0}, 3.2, root=0))
     assert states == {"late_broadcast": {0: pytest.approx(2.0 + 1.0)}}
 

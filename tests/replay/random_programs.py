@@ -74,7 +74,7 @@ def simulate(spec: Spec) -> int:
 
 
 def as_measured(spec: Spec, synchronises: list[bool]) -> None:
-    """Splits the noted times again, as an analysis that decided which rooted events synchronise."""
+    """Splits the noted times again, as an analysis that decided which rooted events synchronize."""
     for event, arrival, leave, decided in zip(
         spec.events, spec.enters, spec.exits, synchronises, strict=True
     ):

@@ -215,7 +215,7 @@ def test_fusing_leaves_queues_alone_where_that_takes_too_long(
     assert fed.gain_s == pytest.approx(0.0, abs=0.02)  # batches do not come sooner
     monkeypatch.setattr("perfscope.replay.coupled.MOST_ROWS", 0)
     blind = told(run.replayed(), "fuse:64M")
-    assert any("not modelled" in text for text in blind.assumptions)
+    assert any("not modeled" in text for text in blind.assumptions)
     each = seconds_of(*SIZES) + 3 * CALL_S - seconds_of(sum(SIZES))
     assert blind.gain_s == pytest.approx(STEPS * each, rel=0.02)
     with pytest.raises(RefusedEditError, match="too many calls"):

@@ -145,7 +145,7 @@ def test_without_the_coupling_refill_is_mistaken_for_gain() -> None:
     told = blind.predict([EVALUATION])
     assert told is not None
     assert (told.gain_s - true) / (length_of(plan) - true) > 0.07  # of the predicted run
-    assert any("not modelled" in text for text in told.assumptions)
+    assert any("not modeled" in text for text in told.assumptions)
     coupled = found.predict([EVALUATION])
     assert coupled is not None
     assert any("queues of 3 of 3 ranks are replayed" in text for text in coupled.assumptions)
@@ -232,7 +232,7 @@ def test_work_of_the_rank_itself_is_no_queue(evaluate_s: float) -> None:
     told = replayed(plan).predict([EVALUATION])
     assert told is not None
     assert told.gain_s == pytest.approx(evaluate_s * 24, rel=0.01)
-    assert any("not modelled" in text for text in told.assumptions)
+    assert any("not modeled" in text for text in told.assumptions)
 
 
 def test_nothing_is_known_of_queues_that_nobody_waited_for() -> None:

@@ -1,4 +1,4 @@
-"""Levelled work against runs in which the fix was really made, with step times that vary.
+"""Leveled work against runs in which the fix was really made, with step times that vary.
 
 Both runs of a pair draw the same chances: the truth is the run without the planted fault.
 """

@@ -232,8 +232,8 @@ def _how_measured() -> list[Json]:
     return [
         {
             "term": "Focus of analysis",
-            "text": "from the moment every rank has initialised communication to the last rank's "
-            "entry into finalisation",
+            "text": "from the moment every rank has initialized communication to the last rank's "
+            "entry into finalization",
         },
         {"term": "Parallel efficiency", "text": "sum of W / (P x T) = load balance x max W / T"},
     ]

@@ -22,8 +22,8 @@ ACCOUNTS = (
     ("device_wait", "Device wait", "the host waiting for an accelerator"),
     ("user_phases", "Your own phases", "phases marked with perfscope.phase"),
     ("computation", "Computation outside any phase", "named by function below"),
-    ("start_up", "Start-up", "before every rank had initialised communication"),
-    ("shutdown", "Shutdown", "after the last rank entered finalisation"),
+    ("start_up", "Start-up", "before every rank had initialized communication"),
+    ("shutdown", "Shutdown", "after the last rank entered finalization"),
     ("untraced", "Untraced", "before the recorder was there, or function unknown"),
 )
 EVALUATOR_FILE = "/home/a/very/long/way/down/to/the/projects/of/somebody/examples/train.py"

@@ -1,4 +1,4 @@
-"""The palette: readable on its background and told apart by people who see fewer colours."""
+"""The palette: readable on its background and told apart by people who see fewer colors."""
 
 from __future__ import annotations
 

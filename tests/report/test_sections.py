@@ -142,11 +142,11 @@ def test_a_gain_has_its_assumptions_and_what_it_is_of_the_planned_run() -> None:
     document = two_ranks_evaluation()
     first = document["findings"][0]
     assert "What this gain assumes" not in shown(document, "findings")
-    first["assumptions"] = ["Input queues are not modelled."]
+    first["assumptions"] = ["Input queues are not modeled."]
     first["planned"] = {"steps": 40_000, "gain_s": 7200.0, "runtime_s": 9000.0, "reason": None}
     for section in ("findings", "overview"):
         assert "of 40,000 planned steps: 2 h 00 min" in shown(document, section)
-    assert "Input queues are not modelled." in shown(document, "findings")
+    assert "Input queues are not modeled." in shown(document, "findings")
     first["planned"] |= {"gain_s": None, "runtime_s": None, "reason": "no steps were found"}
     assert "of 40,000 planned steps: not known" in shown(document, "findings")
 
@@ -179,7 +179,7 @@ def test_a_diagnosis_that_failed_to_run_is_named() -> None:
 
 def test_many_ranks_become_quartiles_and_means() -> None:
     page = build_html(thousand_ranks())
-    assert "Each bar is the mean of up to 40 neighbouring ranks." in body(page, "ledger")
+    assert "Each bar is the mean of up to 40 neighboring ranks." in body(page, "ledger")
     assert "75th percentile" in body(page, "memory")
     assert "the middle half of them" in body(page, "memory")
     assert page.count('scope="row">rank 500<') == 0

@@ -118,8 +118,8 @@ def test_accounts_are_as_wide_as_their_bins(window: Browser, page: Path) -> None
       const canvas = document.querySelector('.timeline canvas');
       const {data} = canvas.getContext('2d').getImageData(0, 19, canvas.width, 1), found = {};
       for (let n = 0; n < data.length; n += 4) {
-        const colour = [...data.slice(n, n + 3)].join();
-        found[colour] = (found[colour] || 0) + 1;
+        const color = [...data.slice(n, n + 3)].join();
+        found[color] = (found[color] || 0) + 1;
       }
       return found;
     })()"""  # through the middle of rank 0's bar

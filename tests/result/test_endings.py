@@ -17,7 +17,7 @@ STOPPED = Raised("KeyboardInterrupt", "", "/home/user/slow.py", 9)
 def trace_of(
     ends: Mapping[int, Ending], *, at_s: Mapping[int, float], inside: str = "MPI_Allreduce"
 ) -> Trace:
-    """Ranks that initialised MPI and were in an operation when they ended."""
+    """Ranks that initialized MPI and were in an operation when they ended."""
     builder = TraceBuilder(len(ends), end_s=20.0)
     for number, ending in ends.items():
         rank = builder.rank(number).init(1.0)

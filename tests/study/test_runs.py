@@ -30,7 +30,7 @@ def recording(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def analysed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The paths that were analysed rather than taken from what was kept."""
+    """The paths that were analyzed rather than taken from what was kept."""
     seen: list[Path] = []
     real = runs._analyse
 

@@ -103,7 +103,7 @@ def _distribution(optuna: Any, axis: Axis) -> Any:
 
 
 def _is_ordered(axis: Axis) -> bool:
-    """Whether the values are rising or falling numbers, so that neighbours are alike."""
+    """Whether the values are rising or falling numbers, so that neighbors are alike."""
     try:
         numbers = [float(value) for value in axis.values]
     except ValueError:

@@ -52,7 +52,7 @@ def look(around: Surroundings) -> Sequence[Outcome]:
         return [Outcome(_TITLE, State.WARNING, why, fix)]
     found = json.loads(done.stdout)
     if not found:
-        why = f"{around.python} has none that is recognised; steps need perfscope.step() there"
+        why = f"{around.python} has none that is recognized; steps need perfscope.step() there"
         fix = f"{around.python} -m pip install mpi4py numpy (or activate your job's environment)"
         return [Outcome(_TITLE, State.NOT_THERE, why, fix)]
     text = ", ".join(f"{name} {version}" for name, version in found.items())

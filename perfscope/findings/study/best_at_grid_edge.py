@@ -22,7 +22,7 @@ class _Edge:
         value: of the best configuration.
         beyond: a value to try next.
         limit: why there is nothing to try, "" when there is.
-        gain: how much faster it is than its neighbour inside, None when that was not measured.
+        gain: how much faster it is than its neighbor inside, None when that was not measured.
     """
 
     axis: str
@@ -155,7 +155,7 @@ DIAGNOSIS = StudyDiagnosis(
     "sweep",
     TITLE,
     "Whether the fastest configuration has the smallest or largest number that was tried and its "
-    "neighbour inside is slower, unless nothing can be beyond: less than one, or more threads than "
+    "neighbor inside is slower, unless nothing can be beyond: less than one, or more threads than "
     "CPUs.",
     judge,
 )

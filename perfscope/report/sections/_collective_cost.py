@@ -8,6 +8,7 @@ from typing import Any
 from perfscope.report.access import Document, mapping, number, rows, text, texts
 from perfscope.report.formats import bytes_, count, percent, seconds
 from perfscope.report.sections.section import Context
+from perfscope.units import MISSING
 
 MOST_CLASSES = 20
 WAYS = (
@@ -19,6 +20,8 @@ WAYS = (
     ("Hierarchical, put", "hierarchical_put_s"),
 )
 MOST_TORI = 16
+UNFIT = "no line through the seconds of these calls by their sizes fits them"
+MOST_FIT_ERROR = 0.5  # typical, of the seconds of a call
 
 
 def collective_cost(document: Document) -> Context | None:
@@ -31,12 +34,13 @@ def collective_cost(document: Document) -> Context | None:
     if not classes:
         return None
     predictions = rows(cost, "allreduce")
+    fits = [line for row in rows(cost, "fits") for line in _fit(row)]
     return {
         "classes": [_class(row) for row in classes[:MOST_CLASSES]],
         "left_out": max(len(classes) - MOST_CLASSES, 0)
         + int(number(cost.get("classes_left_out")) or 0),
-        "fits": [line for row in rows(cost, "fits") for line in _fit(row)],
-        "reason": text(cost, "reason"),
+        "fits": fits,
+        "reason": text(cost, "reason") or ("" if fits else UNFIT),
         "head": ("Ranks", *(label for label, _ in WAYS), "Fastest 2D torus"),
         "predictions": [_prediction(row) for row in predictions],
         "size": bytes_(number(predictions[0].get("size_bytes"))) if predictions else "",
@@ -48,7 +52,12 @@ def collective_cost(document: Document) -> Context | None:
 
 
 def _rate(bytes_per_s: float | None) -> str:
-    return "any" if bytes_per_s is None else f"{bytes_per_s / 1e9:.3g} GB/s"
+    if bytes_per_s is None:
+        return MISSING
+    for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
+        if bytes_per_s >= factor:
+            return f"{bytes_per_s / factor:.3g} {unit}"
+    return f"{bytes_per_s:.3g} B/s"
 
 
 def _class(row: Mapping[str, Any]) -> Context:
@@ -80,7 +89,15 @@ def _fit(row: Mapping[str, Any]) -> list[Context]:
             "error": percent(number(piece.get("typical_error"))),
         }
         for piece, low, high in zip(pieces, edges, edges[1:], strict=False)
+        if _holds(piece)
     ]
+
+
+def _holds(piece: Mapping[str, Any]) -> bool:
+    """Whether a line fits its calls: one that misses them by half tells nothing, as no slope."""
+    error = number(piece.get("typical_error"))
+    has_slope = number(piece.get("bytes_per_s")) is not None
+    return has_slope and error is not None and error <= MOST_FIT_ERROR
 
 
 def _with_interval(
@@ -91,7 +108,9 @@ def _with_interval(
     value = shown(number(piece.get(key)))
     if not isinstance(ends, list) or len(ends) != 2:
         return value
-    return f"{value} ({shown(number(ends[0]))} to {shown(number(ends[1]))})"
+    low, high = number(ends[0]), number(ends[1])
+    spread = f"{shown(low)} or more" if high is None else f"{shown(low)} to {shown(high)}"
+    return f"{value} ({spread})"
 
 
 def _fusion(found: Mapping[str, Any]) -> Context | None:

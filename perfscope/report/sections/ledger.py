@@ -11,7 +11,7 @@ from perfscope.report.views import Column, RankBars, rank_bars, rank_table
 
 
 def account_views(document: Document) -> list[Context]:
-    """Every account in the order of the ledger: name, colour role, seconds and share."""
+    """Every account in the order of the ledger: name, color role, seconds and share."""
     return [
         {
             "role": role if (role := text(row, "id")) in ACCOUNT_ROLES else "untraced",

@@ -105,7 +105,7 @@ def _tiles(document: Document) -> list[Context]:
             "band": None,
             "formula": "",
             "reason": speed.reason,
-            "note": "Training samples that all ranks finished, per second of the analysed time.",
+            "note": "Training samples that all ranks finished, per second of the analyzed window.",
         },
         {
             "label": "Step time",

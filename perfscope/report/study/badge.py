@@ -19,7 +19,7 @@ SIGNS = {"pass": "▲ ", "fail": "▼ "}
 def badge_svg(document: Document) -> str:
     """The badge of a history: what is measured at the left, its level and last change at the right.
 
-    Better and worse have a sign besides their colour.
+    Better and worse have a sign besides their color.
     """
     status = text(document, "history", "badge", "status")
     label = _clean(text(document, "history", "badge", "label") or "training")

@@ -27,7 +27,7 @@ class Curve:
 
     Attributes:
         label: at its end.
-        role: colours it.
+        role: colors it.
         x, y: its points, at least one.
         spread: lowest and highest of repeats at each point; empty where there is one run each.
         is_measured: not ideal, not extrapolated.

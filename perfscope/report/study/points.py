@@ -59,7 +59,7 @@ def measured_points(
         name: prefix of the ids, unique within the page.
         titles: what stands around them.
         points: from left to right.
-        is_joined: whether neighbours have to do with each other.
+        is_joined: whether neighbors have to do with each other.
         scale: the unit of the axis of what was measured.
     """
     with _figure(HEIGHT) as (figure, axes):

@@ -97,7 +97,7 @@ def no_best(plan: StoredPlan, runs: Sequence[SweepRun], objective: Objective) ->
 
 
 def of_search(plan: StoredPlan, first: SweepRun) -> Objective:
-    """What a search optimises, settled by its first run, so that all its values are alike.
+    """What a search optimizes, settled by its first run, so that all its values are alike.
 
     Raises:
         UsageError: nothing that this run measured can be compared between the configurations.

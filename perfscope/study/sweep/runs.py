@@ -1,4 +1,4 @@
-"""The runs of a sweep, analysed: what each measured, or why it did not."""
+"""The runs of a sweep, analyzed: what each measured, or why it did not."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class SweepRun:
 
 
 def load(plan: StoredPlan, *, progress: Callable[[str], None] = lambda _: None) -> list[SweepRun]:
-    """All finished runs of a plan, analysed one after the other.
+    """All finished runs of a plan, analyzed one after the other.
 
     Args:
         plan: the sweep.
@@ -88,7 +88,7 @@ def load(plan: StoredPlan, *, progress: Callable[[str], None] = lambda _: None) 
 
 
 def load_one(plan: StoredPlan, stored: StoredRun) -> SweepRun:
-    """One run, analysed; one that cannot be read is a failed one, with the reason."""
+    """One run, analyzed; one that cannot be read is a failed one, with the reason."""
     analysed, trouble = _analysed(stored)
     if analysed is not None and analysed.ending and stored.end == FINISHED:
         # the launcher said that all went well, the recording that a rank died on the way

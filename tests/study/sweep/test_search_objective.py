@@ -1,4 +1,4 @@
-"""What a search optimises: never steps where these are not alike."""
+"""What a search optimizes: never steps where these are not alike."""
 
 from __future__ import annotations
 

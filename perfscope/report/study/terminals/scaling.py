@@ -98,7 +98,7 @@ def _decimal(value: float | None) -> str:
 
 
 def _marked(value: float | None) -> str:
-    """An efficiency with a mark, so that bands need no colour."""
+    """An efficiency with a mark, so that bands need no color."""
     mark = {"warn": "*", "fail": "!"}.get(band(value).style, " ")
     return f"{format_ratio(value)}{mark}"
 

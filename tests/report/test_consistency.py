@@ -1,0 +1,211 @@
+"""No page, terminal or document of a recording contradicts itself, or another of the three."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from perfscope.findings.catalogue import diagnoses
+from perfscope.metrics.results import Options
+from perfscope.readers.detect import ReadOptions
+from perfscope.readers.registry import open_traces
+from perfscope.report.build import build_html
+from perfscope.report.terminal import print_summary
+from perfscope.result.analysis import analysis
+from perfscope.units import format_seconds, format_share
+from tests.support.environments import REPOSITORY
+
+SAMPLES = sorted(path.parent for path in (REPOSITORY / "sample_traces").glob("*/run.json"))
+NAMES = [path.name for path in SAMPLES]
+BLOCKS = {"p", "div", "section", "h1", "h2", "h3", "h4", "tr", "li", "dt", "dd", "summary", "text"}
+BLOCKS |= {"td", "th", "caption", "figcaption", "title", "small", "details", "table"}
+BRITISH = re.compile(
+    r"\b\w*(?:aly[s](?:e|ed|es|ing)|(?:final|initial|serial|synchron|util|optim|normal|recogn)is"
+    r"(?:e|ed|es|ing|ation)|labelled|labelling|modelled|levelled|colour\w*|neighbour\w*)\b",
+    re.IGNORECASE,
+)
+SHARE_OF_A_SAVING = re.compile(r"([\d.]+) % of the ([\d.]+) (ms|s) (run|analyzed window)")
+
+
+class _Texts(HTMLParser):
+    """The texts of a page, one for each block; code and addresses are the program's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts = [""]
+        self.hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.hidden += tag in {"script", "style", "code"}
+        if tag in BLOCKS:
+            self.texts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.hidden -= tag in {"script", "style", "code"}
+        if tag in BLOCKS:
+            self.texts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if not self.hidden:
+            self.texts[-1] += data
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One recording as everybody sees it."""
+
+    document: dict[str, Any]
+    html: str
+    page: tuple[str, ...]
+    terminal: str
+
+    @property
+    def everything(self) -> str:
+        """All that is printed."""
+        return "\n".join((*self.page, self.terminal))
+
+
+@cache
+def shown(place: Path) -> Shown:
+    document = analysis(open_traces([place], ReadOptions()), Options())
+    html = build_html(document)
+    parser = _Texts()
+    parser.feed(html)
+    texts = (re.sub(r"\s+", " ", text).strip() for text in parser.texts)
+    stream = io.StringIO()
+    print_summary(document, Console(file=stream, width=400, color_system=None))
+    terminal = stream.getvalue()
+    return Shown(document, html, tuple(text for text in texts if text), terminal)
+
+
+@pytest.fixture(params=SAMPLES, ids=NAMES)
+def recording(request: pytest.FixtureRequest) -> Shown:
+    return shown(request.param)
+
+
+def savings(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What the first actions of the findings of the verdict save."""
+    found = {row["id"]: row for row in document["findings"]}
+    yield from (
+        found[name]["first_action"]
+        for name in document["verdict"]["top"]
+        if found[name]["first_action"] is not None
+    )
+
+
+def test_a_saving_is_told_alike_everywhere(recording: Shown) -> None:
+    text = " ".join(recording.everything.replace("µ", "u").split())
+    for row in savings(recording.document):
+        told = format_seconds(row["gain_s"])
+        for share in ("gain_run_share", "gain_share"):
+            assert format_share(row[share]) in text
+        low, high = map(format_seconds, row["gain_interval_s"])
+        assert text.count(f"95 % interval {low} to {high}") >= 3  # card, finding, terminal
+        assert text.count(f"{told} ({format_share(row['gain_run_share'])} of the ") >= 3
+
+
+def test_every_share_of_a_saving_is_of_the_whole_that_it_names(recording: Shown) -> None:
+    run = recording.document["run"]
+    window = run["focus_of_analysis_s"]
+    lengths = {"run": run["wall_s"], "analyzed window": window[1] - window[0]}
+    found = SHARE_OF_A_SAVING.findall(" ".join(recording.everything.split()))
+    assert found
+    for _, length, unit, whole in found:
+        assert f"{length} {unit}" == format_seconds(lengths[whole])
+
+
+def test_the_headline_promises_what_the_first_action_saves(recording: Shown) -> None:
+    document = recording.document
+    sentence = document["verdict"]["sentence"]
+    first = next(row for row in document["findings"] if row["id"] == document["verdict"]["top"][0])
+    assert f"Verdict: {sentence}" in recording.terminal
+    if first["first_action"] is None:
+        assert "saving" not in sentence
+        return
+    saved = format_seconds(first["first_action"]["gain_s"])
+    assert f"Estimated saving: {saved} (" in sentence
+    for told in re.findall(r"that saves (?:up to )?([\d.]+ \w+)", first["actions"][0]):
+        assert told == saved
+
+
+def test_of_the_run_is_said_of_the_run_alone(recording: Shown) -> None:
+    text = " ".join(recording.everything.split())
+    assert re.findall(r"[\d.]+ % of the time(?! watched| between)\b.{30}", text) == []
+    assert re.findall(r"[\d.]+ % of the run\b", text) == []  # it says how long the run was
+
+
+def test_no_finding_is_surer_than_its_interval(recording: Shown) -> None:
+    for row in recording.document["findings"]:
+        interval = row["gain_interval_s"]
+        if interval is not None and interval[0] < 1e-9:
+            assert row["confidence"] == "low"
+            assert row["status"] != "fail"
+
+
+def test_no_dust_of_floating_point_numbers(recording: Shown) -> None:
+    assert re.findall(r"[\d.]+e-\d+", recording.everything) == []
+    assert re.findall(r"(?<![\d.])-?0?\.\d+\sns\b", recording.everything) == []
+
+
+def test_one_is_no_plural(recording: Shown) -> None:
+    nouns = "ranks|hosts|findings|checks|steps|threads|processes|records|calls|CPUs|GPUs|nodes"
+    wrong = re.compile(rf"(?<![\w.,/–-])(?<!rank )(?<!node )1 (?:\w+ )?(?:{nouns})\b")
+    assert [text for text in recording.page if wrong.search(text)] == []
+    assert not wrong.search(recording.terminal)
+
+
+def test_one_spelling_and_one_sign_for_each_unit(recording: Shown) -> None:
+    texts = [*recording.page, recording.terminal]
+    assert [found for text in texts for found in BRITISH.findall(text)] == []
+    assert [text for text in recording.page if re.search(r"\d us\b|\d x \w", text)] == []
+    assert [text for text in texts if re.search(r"\d%", text)] == []
+
+
+def test_no_identifier_of_the_document_is_shown(recording: Shown) -> None:
+    document = recording.document
+    ids = {diagnosis.id for diagnosis in diagnoses()} | {row["id"] for row in document["ledger"]}
+    ids |= {document["run"]["focus_kind"], "outside_communication", "communication_lifetime"}
+    ids = {name for name in ids if "_" in name}
+    own = " ".join(document["run"]["command"]) + document["run"]["source"]
+    for text in (*recording.page, *recording.terminal.splitlines()):
+        found = [name for name in ids if re.search(rf"(?<![\w/]){name}(?![\w/(.])", text)]
+        assert [name for name in found if name not in own] == [], text
+        assert "user:" not in text
+
+
+def test_who_does_not_speak_mpi_is_not_said_to(recording: Shown) -> None:
+    operations = {row["name"] for row in recording.document["collectives"]["operations"]}
+    if not any(name.startswith("MPI_") for name in operations):
+        quality = " ".join(row["detail"] for row in recording.document["quality"])
+        endings = " ".join(row["text"] for row in recording.document["run"]["endings"])
+        assert "MPI" not in quality + endings
+    assert "the MPI job" not in recording.everything
+
+
+def test_a_status_has_one_word_on_page_and_terminal(recording: Shown) -> None:
+    words = set(re.findall(r"^\d\. (\w+): ", recording.terminal, re.MULTILINE))
+    assert words <= {"Problem", "Warning", "Note"}
+    assert not re.search(r"\b(FAIL|WARN)\b|To do:|[Gg]ives? back|to win back", recording.everything)
+
+
+def test_phases_have_colors_of_their_own(recording: Shown) -> None:
+    css = (REPOSITORY / "perfscope/report/assets/report.css").read_text(encoding="utf-8")
+    root = css[: css.index("@media")]
+    section = recording.html[recording.html.index('<section id="phases"') :]
+    legend = section[: section.index("</figcaption>") + 4000]
+    drawn = dict.fromkeys(
+        re.findall(r'class="f-([\w-]+)"', legend[: legend.index('<svg class="ch')])
+    )
+    colors = [
+        re.findall(rf"--{role.replace('phase', 'series')}: (#\w+)", root)[0] for role in drawn
+    ]
+    assert len(set(colors)) == len(colors) > 0
