@@ -181,7 +181,9 @@ def _refuse_others(trace: Trace, focus: Focus, selection: _Selection) -> None:
             )
     if np.any(others):
         counts = Counter(name_of(int(code)) for code in pool.op[others])
-        names = ", ".join(f"{name} ({count:,} calls)" for name, count in counts.most_common(3))
+        names = ", ".join(
+            f"{name} ({counted(count, 'call')})" for name, count in counts.most_common(3)
+        )
         raise NotReplayableError(
             f"only collectives and messages can be replayed, and the run uses {names}"
         )

@@ -180,7 +180,7 @@ def test_not_measured_where_the_beginning_is_not_known() -> None:
             builder.rank(number).op("MPI_Allreduce", at + 0.9, at + 1.0, sent=8)
     finding = analyse_trace(builder.build()).findings["initialisation_skew"]
     assert finding.status is Status.NOT_MEASURED
-    assert "initialised" in finding.summary
+    assert "initialized" in finding.summary
 
 
 def test_one_rank_waits_for_nobody() -> None:

@@ -59,7 +59,7 @@ def test_names_the_rank_the_part_and_the_seconds() -> None:
     finding = judged(blocked_every=4, file_systems=[{"mount": "/scratch", "type": "lustre"}])
     assert finding.status is Status.FAIL
     assert finding.ranks == (1,)
-    assert finding.title == "Rank 1 stands still for files 25.0 % of the time"
+    assert finding.title == "Rank 1 stands still for files 25.0 % of the analyzed window"
     assert "5.00 s of it while it waits for input" in finding.summary
     assert "lustre" in finding.summary
     assert finding.gain_s is None  # samples alone: no seconds are claimed
@@ -84,7 +84,7 @@ def test_programs_that_are_read_once_are_told_of() -> None:
     """The first 5 s, the same in phases, and as much until later."""
     once = judged(blocked_every=1, until=60, kind=None)
     assert once.status is Status.INFO
-    assert once.title == "Rank 1 stands still for files 25.0 % of the time, at the start"
+    assert once.title == "Rank 1 stands still for files 25.0 % of the analyzed window, at the start"
     assert judged(blocked_every=1, until=60).status is Status.FAIL
     assert judged(blocked_every=4, until=190, kind=None).status is Status.FAIL
 

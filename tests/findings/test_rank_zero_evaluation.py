@@ -125,7 +125,7 @@ def test_without_a_replay_the_stall_bounds_the_gain() -> None:
 
     analysed = analyse_trace(training_run(Plan(ranks=2, evaluate_s=2.0), change=put))
     assert not analysed.replay.available
-    assert "MPI_Win_flush (1 calls)" in analysed.replay.reason
+    assert "MPI_Win_flush (1 call)" in analysed.replay.reason
     finding = analysed.findings["rank_zero_evaluation"]
     assert finding.status is Status.FAIL
     assert finding.gain_basis == "upper_bound"

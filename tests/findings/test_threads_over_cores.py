@@ -232,7 +232,7 @@ def test_the_thread_of_horovod_is_named_where_the_pools_are_idle() -> None:
     assert finding.actions[0].startswith("Make room for Horovod's thread beside each rank: ")
     assert not any("OMP_NUM_THREADS" in action for action in finding.actions)
     evidence = {item.label: item.value for item in finding.evidence}
-    assert evidence["Horovod's thread of one rank wants to run"] == "90.0 % of the time"
+    assert evidence["Horovod's thread of one rank wants to run"] == "90.0 % of the samples"
 
 
 def test_a_pool_that_runs_is_made_smaller_first() -> None:

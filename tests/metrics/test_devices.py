@@ -214,7 +214,7 @@ def test_the_document_and_the_verdict_say_why_devices_were_idle(starved: Path) -
     assert told["value"] == pytest.approx(0.4)
     assert told["devices"][0]["idle_s_by_host"]["input_wait"] == pytest.approx(2.0)
     assert (
-        "idle 50.0 % of the time, mostly while the host waits for input"
+        "idle 50.0 % of the time watched, mostly while the host waits for input"
         in (document["verdict"]["sentence"])
     )
     finding = next(one for one in document["findings"] if one["id"] == "idle_devices")
