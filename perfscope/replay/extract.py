@@ -33,7 +33,7 @@ from perfscope.trace.operations import (
     codes_of,
     name_of,
 )
-from perfscope.units import format_seconds
+from perfscope.units import counted, format_seconds
 
 if TYPE_CHECKING:
     from perfscope.metrics.focus import Focus
