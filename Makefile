@@ -68,6 +68,10 @@ bench-gallery: environments ## planted faults and their cures: is each one named
 bench-recorder: environments ## what recording costs: per call, phase and sample, and on a whole run
 	@$(BIN)/python -m benchmarks.recorder
 
+.PHONY: bench-suites
+bench-suites: environments ## test suites of MPI, recorded and unrecorded, an hour or more; writes docs/mpi-calls.md
+	@$(BIN)/python -m benchmarks.suites --document docs/mpi-calls.md
+
 .PHONY: bench-compare
 bench-compare: environments ## how often compare and history are right on simulated runs, some minutes
 	@$(BIN)/python -m benchmarks.compare --document

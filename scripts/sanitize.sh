@@ -13,12 +13,13 @@ trap 'rm -rf "$place"' EXIT
 # Python and MPI keep memory to their end on purpose: leaks are not looked for.
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0:exitcode=99
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:exitcode=99
-# Runs three recorded ranks of a program: record TRACE COMMAND...
+ranks=3
+# Runs recorded ranks of a program: record TRACE COMMAND...
 record() {
   trace=$place/$1
   shift
   mkdir "$trace"
-  if ! .envs/mpich/bin/mpirun -n 3 env LD_PRELOAD="$runtime:$library" PYTHONMALLOC=malloc \
+  if ! .envs/mpich/bin/mpirun -n "$ranks" env LD_PRELOAD="$runtime:$library" PYTHONMALLOC=malloc \
     PERFSCOPE_DIR="$trace" PERFSCOPE_RECORDER="$library" PERFSCOPE_SAMPLE_HZ=100 \
     PYTHONPATH="$PWD/perfscope/collect/agent" "$@" >"$place/output" 2>&1 ||
     grep -qE 'runtime error:|AddressSanitizer' "$place/output"; then
@@ -26,7 +27,7 @@ record() {
     exit 1
   fi
   recorded=$(find "$trace" -name '*.rec' | wc -l)
-  [ "$recorded" = 3 ] || { echo "recorded $recorded of 3 ranks"; exit 1; }
+  [ "$recorded" = "$ranks" ] || { echo "recorded $recorded of $ranks ranks"; exit 1; }
 }
 
 python=.envs/mpich/bin/python
@@ -34,6 +35,11 @@ record families "$python" tests/native/recorder/jobs/families.py
 for family in neighbours one_sided files groups; do
   record "$family" "$python" tests/native/recorder/jobs/windows_and_files.py "$place/file" "$family"
 done
+ranks=2
+for way in callback pmpi maps; do
+  record "handles-$way" "$python" tests/native/recorder/jobs/handles.py "$way"
+done
+ranks=3
 "$python" -m tests.native.recorder.random_programs.text 7 >"$place/program.c"
 .envs/mpich/bin/mpicc -pthread -w -o "$place/program" "$place/program.c"
 record random "$place/program"

@@ -1,0 +1,1 @@
+"""Test suites of MPI, run unrecorded and recorded: the same outcome is wanted of every test."""

@@ -1,0 +1,109 @@
+"""Do test suites of MPI end recorded as they end unrecorded? `python -m benchmarks.suites`.
+
+Runs the suites of mpi4py and of MPICH and Intel's benchmarks, every part unrecorded and recorded,
+under all three MPI libraries; fetches them into .envs/suites/ first. Prints every difference, then
+a table in Markdown, which `--document FILE` puts between the markers of that file. What was found
+is kept in bench-results/suites.json, so that one part after another can be run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.jobs import ROOT
+from benchmarks.machine import machine, replace_between
+from benchmarks.suites import imb_suite, mpi4py_suite, mpich_suite
+from benchmarks.suites.outcomes import ARGUMENTS, Ending, Place, compare
+
+RESULTS = ROOT / "bench-results" / "suites.json"
+SUITES = ("mpi4py", "mpich", "imb")
+TITLES = {"mpi4py": "mpi4py", "mpich": "MPICH", "imb": "Intel MPI Benchmarks"}
+MPIS = {"mpich": "MPICH", "openmpi": "Open MPI", "intelmpi": "Intel MPI"}
+Part = tuple[str, Callable[[bool], Ending]]
+
+
+def parts(suite: str, place: Place) -> Iterator[Part]:
+    """The parts of a suite, by name, and how each is run: recorded or not.
+
+    Raises:
+        OSError: the suite cannot be had here.
+    """
+    if suite == "mpi4py":
+        directory = mpi4py_suite.fetch()
+        for module in mpi4py_suite.parts(directory):
+            yield module, partial(mpi4py_suite.run_part, place, directory, module)
+    elif suite == "mpich":
+        built = mpich_suite.build(place.mpi)
+        for folder in mpich_suite.DIRECTORIES:
+            for program in mpich_suite.programs(built, folder, place.ranks):
+                yield program.name, partial(mpich_suite.run_program, place, program)
+    elif place.mpi in imb_suite.MPIS:
+        for name in imb_suite.programs():
+            yield name, partial(imb_suite.run_program, place, name)
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--suite", choices=SUITES, action="append", help="leave out the others")
+    parser.add_argument("--mpi", choices=[*ARGUMENTS], action="append", help="likewise")
+    parser.add_argument("--part", default="", metavar="TEXT", help="only parts with it in the name")
+    parser.add_argument("--ranks", type=int, default=2, help="the most, for programs that say it")
+    parser.add_argument("--longest", type=float, default=120.0, metavar="S", help="of one job")
+    parser.add_argument("--document", type=Path, metavar="FILE")
+    return parser.parse_args()
+
+
+def table(found: dict[str, Any]) -> str:
+    """A row for each suite, library and number of ranks."""
+    lines = [
+        f"On {machine()}.",
+        "",
+        "| suite | MPI | ranks | parts | tests | pass unrecorded | another outcome recorded |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for key, compared in sorted(found.items()):
+        suite, mpi, ranks = key.split()
+        rows = compared.values()
+        tests, passed = (sum(row[name] for row in rows) for name in ("tests", "passed"))
+        different = sum(len(row["different"]) for row in rows)
+        words = (TITLES[suite], MPIS[mpi], ranks, len(rows), tests, passed, different)
+        lines.append("| " + " | ".join(str(word) for word in words) + " |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """The exit code: 1 when a test ends otherwise recorded."""
+    options = parse()
+    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    RESULTS.parent.mkdir(exist_ok=True)
+    differing = False
+    for suite in options.suite or SUITES:
+        for mpi in options.mpi or ARGUMENTS:
+            place = Place(mpi, options.ranks, options.longest)
+            compared = found.setdefault(f"{suite} {mpi} {options.ranks}", {})
+            for name, run_once in parts(suite, place):
+                if options.part not in name:
+                    continue
+                result = compare(run_once)
+                for line in result.different:
+                    print(f"{suite} under {mpi}: {line}", flush=True)
+                differing |= bool(result.different)
+                compared[name] = asdict(result)
+                RESULTS.write_text(json.dumps(found, indent=1))
+    text = table({key: rows for key, rows in found.items() if rows})
+    print(text)
+    if options.document:
+        replace_between(options.document, "bench-suites", text)
+    return int(differing)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""How a part of a suite ends, unrecorded and recorded, and where the two differ."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.jobs import AS_ROOT, ROOT, prefix
+
+CACHE = ROOT / ".envs" / "suites"
+
+# What mpirun needs to start more ranks than cores, and to count places rightly.
+ARGUMENTS = {"mpich": (), "openmpi": ("--oversubscribe",), "intelmpi": ("-ppn", "{ranks}")}
+HUNG = "did not end"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a suite runs.
+
+    Attributes:
+        mpi: mpich, openmpi or intelmpi: an environment below .envs/.
+        ranks: of each job.
+        longest_s: a job is ended after so long.
+    """
+
+    mpi: str
+    ranks: int
+    longest_s: float
+
+    @property
+    def binaries(self) -> Path:
+        """The directory of its Python and its mpirun."""
+        return prefix(self.mpi) / "bin"
+
+    def command(self, *program: object) -> list[str]:
+        """The command line that starts a program on the ranks."""
+        arguments = [word.format(ranks=self.ranks) for word in ARGUMENTS[self.mpi]]
+        return [str(w) for w in (self.binaries / "mpirun", *arguments, "-n", self.ranks, *program)]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How one job ended.
+
+    Attributes:
+        end: exit code of the launcher, or that it did not end.
+        tests: outcome of each test by its name; the job itself where it is one test.
+        output: what it printed.
+    """
+
+    end: str
+    tests: Mapping[str, str] = field(default_factory=dict)
+    output: str = ""
+
+
+def recorded_command(command: Sequence[str], directory: Path) -> list[str]:
+    """The same command under `perfscope run`, which says nothing but what went wrong."""
+    script = Path(sys.executable).with_name("perfscope")
+    return [str(script), "run", "--quiet", "--output", str(directory), "--", *command]
+
+
+def run(
+    command: Sequence[str],
+    *,
+    place: Path,
+    longest_s: float,
+    variables: Mapping[str, str] | None = None,
+) -> tuple[str, str]:
+    """How a command ends, and what it prints; it and what it started is ended in the end."""
+    search = f"{Path(command[0]).parent}{os.pathsep}{os.environ['PATH']}"
+    with subprocess.Popen(
+        command,
+        cwd=place,
+        env={**os.environ, **AS_ROOT, "PATH": search, **(variables or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as job:
+        try:
+            output, _ = job.communicate(timeout=longest_s)
+            end = str(job.returncode)
+        except subprocess.TimeoutExpired:
+            end = HUNG
+            os.killpg(job.pid, signal.SIGTERM)
+            output = _last_words(job)
+    return end, output.decode(errors="replace")
+
+
+def _last_words(job: subprocess.Popen[bytes]) -> bytes:
+    """The output of a job that was told to end; one that does not is killed."""
+    try:
+        output, _ = job.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        os.killpg(job.pid, signal.SIGKILL)
+        output, _ = job.communicate()
+    return output
+
+
+def differences(plain: Ending, recorded: Ending) -> list[str]:
+    """A line for each test whose outcome is another one when it is recorded.
+
+    Unrecorded, a job that does not end says nothing of the tests that it did not come to.
+    """
+    found = []
+    for name in sorted({*plain.tests, *recorded.tests}):
+        outcome, again = (ending.tests.get(name, "not run") for ending in (plain, recorded))
+        if outcome != again and not (plain.end == HUNG and outcome in ("not run", "began")):
+            found.append(f"{name}: {outcome}, recorded {again}")
+    if plain.end not in (recorded.end, HUNG):
+        found.append(f"exit code: {plain.end}, recorded {recorded.end}")
+    return found
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A part of a suite, unrecorded and recorded.
+
+    Attributes:
+        tests: so many were run unrecorded, on all ranks.
+        passed: so many of them passed or were skipped.
+        is_whole: the part came to its end unrecorded.
+        different: a line for each test with another outcome when recorded.
+    """
+
+    tests: int
+    passed: int
+    is_whole: bool
+    different: tuple[str, ...]
+
+
+GOOD = ("passed", "skipped", "failed as expected", "no errors, exit code 0", "ran")
+
+
+def compare(run_once: Callable[[bool], Ending], tries: int = 3) -> Comparison:
+    """What differs every time: some tests of the suites end now so and now so, unrecorded too."""
+    plain = run_once(False)
+    different = differences(plain, run_once(True))
+    for _ in range(tries - 1):
+        if not different:
+            break
+        again = differences(run_once(False), run_once(True))
+        different = [line for line in different if line in again]
+    passed = sum(outcome in GOOD for outcome in plain.tests.values())
+    return Comparison(len(plain.tests), passed, plain.end != HUNG, tuple(different))

@@ -1,0 +1,69 @@
+"""Test suites of MPI end recorded as they end unrecorded, and what is called a difference."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks.suites.__main__ import parts
+from benchmarks.suites.outcomes import HUNG, Ending, Place, compare, differences
+from tests.support import environments
+from tests.support.requirements import missing
+
+PASSED = Ending("0", {"a": "passed", "b": "passed"})
+LONGEST_S = {"mpi4py": 120.0, "mpich": 20.0, "imb": 120.0}
+
+
+def test_a_test_that_ends_otherwise_or_never_runs_is_a_difference() -> None:
+    assert differences(PASSED, PASSED) == []
+    assert differences(PASSED, Ending("0", {"a": "passed", "b": "failed"})) == [
+        "b: passed, recorded failed"
+    ]
+    assert differences(PASSED, Ending("139", {"a": "passed"})) == [
+        "b: passed, recorded not run",
+        "exit code: 0, recorded 139",
+    ]
+    assert differences(PASSED, Ending(HUNG, {"a": "passed", "b": "began"})) == [
+        "b: passed, recorded began",
+        "exit code: 0, recorded did not end",
+    ]
+
+
+def test_a_job_that_hangs_unrecorded_says_nothing_of_what_it_did_not_come_to() -> None:
+    hung = Ending(HUNG, {"a": "passed", "b": "began"})
+    assert differences(hung, PASSED) == []
+    assert differences(hung, Ending("0", {"a": "failed", "b": "passed", "c": "passed"})) == [
+        "a: passed, recorded failed"
+    ]
+
+
+def test_only_what_differs_every_time_counts() -> None:
+    failed = Ending("1", {"a": "passed", "b": "failed"})
+
+    def answers(*endings: Ending) -> Iterator[Ending]:
+        yield from endings
+
+    now_and_then = answers(PASSED, failed, failed, failed)
+    assert compare(lambda _recorded: next(now_and_then)).different == ()
+    always = compare(lambda recorded: failed if recorded else PASSED)
+    assert always.different == ("b: passed, recorded failed", "exit code: 0, recorded 1")
+    assert (always.tests, always.passed, always.is_whole) == (2, 2, True)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("suite", LONGEST_S)
+@pytest.mark.parametrize("name", environments.MPI_NAMES)
+def test_a_suite_ends_recorded_as_unrecorded(
+    suite: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(environments.mpi(name).name, 2, LONGEST_S[suite])
+    # Intel MPI's mpirun looks for its other parts there.
+    monkeypatch.setenv("PATH", str(place.binaries), prepend=os.pathsep)
+    try:
+        compared = [(part, compare(run_once)) for part, run_once in parts(suite, place)]
+    except OSError as reason:
+        missing(str(reason))
+    assert [(part, result.different) for part, result in compared if result.different] == []
