@@ -17,16 +17,19 @@ static struct {
     ps_lock lock;
 } definitions = {.is_stopped = true, .lock = ATOMIC_FLAG_INIT};
 
-static bool has_room(uint64_t bytes)
+/* A program may have any number of names and stacks: the rest of the file is kept for what makes calls readable. */
+static bool has_room(uint16_t type, uint64_t bytes)
 {
+    bool is_countless = type == PS_DEF_NAME || type == PS_DEF_STACK;
     uint64_t end = definitions.written_bytes + bytes;
-    return end <= definitions.max_bytes && ps_disk_may_reach(end);
+    uint64_t most = definitions.max_bytes - (is_countless ? definitions.max_bytes / 8 : 0);
+    return end <= most && ps_disk_may_reach(end);
 }
 
 /* Opened anew each time: a job that closes or reuses every descriptor must not meet ours. */
-static bool append(const struct iovec *parts, int count, uint64_t bytes)
+static bool append(uint16_t type, const struct iovec *parts, int count, uint64_t bytes)
 {
-    if (definitions.is_stopped || !has_room(bytes))
+    if (definitions.is_stopped || !has_room(type, bytes))
         return false;
     int file = open(definitions.path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (file < 0)
@@ -54,7 +57,7 @@ bool ps_definitions_create(const char *path, uint64_t max_bytes)
     close(file);
     definitions.max_bytes = max_bytes;
     definitions.is_stopped = false;
-    return append(&magic, 1, magic.iov_len);
+    return append(PS_DEF_NOTE, &magic, 1, magic.iov_len);
 }
 
 bool ps_define(uint16_t type, uint32_t id, const void *head, uint32_t head_bytes, const void *body,
@@ -68,7 +71,7 @@ bool ps_define(uint16_t type, uint32_t id, const void *head, uint32_t head_bytes
     };
     int saved_errno = errno;
     ps_acquire(&definitions.lock);
-    bool is_written = append(parts, 3, sizeof entry + (uint64_t)entry.bytes);
+    bool is_written = append(type, parts, 3, sizeof entry + (uint64_t)entry.bytes);
     ps_release(&definitions.lock);
     errno = saved_errno;
     return is_written;

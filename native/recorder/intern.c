@@ -1,15 +1,15 @@
 #include "intern.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "definitions.h"
 
+/* Two hashes stand for the bytes: a program may give every batch a name, and copies of all would be memory of the job
+ * that grows. */
 typedef struct {
-    uint64_t hash;
+    uint64_t hash, check;
     uint32_t id; /* 0: free */
     uint32_t bytes;
-    void *copy;
 } intern_entry;
 
 typedef struct {
@@ -21,24 +21,27 @@ typedef struct {
 static intern_table names, stacks;
 static ps_lock interning = ATOMIC_FLAG_INIT;
 
-static uint64_t hash_bytes(const unsigned char *bytes, uint32_t count)
+static intern_entry digest(const unsigned char *bytes, uint32_t count)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (uint32_t i = 0; i < count; i++)
+    uint64_t hash = 0xcbf29ce484222325u, check = 0x9e3779b97f4a7c15u;
+    for (uint32_t i = 0; i < count; i++) {
         hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return hash ^ (hash >> 29);
+        check = (check + bytes[i]) * 0xd6e8feb86659fd93u;
+        check ^= check >> 32;
+    }
+    return (intern_entry){.hash = hash ^ (hash >> 29), .check = check, .bytes = count};
 }
 
-/* The entry that holds the bytes, or the free one where they belong. */
-static intern_entry *find_entry(const intern_table *table, uint64_t hash, const void *bytes, uint32_t count)
+/* The entry of the same bytes, or the free one where it belongs. */
+static intern_entry *find_entry(const intern_table *table, const intern_entry *wanted)
 {
     uint32_t mask = table->capacity - 1;
-    uint32_t at = (uint32_t)hash & mask;
+    uint32_t at = (uint32_t)wanted->hash & mask;
     for (;; at = (at + 1) & mask) {
         intern_entry *entry = &table->entries[at];
         if (entry->id == 0)
             return entry;
-        if (entry->hash == hash && entry->bytes == count && memcmp(entry->copy, bytes, count) == 0)
+        if (entry->hash == wanted->hash && entry->check == wanted->check && entry->bytes == wanted->bytes)
             return entry;
     }
 }
@@ -54,7 +57,7 @@ static bool make_room(intern_table *table)
     for (uint32_t i = 0; i < table->capacity; i++) {
         const intern_entry *old = &table->entries[i];
         if (old->id)
-            *find_entry(&larger, old->hash, old->copy, old->bytes) = *old;
+            *find_entry(&larger, old) = *old;
     }
     free(table->entries);
     *table = larger;
@@ -65,20 +68,14 @@ static uint32_t intern_locked(intern_table *table, uint16_t type, const void *by
 {
     if (!make_room(table))
         return 0;
-    uint64_t hash = hash_bytes(bytes, count);
-    intern_entry *entry = find_entry(table, hash, bytes, count);
+    intern_entry wanted = digest(bytes, count);
+    intern_entry *entry = find_entry(table, &wanted);
     if (entry->id)
         return entry->id;
-    void *copy = malloc(count ? count : 1);
-    if (!copy)
+    if (!ps_define(type, table->used + 1, bytes, count, NULL, 0))
         return 0;
-    if (count)
-        memcpy(copy, bytes, count);
-    if (!ps_define(type, table->used + 1, bytes, count, NULL, 0)) {
-        free(copy);
-        return 0;
-    }
-    *entry = (intern_entry){.hash = hash, .id = ++table->used, .bytes = count, .copy = copy};
+    wanted.id = ++table->used;
+    *entry = wanted;
     return entry->id;
 }
 

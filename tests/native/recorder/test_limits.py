@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.native.recorder import running
 from tests.native.recorder.conftest import Start
 from tests.native.recorder.decode import METRIC, OPERATION, SAMPLE, STEP, Recording, decode_all
 from tests.support.environments import Mpi
 from tests.support.recording import job_variables
-from tests.support.requirements import require_root, require_tool
+from tests.support.requirements import missing, require_root, require_tool
 
 DISK_FULL, SIZE_LIMIT, FINALIZED, EXITED = 32, 64, 4, 16
 MIB = 1 << 20
@@ -49,16 +51,31 @@ def test_the_size_limit_stops_detail_and_keeps_totals(mpi: Mpi, start: Start) ->
         assert len(detail) <= capacity - capacity // 8
 
 
+SMALL = {
+    "tmpfs": "mount -t tmpfs -o size=1m none {place}",
+    # Without extents there is no fallocate: space is obtained by writing.
+    "ext2": "truncate -s 1600K {place}.img && mkfs.ext2 -q -m 0 -N 64 {place}.img"
+    " && mount -o loop {place}.img {place}",
+    "ext4": "truncate -s 1900K {place}.img && mkfs.ext4 -q -m 0 -N 64 -O ^has_journal {place}.img"
+    " && mount -o loop {place}.img {place}",
+}
+
+
+@pytest.mark.parametrize("system", SMALL)
 def test_a_full_disk_stops_detail_and_not_the_job(
-    mpich: Mpi, library: Path, tmp_path: Path
+    mpich: Mpi, library: Path, tmp_path: Path, system: str
 ) -> None:
     require_root("mount a small file system")
+    if system != "tmpfs":
+        require_tool(f"mkfs.{system}")
+        if not Path("/dev/loop-control").exists():
+            missing("loop devices")
     unshare = require_tool("unshare")
     small, kept = tmp_path / "small", tmp_path / "kept"
     small.mkdir()
     job = shlex.join(mpich.python_command(2, running.JOBS / "calls.py", str(CALLS), "0"))
     script = f"""
-mount -t tmpfs -o size=1m none {shlex.quote(str(small))} || exit 99
+{SMALL[system].format(place=shlex.quote(str(small)))} || exit 99
 mkdir {shlex.quote(str(small / "run"))}
 {job} || exit $?
 cp -r {shlex.quote(str(small / "run"))} {shlex.quote(str(kept))}
@@ -146,6 +163,9 @@ def test_memory_of_the_job_beside_a_full_buffer_is_left_alone(
     assert job.stdout == "128 of 128\n"
     [recording] = job.recordings
     assert int(recording.header["claimed"]) > 100_000 > int(recording.header["capacity"])
+    # Names stop before the file of definitions is full: what else must be told still is.
+    definitions = recording.path.with_suffix(".def").stat().st_size
+    assert MIB // 4 * 3 // 4 < definitions < MIB // 4 * 15 // 16
 
 
 def test_a_program_that_replaces_the_process_has_files_of_its_own(
