@@ -39,7 +39,7 @@ def without_secrets(trace: Trace) -> None:
         for number, name in enumerate(trace.names)
     ]
     trace.frames = [
-        Frame(redact_tokens(frame.function), redact_path(frame.file), frame.line)
+        Frame(_function(frame.function), redact_path(frame.file), frame.line)
         for frame in trace.frames
     ]
     trace.notes = [redact_value(note) for note in trace.notes]
@@ -50,7 +50,7 @@ def without_secrets(trace: Trace) -> None:
         trace.tensors.names = [redact_tokens(name) for name in trace.tensors.names]
     if trace.stack_sampling is not None:
         forest = trace.stack_sampling.forest
-        forest.frames[:] = [(redact_tokens(f), redact_path(p), n) for f, p, n in forest.frames]
+        forest.frames[:] = [(_function(f), redact_path(p), n) for f, p, n in forest.frames]
     trace.memory_recordings = [_memory(recording) for recording in trace.memory_recordings]
     hosts = _hosts(trace)
     trace.gpus = [replace(gpu, host=hosts.get(gpu.host, gpu.host)) for gpu in trace.gpus]
@@ -97,7 +97,7 @@ def _memory(recording: stack_spans.MemoryRecording) -> stack_spans.MemoryRecordi
             places=tuple(
                 replace(
                     place,
-                    stack=tuple((redact_tokens(f), redact_path(p), n) for f, p, n in place.stack),
+                    stack=tuple((_function(f), redact_path(p), n) for f, p, n in place.stack),
                 )
                 for place in window.places
             ),
@@ -118,6 +118,11 @@ def _clean(rank: Rank) -> None:
     if rank.devices is not None:
         named = rank.devices.stream_names.items()
         rank.devices.stream_names = {stream: redact_value(name) for stream, name in named}
+
+
+def _function(name: str) -> str:
+    """A function of the program; what a compiler made of one looks random."""
+    return redact_tokens(name) if name.startswith(MANGLED) else redact_path(name)
 
 
 def _name(name: str) -> str:

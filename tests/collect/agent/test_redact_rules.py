@@ -36,6 +36,8 @@ OPTIONS = {
         |+trainer.wandb.api_key=X|-e DB_PASS=X|--pass-phrase X|--accessToken X|--mysql-pwd X
         |--client-secret=X|--set x.password=X|-u me:X|--user admin:X|--user=admin:X|--hmac X
         |--password2 X|--PASSWORD X|-password X|--private_key X|--x-token X|--AccessKeyId X
+        |--activation-code X|--connection-string X|--smtp-pass X|--dbpass X|--bindpw X|--psw=X
+        |--authCookie X|--id-token X|--jwt-secret X|--keystore-password X|--HF_TOKEN=X|--mfa X
         |--ssh-key X1|--cookie X|--sessionid=X|--old-password-value X|--jwt X|--otp X""",
     MIXED: """-p X|-pX|--session X|--license X|-uroot:X|--key X|--wandb-key X|--nonce X|--salt X
         |--sig X|--webhook X|--proxy-user me:X|--login me:X|--auth me:X|--auth X|--pat X""",
@@ -168,6 +170,9 @@ ORDINARY = """--password-length 8|--tokenizer bert|--max_tokens 512|--max-tokens
     |git+https://github.com/u/r@v1.0|https://example.org/@user/repo|--mask-token [MASK]
     |https://example.org:8080/a@b|https://h/x?mail=a@b.c|--cookie-policy lax|--signal 15
     |--monkey abc1234|--keyboard us|--stop-token END|--partition gpu-a100-80gb|--pass-rate 0.5
+    |--error-code 1234|--country-code=1001|--session-timeout 3600|--key-dim 64|-pg gloo|-u 1001
+    |--auth-type basic|--pin-threads 0-3|--nonce-size 12|--precision bf16-mixed|-p a,b|-P 8
+    |--secret-sharing true|--tokenizer_name gpt2-xl|--prefix x12345y|--username me123|--pins 4
     |CUDA_VISIBLE_DEVICES=GPU-8932f937-d72c-4106-c12f-20bd9faed9f6|--tokens-per-sample 512"""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import notes
-from .redact import redact_path, redact_tokens, redact_value
+from .redact import redact_path, redact_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Recorder:
 
     def place(self, function: str, file: str, line: int) -> int:
         """The id of a place in the program's code."""
-        safe = (redact_tokens(function), redact_path(file), line)
+        safe = (redact_path(function), redact_path(file), line)
         data = ("%s\x1f%s\x1f%d" % safe).encode("utf-8", "replace")
         return int(self._name(data, len(data)))
 

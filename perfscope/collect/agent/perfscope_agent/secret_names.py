@@ -13,16 +13,22 @@ _SECRETS = frozenset(
     password passwd passphrase passcode passkey pwd pw secret token credential
     credentials creds cred apikey accesskey secretkey privatekey authkey authtoken jwt bearer
     authorization cookie cookies otp totp hmac sessionid sessid jsessionid phpsessid sid sig sas
-    mnemonic pat userpwd sshpass oauth psk
+    mnemonic pat userpwd sshpass oauth psk pswd psw passw pword keypass storepass mfa 2fa pincode
+    passwort seedphrase connectionstring connstr connectionstr
     """.split()
 )
 _ENDINGS = tuple(
     """
     password passwd passphrase secret token credential credentials apikey accesskey secretkey
-    privatekey sessionid sessid userpwd
+    privatekey sessionid sessid pwd pw
     """.split()
 )
-_PARTS = tuple("secret token credential cookie sess key pass pwd signature auth user login".split())
+# Of a text in which none of these is part of a word, no name has to be read.
+_PARTS = tuple(
+    """
+    secret token credential cookie sess key pass pw signature auth user login code conn
+    """.split()
+)
 # Keys that open something; other keys sort, label and index.
 _OF_KEYS = frozenset(
     """
@@ -31,11 +37,18 @@ _OF_KEYS = frozenset(
     subscription webhook webservice root admin host aes gpg
     """.split()
 )
+# Codes that are typed in to be let in; other codes tell errors, countries and languages.
+_OF_CODES = frozenset(
+    "auth access security verification activation unlock login pin otp mfa device invite".split()
+)
+_OTHER_PASSES = frozenset(
+    "by com tres sur over under low high band all one two single multi first second".split()
+)
 # What may be a secret, and is one where its value looks like that.
 _MAYBE = frozenset(
     """
     pass passwords secrets pin session key keys auth license licence tokens nonce salt certificate
-    cert code webhook dsn connstr p
+    cert webhook dsn p
     """.split()
 )
 # Words behind the one that counts: the value of a password is a password.
@@ -99,18 +112,19 @@ def kind_of(name: str) -> str:
 
 
 def _judged(words: list[str]) -> str:
+    if len(words) > 1 and words[-2] + words[-1] in _SECRETS:
+        return SECRET
     while len(words) > 1 and (words[-1] in _FILLERS or words[-1].isdigit()):
         words = words[:-1]
     if not words:
         return PLAIN
     if len(words) > 1 and words[-1] in ("hash", "digest") and _judged(words[:-1]) == SECRET:
         return SECRET
-    if len(words) > 1 and words[-2] + words[-1] in _SECRETS:
-        return SECRET
     head, before = words[-1].rstrip("0123456789") or words[-1], words[:-1]
     if head in ("token", "tokens") and _COUNTED.intersection(before):
         return MAYBE
     opens = head in ("key", "keys") and bool(_OF_KEYS.intersection(before))
+    opens = opens or (head == "code" and bool(_OF_CODES.intersection(before)))
     if opens or head in _SECRETS or head.endswith(_ENDINGS):
         return SECRET
     is_signed = head == "signature" and bool(before)
@@ -118,7 +132,7 @@ def _judged(words: list[str]) -> str:
 
 
 def _is_a_pass(head: str) -> bool:
-    return head.endswith("pass") and head not in ("bypass", "compass")
+    return head.endswith("pass") and head[:-4] not in _OTHER_PASSES
 
 
 def may_name(word: str) -> bool:
@@ -143,14 +157,15 @@ def hides(name: str, value: str, *, is_told: bool = True) -> bool:
     if kind == PLAIN or is_trivial(value):
         return False
     if kind == SECRET:
+        if words_of(name) == ["pwd"] and value.startswith("/"):
+            return False  # the working directory of a shell
         return not (_is_about_tokens(name) and is_number(value) and len(value) < 6)
     head = words_of(name)[-1:]
-    if head in (["pin"], ["code"]):
+    if head == ["pin"]:
         return (value.isdigit() and len(value) >= 4) or looks_like_a_password(value)
-    if head == ["pass"]:
-        return looks_like_a_password(value) or (
-            is_told and not is_number(value) and not is_place(value)
-        )
+    if head and _is_a_pass(head[0]):
+        is_count = is_number(value) and sum(c.isdigit() for c in value) < 4
+        return looks_like_a_password(value) or (is_told and not is_count and not is_place(value))
     if head == ["session"]:
         return not is_number(value) and not (value.isalpha() and value.islower())
     return looks_like_a_password(value) or _has_groups(value)

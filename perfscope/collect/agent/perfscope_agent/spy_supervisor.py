@@ -173,7 +173,7 @@ def _safe_text(found: re.Match[bytes]) -> bytes:
     if known is None:
         rules = importlib.import_module("perfscope_agent.redact")
         text = json.loads(written.decode("utf-8", "replace"), strict=False)
-        safe = rules.redact_path(text) if "/" in text else rules.redact_tokens(text)
+        safe = rules.redact_path(text)
         known = written if safe == text else json.dumps(safe).encode("ascii")
         _known[written] = known
     return known
