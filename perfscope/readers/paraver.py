@@ -149,12 +149,13 @@ class _Assembly:
     def _rank(self, number: int) -> Rank:
         node = self._facts["nodes"][number]
         named = self._labels.nodes[node - 1] if 0 < node <= len(self._labels.nodes) else ""
+        start_ns, end_ns = self._locations.life_ns(number, self._facts["last_ns"])
         return Rank(
             number=number,
             host=named or (f"node {node}" if node else ""),
             pid=0,
-            start_ns=0,
-            end_ns=self._facts["last_ns"],
+            start_ns=start_ns,
+            end_ns=end_ns,
             main_tid=MAIN_THREAD,
             ending=self._locations.ending(number, is_finalized=False, is_open=False),
             detail_end_ns=self._locations.detail_end_ns(number),

@@ -76,6 +76,20 @@ class Locations:
         own: list[int] = [row["reached_ns"] for row in self.by_rank[rank].values()]
         return max(own)
 
+    def life_ns(self, rank: int, last_ns: int) -> tuple[int, int]:
+        """When a rank began and ended, as its main thread's states say; else the whole trace.
+
+        Applications of one trace need not start together, and before a task is created it does not
+        work. How long a rank goes on whose records are cut off is not known.
+        """
+        row = self.by_rank[rank].get(MAIN_THREAD)
+        if row is None or not row["state_ns"]:
+            return 0, last_ns
+        start = max(int(row["created_ns"] or row["first_ns"]), 0)
+        ends = [int(one["last_ns"]) for one in self.by_rank[rank].values()]
+        end = last_ns if self.is_cut else max(ends)
+        return min(start, end), end
+
     def compute(self, rank: int) -> ComputeTotals | None:
         """What the main thread computed; None without its states."""
         return _totals(self.by_rank[rank].get(MAIN_THREAD))

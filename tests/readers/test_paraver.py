@@ -339,7 +339,8 @@ def test_hostile_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [1 << 60, (1 << 63) - 1])
 def test_a_message_of_impossible_size(tmp_path: Path, size: int) -> None:
     both = [*call(0, 1, 1, 10, 20), *call(1, 1, 2, 10, 20)]
-    path = prv(tmp_path / "a.prv", 2, 100, *both, message(0, 1, 10, 10, 20, size))
+    ends = [f"2:1:1:{task}:1:100000:40000001:0" for task in (1, 2)]
+    path = prv(tmp_path / "a.prv", 2, 100, *both, message(0, 1, 10, 10, 20, size), *ends)
     trace = open_paraver(path)
     assert [rank.operations["sent"].tolist() for rank in trace.ranks] == [[0], [0]]
     assert "has 2 calls whose bytes cannot be" in " ".join(trace.notes)

@@ -122,3 +122,22 @@ def test_time_in_which_tracing_was_off_is_no_work(tmp_path: Path) -> None:
     found = compute(trace).efficiency.parallel_efficiency
     assert found.value is None
     assert "tracing was switched off for 60" in (found.reason or "")
+
+
+def test_applications_that_start_at_different_times(tmp_path: Path) -> None:
+    """The second one runs in the last third, and works for half of it."""
+    first = "#Paraver (01/02/2024 at 10:00):90000_ns:1(4):2:1(1:1),1(1:1),0"
+    lines = [
+        "1:1:1:1:1:0:60000:1",
+        "1:2:2:1:1:0:30000:2",
+        "1:2:2:1:1:30000:60000:2",
+        "2:2:2:1:1:60000:40000001:1",
+        "1:2:2:1:1:60000:75000:1",
+        "2:2:2:1:1:75000:50000002:8",
+        "1:2:2:1:1:75000:90000:13",
+        "2:2:2:1:1:90000:50000002:0",
+    ]
+    trace = open_paraver(write(tmp_path / "a.prv", first, lines))
+    check_trace(trace)
+    assert [(rank.start_ns, rank.end_ns) for rank in trace.ranks] == [(0, 60_000), (60_000, 90_000)]
+    assert compute(trace).efficiency.outside_s == pytest.approx([60e-6, 15e-6])

@@ -49,6 +49,7 @@ static nb::list locations(const ParaverTrace &trace)
         row["first_ns"] = of.first;
         row["last_ns"] = of.last;
         row["reached_ns"] = of.reached;
+        row["created_ns"] = of.created;
         row["mpi_ns"] = of.mpi_ns;
         row["state_ns"] = of.state_ns.all();
         row["instructions"] = counted(of.instructions);

@@ -219,6 +219,8 @@ void ParaverTrace::state(Fields &fields)
     of.state = value;
     of.state_begin = begin;
     touch(of, begin, end);
+    if (value == paraver_not_created && begin == (of.created ? of.created : of.first))
+        of.created = end;
     if (value == paraver_input_output && end > begin)
         file_states.push_back({begin, end, place});
 }

@@ -24,6 +24,7 @@ namespace perfscope {
 constexpr int64_t paraver_instructions = 42000050; // PAPI_TOT_INS
 constexpr int64_t paraver_cycles = 42000059;       // PAPI_TOT_CYC
 constexpr int32_t paraver_running = 1;
+constexpr int32_t paraver_not_created = 2;
 constexpr int32_t paraver_input_output = 12;
 
 // Counts by number: an array for those that are common, a map for the rest.
@@ -79,6 +80,7 @@ struct ParaverLocation {
     ParaverCount instructions, cycles;
     int64_t mpi_ns = 0;
     int64_t reached = 0; // ns, the latest beginning of a record
+    int64_t created = 0; // ns, the end of states Not created at its beginning; 0 without
     // while reading
     int64_t state_begin = INT64_MIN, state_before_begin = INT64_MIN;
     int64_t state = -1, state_before = -1;
