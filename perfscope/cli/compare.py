@@ -124,7 +124,7 @@ def compare(  # noqa: PLR0913 - one argument an option
     output: Path | None,
     verbose: bool,  # noqa: ARG001 - read by the main function
 ) -> int:
-    r"""Compare runs: environment first, then speed, efficiencies, time and findings.
+    """Compare runs: environment first, then speed, efficiencies, time and findings.
 
     A side is a run or a directory of runs, which are its repeats. More than two sides are each
     compared with the first. Record at least four repeats a side to see small differences.
@@ -132,7 +132,7 @@ def compare(  # noqa: PLR0913 - one argument an option
     \b
     perfscope compare before/ after/ --fail-on slower
     perfscope compare --before a1 a2 a3 a4 --after b1 b2 b3 b4
-    """
+    """  # noqa: D301 - click reads the backspace
     from perfscope.cli.analyze import parse_rule
     from perfscope.metrics.results import Options
     from perfscope.study.sides import read_sides

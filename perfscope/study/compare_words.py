@@ -48,7 +48,7 @@ def sentence_of(row: Json, found: Json) -> str:
             f"Measured: {values} ({change})."
         )
     low, high = row["interval"]
-    certain = f"{change}, 95 % interval {percent(low)} to {percent(high)}, {runs}"
+    certain = f"estimated change {change}, 95 % interval {percent(low)} to {percent(high)}, {runs}"
     if row["answer"] in ("slower", "faster"):
         return f"{side} is {row['answer']} than {against}: {values} ({certain})."
     limit = f"{100 * (found['factor'] - 1):.3g} %"
@@ -56,7 +56,7 @@ def sentence_of(row: Json, found: Json) -> str:
         return f"{side} is as fast as {against} within {limit}: {values} ({certain})."
     reach = row["detectable"]
     told = (
-        f" So many runs with this noise show a difference of {100 * reach:.2g} % or more in "
+        f" So many runs with this noise show a difference of {100 * reach:.0f} % or more in "
         f"{10 * POWER:.0f} of 10 cases; more repeats show smaller ones."
         if reach is not None
         else ""

@@ -222,6 +222,23 @@ def test_the_pointer_reads_rank_account_and_time(window: Browser, page: Path) ->
     assert "the process was not there" in status(window)
 
 
+def test_a_stretch_of_many_events_is_said_to_be_mixed(window: Browser, tmp_path: Path) -> None:
+    """Each bin of the level shown is mostly training; of its finer bins every fourth is not."""
+    found = sample()
+    timeline = found["timeline"]
+    training, other = (row["letter"] for row in timeline["accounts"][:2])
+    for level in timeline["levels"][:-1]:
+        level["rows"] = [training * level["bins"] for _ in level["rows"]]
+    finest = timeline["levels"][-1]
+    quarter = (training * 3 + other) * finest["bins"]
+    finest["rows"] = [quarter[: finest["bins"]] for _ in finest["rows"]]
+    path = tmp_path / "report.html"
+    write_report(found, path)
+    opened(window, path)
+    mouse(window, "mouseMoved", 0.6, 0.2)
+    assert re.search(r": mixed: 75 % training work, 25 % [a-z ]+, from ", status(window))
+
+
 def test_the_picture_stays_where_it_is_while_it_is_read(window: Browser, page: Path) -> None:
     before = opened(window, page, width=390).run(BOX)
     mouse(window, "mouseMoved", 0.6, 0.5)

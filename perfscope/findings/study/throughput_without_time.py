@@ -47,10 +47,12 @@ def judge(study: Scaling) -> StudyFinding:
             f"At the largest size throughput is {shown:.2f} times, and the run "
             f"{whole.speedup:.2f} times as fast.{more}",
         )
-    return _finding(study, shown, whole.speedup)
+    # what the table of the study calls throughput is samples per second of the whole run
+    name = "throughput" if shown == rate.speedup else "the step rate"
+    return _finding(study, name, shown, whole.speedup)
 
 
-def _finding(study: Scaling, shown: float, gained: float) -> StudyFinding:
+def _finding(study: Scaling, name: str, shown: float, gained: float) -> StudyFinding:
     size, first = (study.axis.count(study.points[n].size) for n in (-1, 0))
     last = study.points[-1].representative
     grown = study.growth.work_ratio
@@ -70,12 +72,12 @@ def _finding(study: Scaling, shown: float, gained: float) -> StudyFinding:
     return StudyFinding(
         id=ID,
         status=Status.FAIL if shown / gained >= thresholds.TIME_BEHIND_FAIL else Status.WARN,
-        title=f"With {size} throughput is {shown:.2f} times as high, but the run only "
+        title=f"With {size} {name} is {shown:.2f} times as high, but the run only "
         f"{gained:.2f} times as fast",
         summary=f"Against {first}. {why}",
         confidence=Confidence.HIGH,
         evidence=(
-            Evidence("Speed-up of the throughput", shown, ""),
+            Evidence(f"Speed-up of {name.removeprefix('the ')}", shown, ""),
             Evidence("Speed-up of the run time", gained, "", "the same"),
         ),
         actions=(*actions, "Judge sizes by the time to the result, not by samples per second."),

@@ -66,7 +66,7 @@ def _answer(row: Mapping[str, Any]) -> Context:
         "p": "" if p is None else f"{p:.2g}",
         "counts": " and ".join(f"{n:g}" for n in numbers(row, "counts")),
         "reason": text(row, "reason"),
-        "reach": "" if reach is None else f"{100 * reach:.2g}\u00a0%",
+        "reach": "" if reach is None else f"{100 * reach:.0f}\u00a0%",
         "within": interval(numbers(within, "interval")),
         "within_ratio": change(number(within.get("ratio"))),
     }
