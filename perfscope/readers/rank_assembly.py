@@ -15,9 +15,10 @@ from perfscope.readers.endings import ObservedEnds, end_time_ns, ending_of, obse
 from perfscope.readers.interning import Interning
 from perfscope.readers.process_file import ProcessFile
 from perfscope.readers.record_tables import Tables, read_tables
-from perfscope.readers.recording_layout import MAX_OPERATIONS, HeaderFlag
-from perfscope.trace.model import Rank, RowFlag, Table, ThreadInfo
-from perfscope.trace.operations import KNOWN, code_of
+from perfscope.readers.recording_layout import HeaderFlag
+from perfscope.readers.totals import totals_of
+from perfscope.trace.model import Rank, ThreadInfo
+from perfscope.trace.operations import code_of
 
 MOMENTS = (
     *("stacks", "metrics", "process_samples", "system_samples", "node_samples"),
@@ -25,8 +26,6 @@ MOMENTS = (
 )
 
 _FINALIZE = code_of("MPI_Finalize")
-MAX_THREADS_PER_RANK = 4096
-"""So many threads at most can have spent time in one operation at once; more time is damage."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
         workers=[_worker(worker) for worker in context.workers],
     )
     _attach(rank, tables, offset)
-    rank.totals = _totals(process, rank)
+    rank.totals = totals_of(process, rank)
     _note_quality(process, context.number, tables)
     return rank
 
@@ -124,56 +123,6 @@ def _note_quality(process: ProcessFile, number: int, tables: Tables) -> None:
             f"Rank {number}: {process.dropped} records were dropped because {why}; totals per "
             "operation are complete."
         )
-
-
-def _totals(process: ProcessFile, rank: Rank) -> dict[int, tuple[int, int, int, int]]:
-    """Totals from the header where they can be true, else from the records."""
-    recorded = _recorded_totals(rank.operations)
-    life = max(1, rank.end_ns - rank.start_ns)
-    totals: dict[int, tuple[int, int, int, int]] = {}
-    replaced = 0
-    for code in range(MAX_OPERATIONS):
-        count, ns, sent, received = (int(value) for value in process.header["totals"][code])
-        seen = recorded.get(code)
-        if not (count or ns or sent or received) and seen is None:
-            continue
-        possible = KNOWN[code] and ns <= life * MAX_THREADS_PER_RANK
-        possible = possible and max(count, sent, received) < MAX_AMOUNT
-        if seen is not None:
-            # a call that is still open is in the records and not yet in the totals
-            possible = possible and count + _open_calls(rank.operations, code) >= seen[0]
-        if possible:
-            totals[code] = (count, ns, sent, received)
-            continue
-        replaced += 1
-        if seen is not None:
-            totals[code] = seen
-    if replaced:
-        process.notes.append(
-            f"Rank {rank.number}: the totals of {replaced} operations in its header cannot be "
-            "true; they were taken from its records."
-        )
-    return totals
-
-
-def _open_calls(operations: Table, code: int) -> int:
-    opened = (operations["op"] == code) & (operations["flags"] & RowFlag.OPEN != 0)
-    return int(np.count_nonzero(opened))
-
-
-def _recorded_totals(operations: Table) -> dict[int, tuple[int, int, int, int]]:
-    codes = operations["op"]
-    count = np.bincount(codes, minlength=MAX_OPERATIONS)
-    columns = (operations["t1"] - operations["t0"], operations["sent"], operations["received"])
-    sums = []
-    for column in columns:
-        total = np.zeros(MAX_OPERATIONS, np.int64)
-        np.add.at(total, codes, column)
-        sums.append(total)
-    return {
-        code: (int(count[code]), int(sums[0][code]), int(sums[1][code]), int(sums[2][code]))
-        for code in np.flatnonzero(count).tolist()
-    }
 
 
 def _threads(header: np.void) -> tuple[ThreadInfo, ...]:

@@ -21,14 +21,26 @@ from perfscope.readers.memory_detail import ENDING as MEMORY_ENDING
 from perfscope.readers.memory_detail import read_memory_detail
 from perfscope.readers.process_file import ProcessFile, read_process
 from perfscope.readers.rank_assembly import RankContext, assemble_rank
+from perfscope.readers.record_file import MAX_LIFE_NS, MAX_RANKS
 from perfscope.readers.stack_sampling import STATE_ENDING, read_stack_sampling
 from perfscope.readers.worlds import Arrangement, arrange
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.stack_spans import MemoryRecording, StackSampling
 
 RUN_FILE = "run.json"
+MAX_TIME_NS = 1 << 62
 LATE_WRITING_NS = 60 * 10**9
 """A process may outlive the command by this much (teardown, launchers that return early)."""
+
+BOUNDS = {
+    "start_mono_ns": (1, MAX_TIME_NS),
+    "end_mono_ns": (1, MAX_TIME_NS),
+    "start_unix_ns": (1, MAX_TIME_NS),
+    "ranks_requested": (1, MAX_RANKS),
+    "exit_code": (0, 255),
+    "signal": (1, 64),
+}
+"""Least and most of numbers in run.json."""
 
 __all__ = ["frame_of", "is_recording", "open_recording"]
 
@@ -105,7 +117,27 @@ def _read_run(path: Path) -> _Run:
     values, note = agent_metadata.read_json(path / RUN_FILE)
     if note is None and agent_metadata.integer(values, "schema") != 1:
         note = f"{RUN_FILE} is of an unknown schema; what it says may be misunderstood."
-    return _Run(values, [note] if note else [])
+    notes = [note] if note else []
+    values = _without_nonsense(values, notes)
+    return _Run(values, notes)
+
+
+def _without_nonsense(values: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+    """What can be true of run.json; fields that cannot be are named and not used."""
+    kept, wrong = dict(values), []
+    for name, (least, most) in BOUNDS.items():
+        value = agent_metadata.integer(values, name)
+        if values.get(name) is not None and (value is None or not least <= value <= most):
+            wrong.append(name)
+    begin, end = (agent_metadata.integer(values, f"{name}_mono_ns") for name in ("start", "end"))
+    if begin is not None and end is not None and not begin <= end <= begin + MAX_LIFE_NS:
+        wrong.append("end_mono_ns")
+    for name in wrong:
+        kept.pop(name, None)
+    if wrong:
+        told = ", ".join(dict.fromkeys(wrong))
+        notes.append(f"{RUN_FILE}: values that cannot be true are not used ({told}).")
+    return kept
 
 
 def _read_processes(path: Path, run: _Run) -> tuple[list[ProcessFile], dict[str, ObservedEnds]]:

@@ -171,6 +171,61 @@ def test_totals_that_cannot_be_true_come_from_the_records(tmp_path: Path) -> Non
     assert any("totals of 2 operations" in note for note in trace.notes)
 
 
+@pytest.mark.parametrize(
+    ("total", "expected"),
+    [
+        ([1, SECOND, 80, 0], (1, SECOND, 80, 0)),
+        ([1, SECOND // 2, 80, 0], None),
+        ([1, 2 * SECOND, 80, 0], None),
+        ([1, SECOND, 800, 0], None),
+        ([1, SECOND, 80, 7], None),
+        ([0, 0, 0, 0], None),
+        ([2, SECOND // 2, 80, 0], None),
+        ([5, 3 * SECOND, 400, 0], (5, 3 * SECOND, 400, 0)),
+    ],
+)
+def test_totals_agree_with_the_records(
+    tmp_path: Path, total: list[int], expected: tuple[int, int, int, int] | None
+) -> None:
+    """More calls than records there may be, because detail can be left out; less there cannot."""
+    process = one_rank(tmp_path)
+    process.op("MPI_Allreduce", 1.0, 2.0, sent=80)
+    (code,) = process.totals
+    process.totals[code] = total
+    process.write(tmp_path)
+    trace = read(tmp_path)
+    assert trace.ranks[0].totals == {code: expected or (1, SECOND, 80, 0)}
+    told = [note for note in trace.notes if "totals" in note]
+    assert len(told) == (expected is None)
+    assert all("MPI_Allreduce" in note and "100-5000.rec" in note for note in told)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("start_mono_ns", -5),
+        ("end_mono_ns", 1),
+        ("end_mono_ns", 2**63),
+        ("end_mono_ns", "soon"),
+        ("start_unix_ns", 0.5),
+        ("ranks_requested", 0),
+        ("ranks_requested", 10**9),
+        ("exit_code", 4000),
+        ("exit_code", [1]),
+        ("signal", -9),
+    ],
+)
+def test_what_cannot_be_true_of_the_run_is_named_and_not_used(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    two_ranks(tmp_path)
+    write_run(tmp_path, **{name: value})
+    trace = read(tmp_path)
+    told = f"run.json: values that cannot be true are not used ({name})."
+    assert told in trace.notes
+    assert 0 < trace.wall_ns < 100 * SECOND
+
+
 def test_a_missing_rank(tmp_path: Path) -> None:
     two_ranks(tmp_path)[1].unlink()
     trace = read(tmp_path)
