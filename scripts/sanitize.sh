@@ -36,7 +36,7 @@ for family in neighbours one_sided files groups; do
   record "$family" "$python" tests/native/recorder/jobs/windows_and_files.py "$place/file" "$family"
 done
 ranks=2
-for way in callback pmpi maps; do
+for way in callback pmpi maps duplicates; do
   record "handles-$way" "$python" tests/native/recorder/jobs/handles.py "$way"
 done
 ranks=3

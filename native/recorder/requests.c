@@ -4,6 +4,15 @@
 
 static _Atomic uint64_t ids;
 
+/* Such a request is never one of those that share a handle. One that is still known when its handle is given again was
+ * completed unseen, and where it was to leave its communicator there may be no memory any more. */
+static void forget_creations(ps_word handle)
+{
+    ps_pending stale;
+    while (ps_map_find(&ps_requests, handle, &stale) && stale.new_comm)
+        ps_map_take(&ps_requests, handle, &stale);
+}
+
 void ps_request_created(ps_call *call, ps_word request_pointer, const ps_pending *details)
 {
     ps_word handle = ps_handle_at(request_pointer, 0);
@@ -19,10 +28,12 @@ void ps_request_created(ps_call *call, ps_word request_pointer, const ps_pending
     pending.received = call->received;
     call->request = pending.id;
     /* A request that cannot be kept has no completion, and what it owns is in use until then. */
-    if (handle != ps_abi.request_null)
+    if (handle != ps_abi.request_null) {
+        forget_creations(handle);
         ps_map_put(&ps_requests, handle, &pending);
-    else
+    } else {
         free(pending.owned);
+    }
 }
 
 static bool was_cancelled(const ps_pending *pending, ps_word status)

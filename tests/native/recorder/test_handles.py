@@ -36,3 +36,13 @@ def test_a_request_or_window_freed_in_a_callback_is_never_taken_for_the_next_one
         assert [(r.name, r.peer, r.tag, recording.members(r)) for r in starts] == ROUNDS * [
             ("MPI_Start_recv", peer, 6, BOTH)
         ]
+
+
+def test_a_duplicate_that_completed_unseen_is_not_looked_for_in_memory_that_is_gone(
+    mpi: Mpi, start: Start
+) -> None:
+    job = start(mpi, 2, "handles.py", "duplicates")
+    assert job.exit_code == 0, job.stderr
+    for recording in job.recordings:
+        peers = {r.peer for r in recording.completions() if r.name == "MPI_Irecv"}
+        assert peers == {1 - recording.rank}

@@ -29,11 +29,15 @@ def free_in_callback(kept: MPI.Comm) -> None:
     MPI.Comm.Free_keyval(keyval)
 
 
+def library() -> ctypes.CDLL:
+    """The MPI library of this process."""
+    maps = Path("/proc/self/maps").read_text()
+    return ctypes.CDLL(re.findall(r"\S*/libmpi(?:_abi)?\.so\S*", maps)[0])
+
+
 def free_through_pmpi(kept: MPI.Comm) -> None:
     """A Fortran binding or a tool frees it, which calls the profiling interface."""
-    maps = Path("/proc/self/maps").read_text()
-    path = re.findall(r"\S*/libmpi(?:_abi)?\.so\S*", maps)[0]
-    free = ctypes.CDLL(path).PMPI_Comm_free
+    free = library().PMPI_Comm_free
     free.argtypes = [ctypes.c_void_p]
     assert free(MPI._addressof(kept)) == 0
 
@@ -85,7 +89,28 @@ def requests_and_windows() -> None:
         receive.Free()
 
 
+def duplicates() -> None:
+    """A duplicate completes through PMPI; when its request is made again, its memory is gone."""
+    system = preloaded = ctypes.CDLL(None)
+    system.mmap.restype = ctypes.c_void_p
+    wait = library().PMPI_Wait
+    world_handle, data = ctypes.c_void_p(MPI._handleof(world)), np.zeros(10)
+    status = ctypes.create_string_buffer(64)
+    for _ in range(ROUNDS):
+        page = ctypes.c_void_p(system.mmap(None, 4096, 3, 0x22, -1, ctypes.c_long(0)))
+        request = ctypes.c_void_p(0)
+        assert preloaded.MPI_Comm_idup(world_handle, page, ctypes.byref(request)) == 0
+        assert wait(ctypes.byref(request), status) == 0
+        system.munmap(page, ctypes.c_size_t(4096))
+        requests = [world.Irecv(data[i : i + 1], 1 - rank, 8) for i in range(9)]
+        for i in range(9):
+            world.Send(data[i : i + 1], 1 - rank, 8)
+        MPI.Request.Waitall(requests)
+
+
 if WAY == "maps":
     requests_and_windows()
+elif WAY == "duplicates":
+    duplicates()
 else:
     communicators(free_in_callback if WAY == "callback" else free_through_pmpi)
