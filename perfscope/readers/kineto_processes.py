@@ -65,7 +65,7 @@ def _processes(contents: KinetoContents, of: Places) -> list[int]:
     steps = [place for place in np.unique(host["name"]).tolist() if is_step(contents.names[place])]
     candidates = [
         of[host["thread"][np.isin(host["name"], steps)]],
-        of[host["thread"][host["kind"] == RUNTIME]],
+        _launching(contents, of),
         of[contents.calls["thread"]],
         np.array(named, np.int64),
     ]
@@ -80,20 +80,38 @@ def _processes(contents: KinetoContents, of: Places) -> list[int]:
 def _device_processes(contents: KinetoContents, of: Places) -> set[int]:
     """Processes that are a device and not a rank: labeled as one, or of nothing but its work.
 
-    Calls of a device's runtime may stand in them; what a program does itself does not.
+    Calls of a device's runtime may stand in them; what a program does itself does not, unless the
+    process has the number of the device, as PyTorch's profiler numbers them.
     """
-    host = contents.host
-    program = np.concatenate(
-        [of[host["thread"][host["kind"] != RUNTIME]], of[contents.calls["thread"]]]
-    )
-    own_work = set(np.unique(program).tolist())
-    at_work = set(np.unique(contents.device_processes).tolist())
+    host, calls = contents.host, contents.calls
+    program = np.concatenate([host["thread"][host["kind"] != RUNTIME], calls["thread"]])
+    own_work = set(np.unique(of[program]).tolist())
+    numbers: dict[int, set[str]] = {}
+    work = np.stack([contents.device_processes.astype(np.int64), contents.device["device"]], 1)
+    for place, number in np.unique(work, axis=0).tolist():
+        numbers.setdefault(place, set()).add(str(number))
     return {
         place
         for place, one in enumerate(contents.processes)
         if not _HOST_LABEL.match(one.labels)
-        or (place in at_work - own_work and not _RANK.search(one.name))
+        or one.name.startswith("/device:")
+        or (
+            place in numbers
+            and not _RANK.search(one.name)
+            and (place not in own_work or numbers[place] == {one.number})
+        )
     }
+
+
+def _launching(contents: KinetoContents, of: Places) -> Places:
+    """Processes that launched work of a device; where none did, those that call its runtime."""
+    launches = contents.launches
+    used = np.isin(launches["correlation"], contents.device["correlation"])
+    if np.any(used):
+        found: Places = launches["process"][used]
+        return found
+    callers: Places = of[contents.host["thread"][contents.host["kind"] == RUNTIME]]
+    return callers
 
 
 def _others(contents: KinetoContents, of: Places) -> list[str]:

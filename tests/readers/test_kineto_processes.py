@@ -136,6 +136,30 @@ def test_a_process_of_a_device_is_no_rank(label: str, tmp_path: Path) -> None:
     assert busy_ms(trace) == pytest.approx({0: 620.0})
 
 
+def test_a_device_that_also_holds_annotations_is_no_rank(tmp_path: Path) -> None:
+    """The process has the number of its device, and no label."""
+    writer = rank_of_job(0, device=3)
+    for step in range(5):
+        start = step * 100 * MS
+        place = {"pid": 3, "tid": 7, "dur": 5.0}
+        writer.event("X", "user_annotation", "forward", start, **place)
+        writer.event("X", "cuda_runtime", "deviceLaunch", start, **place)
+    trace = open_trace(writer.write(tmp_path / "one.json"))
+    assert [(rank.number, rank.pid) for rank in trace.ranks] == [(0, 500)]
+    assert busy_ms(trace) == pytest.approx({0: 600.0})
+
+
+def test_a_process_that_launches_nothing_is_no_rank_and_takes_no_work(tmp_path: Path) -> None:
+    """A worker of the loader that only asks for the number of devices."""
+    writer = rank_of_job(0, device=0)
+    for step in range(5):
+        call = {"pid": 900, "tid": 900, "dur": 5.0}
+        writer.event("X", "cuda_runtime", "cudaGetDeviceCount", step * 100 * MS, **call)
+    trace = open_trace(writer.write(tmp_path / "one.json"))
+    assert [(rank.number, rank.pid) for rank in trace.ranks] == [(0, 500)]
+    assert busy_ms(trace) == pytest.approx({0: 600.0})
+
+
 def exported(trace: Trace, path: Path) -> Trace:
     assert write(Source(trace), path) == []
     back = open_trace(path)

@@ -105,7 +105,7 @@ public:
     std::vector<KinetoThread> threads;
     std::vector<KinetoProcess> processes;
     std::vector<KinetoGroup> groups;
-    // Of calls of the runtime: correlation, place in `processes`, ns. Kept where they are of several processes.
+    // Of calls of the runtime: correlation, place in `processes`, ns. Kept where several processes call it.
     std::vector<std::array<int64_t, 3>> launches;
     TextTable names;
     std::map<std::string, std::string> members; // of the file's object, as JSON text

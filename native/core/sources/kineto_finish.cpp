@@ -80,7 +80,14 @@ void KinetoFile::join_launches()
         counts.without_launch += row.launch == LAUNCH_UNKNOWN;
     }
     flows_ = {};
-    if (is_of_one)
+    const KinetoThread *one = nullptr; // of whose process the calls of the runtime are
+    const auto is_elsewhere = [&](const HostRow &row) {
+        if (row.kind != uint16_t(HostKind::RUNTIME))
+            return false;
+        one = one ? one : &threads[row.thread];
+        return threads[row.thread].process != one->process;
+    };
+    if (is_of_one && std::none_of(host.begin(), host.end(), is_elsewhere))
         launches = {};
 }
 
