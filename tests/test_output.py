@@ -172,3 +172,19 @@ def test_an_exported_phase_is_no_formula(tmp_path: Path) -> None:
     tables = [file.read_text(encoding="utf-8") for file in (tmp_path / "csv").glob("*.csv")]
     assert any("\"'=evaluate" in text for text in tables)
     assert not any(",=evaluate" in text or ',"=evaluate' in text for text in tables)
+
+
+def test_every_export_and_page_of_hostile_names_can_be_read(tmp_path: Path) -> None:
+    hostile = HOSTILE.translate(NOT_IN_A_FILE) + "</script><img src=x onerror=alert(1)> | `a` $x^{"
+    place = str(recording(tmp_path / "trace", hostile))
+    assert main(["analyze", place, "--no-strict"]) == 0
+    page = (tmp_path / "trace" / "report.html").read_text(encoding="utf-8")
+    assert "<img src=x" not in page
+    assert hidden(page.replace("\t", "")) == set()
+    for target, name in (("chrome", "c.json"), ("parquet", "p"), ("otf2", "o")):
+        output_place = tmp_path / name
+        assert main(["export", place, "--to", target, "-o", str(output_place)]) == 0
+    events = json.loads((tmp_path / "c.json").read_text(encoding="ascii"))["traceEvents"]
+    assert any("onerror" in json.dumps(event) for event in events)
+    for exported in ("c.json", "o"):
+        open_trace(tmp_path / exported)

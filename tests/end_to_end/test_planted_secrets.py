@@ -113,8 +113,8 @@ def test_no_byte_of_the_recording_holds_one(recorded: recording.Recorded) -> Non
 
 
 def test_nothing_made_from_it_holds_one(recorded: recording.Recorded, tmp_path: Path) -> None:
-    shown = recording.analyze(recorded.directory, "--output", tmp_path)
-    as_json = recording.analyze(recorded.directory, "--output", tmp_path, "--json")
+    shown = recording.analyze(recorded.directory, "--output", tmp_path, "--no-strict")
+    as_json = recording.analyze(recorded.directory, "--output", tmp_path, "--no-strict", "--json")
     assert shown.returncode == as_json.returncode == 0, shown.stderr
     assert leaks((shown.stdout + shown.stderr + as_json.stdout + as_json.stderr).encode()) == []
     made_files = {path.name: leaks(path.read_bytes()) for path in tmp_path.iterdir()}
