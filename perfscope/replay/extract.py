@@ -143,7 +143,7 @@ def _select(trace: Trace, focus: Focus, waits: Waits) -> _Selection:
     chosen = _chosen_instances(inside, instances)
     replayed = np.zeros(len(pool), dtype=bool)
     replayed[instances.members[chosen[instances.instance_of_member]]] = True
-    at_end = inside & ((pool.exit >= focus.end_ns) | ((pool.flags & RowFlag.OPEN) > 0))
+    at_end = inside & ((pool.exit > focus.end_ns) | ((pool.flags & RowFlag.OPEN) > 0))
     pending: Bools = at_end & ((IS_COLLECTIVE[pool.op] & ~replayed) | HOLDING[pool.op])
     exchanges = Exchanges.of(trace, pool, waits.messages)
     replayed |= inside & MESSAGES[pool.op] & exchanges.explained & ~pending

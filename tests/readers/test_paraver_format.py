@@ -12,6 +12,7 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.waits import split_operations
 from perfscope.readers.paraver import open_paraver
 from perfscope.readers.registry import open_trace
+from tests.findings.analysed import analyse_trace
 from tests.support.paraver_files import barrier_run, call, header, states, world, write
 from tests.support.trace_invariants import check_trace
 
@@ -141,3 +142,11 @@ def test_applications_that_start_at_different_times(tmp_path: Path) -> None:
     check_trace(trace)
     assert [(rank.start_ns, rank.end_ns) for rank in trace.ranks] == [(0, 60_000), (60_000, 90_000)]
     assert compute(trace).efficiency.outside_s == pytest.approx([60e-6, 15e-6])
+
+
+def test_a_message_that_ends_with_the_trace_is_replayed(tmp_path: Path) -> None:
+    """Nothing comes after the last call: the unchanged run takes as long as it did."""
+    lines = [*call(1, 1, 1, 10, 20), *call(2, 1, 2, 10, 20)]
+    lines.append("3:1:1:1:1:10000:10000:1:1:2:1:10000:20000:100:7")
+    trace = open_paraver(write(tmp_path / "a.prv", header(20, [1, 1]), lines))
+    assert analyse_trace(trace).replay.relative_error == 0.0
