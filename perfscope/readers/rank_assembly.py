@@ -19,6 +19,7 @@ from perfscope.readers.recording_layout import HeaderFlag
 from perfscope.readers.totals import totals_of
 from perfscope.trace.model import Rank, ThreadInfo
 from perfscope.trace.operations import code_of
+from perfscope.units import counted
 
 MOMENTS = (
     *("stacks", "metrics", "process_samples", "system_samples", "node_samples"),
@@ -110,10 +111,9 @@ def _attach(rank: Rank, tables: Tables, offset: int) -> None:
 
 def _note_quality(process: ProcessFile, number: int, tables: Tables) -> None:
     for reason, rows in sorted(tables.left_out.items()):
-        if reason.endswith("(kept)"):
-            text = f"{rows} records {reason.removesuffix(' (kept)')}; their time is counted."
-        else:
-            text = f"{rows} records left out: {reason}."
+        process.notes.append(f"Rank {number}: {counted(rows, 'record')} left out: {reason}.")
+    for reason, rows in sorted(tables.incomplete.items()):
+        text = f"{counted(rows, 'record')} {reason}; their time is counted."
         process.notes.append(f"Rank {number}: {text}")
     if process.dropped:
         why = "the size limit was reached"

@@ -66,7 +66,9 @@ class Tables:
     call_samples: Table
     python_samples: Table
     left_out: dict[str, int] = field(default_factory=dict)
-    """Reason -> rows."""
+    """Reason -> rows that are not among the tables."""
+    incomplete: dict[str, int] = field(default_factory=dict)
+    """Reason -> rows that are, without what could not be read of them."""
 
 
 def read_tables(
@@ -87,6 +89,7 @@ class _Reading:
         self._process = process
         self._numbering = numbering
         self.left_out: dict[str, int] = {}
+        self.incomplete: dict[str, int] = {}  # kept all the same, as their time is known
         self._raw = self._plausible(process.records)
 
     def tables(self, end_of: Callable[[int], int]) -> Tables:
@@ -114,6 +117,7 @@ class _Reading:
             call_samples=self._call_samples(samples[samples["op"] == SampleKind.CALLS]),
             python_samples=python_samples(samples[samples["op"] == SampleKind.PYTHON]),
             left_out=self.left_out,
+            incomplete=self.incomplete,
         )
 
     def _plausible(self, records: Table) -> Table:
@@ -135,9 +139,10 @@ class _Reading:
         self._count("with impossible amounts", keep & ~possible)
         return _chosen(records, keep & possible)
 
-    def _count(self, reason: str, rows: Bools) -> None:
+    def _count(self, reason: str, rows: Bools, *, is_kept: bool = False) -> None:
+        counts = self.incomplete if is_kept else self.left_out
         if number := int(np.count_nonzero(rows)):
-            self.left_out[reason] = self.left_out.get(reason, 0) + number
+            counts[reason] = counts.get(reason, 0) + number
 
     def _operations(self, raw: Table, end_ns: int) -> Table:
         known = (raw["op"] < len(KNOWN)) & KNOWN[np.minimum(raw["op"], len(KNOWN) - 1)]
@@ -159,12 +164,12 @@ class _Reading:
         for name in ("op", "tid", "tag", "sent", "received", "request"):
             rows[name] = raw[name]
         rows["comm"] = self._translate(
-            raw["comm"], self._numbering.communicators, "with an unknown communicator (kept)"
+            raw["comm"], self._numbering.communicators, "with an unknown communicator"
         )
         rows["seq"] = self._sequence(raw, rows)
         peer = raw["peer"]
         outside = (peer < PEER_PROC_NULL) | (peer >= self._numbering.world_size)
-        self._count("with an unknown peer (kept)", outside)
+        self._count("with an unknown peer", outside, is_kept=True)
         rows["peer"] = np.where(outside, PEER_UNKNOWN, peer)
         return rows
 
@@ -195,7 +200,7 @@ class _Reading:
         rows["t0"], rows["t1"] = raw["t0_ns"], raw["t1_ns"]
         rows["kind"], rows["tid"], rows["epoch"] = raw["op"], raw["tid"], np.maximum(raw["tag"], -1)
         rows["step"] = _optional(raw["seq"])
-        names = self._translate(raw["comm"], self._numbering.names, "with an unknown name (kept)")
+        names = self._translate(raw["comm"], self._numbering.names, "with an unknown name")
         own = np.array([self._numbering.kind_names[kind] for kind in PhaseKind], np.int64)
         rows["name"] = np.where(names >= 0, names, own[rows["kind"] - min(PhaseKind)])
         opened = rows["t1"] == 0
@@ -299,7 +304,7 @@ class _Reading:
             found = known[place] == ids
             indices = np.where(found, values[place], -1)
         if reason:
-            self._count(reason, ~found & (ids != NO_ID))
+            self._count(reason, ~found & (ids != NO_ID), is_kept=True)
         return indices
 
 

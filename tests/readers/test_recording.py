@@ -110,14 +110,14 @@ def test_rows_that_cannot_be_are_left_out_and_counted(tmp_path: Path) -> None:
     assert rank.operations["t0"].tolist() == [3_000_000_000, 7_500_000_000]
     assert rank.operations["comm"].tolist() == [0, -1]
     assert "2 records left out: with impossible times" in notes
-    assert "1 records left out: that overlap the next call" in notes
-    assert "1 records left out: of an unknown operation" in notes
-    assert "1 records left out: of an unknown kind" in notes
-    assert "1 records left out: of an unknown phase" in notes
-    assert "1 records left out: samples of an unknown stack" in notes
-    assert "1 records left out: slots that were never completed" in notes
-    assert "1 records with an unknown communicator; their time is counted" in notes
-    assert "1 records with an unknown peer; their time is counted" in notes
+    assert "1 record left out: that overlap the next call" in notes
+    assert "1 record left out: of an unknown operation" in notes
+    assert "1 record left out: of an unknown kind" in notes
+    assert "1 record left out: of an unknown phase" in notes
+    assert "1 record left out: samples of an unknown stack" in notes
+    assert "1 record left out: slots that were never completed" in notes
+    assert "1 record with an unknown communicator; their time is counted" in notes
+    assert "1 record with an unknown peer; their time is counted" in notes
 
 
 def test_a_call_that_swallows_others_goes_not_the_others(tmp_path: Path) -> None:
