@@ -5,13 +5,30 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from perfscope.result import document as result_document
 from tests.support import environments, recording, requirements
 from tests.support.environments import Environment, Mpi
 from tests.support.recording import JOB_TIMEOUT_S, Recorded, Recorder
+
+build_document = result_document.build
+
+
+def _build_and_check(*arguments: Any, **options: Any) -> dict[str, Any]:
+    """The result document of any test's analysis, of which the invariants hold."""
+    from perfscope.result.invariants import broken
+
+    document = build_document(*arguments, **options)
+    assert broken(document) == []
+    return document
+
+
+# Before a module takes the function by its name: every analysis of every test goes through here.
+result_document.build = _build_and_check
 
 # Started in the background of a shell, this process ignores Ctrl-C, and so would the jobs of tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -71,6 +71,11 @@ GATES = ("warn", "fail")
     help="Exit with 4 when the recording is damaged: ranks missing or cut short, records dropped, "
     "runs mixed [default: --strict].",
 )
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Also check that the figures of the result agree with each other; exit with 1 if not.",
+)
 @click.option("--no-report", is_flag=True, help="Write analysis.json only.")
 @click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
 def analyze(  # noqa: PLR0913 - one argument an option
@@ -85,6 +90,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
     fail_under: float | None,
     fail_on: tuple[str, ...],
     strict: bool,
+    check: bool,
     no_report: bool,
     verbose: bool,  # noqa: ARG001 - read by the main function
 ) -> int:
@@ -107,6 +113,8 @@ def analyze(  # noqa: PLR0913 - one argument an option
     report = _write(document, output or beside, with_report=not no_report)
     what = "Analysis" if no_report else "Report"
     answer(document, as_json=as_json, last=f"{what}: {report}")
+    if check and not _is_sound(document):
+        return ExitCode.GATE_FAILED
     return _exit_code(document, fail_under=fail_under, fail_on=fail_on, strict=strict)
 
 
@@ -154,6 +162,18 @@ def _write(document: dict[str, Any], directory: Path, *, with_report: bool) -> P
     except OSError as error:
         raise unwritable(report, error) from error
     return report
+
+
+def _is_sound(document: dict[str, Any]) -> bool:
+    """Whether the invariants of the document hold; those that do not are named on stderr."""
+    from perfscope.result.invariants import broken
+
+    found = broken(document)
+    for sentence in found:
+        tell(f"Check failed: {sentence}")
+    if found:
+        tell("This is a fault of perfscope or damage that it did not see: please report it.")
+    return not found
 
 
 def _exit_code(

@@ -1,0 +1,251 @@
+"""What always holds between the figures of analysis.json, whatever was recorded.
+
+Each rule is a sentence and a function that yields what breaks it. Tests apply them to every
+document that they make; `perfscope analyze --check` does so for users.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+NS = 1e-9
+RELATIVE, ABSOLUTE = 1e-6, 2e-9
+"""Sums of floating-point seconds agree to this; times are whole nanoseconds."""
+
+SIGNED = ("gain_s", "gain_interval_s", "interval_s", "start_unix_s", "slope_bytes_per_s")
+"""Figures that may be below 0: a bound of an interval, what an edit costs, a memory that falls."""
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """One rule; `failures` yields what breaks it, in words with the figures."""
+
+    id: str
+    text: str
+    failures: Callable[[Json], Iterator[str]]
+
+
+def broken(document: Json) -> list[str]:
+    """What breaks the invariants, one sentence each; empty where all hold."""
+    return [f"{rule.id}: {said}" for rule in INVARIANTS for said in rule.failures(document)]
+
+
+def _same(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+
+
+def _most(value: float, limit: float) -> bool:
+    return value <= limit + max(ABSOLUTE, RELATIVE * abs(limit))
+
+
+def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """Every number of the document with its place."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _numbers(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _numbers(item, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value
+
+
+def _sound_numbers(document: Json) -> Iterator[str]:
+    for path, value in _numbers(document):
+        key = path.rpartition(".")[2]
+        if not math.isfinite(value):
+            yield f"{path} is {value}"
+        elif key.endswith(("_s", "seconds", "ns_by_rank", "_bytes")) and key not in SIGNED:
+            if value < -ABSOLUTE:
+                yield f"{path} is {value}"
+        elif (key == "share" or key.endswith("_share")) and not -ABSOLUTE <= value <= 1 + RELATIVE:
+            yield f"{path} is {value}"
+
+
+def _ledger(document: Json) -> Iterator[str]:
+    rows, ranks = document["ledger"], document["run"]["recorded_ranks"]
+    whole = sum(sum(row["ns_by_rank"]) for row in rows)
+    for row in rows:
+        spent = sum(row["ns_by_rank"])
+        if len(row["ns_by_rank"]) != ranks:
+            yield f"{row['id']} has {len(row['ns_by_rank'])} of {ranks} ranks"
+        if not _same(row["seconds"], spent * NS):
+            yield f"{row['id']} is {row['seconds']} s and its ranks {spent * NS} s"
+        if whole and not _same(row["share"], spent / whole):
+            yield f"{row['id']} is {row['share']} and {spent / whole} of the whole"
+
+
+def _waits(document: Json) -> Iterator[str]:
+    found = document["collectives"]
+    accounts = {row["id"]: row["seconds"] for row in document["ledger"]}
+    for part in ("wait", "transfer", "other"):
+        told, account = sum(found[f"{part}_s_by_rank"]), accounts[f"communication_{part}"]
+        if not _same(told, account):
+            yield f"{part} of the ranks is {told} s, of the ledger {account} s"
+    waited = sum(found["wait_s_by_rank"])
+    states = sum(state["seconds"] for state in found["wait_states"])
+    if found["wait_states"] and not _same(states, waited):
+        yield f"wait states are {states} s of {waited} s"
+    costs = document["replay"]["delay_costs"]
+    if costs is not None:
+        charged = costs["direct_s"] + costs["indirect_s"] + costs["unattributed_s"]
+        if not _same(charged, waited) or not _same(costs["waiting_s"], waited):
+            yield f"{charged} s are charged and {costs['waiting_s']} s told of {waited} s waited"
+
+
+_PRODUCTS = (
+    ("parallel_efficiency", ("load_balance", "communication_efficiency")),
+    ("communication_efficiency", ("serialization_efficiency", "transfer_efficiency")),
+    ("training_efficiency", ("parallel_efficiency", "productive_share")),
+)
+_OF_DEVICES = ("load_balance", "communication_efficiency", "orchestration_efficiency")
+
+
+def _product(tree: Json, whole: str, factors: tuple[str, ...], where: str) -> Iterator[str]:
+    values = [tree[name]["value"] for name in (whole, *factors)]
+    if None not in values and not _same(values[0], math.prod(values[1:])):
+        yield f"{whole} of {where} is {values[0]} and not {math.prod(values[1:])}"
+
+
+def _efficiencies(document: Json) -> Iterator[str]:
+    trees = [("the run", document["metrics"])]
+    trees += [(row["id"], row["metrics"]) for row in document["phases"] if row["metrics"]]
+    for where, tree in trees:
+        for whole, factors in _PRODUCTS:
+            yield from _product(tree, whole, factors, where)
+        for name in ("parallel_efficiency", "load_balance", "productive_share"):
+            value = tree[name]["value"]
+            if value is not None and not -ABSOLUTE <= value <= 1 + RELATIVE:
+                yield f"{name} of {where} is {value}"
+            if (value is None) != ("reason" in tree[name]):
+                yield f"{name} of {where} is {value}, reason {tree[name].get('reason')!r}"
+    for name, tree in (document["devices"].get("efficiency") or {}).items():
+        yield from _product(tree, "parallel_efficiency", _OF_DEVICES, f"devices ({name})")
+
+
+def _replay(document: Json) -> Iterator[str]:
+    path = document["replay"]["critical_path"]
+    if path is None:
+        return
+    parts = path["work_s"] + path["transfer_s"]
+    if not _same(path["seconds"], parts):
+        yield f"the critical path is {path['seconds']} s and its parts {parts} s"
+    length, error = _focus_s(document), document["replay"]["relative_error"] or 0.0
+    if abs(path["seconds"] - length) > (error + RELATIVE) * length + ABSOLUTE:
+        yield f"the critical path is {path['seconds']} s of a focus of {length} s"
+
+
+def _focus_s(document: Json) -> float:
+    start, end = document["run"]["focus_of_analysis_s"]
+    return float(end - start)
+
+
+def _steps(document: Json) -> Iterator[str]:
+    steps, rate = document["steps"], document["run"]["throughput"]
+    if rate["steps"] != steps["count"]:
+        yield f"{rate['steps']} steps and {steps['count']} steps"
+    lengths = {len(steps[name]) for name in ("numbers", "max_seconds", "min_seconds")}
+    if len(lengths) > 1 or max(lengths) > steps["count"]:
+        yield f"series of {sorted(lengths)} for {steps['count']} steps"
+    for least, most in zip(steps["min_seconds"], steps["max_seconds"], strict=False):
+        if least > most:
+            yield f"the fastest rank takes {least} s, the slowest {most} s"
+    median, high = rate["step_s_median"]["value"], rate["step_s_p95"]["value"]
+    if None not in (median, high) and not _most(median, high):
+        yield f"the median step is {median} s, the 95th percentile {high} s"
+
+
+def _ranks(document: Json) -> Iterator[str]:
+    run = document["run"]
+    if run["recorded_ranks"] + len(run["missing_ranks"]) != run["ranks"]:
+        yield f"{run['recorded_ranks']} and {len(run['missing_ranks'])} of {run['ranks']} ranks"
+    there = sorted(row["rank"] for row in run["endings"])
+    if sorted(rank for host in run["hosts"] for rank in host["ranks"]) != there:
+        yield "the ranks of the hosts are not those that ended"
+    if len(there) != run["recorded_ranks"] or not set(run["incomplete_ranks"]) <= set(there):
+        yield f"{len(there)} ranks ended, {run['recorded_ranks']} were recorded"
+    for finding in document["findings"]:
+        if strange := set(finding["ranks"]) - set(there) - set(run["missing_ranks"]):
+            yield f"{finding['id']} is about ranks {sorted(strange)}, which the run has not"
+
+
+def _gains(document: Json) -> Iterator[str]:
+    length = _focus_s(document)
+    for finding in document["findings"]:
+        gain, interval, name = finding["gain_s"], finding["gain_interval_s"], finding["id"]
+        if gain is None:
+            continue
+        if not _most(gain, length):
+            yield f"{name} saves {gain} s of a focus of {length} s"
+        share = finding["gain_share"]
+        if share is not None and length and not _same(share, gain / length):
+            yield f"{name} saves {share} and {gain / length} of the focus"
+        if interval and not (_most(interval[0], gain) and _most(gain, interval[1])):
+            yield f"{name} saves {gain} s, not inside {interval}"
+    combined, top = document["verdict"]["combined_gain_s"], document["verdict"]["top"]
+    names = {finding["id"] for finding in document["findings"]}
+    if set(top) - names:
+        yield f"the verdict names {sorted(set(top) - names)}, which are no findings"
+    if combined is not None and not _most(combined, length):
+        yield f"all together save {combined} s of a focus of {length} s"
+
+
+def _phases(document: Json) -> Iterator[str]:
+    for phase in document["phases"]:
+        pairs = zip(phase["seconds_by_rank"], phase["communication_s_by_rank"], strict=True)
+        if any(not _most(inside, whole) for whole, inside in pairs):
+            yield f"{phase['id']} communicates longer than it lasts"
+        if len(phase["ranks"]) != sum(seconds > 0 for seconds in phase["seconds_by_rank"]):
+            yield f"{phase['id']} is entered by other ranks than spend time in it"
+
+
+def _devices(document: Json) -> Iterator[str]:
+    found = document["devices"]
+    for device in found.get("devices") or ():
+        start, end = found["window_s"]
+        where = f"device {device['device']} of rank {device['rank']}"
+        if not _same(device["busy_s"] + device["idle_s"], end - start):
+            yield f"{where} is busy and idle for {device['busy_s'] + device['idle_s']} s"
+        causes = sum(device["idle_s_by_cause"].values())
+        if device["idle_s_by_cause"] and not _same(causes, device["idle_s"]):
+            yield f"{where} is idle for {device['idle_s']} s, with causes for {causes} s"
+
+
+def _damage(document: Json) -> Iterator[str]:
+    damage = document["run"]["damage"]
+    told = {row["id"] for row in damage}
+    if document["run"]["missing_ranks"] and "missing_ranks" not in told:
+        yield "ranks are missing, and the run is not called damaged"
+    if damage and document["verdict"]["status"] in {"pass", "info"}:
+        yield f"the verdict on a damaged recording is {document['verdict']['status']}"
+    if not any("every_rank" in row["spoils"] for row in damage):
+        return
+    for name in ("parallel_efficiency", "load_balance", "training_efficiency"):
+        if document["metrics"][name]["value"] is not None:
+            yield f"{name} is told although ranks cannot be compared"
+    for finding in document["findings"]:
+        if finding["gain_s"] is not None:
+            yield f"{finding['id']} saves {finding['gain_s']} s of a job that is not known whole"
+
+
+INVARIANTS = (
+    Invariant(
+        "numbers", "Numbers are finite, seconds not negative, shares from 0 to 1.", _sound_numbers
+    ),
+    Invariant(
+        "ledger", "Each account is the sum of its ranks, and its share of the whole.", _ledger
+    ),
+    Invariant("waits", "Waits by rank, state, account and cause are the same seconds.", _waits),
+    Invariant("efficiencies", "Each efficiency is the product of its factors.", _efficiencies),
+    Invariant("replay", "The critical path is as long as its parts and as the run.", _replay),
+    Invariant("steps", "Counts and series of steps agree, quantiles are in order.", _steps),
+    Invariant("ranks", "The ranks told are the ranks recorded and missing.", _ranks),
+    Invariant("gains", "A saving is at most what there is, inside its interval.", _gains),
+    Invariant("phases", "Communication in a phase is part of it.", _phases),
+    Invariant("devices", "Busy and idle time of a device are its window.", _devices),
+    Invariant("damage", "What a damaged recording spoils is withheld.", _damage),
+)
