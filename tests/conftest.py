@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from perfscope.result import document as result_document
+from perfscope.result.invariants import broken
 from tests.support import environments, recording, requirements
 from tests.support.environments import Environment, Mpi
 from tests.support.recording import JOB_TIMEOUT_S, Recorded, Recorder
@@ -20,8 +21,6 @@ build_document = result_document.build
 
 def _build_and_check(*arguments: Any, **options: Any) -> dict[str, Any]:
     """The result document of any test's analysis, of which the invariants hold."""
-    from perfscope.result.invariants import broken
-
     document = build_document(*arguments, **options)
     assert broken(document) == []
     return document

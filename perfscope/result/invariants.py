@@ -19,6 +19,9 @@ RELATIVE, ABSOLUTE = 1e-6, 2e-9
 SIGNED = ("gain_s", "gain_interval_s", "interval_s", "start_unix_s", "slope_bytes_per_s")
 """Figures that may be below 0: a bound of an interval, what an edit costs, a memory that falls."""
 
+MOMENTS = ("focus_of_analysis_s", "window_s", "windows_s", "end_s", "start_s")
+"""Seconds on the clock of the trace, which may begin before its origin."""
+
 
 @dataclass(frozen=True)
 class Invariant:
@@ -54,12 +57,20 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
         yield path, value
 
 
+_AMOUNTS = ("_s", "seconds", "ns_by_rank", "_bytes")
+
+
+def _may_be_below_0(path: str, key: str) -> bool:
+    """Whether a number of seconds or bytes is no amount: moments, bounds, changes."""
+    return key in SIGNED or key in MOMENTS or ".series." in path
+
+
 def _sound_numbers(document: Json) -> Iterator[str]:
     for path, value in _numbers(document):
         key = path.rpartition(".")[2]
         if not math.isfinite(value):
             yield f"{path} is {value}"
-        elif key.endswith(("_s", "seconds", "ns_by_rank", "_bytes")) and key not in SIGNED:
+        elif key.endswith(_AMOUNTS) and not _may_be_below_0(path, key):
             if value < -ABSOLUTE:
                 yield f"{path} is {value}"
         elif (key == "share" or key.endswith("_share")) and not -ABSOLUTE <= value <= 1 + RELATIVE:
