@@ -62,7 +62,7 @@ _AMOUNTS = ("_s", "seconds", "ns_by_rank", "_bytes")
 
 def _may_be_below_0(path: str, key: str) -> bool:
     """Whether a number of seconds or bytes is no amount: moments, bounds, changes."""
-    return key in SIGNED or key in MOMENTS or ".series." in path
+    return key in SIGNED or key in MOMENTS or "series." in path
 
 
 def _sound_numbers(document: Json) -> Iterator[str]:
