@@ -22,7 +22,8 @@ build_document = result_document.build
 def _build_and_check(*arguments: Any, **options: Any) -> dict[str, Any]:
     """The result document of any test's analysis, of which the invariants hold."""
     document = build_document(*arguments, **options)
-    assert broken(document) == []
+    found = broken(document)
+    assert not found, found
     return document
 
 

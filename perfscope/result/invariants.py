@@ -61,8 +61,11 @@ _AMOUNTS = ("_s", "seconds", "ns_by_rank", "_bytes")
 
 
 def _may_be_below_0(path: str, key: str) -> bool:
-    """Whether a number of seconds or bytes is no amount: moments, bounds, changes."""
-    return key in SIGNED or key in MOMENTS or "series." in path
+    """Whether a number of seconds or bytes is no amount: moments, bounds, changes.
+
+    Transfer on the critical path is below 0 where a call ended before what it needed had begun.
+    """
+    return key in SIGNED or key in MOMENTS or "series." in path or "critical_path." in path
 
 
 def _sound_numbers(document: Json) -> Iterator[str]:
@@ -73,7 +76,7 @@ def _sound_numbers(document: Json) -> Iterator[str]:
         elif key.endswith(_AMOUNTS) and not _may_be_below_0(path, key):
             if value < -ABSOLUTE:
                 yield f"{path} is {value}"
-        elif (key == "share" or key.endswith("_share")) and not -ABSOLUTE <= value <= 1 + RELATIVE:
+        elif (key == "share" or key.endswith("_share")) and not -RELATIVE <= value <= 1 + RELATIVE:
             yield f"{path} is {value}"
 
 
@@ -130,7 +133,7 @@ def _efficiencies(document: Json) -> Iterator[str]:
             yield from _product(tree, whole, factors, where)
         for name in ("parallel_efficiency", "load_balance", "productive_share"):
             value = tree[name]["value"]
-            if value is not None and not -ABSOLUTE <= value <= 1 + RELATIVE:
+            if value is not None and not -RELATIVE <= value <= 1 + RELATIVE:
                 yield f"{name} of {where} is {value}"
             if (value is None) != ("reason" in tree[name]):
                 yield f"{name} of {where} is {value}, reason {tree[name].get('reason')!r}"
