@@ -29,7 +29,7 @@ def exhaust_files() -> int:
         while True:
             os.open(os.devnull, os.O_RDONLY)
     except OSError as error:
-        return error.errno
+        return error.errno or 0
 
 
 def exhaust_address_space() -> int:
@@ -55,7 +55,7 @@ def exhaust_processes() -> int:
     try:
         return os.fork()
     except OSError as error:
-        return error.errno
+        return error.errno or 0
 
 
 def forbid_large_files() -> int:
