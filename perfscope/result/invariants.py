@@ -78,8 +78,8 @@ def _sound_numbers(document: Json) -> Iterator[str]:
                 yield f"{path} is {value}"
         elif key == "share" or key.endswith("_share"):
             least = -math.inf if "gain" in key else -RELATIVE  # an edit may make a run longer
-            if least <= value <= 1 + RELATIVE:
-                continue
+            if not least <= value <= 1 + RELATIVE:
+                yield f"{path} is {value}"
             yield f"{path} is {value}"
 
 
