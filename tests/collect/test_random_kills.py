@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -63,9 +64,10 @@ def run_once(mpi: Mpi, directory: Path, chance: random.Random, who: str, how: in
         if isinstance(how, int):
             time.sleep(chance.uniform(0, 0.3))
             strike(who, how, process.pid, ranks)
-            if who == "perfscope":  # the job may go on, and ends now
-                time.sleep(0.1)
-                strike("ranks", signal.SIGKILL, process.pid, ranks)
+        time.sleep(0.5)
+        for pid in ranks:  # a job may go on without its launcher, or wait for the rank that ended
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         wait_for("the end", lambda: not any(is_alive(pid) for pid in ranks))
         wait_for("the end", lambda: not is_alive(process.pid))
     counts = [directory / f"count-{rank}" for rank in range(RANKS)]
