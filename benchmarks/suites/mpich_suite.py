@@ -17,23 +17,10 @@ from pathlib import Path
 from benchmarks.suites.outcomes import CACHE, Ending, Place, recorded_command, run
 
 DIRECTORIES = (
-    *(
-        "attr",
-        "coll",
-        "comm",
-        "datatype",
-        "errhan",
-        "group",
-        "info",
-        "init",
-        "io",
-        "mpi_t",
-        "pt2pt",
-    ),
-    *("rma", "spawn", "topo", "errors/attr", "errors/basic", "errors/coll", "errors/comm"),
-    *("errors/datatype", "errors/group", "errors/io", "errors/pt2pt", "errors/rma"),
-    *("errors/spawn", "errors/topo", "threads/comm", "threads/init", "threads/pt2pt"),
-    *("threads/rma", "threads/spawn"),
+    *("attr", "comm", "errhan", "group", "info", "init", "topo", "pt2pt", "mpi_t", "spawn", "io"),
+    *("errors/attr", "errors/coll", "errors/comm", "errors/group", "errors/io", "errors/pt2pt"),
+    *("errors/rma", "errors/topo", "threads/comm", "threads/init", "threads/pt2pt"),
+    *("threads/rma", "threads/spawn", "coll", "datatype", "rma"),
 )
 BUILT_WITH = {"mpich": "mpich", "openmpi": "openmpi", "intelmpi": "mpich"}
 SOURCES = """Types: deb-src
