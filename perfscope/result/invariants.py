@@ -80,7 +80,6 @@ def _sound_numbers(document: Json) -> Iterator[str]:
             least = -math.inf if "gain" in key else -RELATIVE  # an edit may make a run longer
             if not least <= value <= 1 + RELATIVE:
                 yield f"{path} is {value}"
-            yield f"{path} is {value}"
 
 
 def _ledger(document: Json) -> Iterator[str]:
