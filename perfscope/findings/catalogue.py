@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfscope import registry
-from perfscope.findings.certainty import as_sure_as_its_interval
+from perfscope.findings.certainty import NOTHING_S, as_sure_as_its_interval
 from perfscope.findings.finding import Confidence, Diagnosis, Finding, Status
 from perfscope.metrics.soundness import why_spoiled
 from perfscope.replay.model import RefusedEditError
@@ -83,7 +83,7 @@ def _run(diagnosis: Diagnosis, results: Results, replay: Replay) -> Finding:
         if need in diagnosis.needs and (why := why_spoiled(results.damage, need)):
             return _withheld(diagnosis, results, why)
     try:
-        finding = as_sure_as_its_interval(diagnosis.judge(results, replay))
+        finding = as_sure_as_its_interval(_with_positive_gain(diagnosis.judge(results, replay)))
         finding = _with_assumptions(finding, replay)
         return _without_gain(finding) if why_spoiled(results.damage, Need.EVERY_RANK) else finding
     except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the report
@@ -113,8 +113,15 @@ def _withheld(diagnosis: Diagnosis, results: Results, why: str) -> Finding:
     )
 
 
+def _with_positive_gain(finding: Finding) -> Finding:
+    """The finding, which claims no saving where it, or its first action, gives nothing back."""
+    first_s = finding.first.gain_s if finding.first else None
+    is_saving = all(gain is None or gain >= NOTHING_S for gain in (finding.gain_s, first_s))
+    return finding if is_saving else _without_gain(finding)
+
+
 def _without_gain(finding: Finding) -> Finding:
-    """Without what the job would save: that depends on ranks of which nothing is known."""
+    """Without what the job would save: that is nothing, or depends on ranks nobody knows."""
     return replace(
         finding, gain_s=None, gain_interval_s=None, gain_share=None, gain_basis=None, first=None
     )

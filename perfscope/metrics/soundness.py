@@ -6,6 +6,7 @@ verdict says first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from perfscope.metrics.focus import Focus
 from perfscope.metrics.waits import Waits
 from perfscope.trace.damage import Damage, Need
 from perfscope.trace.model import Format, Rank, Trace
-from perfscope.trace.operations import IS_COLLECTIVE
+from perfscope.trace.operations import IS_COLLECTIVE, name_of
 from perfscope.trace.worlds import separate_worlds
 from perfscope.units import format_count, format_seconds, format_share
 
@@ -145,10 +146,12 @@ def _disagreeing(run: _Run) -> Damage | None:
     calls, lost = int(np.count_nonzero(inside)), int(np.count_nonzero(alone))
     if lost <= DISAGREEING_SHARE * calls:
         return None
+    counts = Counter(name_of(int(code)) for code in pool.op[alone])
+    names = ", ".join(name for name, _ in counts.most_common(MOST_NAMED))
     text = (
         f"The calls of the ranks do not fit each other: {format_count(lost)} of "
         f"{format_count(calls)} calls of collectives ({format_share(lost / calls)}) have no "
-        "partners on the other ranks."
+        f"partners on the other ranks (among them {names})."
     )
     return Damage("unequal_calls", text, SPOILS_COMPARISON)
 

@@ -76,6 +76,10 @@ def test_every_wrong_figure_is_found() -> None:
         "phases": changed(document, "phases", 0, "ranks", value=[]),
         "damage": changed(document, "run", "missing_ranks", value=[2]),
     }
+    negative = changed(document, "findings", 0, "gain_s", value=-1e-6)
+    together = changed(document, "verdict", "combined_gain_s", value=1e3)
+    assert any("claims a saving" in said for said in broken(negative))
+    assert any("one by one" in said for said in broken(together))
     for rule, one in wrong.items():
         assert any(said.startswith(f"{rule}: ") for said in broken(one)), rule
     assert set(wrong) | {"devices"} == {rule.id for rule in INVARIANTS}

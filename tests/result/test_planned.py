@@ -39,6 +39,7 @@ def late_start() -> Trace:
 def test_what_happens_once_a_run_is_not_multiplied_by_its_steps() -> None:
     document: Any = analyse_trace(late_start(), Options(planned_steps=100_000)).document()
     planned = {row["id"]: row["planned"] for row in document["findings"] if row["planned"]}
-    assert planned["rank_zero_evaluation"]["gain_s"] == pytest.approx(50_000.0, rel=0.02)
+    # the first action deals 50 s of evaluation out to both ranks, which saves half of it
+    assert planned["rank_zero_evaluation"]["gain_s"] == pytest.approx(25_000.0, rel=0.02)
     once = planned["initialisation_skew"]
     assert (once["gain_s"], once["runtime_s"], once["reason"]) == (None, None, ONCE)
