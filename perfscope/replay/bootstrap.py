@@ -13,9 +13,12 @@ SEED = 20261120  # fixed: the same recording gives the same interval
 REPEATS = 2000
 MOST_SEGMENTS = 4000
 FEWEST_SEGMENTS = 8
+RARE = 0.25  # of the segments: what comes more often than this is drawn like all else
 
 
-def gain_interval(gains: Floats, steps: Ints | None = None) -> tuple[float, float] | None:
+def gain_interval(
+    gains: Floats, steps: Ints | None = None, *, scheduled: bool = False
+) -> tuple[float, float] | None:
     """95 % interval of the sum of gains by segment, in their unit; None with too few of them.
 
     Blocks of neighboring segments are drawn with replacement (Kuensch 1989, made circular), so
@@ -26,28 +29,51 @@ def gain_interval(gains: Floats, steps: Ints | None = None) -> tuple[float, floa
     Args:
         gains: of each segment, in order.
         steps: number of the step of each segment, in order; None where steps are not known.
+        scheduled: the gains are of work that the program does at times of its own choice, such as
+            evaluation. Where it is rare, it comes as often in every run, and only how long it takes
+            is drawn; None where it came once.
     """
     if steps is not None and len(gains):
         gains = np.add.reduceat(gains, np.flatnonzero(np.diff(steps, prepend=steps[0] - 1)))
     if len(gains) < FEWEST_SEGMENTS:
         return None
     gains = _thinned(gains)
+    rare = _large(gains) if scheduled else np.zeros(0, dtype=np.intp)
+    draws = np.random.default_rng(SEED)
+    if not 0 < len(rare) <= RARE * len(gains):
+        return _middle(_block_totals(gains, draws))
+    if len(rare) == 1:
+        return None
+    sizes = draws.choice(gains[rare], (REPEATS, len(rare))).sum(axis=1)
+    return _middle(sizes + _block_totals(np.delete(gains, rare), draws))
+
+
+def _block_totals(gains: Floats, draws: np.random.Generator) -> Floats:
+    """Sums of as many segments as there are, in drawn blocks, shape (REPEATS,)."""
     count = len(gains)
     block = block_length(gains)
     sums = np.concatenate([[0.0], np.cumsum(np.concatenate([gains, gains[:block]]))])
     block_sums = sums[block : block + count] - sums[:count]
     blocks = -(-count // block)
-    starts = np.random.default_rng(SEED).integers(0, count, (REPEATS, blocks))
-    totals = block_sums[starts].sum(axis=1) * (count / (blocks * block))
+    starts = draws.integers(0, count, (REPEATS, blocks))
+    return np.asarray(block_sums[starts].sum(axis=1) * (count / (blocks * block)))
+
+
+def _middle(totals: Floats) -> tuple[float, float]:
     low, high = np.quantile(totals, (0.025, 0.975))
     return float(low), float(high)
+
+
+def _large(gains: Floats) -> Ints:
+    """Where gains are more than half as large as the largest."""
+    return np.flatnonzero(np.abs(gains) > 0.5 * np.abs(gains).max())
 
 
 def block_length(gains: Floats) -> int:
     """Segments in a block: the cube root of their number, rounded up to whole periods of gains."""
     count = len(gains)
     least = max(1, round(count ** (1 / 3)))
-    large: Ints = np.flatnonzero(np.abs(gains) > 0.5 * np.abs(gains).max())
+    large = _large(gains)
     period = int(np.median(np.diff(large))) if len(large) >= 3 else 1
     return int(min(max(1, period) * -(-least // max(1, period)), max(1, count // 2)))
 

@@ -48,6 +48,7 @@ MOST_RELATIVE_ERROR = 1e-3  # beyond it the replay is not this run, and predicts
 INPUT_WAIT_SHARE = 0.01
 CREATION_SHARE = 0.01  # of the focus, in creating communicators on one rank: worth a sentence
 
+SCHEDULED = (Account.EVALUATION, Account.CHECKPOINT)  # a program does these when it chooses to
 NS = 1e-9
 
 _Question = tuple[tuple[Edit, ...], tuple[Edit, ...]]
@@ -149,7 +150,11 @@ class SegmentReplay:
         gains = before.by(shared) - lengths
         gain_s = NS * float(gains.sum())
         steps = self._program.segment_step
-        interval = gain_interval(gains, None if steps is None else steps[shared])
+        interval = gain_interval(
+            gains,
+            None if steps is None else steps[shared],
+            scheduled=all(edit.account in SCHEDULED for edit in edits),
+        )
         assumptions = (ALWAYS, *self._about_queues(everything, edited), *assumptions_of(everything))
         if self._creates_communicators:
             assumptions = (*assumptions, CREATION)

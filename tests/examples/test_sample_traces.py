@@ -67,7 +67,7 @@ def test_rank_zero_evaluation(tmp_path: Path) -> None:
 def test_sgan_evaluation(tmp_path: Path) -> None:
     values, analysis = known("sgan_evaluation"), analysis_of("sgan_evaluation", tmp_path)
     verdict = finding(analysis, "rank_zero_evaluation")
-    assert (verdict["status"], verdict["ranks"]) == ("warn", [0])  # its interval begins at nothing
+    assert (verdict["status"], verdict["ranks"]) == ("fail", [0])
     assert Path(verdict["where"][0]["file"]).name == "networks.py"
     evaluations_s = values["seconds_by_rank"]["evaluate"][0]
     [evaluate] = [phase for phase in analysis["phases"] if phase["id"] == "evaluate"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -82,3 +84,23 @@ def test_segments_belong_to_the_step_in_which_they_end() -> None:
     assert found is not None
     assert found.tolist() == [0, 1, 1, 2, 3, 4]
     assert segment_steps(enter, np.empty(0, np.int64)) is None
+
+
+def test_what_a_program_does_on_schedule_is_as_often_in_every_run() -> None:
+    gains = np.zeros(64)
+    gains[[20, 40]] = 1.0, 1.5
+    low, high = gain_interval(gains) or (math.nan, math.nan)
+    assert low == 0.0
+    assert high > 4.0
+    assert gain_interval(gains, scheduled=True) == (2.0, 3.0)
+
+
+def test_what_came_once_on_schedule_has_no_interval() -> None:
+    gains = np.zeros(64)
+    gains[20] = 1.0
+    assert gain_interval(gains, scheduled=True) is None
+
+
+def test_a_schedule_that_is_not_rare_is_drawn_like_all_else() -> None:
+    gains = np.tile([1.0, 1.1, 0.9, 1.05], 8)
+    assert gain_interval(gains, scheduled=True) == gain_interval(gains)
