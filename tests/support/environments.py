@@ -78,7 +78,9 @@ _MPI = {
     "openmpi": ("Open MPI", ("--oversubscribe",), _AS_ROOT),
     # Left to itself it counts the places for ranks on this host, wrongly on some virtual machines,
     # takes the ranks beyond for ranks of other hosts, and ends in MPI_Init.
-    "intelmpi": ("Intel MPI", ("-ppn", "{ranks}"), {}),
+    # On some processors collectives in shared memory hang where several threads of a rank are in them
+    # at once, recorded or not.
+    "intelmpi": ("Intel MPI", ("-ppn", "{ranks}"), {"I_MPI_COLL_INTRANODE": "pt2pt"}),
 }
 MPI_NAMES = tuple(_MPI)
 
@@ -95,4 +97,8 @@ def environment(name: str) -> Environment:
 def mpi(name: str) -> Mpi:
     """The MPI library of a name, as `environment`."""
     flavour, arguments, variables = _MPI[name]
-    return Mpi(name, flavour, environment(name), arguments, variables)
+    found = environment(name)
+    if name == "intelmpi":  # its mpirun is a script that looks for mpiexec.hydra in PATH
+        path = f"{found.prefix / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        variables = {**variables, "PATH": path}
+    return Mpi(name, flavour, found, arguments, variables)
