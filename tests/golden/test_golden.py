@@ -1,0 +1,28 @@
+"""Nothing that perfscope writes or prints changes unseen: see tests/golden/cases.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.golden.cases import CASES, EXPECTED, STUDIES, Case, study_page
+
+HOW = "If this change is meant, `make golden` keeps it; look at each difference before."
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=lambda case: str(case.name))
+def test_outputs_are_those_kept(case: Case, tmp_path: Path) -> None:
+    for file, content in case.outputs(tmp_path).items():
+        kept = case.kept_at(file).read_text(encoding="utf-8")
+        assert content.decode() == kept, f"{case.name}/{file} differs. {HOW}"
+
+
+def test_every_kept_folder_belongs_to_a_case() -> None:
+    assert {path.name for path in EXPECTED.iterdir()} == set(CASES)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_pages_of_studies_are_made_from_their_documents(name: str) -> None:
+    page, text = study_page(name)
+    assert text == page.read_text(encoding="utf-8"), HOW
