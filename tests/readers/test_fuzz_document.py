@@ -101,7 +101,9 @@ def test_changed_fields_of_json(original: Path, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(SIDECARS))
     document = json.loads((original / name).read_text())
     key = data.draw(st.sampled_from(sorted(document)))
-    wrong = st.sampled_from([*NUMBERS, -1.5, math.nan, math.inf, "nan", None, [], {}, True])
+    wrong: st.SearchStrategy[object] = st.sampled_from(
+        [*NUMBERS, -1.5, math.nan, math.inf, "nan", None, [], {}, True]
+    )
     document[key] = data.draw(wrong)
 
     def change(copy: Path) -> None:

@@ -78,8 +78,8 @@ _MPI = {
     "openmpi": ("Open MPI", ("--oversubscribe",), _AS_ROOT),
     # Left to itself it counts the places for ranks on this host, wrongly on some virtual machines,
     # takes the ranks beyond for ranks of other hosts, and ends in MPI_Init.
-    # On some processors collectives in shared memory hang where several threads of a rank are in them
-    # at once, recorded or not.
+    # On some processors its collectives in shared memory hang where several threads of a rank are
+    # in them at once, recorded or not.
     "intelmpi": ("Intel MPI", ("-ppn", "{ranks}"), {"I_MPI_COLL_INTRANODE": "pt2pt"}),
 }
 MPI_NAMES = tuple(_MPI)
