@@ -63,9 +63,11 @@ _AMOUNTS = ("_s", "seconds", "ns_by_rank", "_bytes")
 def _may_be_below_0(path: str, key: str) -> bool:
     """Whether a number of seconds or bytes is no amount: moments, bounds, changes.
 
-    Transfer on the critical path is below 0 where a call ended before what it needed had begun.
+    Transfer on the critical path, and in a step's part of it, is below 0 where a call ended before
+    what it needed had begun: the path adds up to the run exactly, so nothing is cut off there.
     """
-    return key in SIGNED or key in MOMENTS or "series." in path or "critical_path." in path
+    is_signed = key in SIGNED or key in MOMENTS
+    return is_signed or any(place in path for place in ("series.", "critical_path.", "by_step."))
 
 
 def _sound_numbers(document: Json) -> Iterator[str]:
