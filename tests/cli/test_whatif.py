@@ -199,4 +199,4 @@ def test_a_run_that_cannot_be_replayed_says_why(
     assert main(["whatif", str(recording), "--edit", "balance"]) == ExitCode.GATE_FAILED
     shown = capsys.readouterr().err
     assert "cannot be replayed" in shown
-    assert "rank 1" in shown
+    assert "Rank 1 of 2 ranks is missing" in shown
