@@ -142,7 +142,9 @@ def test_replays_what_it_found() -> None:
 
 def test_once_is_enough() -> None:
     finding = judged(Plan(steps=100, evaluate_s=5.0, evaluate_every=60))
-    assert (finding.status, finding.confidence) == (Status.WARN, Confidence.LOW)  # from 0 s on
+    # how long another one would take is not known, so there is no interval
+    assert finding.gain_interval_s is None
+    assert (finding.status, finding.confidence) == (Status.FAIL, Confidence.MEDIUM)
     assert "It does so once, 5.00 s, " in finding.summary
 
 
