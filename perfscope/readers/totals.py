@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,8 +34,7 @@ class _Recorded:
 
 def totals_of(process: ProcessFile, rank: Rank) -> dict[int, Total]:
     """Totals from the header where they can be true, else from the records, with a note."""
-    rows = np.concatenate([rank.operations, rank.background])
-    known = _recorded(rows)
+    known = _recorded((rank.operations, rank.background))
     totals: dict[int, Total] = {}
     replaced = []
     for code in range(MAX_OPERATIONS):
@@ -76,21 +76,17 @@ def _agrees(process: ProcessFile, code: int, total: Total, seen: _Recorded) -> b
     return (ns, sent, received) == (seen.closed_ns, *seen.rows[2:])
 
 
-def _recorded(rows: Table) -> dict[int, _Recorded]:
-    codes, is_open = rows["op"], (rows["flags"] & np.uint16(RowFlag.OPEN)) != 0
-    length = rows["t1"] - rows["t0"]
-    one = np.ones(len(rows), np.int64)
-    columns = (
-        *(one, length, rows["sent"], rows["received"]),
-        *(one * ~is_open, length * ~is_open),
-    )
-    sums = []
-    for column in columns:
-        total = np.zeros(MAX_OPERATIONS, np.int64)
-        np.add.at(total, codes, column.astype(np.int64))
-        sums.append(total)
+def _recorded(tables: Sequence[Table]) -> dict[int, _Recorded]:
+    sums = np.zeros((6, MAX_OPERATIONS), np.int64)
+    for rows in tables:
+        codes = rows["op"].astype(np.intp)
+        is_closed = (rows["flags"] & np.uint16(RowFlag.OPEN)) == 0
+        length = rows["t1"] - rows["t0"]
+        amounts = (1, length, rows["sent"], rows["received"], is_closed, length * is_closed)
+        for total, amount in zip(sums, amounts, strict=True):
+            np.add.at(total, codes, np.asarray(amount, np.int64))
     found = {}
     for code in np.flatnonzero(sums[0]).tolist():
-        count, ns, sent, received, closed, closed_ns = (int(s[code]) for s in sums)
+        count, ns, sent, received, closed, closed_ns = sums[:, code].tolist()
         found[code] = _Recorded((count, ns, sent, received), closed, closed_ns)
     return found
