@@ -8,8 +8,8 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "metric", "open_trace", "phase", "step"]
 
 if TYPE_CHECKING:
-    from perfscope.analyst.opened import open_trace
-    from perfscope.collect.agent.perfscope_agent.marker import metric, phase, step
+    from perfscope.agent.perfscope_agent.marker import metric, phase, step
+    from perfscope.dataframes.opened import open_trace
 
 
 def __getattr__(name: str) -> Any:
@@ -19,9 +19,9 @@ def __getattr__(name: str) -> Any:
     import importlib  # noqa: PLC0415 - `import perfscope` costs a job nothing
 
     if name == "open_trace":
-        return importlib.import_module("perfscope.analyst.opened").open_trace
+        return importlib.import_module("perfscope.dataframes.opened").open_trace
     try:
         marker = importlib.import_module("perfscope_agent.marker")
     except ImportError:
-        marker = importlib.import_module("perfscope.collect.agent.perfscope_agent.marker")
+        marker = importlib.import_module("perfscope.agent.perfscope_agent.marker")
     return getattr(marker, name)

@@ -10,18 +10,37 @@ from typing import Any
 
 
 def modules(package: str, *, order: Sequence[str] = ()) -> Iterator[ModuleType]:
-    """The modules of a package, loaded: those of `order` first, the others by name.
+    """The modules of a package and of its folders, loaded: those of `order` first.
 
-    Modules whose name begins with an underscore are left out.
+    `order` names modules without their folders; the others come by name, and by folder where
+    several have the same one. Modules whose name begins with an underscore are left out.
 
     Raises:
         ModuleNotFoundError: the package, or a module named in `order`, does not exist.
     """
     found = importlib.import_module(package)
-    names = [item.name for item in pkgutil.iter_modules(found.__path__)]
-    public = sorted(name for name in names if not name.startswith("_"))
-    for name in (*order, *(name for name in public if name not in order)):
-        yield importlib.import_module(f"{package}.{name}")
+    names = sorted(_below(found), key=lambda name: (_leaf(name), name))
+    for wanted in order:
+        if wanted not in map(_leaf, names):
+            raise ModuleNotFoundError(f"{package} has no module {wanted}")
+    ranked = {name: place for place, name in enumerate(order)}
+    for name in sorted(names, key=lambda name: ranked.get(_leaf(name), len(ranked))):
+        yield importlib.import_module(name)
+
+
+def _below(package: ModuleType) -> Iterator[str]:
+    """The public modules in a package, and in those inside it."""
+    for item in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if _leaf(item.name).startswith("_"):
+            continue
+        if item.ispkg:
+            yield from _below(importlib.import_module(item.name))
+        else:
+            yield item.name
+
+
+def _leaf(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def members(package: str, attribute: str, *, order: Sequence[str] = ()) -> list[Any]:

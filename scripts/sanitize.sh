@@ -21,7 +21,7 @@ record() {
   mkdir "$trace"
   if ! .envs/mpich/bin/mpirun -n "$ranks" env LD_PRELOAD="$runtime:$library" PYTHONMALLOC=malloc \
     PERFSCOPE_DIR="$trace" PERFSCOPE_RECORDER="$library" PERFSCOPE_SAMPLE_HZ=100 \
-    PYTHONPATH="$PWD/perfscope/collect/agent" "$@" >"$place/output" 2>&1 ||
+    PYTHONPATH="$PWD/perfscope/agent" "$@" >"$place/output" 2>&1 ||
     grep -qE 'runtime error:|AddressSanitizer' "$place/output"; then
     tail -n 60 "$place/output"
     exit 1

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from perfscope.result import document as result_document
-from perfscope.result.invariants import broken
+from perfscope.document import build as result_document
+from perfscope.document.invariants import broken
 from tests.support import environments, recording, requirements
 from tests.support.environments import Environment, Mpi
 from tests.support.recording import JOB_TIMEOUT_S, Recorded, Recorder

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from perfscope import output
-from perfscope.analyst.source import Source
 from perfscope.cli.main import main
+from perfscope.dataframes.source import Source
 from perfscope.export.csv import write as write_csv
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import PhaseKind

@@ -34,6 +34,15 @@ def test_members_come_in_the_order_stated(package: str) -> None:
     assert registry.members(package, "FINDING", order=("gamma",)) == ["gamma", "alpha", "beta"]
 
 
+def test_members_in_folders_come_with_the_others(package: str, tmp_path: Path) -> None:
+    folder = tmp_path / package / "subject"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("", encoding="utf-8")
+    (folder / "beneath.py").write_text("FINDING = 'beneath'\n", encoding="utf-8")
+    expected = ["gamma", "alpha", "beneath", "beta"]
+    assert registry.members(package, "FINDING", order=("gamma",)) == expected
+
+
 def test_a_name_that_does_not_exist_is_an_error(package: str) -> None:
     with pytest.raises(ModuleNotFoundError):
         registry.members(package, "FINDING", order=("delta",))

@@ -13,9 +13,9 @@ from scripts.environments import DEVELOPERS_BUILD
 from tests.support.environments import REPOSITORY, environment
 
 NEEDED = (
-    "perfscope/collect/lib/libperfscope_recorder.so",
-    "perfscope/collect/agent/sitecustomize.py",
-    "perfscope/collect/agent/perfscope_agent/marker.py",
+    "perfscope/record/lib/libperfscope_recorder.so",
+    "perfscope/agent/sitecustomize.py",
+    "perfscope/agent/perfscope_agent/marker.py",
     "perfscope/report/templates/page.html",
     "perfscope/py.typed",
 )

@@ -15,11 +15,11 @@ import numpy as np
 from benchmarks.compare.noise import LOUD, QUIET, USUAL, Noise, run_values
 from benchmarks.jobs import ROOT
 from benchmarks.machine import replace_between
-from perfscope.study.change_points import change_points
-from perfscope.study.compare import FACTOR, Answer, judge_all
-from perfscope.study.measures import Measure
-from perfscope.study.run import Figure
-from perfscope.study.sides import Side
+from perfscope.studies.common.measures import Measure
+from perfscope.studies.common.run import Figure
+from perfscope.studies.compare.compare import FACTOR, Answer, judge_all
+from perfscope.studies.compare.sides import Side
+from perfscope.studies.history.change_points import change_points
 
 NOISES = {"quiet": QUIET, "usual": USUAL, "loud": LOUD}
 REPEATS = (2, 3, 4, 5, 8, 10, 15)

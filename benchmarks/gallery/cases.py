@@ -240,7 +240,7 @@ CASES = (
         TRAINER,
         NEVER,
         NEVER,
-        ("initialisation_skew",),
+        ("initialization_skew",),
         ranks=(1,),
         words="ank 1",
         work=Work.WITH_ITS_START,

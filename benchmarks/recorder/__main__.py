@@ -22,7 +22,7 @@ from benchmarks.recorder.bounded import MeasurementError
 from benchmarks.recorder.jobs import compare
 from benchmarks.recorder.measures import MEASURES, Cost, Setting
 from benchmarks.recorder.tables import costs_table, jobs_table
-from perfscope.collect.places import recorder_library
+from perfscope.record.places import recorder_library
 
 RESULTS = ROOT / "bench-results" / "recorder.json"
 JOBS = "jobs"

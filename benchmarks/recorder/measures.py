@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.recorder import bounded
-from perfscope.collect.places import agent_directory
+from perfscope.record.places import agent_directory
 
 HERE = Path(__file__).parent
 BURSTS, BURST_CALLS, BURST_PAUSE_US = 20, 500, 120_000

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.replay import oracle
 from benchmarks.replay.programs import (
     collective_windows,
     collectives,
@@ -27,7 +28,6 @@ from benchmarks.replay.programs import (
 )
 from perfscope import _core
 from perfscope.replay.windows import Window, windowed_lengths
-from tests.replay import oracle
 
 ROOT = Path(__file__).resolve().parents[2]
 REPEATS = 5

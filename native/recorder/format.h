@@ -2,7 +2,7 @@
  *
  * Everything is little-endian. A .rec file is one ps_header followed by 64-byte ps_record slots; a .def file is
  * PS_DEF_MAGIC followed by ps_definition entries, each with its payload. docs/trace-format.md explains the meaning;
- * perfscope/readers/recording_layout.py mirrors it for numpy, and a test compares the two. */
+ * perfscope/readers/recording/layout.py mirrors it for numpy, and a test compares the two. */
 #ifndef PERFSCOPE_FORMAT_H
 #define PERFSCOPE_FORMAT_H
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from perfscope.collect.sweep import capacity, grid, named_sets, search
-from perfscope.collect.sweep import plan as plans
-from perfscope.collect.sweep.plan import Plan
 from perfscope.errors import UsageError
+from perfscope.sweep import capacity, grid, named_sets, search
+from perfscope.sweep import plan as plans
+from perfscope.sweep.plan import Plan
 
 
 def stored(place: Path, asked: dict[str, Any]) -> Plan:

@@ -99,10 +99,10 @@ def analyze(  # noqa: PLR0913 - one argument an option
     PATH is what `perfscope run` wrote, or what another tool did: a file or a directory, also
     compressed with gzip. Several are joined where they belong to one run.
     """
+    from perfscope.document.analysis import analysis
     from perfscope.metrics.results import Options
     from perfscope.readers.detect import ReadOptions
     from perfscope.readers.registry import open_traces
-    from perfscope.result.analysis import analysis
 
     _check_gates(fail_on)
     rules = tuple(parse_rule(text) for text in phase_rules)
@@ -119,7 +119,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
 
 
 def _check_gates(fail_on: Sequence[str]) -> None:
-    from perfscope.findings.catalogue import diagnoses
+    from perfscope.findings.core.catalogue import diagnoses
 
     known = [*GATES, *(diagnosis.id for diagnosis in diagnoses())]
     for gate in fail_on:
@@ -149,7 +149,7 @@ def parse_rule(text: str) -> tuple[str, str]:
 
 def _write(document: dict[str, Any], directory: Path, *, with_report: bool) -> Path:
     """Writes the results; returns the file to look at."""
-    from perfscope.result.document import unwritable, write
+    from perfscope.document.build import unwritable, write
 
     write(directory / ANALYSIS_FILE, document)
     if not with_report:
@@ -166,7 +166,7 @@ def _write(document: dict[str, Any], directory: Path, *, with_report: bool) -> P
 
 def _is_sound(document: dict[str, Any]) -> bool:
     """Whether the invariants of the document hold; those that do not are named on stderr."""
-    from perfscope.result.invariants import broken
+    from perfscope.document.invariants import broken
 
     found = broken(document)
     for sentence in found:

@@ -15,7 +15,7 @@ def answer(document: dict[str, Any], *, as_json: bool, last: str) -> None:
         as_json: print it as it is.
         last: the line below the summary, which says where to look.
     """
-    from perfscope.result.document import dumps
+    from perfscope.document.build import dumps
 
     if as_json:
         say_json(dumps(document))
@@ -25,7 +25,7 @@ def answer(document: dict[str, Any], *, as_json: bool, last: str) -> None:
 
     console = of_stdout()
     if "kind" in document:
-        from perfscope.report.study.terminal import print_study
+        from perfscope.report.studies.terminal import print_study
 
         print_study(document, console)
     else:

@@ -17,7 +17,7 @@ from perfscope.output import say_markdown, tell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfscope.study.measures import Measure
+    from perfscope.studies.common.measures import Measure
 
 Json = dict[str, Any]
 GATES = ("slower", "unclear", "unlike", "new-finding")
@@ -135,7 +135,7 @@ def compare(  # noqa: PLR0913 - one argument an option
     """  # noqa: D301 - click reads the backspace
     from perfscope.cli.analyze import parse_rule
     from perfscope.metrics.results import Options
-    from perfscope.study.sides import read_sides
+    from perfscope.studies.compare.sides import read_sides
 
     groups, names = _groups(paths, before, after, labels)
     chosen = _measure(unit, target)
@@ -157,9 +157,10 @@ def compare(  # noqa: PLR0913 - one argument an option
 
 def build(sides: Sequence[Any], *, measure: Measure | None, factor: float) -> Json:
     """study.json of a comparison."""
-    from perfscope.findings.study.catalogue import judge_study
-    from perfscope.study import compare_words, document
-    from perfscope.study.compare import body
+    from perfscope.studies.common import document
+    from perfscope.studies.compare import labels as compare_words
+    from perfscope.studies.compare.compare import body
+    from perfscope.studies.findings.catalogue import judge_study
 
     found = body(sides, measure=measure, factor=factor)
     return document.build(
@@ -194,7 +195,7 @@ def _groups(
 
 
 def _measure(unit: str | None, target: str | None) -> Measure | None:
-    from perfscope.study.measures import JUDGED, solution
+    from perfscope.studies.common.measures import JUDGED, solution
 
     if target is None:
         return next((measure for measure in JUDGED if measure.id == unit), None)
@@ -213,9 +214,9 @@ def _measure(unit: str | None, target: str | None) -> Measure | None:
 
 
 def _write(document: Json, directory: Path) -> Path:
-    from perfscope.report.study.build import PAGE_FILE, write_page
-    from perfscope.result.document import unwritable
-    from perfscope.study.document import write_study
+    from perfscope.document.build import unwritable
+    from perfscope.report.studies.build import PAGE_FILE, write_page
+    from perfscope.studies.common.document import write_study
 
     write_study(directory, document)
     try:
@@ -226,9 +227,9 @@ def _write(document: Json, directory: Path) -> Path:
 
 def _write_markdown(document: Json, file: str | None) -> bool:
     """Writes the Markdown; whether it went to stdout, which then carries nothing else."""
+    from perfscope.document.build import unwritable
     from perfscope.files import write_output
-    from perfscope.report.study.markdown import comparison
-    from perfscope.result.document import unwritable
+    from perfscope.report.studies.markdown import comparison
 
     if file is None:
         return False

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.collect.rundir import DEFAULT_NAME
 from perfscope.errors import ExitCode
 from perfscope.output import say_json
+from perfscope.record.rundir import DEFAULT_NAME
 
 if TYPE_CHECKING:
     from rich.console import Console

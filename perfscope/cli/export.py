@@ -49,7 +49,7 @@ def export(
     verbose: bool,  # noqa: ARG001 - read by the main function
 ) -> int:
     """Write a trace for other tools."""
-    from perfscope.analyst.source import Source
+    from perfscope.dataframes.source import Source
     from perfscope.export.target import completed, default_output, refuse_existing, targets
     from perfscope.readers.registry import open_traces
 

@@ -17,7 +17,7 @@ from perfscope.output import tell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfscope.study.run import StudyRun
+    from perfscope.studies.common.run import StudyRun
 
 Json = dict[str, Any]
 FACTOR = 1.02
@@ -64,7 +64,7 @@ def history(  # noqa: PLR0913 - one argument an option
     Runs are ordered by date and put together by commit, which `perfscope run` notes. A run that
     cannot be read is named and left out.
     """
-    from perfscope.report.study.badge import BADGE_FILE
+    from perfscope.report.studies.badge import BADGE_FILE
 
     runs, unreadable = _read(paths)
     directory = output or (paths[0] if paths[0].is_dir() else paths[0].parent)
@@ -89,8 +89,8 @@ def history(  # noqa: PLR0913 - one argument an option
 def _read(paths: Sequence[Path]) -> tuple[list[StudyRun], list[Json]]:
     """The runs below some directories, oldest first, and what could not be read."""
     from perfscope.files import resolved
-    from perfscope.study.places import find_runs
-    from perfscope.study.runs import labels, load_run
+    from perfscope.studies.common.places import find_runs
+    from perfscope.studies.common.runs import labels, load_run
 
     places = list({resolved(run): run for path in paths for run in find_runs(path)}.values())
     runs: list[StudyRun] = []
@@ -121,9 +121,10 @@ def build(
     ignore_command: bool,
 ) -> Json:
     """study.json of a history; `directory` is where the page will lie, for its links."""
-    from perfscope.findings.study.catalogue import judge_study
-    from perfscope.study import document, history_words
-    from perfscope.study.history import body, day, groups
+    from perfscope.studies.common import document
+    from perfscope.studies.findings.catalogue import judge_study
+    from perfscope.studies.history import labels as history_words
+    from perfscope.studies.history.history import body, day, groups
 
     found = groups(runs, ignore_command=ignore_command)
     shown = body(found, runs, factor=factor) | {"unreadable": list(unreadable)}
@@ -186,11 +187,11 @@ def _write_reports(runs: Sequence[StudyRun]) -> None:
 
 
 def _write(document: Json, directory: Path) -> Path:
+    from perfscope.document.build import unwritable
     from perfscope.files import replace_file
-    from perfscope.report.study.badge import BADGE_FILE, badge_svg
-    from perfscope.report.study.build import write_page
-    from perfscope.result.document import unwritable
-    from perfscope.study.document import write_study
+    from perfscope.report.studies.badge import BADGE_FILE, badge_svg
+    from perfscope.report.studies.build import write_page
+    from perfscope.studies.common.document import write_study
 
     write_study(directory, document)
     try:

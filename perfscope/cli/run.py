@@ -7,13 +7,8 @@ from typing import Any
 
 import click
 
-from perfscope.collect.launch import (
-    DEFAULT_GPU_HZ,
-    DEFAULT_HZ,
-    DEFAULT_MAX_BYTES,
-    DEFAULT_STACKS_HZ,
-)
-from perfscope.collect.rundir import DEFAULT_NAME
+from perfscope.record.launch import DEFAULT_GPU_HZ, DEFAULT_HZ, DEFAULT_MAX_BYTES, DEFAULT_STACKS_HZ
+from perfscope.record.rundir import DEFAULT_NAME
 from perfscope.units import parse_bytes
 
 
@@ -230,8 +225,8 @@ def run(
     **recording: Any,
 ) -> None:
     """Records a command and ends with its exit code."""
-    from perfscope.collect.launch import RecordingOptions
-    from perfscope.collect.record import record
+    from perfscope.record.job import record
+    from perfscope.record.launch import RecordingOptions
 
     options = RecordingOptions(**recording)
     ctx.exit(record(command, output=output, options=options, quiet=quiet))

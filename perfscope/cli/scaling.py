@@ -13,7 +13,7 @@ from perfscope.errors import ExitCode
 from perfscope.output import tell
 
 if TYPE_CHECKING:
-    from perfscope.study.scaling import Scaling
+    from perfscope.studies.scaling.scaling import Scaling
 
 Json = dict[str, Any]
 DEFAULT_OUTPUT = Path("scaling")
@@ -79,12 +79,12 @@ def scaling(  # noqa: PLR0913 - one argument an option
     repeats of each other.
     """
     from perfscope.cli.analyze import parse_rule
+    from perfscope.metrics.efficiency.scalability import Variant
     from perfscope.metrics.results import Options
-    from perfscope.metrics.scalability import Variant
-    from perfscope.study import scaling as study
-    from perfscope.study.external import read_external
-    from perfscope.study.runs import load_runs
-    from perfscope.study.series import Axis
+    from perfscope.studies.common.external import read_external
+    from perfscope.studies.common.runs import load_runs
+    from perfscope.studies.scaling import scaling as study
+    from perfscope.studies.scaling.series import Axis
 
     series = [found for path in external for found in read_external(path)]
     rules = tuple(parse_rule(text) for text in phase_rules)
@@ -103,8 +103,9 @@ def scaling(  # noqa: PLR0913 - one argument an option
 
 
 def _document(found: Scaling, external: list[Any]) -> Json:
-    from perfscope.findings.study.catalogue import judge_study
-    from perfscope.study import document, scaling_document
+    from perfscope.studies.common import document
+    from perfscope.studies.findings.catalogue import judge_study
+    from perfscope.studies.scaling import document as scaling_document
 
     findings = judge_study("scaling", found)
     return document.build(
@@ -119,11 +120,11 @@ def _document(found: Scaling, external: list[Any]) -> Json:
 
 def _write(document: Json, output: Path) -> Path:
     """Writes the results; returns the page."""
+    from perfscope.document.build import unwritable
     from perfscope.files import replace_file
-    from perfscope.report.study.build import PAGE_FILE, write_page
-    from perfscope.result.document import unwritable
-    from perfscope.study.document import write_study
-    from perfscope.study.scaling_document import pop_csv
+    from perfscope.report.studies.build import PAGE_FILE, write_page
+    from perfscope.studies.common.document import write_study
+    from perfscope.studies.scaling.document import pop_csv
 
     write_study(output, document)
     try:

@@ -19,7 +19,7 @@ from perfscope.output import rewrite, say, say_lines, tell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from perfscope.collect.sweep.plan import Plan, Run
+    from perfscope.sweep.plan import Plan, Run
 
 DEFAULT_DIRECTORY = "sweep"
 INTERRUPTED = 130
@@ -156,8 +156,8 @@ def sweep(  # noqa: PLR0913 - one argument an option
 ) -> int:
     """Runs the plan, or goes on with it, and makes the study."""
     from perfscope.cli._sweep_plan import planned, stored
-    from perfscope.collect.sweep import plan as plans
-    from perfscope.collect.sweep.store import alone
+    from perfscope.sweep import plan as plans
+    from perfscope.sweep.store import alone
 
     place = Path(os.path.abspath(output))  # noqa: PTH100 - as the recorder names it, links kept
     if resume and not command:
@@ -182,7 +182,7 @@ def sweep(  # noqa: PLR0913 - one argument an option
 
 def _list(plan: Plan) -> int:
     """Prints the configurations with their commands."""
-    from perfscope.collect.sweep.grid import shown_command
+    from perfscope.sweep.grid import shown_command
 
     for one in plan.configurations:
         refused = plan.refused.get(one.number)
@@ -196,7 +196,7 @@ def _list(plan: Plan) -> int:
 
 def _run_one_configuration(plan: Plan, place: Path, number: int) -> int:
     """What a job script does: the runs of one configuration, and no study."""
-    from perfscope.collect.sweep.campaign import work_through
+    from perfscope.sweep.campaign import work_through
 
     runs = [run for run in plan.runs() if run.configuration.number == number]
     if not runs:
@@ -211,7 +211,7 @@ def _run_one_configuration(plan: Plan, place: Path, number: int) -> int:
 
 
 def _write_scripts(plan: Plan, place: Path, directory: Path, options: tuple[str, ...]) -> int:
-    from perfscope.collect.sweep import batch
+    from perfscope.sweep import batch
 
     written = batch.write_scripts(plan, place=place, directory=directory, options=options)
     _tell(f"{len(written)} job scripts in {directory}; nothing was started")
@@ -221,14 +221,14 @@ def _write_scripts(plan: Plan, place: Path, directory: Path, options: tuple[str,
 
 def _run_all(plan: Plan, place: Path, *, is_old: bool) -> bool:
     """Makes the runs that are missing; whether the user stopped it."""
-    from perfscope.collect.sweep.campaign import work_through
-    from perfscope.collect.sweep.store import Store
+    from perfscope.sweep.campaign import work_through
+    from perfscope.sweep.store import Store
 
     store = Store(place)
     runs: Iterable[Run] = plan.runs()
     total = (len(plan.configurations) - len(plan.refused)) * plan.repeat
     if plan.search is not None:
-        from perfscope.collect.sweep.search import runs_of_search
+        from perfscope.sweep.search import runs_of_search
 
         runs = runs_of_search(plan, _measure(place))
         total = min(total, plan.search * plan.repeat)
@@ -269,18 +269,18 @@ def _stopped_in_order() -> Iterator[None]:
 
 def _measure(place: Path) -> Callable[..., float | None]:
     """The value of a configuration for a search: its median speed."""
-    from perfscope.study.sweep.runs import Measurer
+    from perfscope.sweep.study.runs import Measurer
 
     return Measurer(place).value_of
 
 
 def _study(place: Path, *, as_json: bool) -> int:
     """Makes study.json and study.html of what is finished, and prints it."""
-    from perfscope.findings.study.catalogue import judge_study
-    from perfscope.report.study.build import PAGE_FILE, write_page
-    from perfscope.result.document import unwritable
-    from perfscope.study.document import write_study
-    from perfscope.study.sweep.build import as_document, read
+    from perfscope.document.build import unwritable
+    from perfscope.report.studies.build import PAGE_FILE, write_page
+    from perfscope.studies.common.document import write_study
+    from perfscope.studies.findings.catalogue import judge_study
+    from perfscope.sweep.study.build import as_document, read
 
     sweep = read(place, progress=lambda text: _tell(text, is_passing=True))
     document = as_document(sweep, judge_study("sweep", sweep))

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.metrics.results import Results
+    from perfscope.replay.edit_parser import NamedEdit
     from perfscope.replay.segments import SegmentReplay
-    from perfscope.replay.words import NamedEdit
 
 Json = dict[str, Any]
 _UNKNOWN: Json = {
@@ -73,12 +73,12 @@ def whatif(
 ) -> int:
     """Predicts each edit alone, and all of them together."""
     from perfscope.cli.analyze import parse_rule
+    from perfscope.document.build import dumps, plain
     from perfscope.metrics.compute import compute
     from perfscope.metrics.results import Options
     from perfscope.readers.detect import ReadOptions
     from perfscope.readers.registry import open_traces
     from perfscope.replay.segments import SegmentReplay
-    from perfscope.result.document import dumps, plain
 
     rules = tuple(parse_rule(text) for text in phase_rules)
     opened = open_traces(paths, ReadOptions(phase_rules=rules))
@@ -95,7 +95,7 @@ def whatif(
 
 
 def _edit(text: str, results: Results) -> NamedEdit:
-    from perfscope.replay.words import FORMS, parse_edit
+    from perfscope.replay.edit_parser import FORMS, parse_edit
 
     ranks = [rank.number for rank in results.trace.ranks]
     try:
@@ -132,8 +132,8 @@ def _document(
 def _prediction(
     results: Results, replay: SegmentReplay, edits: Sequence[NamedEdit], planned: int | None
 ) -> Json:
+    from perfscope.document.planned import planned_run
     from perfscope.replay.model import RefusedEditError
-    from perfscope.result.planned import planned_run
 
     told = {
         "edits": [named.text for named in edits],

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfscope.collect.launcher import Flavour, mpi_flavour
 from perfscope.doctor.running import finish
+from perfscope.record.launcher import Flavour, mpi_flavour
 
 _NAME = re.compile(r"(mpirun|mpiexec)(\.[A-Za-z0-9_-]+)?|orterun|prterun")
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from perfscope.analyst.columns import pieces
-from perfscope.analyst.source import Source
-from perfscope.analyst.tables.kernels import KINDS as KERNEL_KINDS
-from perfscope.analyst.tables.operations import CLASS_OF, CLASSES, NAMES
+from perfscope.dataframes.columns import pieces
+from perfscope.dataframes.source import Source
+from perfscope.dataframes.tables.kernels import KINDS as KERNEL_KINDS
+from perfscope.dataframes.tables.operations import CLASS_OF, CLASSES, NAMES
 from perfscope.export._chrome_events import Arguments, event, metadata
 from perfscope.export._rows import Lanes, RowKind, Rows, nested, rank_rows, thread_names
 from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import _otf2
 import numpy as np
 
-from perfscope.analyst.source import Source
+from perfscope.dataframes.source import Source
 from perfscope.export._otf2_archive import Archive, Group, Location, raise_error
 from perfscope.export._otf2_events import Functions
 from perfscope.export._otf2_regions import kernel_region

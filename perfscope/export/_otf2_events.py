@@ -8,7 +8,7 @@ from typing import Any
 
 import _otf2
 
-from perfscope.analyst.columns import pieces
+from perfscope.dataframes.columns import pieces
 from perfscope.export._otf2_archive import NO_REFERENCE, Archive, Location, direct, raise_error
 from perfscope.export._otf2_regions import collective_operation
 from perfscope.export._otf2_rows import COMPLETION, Call, Described, RankTables

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfscope.metrics.exposed import with_exposed_communication
+from perfscope.attribution.exposed import with_exposed_communication
 from perfscope.trace.model import Rank, ThreadInfo, Trace
 from perfscope.trace.operations import HOROVOD_EXPOSED
 

@@ -10,7 +10,7 @@ import _otf2
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.analyst.columns import pieces
+from perfscope.dataframes.columns import pieces
 from perfscope.export._otf2_archive import Archive, Location
 from perfscope.trace import model
 from perfscope.trace.counters import CounterKind

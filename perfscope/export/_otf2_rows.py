@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.analyst.source import Source
+from perfscope.dataframes.source import Source
 from perfscope.export._rows import RowKind, Rows, rank_rows
 from perfscope.trace.model import Communicator, RowFlag, Table
 from perfscope.trace.operations import OperationClass, in_classes

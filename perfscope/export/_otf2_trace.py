@@ -8,7 +8,7 @@ import _otf2
 import numpy as np
 
 import perfscope
-from perfscope.analyst.source import Source
+from perfscope.dataframes.source import Source
 from perfscope.export._otf2_archive import Archive, Failures, Group, Location
 from perfscope.export._otf2_devices import Devices
 from perfscope.export._otf2_events import Functions, Life, ThreadWriter

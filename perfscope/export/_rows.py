@@ -13,8 +13,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.analyst.columns import pieces
-from perfscope.analyst.source import Source
+from perfscope.dataframes.columns import pieces
+from perfscope.dataframes.source import Source
 
 Ints = npt.NDArray[np.int64]
 

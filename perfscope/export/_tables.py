@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from perfscope.analyst.columns import TableSpec
-from perfscope.analyst.source import Source
+from perfscope.dataframes.columns import TableSpec
+from perfscope.dataframes.source import Source
 
 DESCRIPTION_FILE = "tables.json"
 SCHEMA_VERSION = "1"

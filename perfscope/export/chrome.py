@@ -15,10 +15,10 @@ from typing import IO, Any, cast
 import numpy as np
 
 import perfscope
-from perfscope.analyst.columns import Maybe
-from perfscope.analyst.source import Source
-from perfscope.analyst.tables.messages import TABLE as MESSAGES
-from perfscope.analyst.tables.messages import message_threads
+from perfscope.dataframes.columns import Maybe
+from perfscope.dataframes.source import Source
+from perfscope.dataframes.tables.messages import TABLE as MESSAGES
+from perfscope.dataframes.tables.messages import message_threads
 from perfscope.export._chrome_events import Event, event
 from perfscope.export._chrome_rank import counter_events, kernel_events, rank_events
 from perfscope.export.target import Target

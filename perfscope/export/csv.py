@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from perfscope.analyst.catalogue import tables
-from perfscope.analyst.columns import Maybe, TableSpec, Texts, Values
-from perfscope.analyst.source import Source
+from perfscope.dataframes.catalogue import tables
+from perfscope.dataframes.columns import Maybe, TableSpec, Texts, Values
+from perfscope.dataframes.source import Source
 from perfscope.export._tables import DESCRIPTION_FILE, described
 from perfscope.export.target import Target, clean
 from perfscope.output import csv_cell

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from perfscope.analyst.source import Source
+from perfscope.dataframes.source import Source
 from perfscope.errors import PerfscopeError
 from perfscope.export.target import Target, missing_package
 

@@ -6,9 +6,9 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from perfscope.analyst.catalogue import tables
-from perfscope.analyst.columns import Column, Kind, Maybe, TableSpec, Texts, Values
-from perfscope.analyst.source import Source
+from perfscope.dataframes.catalogue import tables
+from perfscope.dataframes.columns import Column, Kind, Maybe, TableSpec, Texts, Values
+from perfscope.dataframes.source import Source
 from perfscope.export._tables import DESCRIPTION_FILE, described
 from perfscope.export.target import Target, clean, missing_package
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfscope.analyst.source import Source
+from perfscope.dataframes.source import Source
 from perfscope.errors import PerfscopeError, UsageError
 from perfscope.files import resolved, unique_name
 from perfscope.registry import members

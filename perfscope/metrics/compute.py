@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from perfscope.metrics.bookkeeping import ledger
-from perfscope.metrics.call_sites import call_sites
-from perfscope.metrics.collective_cost import collective_cost
-from perfscope.metrics.communication import communication
-from perfscope.metrics.devices import devices
-from perfscope.metrics.framework_calls import framework_calls
-from perfscope.metrics.gpus import gpus
-from perfscope.metrics.gradient_exchange import gradient_exchange
-from perfscope.metrics.horovod import horovod
-from perfscope.metrics.host_pairs import host_pairs
-from perfscope.metrics.input_parts import input_parts
-from perfscope.metrics.memory_detail import memory_detail
-from perfscope.metrics.memory_growth import memory_growth
-from perfscope.metrics.opening import opening
-from perfscope.metrics.phases import phases
-from perfscope.metrics.pop import efficiency
-from perfscope.metrics.preparation import prepare
-from perfscope.metrics.resource_use import resources
+from perfscope.attribution.bookkeeping import ledger
+from perfscope.attribution.preparation import prepare
+from perfscope.attribution.start_up import opening
+from perfscope.attribution.zoom import zoom
+from perfscope.metrics.communication.call_sites import call_sites
+from perfscope.metrics.communication.collective_cost import collective_cost
+from perfscope.metrics.communication.gradient_exchange import gradient_exchange
+from perfscope.metrics.communication.horovod import horovod
+from perfscope.metrics.communication.host_pairs import host_pairs
+from perfscope.metrics.communication.operations import communication
+from perfscope.metrics.communication.tensors import tensor_times
+from perfscope.metrics.devices.devices import devices
+from perfscope.metrics.devices.gpus import gpus
+from perfscope.metrics.efficiency.phases import phases
+from perfscope.metrics.efficiency.pop import efficiency
+from perfscope.metrics.efficiency.steps import steps
+from perfscope.metrics.host.framework_calls import framework_calls
+from perfscope.metrics.host.input_parts import input_parts
+from perfscope.metrics.host.memory_detail import memory_detail
+from perfscope.metrics.host.memory_growth import memory_growth
+from perfscope.metrics.host.resource_use import resources
+from perfscope.metrics.host.stack_profile import stack_profile
 from perfscope.metrics.results import Options, Results
-from perfscope.metrics.stack_profile import stack_profile
-from perfscope.metrics.steps import steps
-from perfscope.metrics.tensors import tensor_times
-from perfscope.metrics.zoom import zoom
 from perfscope.trace.model import Trace
 
 

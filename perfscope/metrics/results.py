@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from perfscope.metrics.call_sites import CallSites
-from perfscope.metrics.collective_cost import CollectiveCost
-from perfscope.metrics.communication import Communication
-from perfscope.metrics.devices import DevicesResult
-from perfscope.metrics.focus import Focus
-from perfscope.metrics.framework_calls import FrameworkCalls
-from perfscope.metrics.gpus import GpusResult
-from perfscope.metrics.gradient_exchange import GradientExchange
-from perfscope.metrics.horovod import HorovodResult
-from perfscope.metrics.host_pairs import HostPairs
-from perfscope.metrics.input_parts import InputParts
-from perfscope.metrics.ledger import Ledger
-from perfscope.metrics.memory_detail import MemoryDetail
-from perfscope.metrics.memory_growth import MemoryGrowth
-from perfscope.metrics.opening import Opening
-from perfscope.metrics.phases import PhaseResult
-from perfscope.metrics.pop import Efficiency
-from perfscope.metrics.resources import Resources
-from perfscope.metrics.stack_profile import StackProfile
-from perfscope.metrics.stack_rules import StackLabels
-from perfscope.metrics.steps import StepsResult
-from perfscope.metrics.tensors import TensorResult
-from perfscope.metrics.timeline import Timeline
-from perfscope.metrics.waits import Waits
-from perfscope.metrics.zoom import Zoom
+from perfscope.attribution.focus import Focus
+from perfscope.attribution.ledger import Ledger
+from perfscope.attribution.stack_rules import StackLabels
+from perfscope.attribution.start_up import Opening
+from perfscope.attribution.timeline import Timeline
+from perfscope.attribution.zoom import Zoom
+from perfscope.matching.waits import Waits
+from perfscope.metrics.communication.call_sites import CallSites
+from perfscope.metrics.communication.collective_cost import CollectiveCost
+from perfscope.metrics.communication.gradient_exchange import GradientExchange
+from perfscope.metrics.communication.horovod import HorovodResult
+from perfscope.metrics.communication.host_pairs import HostPairs
+from perfscope.metrics.communication.operations import Communication
+from perfscope.metrics.communication.tensors import TensorResult
+from perfscope.metrics.devices.devices import DevicesResult
+from perfscope.metrics.devices.gpus import GpusResult
+from perfscope.metrics.efficiency.factors import Efficiency
+from perfscope.metrics.efficiency.phases import PhaseResult
+from perfscope.metrics.efficiency.steps import StepsResult
+from perfscope.metrics.host.framework_calls import FrameworkCalls
+from perfscope.metrics.host.input_parts import InputParts
+from perfscope.metrics.host.memory_detail import MemoryDetail
+from perfscope.metrics.host.memory_growth import MemoryGrowth
+from perfscope.metrics.host.resources import Resources
+from perfscope.metrics.host.stack_profile import StackProfile
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
 

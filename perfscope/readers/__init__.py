@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfscope.readers.recording import open_recording
+from perfscope.readers.recording.reader import open_recording
 from perfscope.readers.registry import open_trace
 
 __all__ = ["open_recording", "open_trace"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.readers.clocks import shift
+from perfscope.readers.common.clocks import shift
 from perfscope.readers.detect import Source
 from perfscope.trace.devices import DeviceActivity
 from perfscope.trace.model import Format, Rank, Table, Trace

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from perfscope.errors import UnreadableInputError
-from perfscope.readers.blocks import MOST_BOMBS, GrowthError, not_tried
+from perfscope.readers.common.blocks import MOST_BOMBS, GrowthError, not_tried
 from perfscope.readers.detect import Detection, Reader, ReadOptions, Source
 from perfscope.readers.merge import Part, merge
 from perfscope.readers.secrets import without_secrets

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from perfscope.collect.redact import (
+from perfscope.record.redact import (
     redact_arguments,
     redact_path,
     redact_tokens,

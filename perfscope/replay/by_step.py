@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perfscope.metrics.steps import step_numbers
+from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.replay.model import StepCauses
 from perfscope.replay.windows import rows_between, window_of
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.metrics.collective_cost import bus_factor
+from perfscope.metrics.communication.collective_cost import bus_factor
 from perfscope.replay.model import RefusedEditError
 from perfscope.trace.operations import OperationClass, code_of, codes_mask, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from perfscope.metrics.collective_cost import CollectiveCost
-    from perfscope.metrics.collective_fit import Curve
+    from perfscope.metrics.communication.collective_cost import CollectiveCost
+    from perfscope.metrics.communication.collective_fit import Curve
     from perfscope.metrics.results import Results
     from perfscope.replay.program import Floats, Ints, Program
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.metrics.collectives import match_collectives
-from perfscope.metrics.messages import match_messages
-from perfscope.metrics.pool import Pool
-from perfscope.metrics.value import Metric
+from perfscope.matching.collectives import match_collectives
+from perfscope.matching.messages import match_messages
+from perfscope.matching.pool import Pool
+from perfscope.metrics.efficiency.value import Metric
 from perfscope.trace.model import Rank, Trace
 from perfscope.trace.operations import OperationClass
 

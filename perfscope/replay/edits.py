@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.metrics.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX, Account
 from perfscope.replay.leveling import levelled
 from perfscope.replay.model import Edit
 from perfscope.replay.occurrences import factors

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.metrics.collectives import (
+from perfscope.attribution.soundness import why_spoiled
+from perfscope.matching.collectives import (
     NONBLOCKING_CODES,
     SCAN_CODES,
     TO_ALL_CODES,
@@ -16,9 +17,8 @@ from perfscope.metrics.collectives import (
     Instances,
     silent_members,
 )
-from perfscope.metrics.pool import Bools, Pool
-from perfscope.metrics.rendezvous import Calls
-from perfscope.metrics.soundness import why_spoiled
+from perfscope.matching.pool import Bools, Pool
+from perfscope.matching.rendezvous import Calls
 from perfscope.replay.kinds import call_kinds
 from perfscope.replay.layout import Run, lay_out
 from perfscope.replay.meetings import Kind, Meetings
@@ -26,19 +26,13 @@ from perfscope.replay.messages import MESSAGE_CLASSES, Exchanges, message_needs
 from perfscope.replay.program import Ints, Program
 from perfscope.trace.damage import Need
 from perfscope.trace.model import PhaseKind, Rank, RowFlag, Trace
-from perfscope.trace.operations import (
-    IS_COLLECTIVE,
-    OperationClass,
-    codes_mask,
-    codes_of,
-    name_of,
-)
+from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, codes_of, name_of
 from perfscope.units import counted, format_seconds
 
 if TYPE_CHECKING:
-    from perfscope.metrics.focus import Focus
+    from perfscope.attribution.focus import Focus
+    from perfscope.matching.waits import Waits
     from perfscope.metrics.results import Results
-    from perfscope.metrics.waits import Waits
 
 # what a rank does by itself as far as the replay goes: it keeps its measured duration
 ALONE = codes_mask(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.metrics.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX, Account
 from perfscope.replay.producers import (
     Feed,
     Gets,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfscope.metrics.pool import Pool, dense
-from perfscope.metrics.rendezvous import size_classes
+from perfscope.matching.pool import Pool, dense
+from perfscope.matching.rendezvous import size_classes
 from perfscope.replay.program import Ints
 
 

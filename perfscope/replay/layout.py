@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.metrics.ledger import IS_COMMUNICATION
+from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.replay.dependencies import Dependencies
 from perfscope.replay.kinds import segment_kinds, segment_steps
 from perfscope.replay.occurrences import Marks
@@ -15,10 +15,10 @@ from perfscope.replay.program import Floats, Ints, Needs, Program, Work
 from perfscope.replay.schedule import cut_table, is_cut
 
 if TYPE_CHECKING:
-    from perfscope.metrics.focus import Focus
-    from perfscope.metrics.rendezvous import Calls
+    from perfscope.attribution.focus import Focus
+    from perfscope.attribution.timeline import Timeline
+    from perfscope.matching.rendezvous import Calls
     from perfscope.metrics.results import Results
-    from perfscope.metrics.timeline import Timeline
     from perfscope.replay.meetings import Meetings
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.metrics.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX, Account
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from perfscope.attribution.timeline import Timeline
     from perfscope.metrics.results import Results
-    from perfscope.metrics.timeline import Timeline
     from perfscope.replay.program import Floats, Ints, Program
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.metrics.rendezvous import Calls, Rendezvous
-from perfscope.metrics.requests import completed_requests
+from perfscope.matching.rendezvous import Calls, Rendezvous
+from perfscope.matching.requests import completed_requests
 from perfscope.trace.model import PEER_PROC_NULL
 from perfscope.trace.operations import OperationClass
 
 if TYPE_CHECKING:
-    from perfscope.metrics.messages import Messages
-    from perfscope.metrics.pool import Bools, Pool
+    from perfscope.matching.messages import Messages
+    from perfscope.matching.pool import Bools, Pool
     from perfscope.replay.program import Ints
     from perfscope.trace.model import Trace
 

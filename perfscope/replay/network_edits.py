@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.metrics.collective_fusion import close_groups
-from perfscope.metrics.pool import dense
+from perfscope.matching.pool import dense
+from perfscope.metrics.communication.collective_fusion import close_groups
 from perfscope.replay.call_costs import ALLREDUCE, CallCosts
 from perfscope.replay.model import RefusedEditError
 from perfscope.replay.program import Floats, Ints, Program, Work

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.metrics.intervals import NOTHING
-from perfscope.metrics.ledger import INDEX, Account
-from perfscope.metrics.phase_catalog import PhaseCatalog
-from perfscope.metrics.timeline import marked_accounts
+from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.phase_catalog import PhaseCatalog
+from perfscope.attribution.timeline import marked_accounts
+from perfscope.matching.intervals import NOTHING
 from perfscope.trace.model import RowFlag
 
 if TYPE_CHECKING:
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Edit
-    from perfscope.replay.program import Floats, Ints
     from perfscope.trace.model import Trace
 
 Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 FIRST_LONGER = 1.5  # times the usual: then the first time does something once and for all
 FEWEST_TIMES = 4

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.metrics.ledger import Account
+from perfscope.attribution.ledger import Account
 from perfscope.replay.assumptions import (
     ALWAYS,
     CREATION,

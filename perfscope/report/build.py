@@ -17,10 +17,10 @@ from perfscope.files import replace_file
 from perfscope.registry import members
 from perfscope.report import formats
 from perfscope.report.access import Document, rows, text
+from perfscope.report.labels import status_word
 from perfscope.report.sections import ORDER
 from perfscope.report.sections.section import Section
 from perfscope.report.text import sentence, shortened, stopped, visible_document
-from perfscope.report.words import status_word
 
 HERE = Path(__file__).parent
 TITLE_LENGTH = 120

@@ -8,15 +8,7 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from perfscope.report.charts import (
-    Plot,
-    _end_labels,
-    _figure,
-    _finish,
-    _frame,
-    _place,
-    _ticks,
-)
+from perfscope.report.charts import Plot, _end_labels, _figure, _finish, _frame, _place, _ticks
 from perfscope.report.formats import Scale
 from perfscope.report.svg import colour
 from perfscope.report.text import shortened

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from perfscope.output import visible
 from perfscope.report.access import wholes
+from perfscope.report.labels import formula_words, phase_words, status_word
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
 from perfscope.report.sections.findings import combined, planned_text, saving_text
-from perfscope.report.words import formula_words, phase_words, status_word
 from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:

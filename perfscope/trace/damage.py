@@ -18,7 +18,7 @@ class Damage:
     """One thing that is wrong with a recording.
 
     Readers put what they find in the files into `Trace.damage`; what the tables themselves show is
-    found by `perfscope.metrics.soundness`.
+    found by `perfscope.attribution.soundness`.
 
     Attributes:
         id: names it in analysis.json, where possible as the quality check that tells more.

@@ -20,11 +20,7 @@ from perfscope.trace.counters import CounterKind
 from perfscope.trace.damage import Damage
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, DeviceActivity, Gpu
 from perfscope.trace.hardware import ComputeTotals
-from perfscope.trace.memory_samples import (
-    CALL_SAMPLE_DTYPE,
-    PYTHON_SAMPLE_DTYPE,
-    TREE_SAMPLE_DTYPE,
-)
+from perfscope.trace.memory_samples import CALL_SAMPLE_DTYPE, PYTHON_SAMPLE_DTYPE, TREE_SAMPLE_DTYPE
 from perfscope.trace.metadata import noted_frameworks
 from perfscope.trace.tensors import TensorTimeline
 

@@ -11,7 +11,20 @@ import pytest
 from tests.support.environments import REPOSITORY
 
 PACKAGE = REPOSITORY / "perfscope"
-PARTS = ("analyst", "cli", "findings", "metrics", "readers", "replay", "result", "study", "trace")
+PARTS = (
+    "attribution",
+    "cli",
+    "dataframes",
+    "document",
+    "findings",
+    "matching",
+    "metrics",
+    "readers",
+    "replay",
+    "studies",
+    "sweep/study",
+    "trace",
+)
 OPENERS = {"open", "read_text", "read_bytes", "write_text", "write_bytes", "memmap", "fromfile"}
 MODULES = {"gzip", "mmap", "shelve", "sqlite3", "tempfile", "zipfile"}
 

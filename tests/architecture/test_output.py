@@ -11,7 +11,7 @@ import pytest
 from tests.support.environments import REPOSITORY
 
 PACKAGE = REPOSITORY / "perfscope"
-AGENT = PACKAGE / "collect" / "agent"
+AGENT = PACKAGE / "agent"
 # The place itself, and the console of summaries, which uses its rules.
 PLACES = {PACKAGE / "output.py", PACKAGE / "report" / "console.py"}
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}

@@ -10,9 +10,9 @@ import pytest
 
 from perfscope.cli.main import main
 from perfscope.errors import ExitCode
-from perfscope.readers.recording_layout import HeaderFlag, SampleKind
+from perfscope.readers.recording.layout import HeaderFlag, SampleKind
 from perfscope.trace.model import PhaseKind
-from tests.result.shape import problems
+from tests.document.shape import problems
 from tests.support.write_recording import ProcessWriter, write_run
 
 NO_ID = 0xFFFFFFFF

@@ -25,7 +25,7 @@ PROCESSES = 3
 START_TOGETHER = """
 import sys
 from perfscope.cli.main import main
-import perfscope.readers.registry, perfscope.result.analysis, perfscope.report.build
+import perfscope.readers.registry, perfscope.document.analysis, perfscope.report.build
 print("ready", flush=True)
 sys.stdin.readline()
 sys.exit(main(sys.argv[1:]))

@@ -14,7 +14,7 @@ import pytest
 from perfscope.cli.main import main
 from perfscope.errors import UnreadableInputError
 from perfscope.readers import open_recording
-from perfscope.readers.recording_layout import HEADER_BYTES
+from perfscope.readers.recording.layout import HEADER_BYTES
 from tests.support.write_recording import two_ranks
 
 LONGEST_S = 60
@@ -145,7 +145,7 @@ def test_a_file_of_records_that_becomes_shorter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Read, not mapped: a mapping of what is gone would end the process by SIGBUS."""
-    from perfscope.readers import record_file
+    from perfscope.readers.recording import record_file
 
     two_ranks(tmp_path)
     path = tmp_path / "node0/100-5000.rec"

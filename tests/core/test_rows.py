@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perfscope import _core
-from perfscope.readers import paraver_layout
+from perfscope.readers.paraver import layout as paraver_layout
 from perfscope.trace import devices, model, tensors
 
 TABLES = {

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from perfscope.collect.launcher import Flavour
 from perfscope.doctor import check
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
 from perfscope.doctor.checks import run_directory, threads, two_ranks
 from perfscope.doctor.launchers import FoundLauncher, found_launchers
 from perfscope.doctor.running import Finished, finish
+from perfscope.record.launcher import Flavour
 from tests.support import environments
 from tests.support.environments import Mpi
 from tests.support.recording import job_variables, perfscope_command

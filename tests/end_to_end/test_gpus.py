@@ -55,7 +55,7 @@ def test_ranks_meet_their_gpus(mpich: Mpi, tmp_path: Path) -> None:
         assert gpu["samples"] >= 3
     assert sampled["gpus"][1]["throttled"] == {"hardware_thermal": 1.0}
     status = {finding["id"]: finding["status"] for finding in document["findings"]}
-    assert status["gpu_utilisation"] == "not_measured"  # too short to judge
+    assert status["gpu_utilization"] == "not_measured"  # too short to judge
     assert status["shared_gpus"] == "pass"
     assert status["gpu_memory"] == "pass"
     assert status["idle_devices"] == "not_measured"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from perfscope.analyst.source import Source
-from perfscope.metrics.phase_catalog import phase_id
+from perfscope.attribution.phase_catalog import phase_id
+from perfscope.dataframes.source import Source
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import name_of
 

@@ -14,10 +14,10 @@ import jsonschema
 import numpy as np
 from hypothesis import given, settings
 
-from perfscope.analyst.opened import OpenedTrace
-from perfscope.analyst.source import Source
+from perfscope.dataframes.opened import OpenedTrace
+from perfscope.dataframes.source import Source
 from perfscope.export.chrome import write
-from perfscope.readers.kineto_file import read_kineto
+from perfscope.readers.kineto.file import read_kineto
 from perfscope.readers.registry import open_trace
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.devices import DeviceActivity, DeviceKind

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from perfscope.analyst.catalogue import tables
-from perfscope.analyst.columns import Column, Kind
-from perfscope.analyst.frames import frame_of
-from perfscope.analyst.source import Source
+from perfscope.dataframes.catalogue import tables
+from perfscope.dataframes.columns import Column, Kind
+from perfscope.dataframes.frames import frame_of
+from perfscope.dataframes.source import Source
 from perfscope.export import csv as csv_export
 from perfscope.export import parquet as parquet_export
 from perfscope.output import csv_text
@@ -141,7 +141,7 @@ def test_the_sample_comes_back(
 def test_blocks_of_a_long_table_are_put_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perfscope.analyst.columns.BLOCK_ROWS", 7)
+    monkeypatch.setattr("perfscope.dataframes.columns.BLOCK_ROWS", 7)
     source = Source(open_trace(SAMPLE))
     for write, read in FORMATS:
         write(source, tmp_path / write.__module__)

@@ -12,8 +12,8 @@ import numpy as np
 import otf2
 from hypothesis import given, settings
 
-from perfscope.analyst.opened import OpenedTrace
-from perfscope.analyst.source import Source
+from perfscope.dataframes.opened import OpenedTrace
+from perfscope.dataframes.source import Source
 from perfscope.export.otf2 import write
 from perfscope.readers.registry import open_trace
 from perfscope.trace.builder import TraceBuilder

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perfscope.analyst.opened import OpenedTrace
-from perfscope.analyst.source import Source
+from perfscope.attribution.exposed import with_exposed_communication
+from perfscope.dataframes.opened import OpenedTrace
+from perfscope.dataframes.source import Source
 from perfscope.export import chrome, csv, otf2, parquet
 from perfscope.metrics.compute import compute
-from perfscope.metrics.exposed import with_exposed_communication
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.trace.builder import TraceBuilder

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfscope.findings.catalogue import run_all
-from perfscope.findings.finding import Finding
+from perfscope.document.build import build
+from perfscope.findings.core.catalogue import run_all
+from perfscope.findings.core.finding import Finding
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options, Results
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
-from perfscope.result.document import build
 from perfscope.trace.model import Trace
 from tests.findings.training_runs import Plan, training_run
 

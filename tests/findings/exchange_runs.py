@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfscope.findings.finding import Finding, Status
+from perfscope.findings.core.finding import Finding, Status
 from perfscope.trace.builder import FrameLike, TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 

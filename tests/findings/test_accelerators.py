@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from perfscope.findings.catalogue import diagnoses
-from perfscope.findings.finding import Confidence, Finding, Status
-from perfscope.findings.idle_causes import WORDS
+from perfscope.findings.core.catalogue import diagnoses
+from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.facts.idle_causes import WORDS
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_traces
 from perfscope.trace.model import PhaseKind
+from tests.document.shape import problems
 from tests.findings.analysed import analyse_trace
 from tests.findings.training_runs import Plan, training_run
-from tests.result.shape import problems
 from tests.support.write_kineto import PID, KinetoWriter
 from tests.support.write_recording import REAL_START_NS, ProcessWriter, write_run
 
@@ -326,7 +326,7 @@ def test_without_a_profile_the_flag_is_named(tmp_path: Path) -> None:
 
 
 def test_runs_without_accelerators_list_none_of_them(tmp_path: Path) -> None:
-    gpu = {"gpu_utilisation", "shared_gpus", "gpu_memory", "throttled_gpus"}
+    gpu = {"gpu_utilization", "shared_gpus", "gpu_memory", "throttled_gpus"}
     found = analyse_trace(open_traces([recorded(tmp_path / "trace")])).findings
     assert not (gpu | set(PROFILED)) & set(found)
     assert not (gpu | set(PROFILED)) & set(analyse_trace(training_run(Plan())).findings)

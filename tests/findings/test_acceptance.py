@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from perfscope.findings.finding import Status
+from perfscope.findings.core.finding import Status
 from tests.findings.analysed import Analysed, analyse
 from tests.findings.training_runs import Plan
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfscope.findings.finding import Status
-from perfscope.readers.recording import open_recording
-from perfscope.readers.recording_layout import KEPT_NOTHING, SampleKind
+from perfscope.findings.core.finding import Status
+from perfscope.readers.recording.layout import KEPT_NOTHING, SampleKind
+from perfscope.readers.recording.reader import open_recording
 from perfscope.trace.model import PhaseKind
 from tests.findings.analysed import Analysed, analyse_trace
 from tests.support.write_recording import ProcessWriter, write_run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perfscope.findings.finding import Finding, Status
+from perfscope.findings.core.finding import Finding, Status
 from perfscope.metrics.results import Options
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Frame, Trace

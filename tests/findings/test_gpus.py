@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.findings.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import Confidence, Finding, Status
 from perfscope.trace.builder import RankBuilder, TraceBuilder
 from perfscope.trace.devices import REASONS_UNKNOWN, DeviceActivity, DeviceInfo, Gpu
 from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised
@@ -15,7 +15,7 @@ from tests.findings.analysed import analyse_trace
 from tests.support.trace_invariants import check_trace
 
 GIB = 1 << 30
-SAMPLED = ("gpu_utilisation", "shared_gpus", "gpu_memory", "throttled_gpus")
+SAMPLED = ("gpu_utilization", "shared_gpus", "gpu_memory", "throttled_gpus")
 NO_CUDA = "no process of this rank has loaded CUDA"
 NO_GPU = "no NVIDIA driver is loaded on this node"
 Values = Callable[[int, int], Mapping[str, float]]
@@ -84,7 +84,7 @@ def test_idle_gpus_are_told_with_what_their_hosts_do(busy: float, status: Status
             rank.phase(PhaseKind.INPUT, 1.0 + step, 1.5 + step)
 
     found = judged(lambda gpu, _: {"busy": busy * (gpu + 1) / 1.5}, prepare=input_half)
-    finding = found["gpu_utilisation"]
+    finding = found["gpu_utilization"]
     assert finding.status is status
     assert finding.gain_s is None
     assert "their ranks wait for input for 50.0 %" in finding.summary.replace("\xa0", " ")
@@ -109,7 +109,7 @@ def watched(*windows: tuple[int, int]) -> Callable[[RankBuilder], None]:
 
 def test_beside_a_profile_the_finding_about_it_is_named() -> None:
     found = judged(lambda _gpu, _second: {"busy": 0.1}, prepare=watched((10, 20), (10, 20)))
-    finding = found["gpu_utilisation"]
+    finding = found["gpu_utilization"]
     assert (finding.status, finding.overlaps) == (Status.INFO, ("idle_devices",))
     assert "idle_devices" in finding.summary
 
@@ -123,7 +123,7 @@ def test_windows_without_a_common_moment_are_told() -> None:
 def test_programs_of_tensorflow_are_told_of_its_own_profiler() -> None:
     values = {"versions": {"tensorflow": "2.21.0"}}
     found = judged(lambda _gpu, _second: {"busy": 0.1}, metadata=values)
-    for name in ("gpu_utilisation", "idle_devices"):
+    for name in ("gpu_utilization", "idle_devices"):
         text = " ".join((found[name].summary, *found[name].actions))
         assert "--tf-profiler 20:30" in text
         assert "tensorboard --logdir" in text
@@ -131,15 +131,15 @@ def test_programs_of_tensorflow_are_told_of_its_own_profiler() -> None:
 
 
 def test_a_short_run_is_not_judged() -> None:
-    found = judged(lambda _gpu, _second: {"busy": 0.0}, length_s=8)["gpu_utilisation"]
+    found = judged(lambda _gpu, _second: {"busy": 0.0}, length_s=8)["gpu_utilization"]
     assert found.status is Status.NOT_MEASURED
     assert "10" in found.summary
 
 
 def test_a_driver_that_does_not_tell_names_the_profiler() -> None:
     found = judged(lambda _gpu, _second: {})
-    assert found["gpu_utilisation"].status is Status.NOT_MEASURED
-    assert "--torch-profiler" in found["gpu_utilisation"].summary
+    assert found["gpu_utilization"].status is Status.NOT_MEASURED
+    assert "--torch-profiler" in found["gpu_utilization"].summary
     assert found["gpu_memory"].status is Status.NOT_MEASURED
 
 
@@ -276,12 +276,12 @@ def test_a_lost_gpu_fails() -> None:
 
 def test_gpus_that_no_rank_uses() -> None:
     """GPUs that worked for nobody knows whom are not judged; idle ones of a framework are told."""
-    worked = judged(on=())["gpu_utilisation"]
+    worked = judged(on=())["gpu_utilization"]
     assert worked.status is Status.NOT_MEASURED
     assert "CUDA_VISIBLE_DEVICES" in worked.summary
     idle = lambda _gpu, _second: {"busy": 0.0}  # noqa: E731 - shorter than a function
-    assert judged(idle, on=())["gpu_utilisation"].status is Status.NOT_APPLICABLE
-    told = judged(idle, on=(), metadata={"versions": {"torch": "2.13.0"}})["gpu_utilisation"]
+    assert judged(idle, on=())["gpu_utilization"].status is Status.NOT_APPLICABLE
+    told = judged(idle, on=(), metadata={"versions": {"torch": "2.13.0"}})["gpu_utilization"]
     assert told.status is Status.INFO
     assert "The 2 GPUs of the node did nothing" in told.title
 

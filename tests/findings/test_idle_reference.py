@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from perfscope.findings.finding import Status
-from perfscope.metrics.device_gaps import IdleCause
+from perfscope.findings.core.finding import Status
+from perfscope.metrics.devices.device_gaps import IdleCause
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.trace.devices import LAUNCH_UNKNOWN

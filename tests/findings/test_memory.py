@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfscope.findings.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import Confidence, Finding, Status
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised, Trace
 from tests.findings.analysed import analyse_trace

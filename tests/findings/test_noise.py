@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfscope.findings.finding import Finding, Status
+from perfscope.findings.core.finding import Finding, Status
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
 from tests.findings.analysed import analyse, analyse_trace

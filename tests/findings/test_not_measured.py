@@ -13,8 +13,8 @@ import pytest
 
 from perfscope.cli.analyze import analyze
 from perfscope.cli.run import run
-from perfscope.findings import catalogue
-from perfscope.findings.finding import Finding, Status
+from perfscope.findings.core import catalogue
+from perfscope.findings.core.finding import Finding, Status
 from perfscope.readers.registry import open_traces
 from perfscope.trace.model import Trace
 from tests.findings.analysed import analyse_trace

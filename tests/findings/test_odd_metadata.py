@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfscope.findings.finding import Status
+from perfscope.findings.core.finding import Status
 from perfscope.trace.builder import TraceBuilder
 from tests.findings.analysed import analyse_trace
 

@@ -12,7 +12,7 @@ import pytest
 
 import perfscope.findings
 from perfscope.cli.main import COMMANDS, cli
-from perfscope.findings.finding import Status
+from perfscope.findings.core.finding import Status
 from perfscope.trace.builder import TraceBuilder
 from tests.findings.analysed import analyse_trace
 

@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfscope.metrics.accounts import partition
+from perfscope.attribution.accounts import partition
+from perfscope.attribution.focus import Focus
+from perfscope.attribution.ledger import Account
+from perfscope.matching.waits import Waits, split_operations
 from perfscope.metrics.compute import compute
-from perfscope.metrics.focus import Focus
-from perfscope.metrics.ledger import Account
-from perfscope.metrics.waits import Waits, split_operations
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Rank, Trace
 

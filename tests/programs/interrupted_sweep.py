@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from perfscope import files
-from perfscope.collect.sweep import campaign, one_run, outcome, plan, store
+from perfscope.sweep import campaign, one_run, outcome, plan, store
 
 SURVIVORS_S = 0.5
 STAGES: dict[str, tuple[Any, str, str]] = {

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from perfscope.errors import UnreadableInputError
-from perfscope.readers import blocks, registry
-from perfscope.readers.stack_events import Forest, decode
+from perfscope.readers import registry
+from perfscope.readers.common import blocks
+from perfscope.readers.recording.stack_events import Forest, decode
 from tests.support.write_kineto import small
 
 HEADS = {

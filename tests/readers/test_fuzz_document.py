@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
 from perfscope.readers import open_recording
-from perfscope.readers.recording_layout import HEADER_BYTES, HEADER_DTYPE, TOTAL_DTYPE
-from perfscope.result.analysis import analysis
+from perfscope.readers.recording.layout import HEADER_BYTES, HEADER_DTYPE, TOTAL_DTYPE
 from tests.support.write_recording import two_ranks
 
 RECORDS = "node0/100-5000.rec"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.compute import compute
 from perfscope.readers import open_recording
-from perfscope.readers.recording_layout import (
+from perfscope.readers.recording.layout import (
     HEADER_BYTES,
     HEADER_DTYPE,
     RECORD_BYTES,

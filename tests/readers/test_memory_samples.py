@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perfscope.readers.recording import open_recording
-from perfscope.readers.recording_layout import KEPT_NOTHING, SampleKind
+from perfscope.readers.recording.layout import KEPT_NOTHING, SampleKind
+from perfscope.readers.recording.reader import open_recording
 from perfscope.trace.model import Rank
 from tests.support.write_recording import ProcessWriter
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from perfscope.metrics.waits import Waits, split_operations
+from perfscope.document.quality import quality
+from perfscope.matching.waits import Waits, split_operations
 from perfscope.readers import open_recording
-from perfscope.readers.recording_layout import HEADER_DTYPE
-from perfscope.result.quality import quality
+from perfscope.readers.recording.layout import HEADER_DTYPE
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import code_of
 from tests.findings.analysed import analyse_trace

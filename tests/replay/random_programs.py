@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from perfscope.metrics.ledger import Account
+from perfscope.attribution.ledger import Account
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 

@@ -8,9 +8,9 @@ import pytest
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
+from perfscope.replay.edit_parser import parse_edit
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.segments import SegmentReplay
-from perfscope.replay.words import parse_edit
 from tests.findings.training_runs import Plan, training_run
 
 NEAR = 0.02

@@ -12,10 +12,10 @@ import perfscope
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.coupled import Hubs
+from perfscope.replay.edit_parser import parse_edit
 from perfscope.replay.model import Prediction, RefusedEditError
 from perfscope.replay.program import Needs
 from perfscope.replay.segments import SegmentReplay
-from perfscope.replay.words import parse_edit
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from benchmarks.replay import oracle
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.model import Causes
@@ -13,7 +14,6 @@ from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 from tests.findings.analysed import analyse
 from tests.findings.training_runs import Plan
-from tests.replay import oracle
 from tests.replay.message_programs import Spec, programs, to_trace
 
 EXACT = 1e-12

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from perfscope.matching.rendezvous import size_classes
 from perfscope.metrics.compute import compute
-from perfscope.metrics.rendezvous import size_classes
 from perfscope.metrics.results import Options
 from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.builder import TraceBuilder

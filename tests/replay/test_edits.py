@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfscope.metrics.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX, Account
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.occurrences import Marks

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from perfscope.attribution.ledger import Account
 from perfscope.metrics.compute import compute
-from perfscope.metrics.ledger import Account
 from perfscope.metrics.results import Options
 from perfscope.replay.model import Edit, RefusedEditError
 from perfscope.replay.producers import Gets, learned_depth, mean_service_ns

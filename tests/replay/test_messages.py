@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.replay import oracle
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.extract import extract
@@ -14,7 +15,6 @@ from perfscope.replay.model import Edit
 from perfscope.replay.program import Program, segment_lengths
 from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.builder import TraceBuilder
-from tests.replay import oracle
 from tests.replay.message_programs import Spec, edited, programs, simulate, to_trace
 
 NS = 1e-9

@@ -9,9 +9,9 @@ import pytest
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
+from perfscope.replay.edit_parser import parse_edit
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.segments import SegmentReplay
-from perfscope.replay.words import parse_edit
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 

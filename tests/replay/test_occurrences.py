@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from perfscope.attribution.ledger import Account
 from perfscope.metrics.compute import compute
-from perfscope.metrics.ledger import Account
 from perfscope.metrics.results import Options
 from perfscope.replay.assumptions import SINGLE_TIMES
 from perfscope.replay.model import Edit, Prediction

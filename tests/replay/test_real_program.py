@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.replay import oracle
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.readers import open_recording
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
-from tests.replay import oracle
 from tests.support.environments import Mpi
 from tests.support.recording import Recorder
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfscope.metrics.collectives import match_collectives
+from perfscope.attribution.ledger import Account
+from perfscope.matching.collectives import match_collectives
+from perfscope.matching.pool import Pool
 from perfscope.metrics.compute import compute
-from perfscope.metrics.ledger import Account
-from perfscope.metrics.pool import Pool
 from perfscope.metrics.results import Options
 from perfscope.replay.model import Edit, Level, RefusedEditError
 from perfscope.replay.segments import SegmentReplay

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.replay import oracle
 from benchmarks.replay.programs import exchanging, program_of
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
@@ -17,7 +18,6 @@ from perfscope.replay.program import Needs, Program, segment_lengths
 from perfscope.replay.windows import Window, windowed_lengths, windows_of
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PEER_PROC_NULL
-from tests.replay import oracle
 from tests.replay.message_programs import Spec, programs, to_trace
 
 

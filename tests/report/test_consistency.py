@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from perfscope.findings.catalogue import diagnoses
+from perfscope.document.analysis import analysis
+from perfscope.findings.core.catalogue import diagnoses
 from perfscope.metrics.results import Options
 from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_traces
 from perfscope.report.build import build_html
 from perfscope.report.terminal import print_summary
-from perfscope.result.analysis import analysis
 from perfscope.units import format_seconds, format_share
 from tests.support.environments import REPOSITORY
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from perfscope.document.analysis import analysis
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.report.build import build_html
 from perfscope.report.terminal import print_summary
-from perfscope.result.analysis import analysis
 from tests.support.write_kineto import KinetoWriter
 
 MS = 1_000_000

@@ -13,9 +13,9 @@ from perfscope.report.terminal import print_summary
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.devices import Gpu
 from perfscope.trace.model import PhaseKind
+from tests.document.shape import problems
 from tests.findings.analysed import analyse_trace
 from tests.report.test_devices import section
-from tests.result.shape import problems
 
 GIB = 1 << 30
 

@@ -10,7 +10,7 @@ from perfscope.report.access import NO_REASON
 from perfscope.report.build import build_html
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan
-from tests.metrics.test_collective_cost import SIZES, recorded
+from tests.metrics.communication.test_collective_cost import SIZES, recorded
 from tests.report.page_outline import Outline
 from tests.report.sample_document import two_ranks_evaluation
 

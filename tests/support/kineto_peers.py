@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.readers.kineto_file import KinetoContents
-from perfscope.readers.kineto_host import host_tables
+from perfscope.readers.kineto.file import KinetoContents
+from perfscope.readers.kineto.host import host_tables
 from perfscope.trace.devices import LAUNCH_UNKNOWN
 from perfscope.trace.model import Table
 

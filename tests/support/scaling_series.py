@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from perfscope.study.run import StudyRun
+from perfscope.studies.common.run import StudyRun
 from tests.support.study_runs import made_phase, made_run
 
 Law = Callable[[int], float]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perfscope.metrics.ledger import Account
-from perfscope.study.runs import StudyRun
+from perfscope.attribution.ledger import Account
+from perfscope.studies.common.runs import StudyRun
 
 Json = dict[str, Any]
 NO_STEPS = "no steps were found"

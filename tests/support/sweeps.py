@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perfscope.findings.study.catalogue import judge_study
-from perfscope.study.sweep.build import as_document
-from perfscope.study.sweep.model import Sweep, measure
-from perfscope.study.sweep.quality import Quality
-from perfscope.study.sweep.runs import SweepRun
-from perfscope.study.sweep.stored import Axis, Configuration, StoredPlan, StoredRun
+from perfscope.studies.findings.catalogue import judge_study
+from perfscope.sweep.study.build import as_document
+from perfscope.sweep.study.model import Sweep, measure
+from perfscope.sweep.study.quality import Quality
+from perfscope.sweep.study.run import SweepRun
+from perfscope.sweep.study.stored import Axis, Configuration, StoredPlan, StoredRun
 from tests.support.study_runs import made_run
 
 Json = dict[str, Any]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from perfscope.readers.recording_layout import (
+from perfscope.readers.recording.layout import (
     DEFINITIONS_MAGIC,
     FORMAT_VERSION,
     HEADER_BYTES,

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from perfscope.collect.launch import Injection, RecordingOptions, job_environment, loadable_paths
-from perfscope.collect.launcher import Launcher, LauncherKind
-from perfscope.collect.places import agent_directory, recorder_library
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
 from perfscope.doctor.running import Finished, finish, last_line
+from perfscope.record.launch import Injection, RecordingOptions, job_environment, loadable_paths
+from perfscope.record.launcher import Launcher, LauncherKind
+from perfscope.record.places import agent_directory, recorder_library
 
 _TITLE = "Agent in Python"
 _OLDEST = (3, 7)

@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from perfscope.collect.places import recorder_library
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
 from perfscope.doctor.running import finish, last_line
+from perfscope.record.places import recorder_library
 from perfscope.units import format_seconds
 
 _TITLE = "Cost of a record"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perfscope.collect.places import LIBRARY_NAME, load_problem, recorder_library
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
+from perfscope.record.places import LIBRARY_NAME, load_problem, recorder_library
 
 _TITLE = "Recorder"
 _FIX = "pip install --force-reinstall --no-deps . (in perfscope's sources; needs a C compiler)"

@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from perfscope.collect.filesystem import file_system
-from perfscope.collect.launch import DEFAULT_MAX_BYTES
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
+from perfscope.record.filesystem import file_system
+from perfscope.record.launch import DEFAULT_MAX_BYTES
 from perfscope.units import format_bytes
 
 _TITLE = "Run directory"

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from perfscope.collect.stack_sampling import spy_program
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
 from perfscope.doctor.running import finish, last_line
+from perfscope.record.stack_sampling import spy_program
 
 _TITLE = "Stacks (py-spy)"
 _TIMEOUT_S = 20.0

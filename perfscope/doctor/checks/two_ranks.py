@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perfscope.collect.launcher import Flavour
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
 from perfscope.doctor.launchers import FoundLauncher, found_launchers
 from perfscope.doctor.running import Finished, finish, last_line
+from perfscope.record.launcher import Flavour
 from perfscope.units import format_seconds
 
 _PROGRAM = """

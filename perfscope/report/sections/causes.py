@@ -17,9 +17,9 @@ from perfscope.report.access import (
     total,
 )
 from perfscope.report.formats import percent, seconds
+from perfscope.report.labels import WAIT_KINDS, phase_words
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.views import place
-from perfscope.report.words import WAIT_KINDS, phase_words
 
 MOST_ROWS = 12
 LEAST_REST = 0.005  # of all waiting: below it, three digits show no difference

@@ -8,6 +8,7 @@ from typing import Any
 from perfscope.report.access import Document, mapping, number, numbers, rows, text
 from perfscope.report.charts import Segment
 from perfscope.report.formats import bytes_, count, seconds
+from perfscope.report.labels import phase_words
 from perfscope.report.sections._collective_cost import collective_cost
 from perfscope.report.sections._horovod import horovod
 from perfscope.report.sections._tensors import tensors
@@ -16,7 +17,6 @@ from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import shortened
 from perfscope.report.views import Column, Place, place, rank_bars, rank_table
-from perfscope.report.words import phase_words
 
 MOST_OPERATIONS = 60
 MOST_ARRIVALS = 20

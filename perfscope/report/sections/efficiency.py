@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from perfscope.report.access import Document, figure, mapping, number
 from perfscope.report.formats import percent, ratio
+from perfscope.report.labels import EFFICIENCIES, band, focus_words, formula_words, useful_words
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.words import EFFICIENCIES, band, focus_words, formula_words, useful_words
 
 SPLIT = {
     "input": "input wait",

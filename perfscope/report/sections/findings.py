@@ -17,9 +17,9 @@ from perfscope.report.access import (
     wholes,
 )
 from perfscope.report.formats import count, evidence, seconds
+from perfscope.report.labels import CONFIDENCES, GAIN_BASES, status_word
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.views import place, rank_list, safe_link
-from perfscope.report.words import CONFIDENCES, GAIN_BASES, status_word
 from perfscope.savings import Wholes
 
 OPEN_STATUSES = ("fail", "warn", "info")

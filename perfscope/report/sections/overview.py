@@ -19,10 +19,10 @@ from perfscope.report.access import (
     wholes,
 )
 from perfscope.report.formats import decimal, ratio, seconds, whole_percent
+from perfscope.report.labels import EFFICIENCIES, band, formula_words, status_word
 from perfscope.report.sections.findings import combined, finding_view
 from perfscope.report.sections.ledger import account_views
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.words import EFFICIENCIES, band, formula_words, status_word
 from perfscope.units import counted
 
 LABELLED_FROM = 0.09  # a narrower part of the bar has no room for its share

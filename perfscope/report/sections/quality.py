@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from perfscope.report.access import Document, mapping, number, rows, text, texts
 from perfscope.report.formats import seconds
+from perfscope.report.labels import status_word
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.words import status_word
 
 SERIOUS = ("fail", "warn")
 

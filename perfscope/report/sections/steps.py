@@ -5,8 +5,8 @@ from __future__ import annotations
 from perfscope.report.access import Document, figure, mapping, number, numbers, text
 from perfscope.report.charts import Line, Plot, band, lines
 from perfscope.report.formats import decimal, seconds, time_scale
+from perfscope.report.labels import STEP_SOURCES
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.words import STEP_SOURCES
 
 MOST_SERIES = 6
 MOST_POINTS = 400

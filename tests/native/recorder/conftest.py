@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pytest
 
-from perfscope.collect.places import recorder_library
+from perfscope.record.places import recorder_library
 from tests.native.recorder import running
 from tests.native.recorder.decode import Recording, decode_all
 from tests.native.recorder.running import Job

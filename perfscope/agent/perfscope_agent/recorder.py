@@ -1,0 +1,190 @@
+"""The recorder library as Python functions: one writer and one clock for C and Python records."""
+
+from __future__ import annotations
+
+import os
+
+from . import notes
+from .redact import redact_path, redact_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+NO_STEP = -1  # as a 32-bit word: UINT32_MAX
+NO_EPOCH = -1
+FLAG_AGENT = 128
+
+
+class Phase:
+    """Codes of phases, as in the recording format."""
+
+    TRAIN = 1
+    FORWARD = 2
+    BACKWARD = 3
+    OPTIMIZER = 4
+    INPUT = 5
+    EVALUATE = 6
+    PREDICT = 7
+    CHECKPOINT = 8
+    IO = 9
+    DEVICE_WAIT = 10
+    COMMUNICATION = 11
+    USER = 12
+
+
+class Recorder:
+    """The bound functions of an open recording."""
+
+    def __init__(self, library: Any) -> None:
+        import ctypes
+
+        u32, i32, u64 = ctypes.c_uint32, ctypes.c_int32, ctypes.c_uint64
+
+        def bind(name: str, result: Any, *arguments: Any) -> Any:
+            function = getattr(library, name)
+            function.restype = result
+            function.argtypes = arguments
+            return function
+
+        self.open = bind("ps_open", ctypes.c_int)
+        self.is_recording = bind("ps_is_recording", ctypes.c_int)
+        self.base_path = bind("ps_base_path", ctypes.c_char_p)
+        self.now = bind("ps_now", u64)
+        # Without argument types ctypes passes plain ints, in half the time; they all fit 32 bits.
+        self.phase_begin = bind("ps_phase_begin", u64)
+        self.phase_begin.argtypes = None
+        self.phase_end = bind("ps_phase_end", None, u64)
+        self.phase = bind("ps_phase", None, u32, u32, i32, i32, u64, u64)
+        self.step = bind("ps_step", None, u32, i32, u64, u64, u64, u64)
+        self.metric = bind("ps_metric", None, u32, u32, i32, ctypes.c_double)
+        self.stack_sample = bind("ps_stack_sample", None, u32, u32)
+        self.calls = bind("ps_calls", None, u32, u32, u32, u32, ctypes.c_int64, u64, u64)
+        self.python_blocks = bind("ps_python_blocks", None, u64)
+        self.private_bytes = bind("ps_private_bytes", u64)
+        self.address_space_left = bind("ps_address_space_left", u64)
+        self.set_rank = bind("ps_set_rank", None, i32, i32)
+        self.set_flag = bind("ps_set_flag", None, u32)
+        self.sampler_start = bind("ps_sampler_start", None)
+        self.ignore_thread = bind("ps_ignore_thread", None, u32)
+        self.set_detail = bind("ps_set_detail", None, u32)
+        self._name = bind("ps_name", u32, ctypes.c_char_p, u32)
+        self._stack = bind("ps_stack", u32, ctypes.c_void_p, u32)
+        self._u32 = u32
+        self._names: dict[str, int] = {}
+
+    def name(self, text: str) -> int:
+        """The id of a name; equal text, equal id.
+
+        What names a phase, a step or a value may hold whatever the program put there: it is
+        written without its secrets.
+        """
+        known = self._names.get(text)
+        if known is None:
+            data = redact_value(text).encode("utf-8", "replace")
+            known = int(self._name(data, len(data)))
+            if len(self._names) < 20000:
+                self._names[text] = known
+        return known
+
+    def place(self, function: str, file: str, line: int) -> int:
+        """The id of a place in the program's code."""
+        safe = (redact_path(function), redact_path(file), line)
+        data = ("%s\x1f%s\x1f%d" % safe).encode("utf-8", "replace")
+        return int(self._name(data, len(data)))
+
+    def stack(self, frames: list[int]) -> int:
+        """The id of a stack of name ids, outermost frame first."""
+        return int(self._stack((self._u32 * len(frames))(*frames), len(frames)))
+
+
+current: Recorder | None = None
+"""The open recording of this process, None while nothing is recorded."""
+main_thread = 0
+"""Identity of the thread that runs the program, as sys._current_frames names it."""
+
+on_open: Callable[[Recorder, int], None] | None = None
+"""Called with the recorder and the rank when the recording has been opened."""
+
+_loaded: Recorder | None = None
+_rank_and_size = (-1, -1)
+
+
+def load(rank: int, size: int) -> bool:
+    """Finds the recorder library in this process; False: not found, with a note."""
+    global _loaded, _rank_and_size, main_thread
+    import _thread
+    import ctypes
+
+    main_thread = _thread.get_ident()
+    _rank_and_size = (rank, size)
+    path = os.environ.get("PERFSCOPE_RECORDER", "")
+    try:
+        # PyDLL keeps the GIL: releasing it for a call of 50 ns would invite a thread switch.
+        try:
+            _loaded = Recorder(ctypes.PyDLL(None))
+        except AttributeError:
+            if not path:
+                raise
+            _loaded = Recorder(ctypes.PyDLL(path))
+    except (AttributeError, OSError) as error:
+        notes.failure("recorder library not usable", error)
+        return False
+    return True
+
+
+def activate() -> Recorder | None:
+    """Opens the record files on first use; None when nothing can be recorded."""
+    global current, _loaded
+    if current is not None or _loaded is None:
+        return current
+    recorder, _loaded = _loaded, None
+    if recorder.open() != 0:
+        notes.add("the recorder did not open its files")
+        return None
+    if _rank_and_size[0] >= 0:
+        recorder.set_rank(*_rank_and_size)
+    recorder.set_flag(FLAG_AGENT)
+    recorder.sampler_start()
+    if on_open is not None:
+        on_open(recorder, _rank_and_size[0])
+    current = recorder
+    return recorder
+
+
+def can_record() -> bool:
+    """Whether records of this process are or could be written."""
+    return current is not None or _loaded is not None
+
+
+def deactivate() -> None:
+    """Forgets the recording: a forked child must not write into its parent's files."""
+    global current, _loaded
+    current = None
+    _loaded = None
+
+
+def native_thread_id() -> int:
+    """Kernel id of the calling thread, 0 unknown."""
+    import _thread
+
+    if hasattr(_thread, "get_native_id"):
+        return _thread.get_native_id()
+    import ctypes
+
+    numbers = {"x86_64": 186, "aarch64": 178}
+    number = numbers.get(os.uname().machine)
+    return int(ctypes.CDLL(None).syscall(number)) if number else 0
+
+
+def has_address_space(needed_bytes: int) -> bool:
+    """Whether so much is a small part of what the process may still map."""
+    recorder = current or _loaded
+    return recorder is None or int(recorder.address_space_left()) >= 16 * needed_bytes
+
+
+def is_open() -> bool:
+    """Whether the library records this process already, because MPI was initialised."""
+    recorder = current or _loaded
+    return recorder is not None and bool(recorder.is_recording())

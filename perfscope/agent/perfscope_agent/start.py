@@ -1,0 +1,284 @@
+"""Starts and ends the agent in one process."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import metadata, notes, recorder, roles
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable
+
+_MAX_RECORDED_FORKS = 64
+
+_is_started = False
+_pid = 0
+_role = ""
+_fork_count = 0
+_arguments: list[str] = []
+
+
+def start() -> None:
+    """Starts the agent once in this process, as far as its role asks for; does not raise."""
+    global _is_started
+    if _is_started:
+        return
+    _is_started = True
+    try:
+        _start(roles.command_line())
+    except Exception as error:
+        notes.failure("agent not started", error)
+        _try("metadata", metadata.write)
+
+
+def _start(arguments: list[str]) -> None:
+    global _pid, _role
+    _pid = os.getpid()
+    _arguments[:] = arguments
+    # The marker must be read before `decide` writes this process's own.
+    descends_from_python = roles.owner() is not None
+    _role, owner_pid = roles.decide(arguments)
+    if roles.is_launcher(arguments):
+        metadata.begin(_role, owner_pid, arguments)
+        return
+    _register_fork()
+    if _role == roles.Role.WORKER:
+        metadata.begin(_role, owner_pid, arguments)
+        _permit_spy()
+        _await_mpi()
+        return
+    _start_recording(is_lazy=_role == roles.Role.UNRANKED and descends_from_python)
+
+
+def _start_recording(is_lazy: bool) -> None:
+    """Opens the records and starts everything that writes them."""
+    import atexit
+
+    from . import stacks
+    from .frameworks import install
+
+    if "PERFSCOPE_STEPS" in os.environ or "PERFSCOPE_STOP_AFTER" in os.environ:
+        from . import window
+
+        recorder.on_open = window.begin
+    if recorder.load(*roles.rank_and_size()) and not is_lazy:
+        recorder.activate()
+    metadata.begin(_role, None, _arguments)
+    atexit.register(_finish)
+    if recorder.can_record():
+        install()
+        _start_details(is_lazy)
+        # A failure there must not end the sampler thread.
+        stacks.start(
+            lambda: _try("after the start", _after_start),
+            lambda busy: _try("placement", lambda: _later(busy)),
+        )
+
+
+def _start_details(is_lazy: bool) -> None:
+    """Starts what is recorded on request only; nothing of it is loaded without."""
+    if "PERFSCOPE_STACKS_HZ" in os.environ:
+        from . import spy
+
+        _try("py-spy", spy.permit if is_lazy else spy.start)
+    if "PERFSCOPE_MEMORY_DETAIL" in os.environ and not is_lazy:
+        from . import memory_detail
+
+        _try("memory detail", memory_detail.start)
+
+
+def _permit_spy() -> None:
+    if "PERFSCOPE_STACKS_HZ" in os.environ:
+        from . import spy
+
+        _try("py-spy", spy.permit)
+
+
+def _after_start() -> None:
+    """What can wait until the program runs: a short-lived process never pays for it."""
+    from . import topology
+
+    recorder.activate()
+    found = topology.topology()
+    metadata.facts["topology"] = found
+    metadata.collect_versions()
+    if found["numa"]:
+        _watch_numa(found["numa"])
+    metadata.write()
+
+
+def _watch_numa(nodes: dict[str, str]) -> None:
+    """Has the main thread watched where the process may run on several NUMA nodes."""
+    from . import placement, stacks
+
+    if placement.begin(nodes):
+        stacks.with_each_sample.append(lambda: _try("NUMA node", placement.watch))
+
+
+def _later(busy: Any) -> None:
+    """What is noted at exit, once before: a program that is killed has none.
+
+    Looking at memory and mounts may take long, and a fork must not wait for it.
+    """
+    with busy:
+        from . import placement
+    placement.note()
+    with busy:
+        metadata.write()
+
+
+def _note_placement() -> None:
+    """Where memory, workers and files are."""
+    from . import placement
+
+    placement.note()
+
+
+def _await_mpi() -> None:
+    """Lets a worker that turns out to be an MPI process record as a rank."""
+    from . import hooks
+
+    hooks.on_import("mpi4py.MPI", _promote)
+    if not roles.signature():
+        hooks.on_import("torch.distributed.distributed_c10d", _await_process_group)
+
+
+def _await_process_group(module: ModuleType) -> None:
+    """Lets a process that torch.multiprocessing.spawn started become a rank."""
+    from .frameworks import torch_distributed
+
+    torch_distributed.becomes_rank = _promote_to
+    torch_distributed.install(module)
+
+
+def _promote_to(rank: int, size: int) -> None:
+    """Records a worker that initialised a process group as a rank."""
+    global _role
+    if _role != roles.Role.WORKER or not recorder.load(rank, size):
+        return
+    _role = roles.Role.RANK
+    notes.add("recorded although another Python started it: it initialised a process group")
+    _start_recording(is_lazy=False)
+
+
+def _promote(_module: object) -> None:
+    """Records a worker that initialised MPI as a rank: a wrapper started the real program."""
+    global _role
+    if _role != roles.Role.WORKER or not recorder.load(-1, -1):
+        return
+    if not recorder.is_open():
+        recorder.deactivate()
+        return
+    _role = roles.Role.RANK
+    notes.add("recorded although another Python of the same rank started it: it initialised MPI")
+    _start_recording(is_lazy=False)
+
+
+def _register_fork() -> None:
+    from . import stacks
+
+    held = []
+
+    def before() -> None:
+        # A fork must not catch the sampler thread inside the recorder or an import.
+        sampler = stacks.sampler
+        if sampler is not None and sampler.busy.acquire(True, 0.2):
+            held.append(sampler.busy)
+
+    def in_parent() -> None:
+        global _fork_count
+        _fork_count += 1
+        while held:
+            held.pop().release()
+
+    os.register_at_fork(before=before, after_in_parent=in_parent, after_in_child=_become_child)
+
+
+def _become_child() -> None:
+    """Makes a forked child a worker that touches nothing of its parent's recording."""
+    global _pid, _role
+    try:
+        from . import stacks
+
+        owner_pid, _pid = _pid, os.getpid()
+        _role = roles.Role.WORKER
+        stacks.sampler = None
+        recorder.deactivate()
+        metadata.forget()
+        _permit_spy()
+        if "PERFSCOPE_MEMORY_DETAIL" in os.environ:
+            from . import memory_detail
+
+            memory_detail.forget()
+        if _fork_count < _MAX_RECORDED_FORKS:
+            metadata.begin(_role, owner_pid, _arguments)
+    except Exception as error:
+        notes.failure("forked child", error)
+
+
+def _finish() -> None:
+    """At exit, after the program's own handlers: closes what is open, writes the last metadata."""
+    if os.getpid() != _pid or _role == roles.Role.WORKER:
+        return
+    from . import stacks
+    from .frameworks import finish
+
+    stacks.stop()
+    for name, action in (
+        ("details", _finish_details),
+        ("frameworks", finish),
+        ("open step", _close_step),
+        ("exception", _note_exception),
+        ("statistics", _note_statistics),
+        ("end of the program", _note_end),
+        ("placement", _note_placement),
+        ("metadata", metadata.write),
+    ):
+        _try(name, action)
+
+
+def _finish_details() -> None:
+    for name in ("memory_detail", "spy"):
+        module = sys.modules.get("%s.%s" % (__package__, name))
+        if module is not None:
+            module.finish()
+
+
+def _note_end() -> None:
+    """The program's own work is over; what kills the process now does so in its teardown."""
+    rec = recorder.current
+    metadata.facts["program_end_ns"] = rec.now() if rec is not None else None
+
+
+def _close_step() -> None:
+    # A program that never used the marker has not loaded it.
+    marker = sys.modules.get(__package__ + ".marker")
+    if marker is not None:
+        marker.close_step()
+
+
+def _note_exception() -> None:
+    if getattr(sys, "last_value", None) is None:
+        return
+    from . import exceptions
+
+    metadata.facts["exception"] = exceptions.last_exception()
+
+
+def _note_statistics() -> None:
+    from . import stacks
+
+    metadata.collect_versions()
+    metadata.facts["stack_sampler"] = dict(stacks.statistics)
+    steps = sys.modules.get(__package__ + ".steps")
+    metadata.facts["step_source"] = steps.source if steps is not None else None
+
+
+def _try(name: str, action: Callable[[], None]) -> None:
+    try:
+        action()
+    except Exception as error:
+        notes.failure(name, error)

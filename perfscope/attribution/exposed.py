@@ -1,0 +1,195 @@
+"""Exposed communication: time in which a rank had nothing left to do but to wait for Horovod.
+
+Horovod reduces gradients in a thread of its own while the rank still computes others. Only what is
+left when the rank's last tensor is ready counts as its communication (docs/metrics.md, overlapped
+communication). It becomes an operation of the main location, `Horovod_exposed`, from the rank's
+last readiness to the end of the last reduction; all ranks take part in it. So waits, the ledger,
+late arrivals and the replay treat it as what it is: a collective that nobody leaves before the
+slowest rank was ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.matching.intervals import NOTHING, Times, disjoint_layer
+from perfscope.trace import model
+from perfscope.trace.model import Communicator, PhaseKind, Rank, Table, Trace
+from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of, codes_of, name_of
+
+Ints = npt.NDArray[np.int64]
+
+DATA_CODES = codes_of(
+    "MPI_Allreduce", "MPI_Allgatherv", "MPI_Alltoallv", "MPI_Bcast", "MPI_Reduce_scatter"
+)
+_GATHERV, _BCAST = code_of("MPI_Gatherv"), code_of("MPI_Bcast")
+
+
+def with_exposed_communication(trace: Trace) -> Trace:
+    """The trace with Horovod's exposed communication as operations of the main locations.
+
+    Unchanged where Horovod was not used, or did not tell when tensors were ready.
+    """
+    already = any(np.any(rank.operations["op"] == HOROVOD_EXPOSED) for rank in trace.ranks)
+    if already or not trace.ranks or not all(len(rank.readiness) for rank in trace.ranks):
+        return trace
+    calls = [data_calls(rank) for rank in trace.ranks]
+    shared = _Shared.of(trace.ranks, calls)
+    units = [_unit_of(rank, shared, column) for column, rank in enumerate(trace.ranks)]
+    closing = reduce(np.logical_and, [_is_last(unit) for unit in units])
+    if not np.any(closing):
+        return trace
+    members = tuple(rank.number for rank in trace.ranks)
+    identity = max(communicator.identity for communicator in trace.communicators) + 1
+    communicators = [*trace.communicators, Communicator(identity, members, -1)]
+    ranks = []
+    for column, rank in enumerate(trace.ranks):
+        rows = _rows(rank, shared, column, closing)
+        rows["comm"] = len(communicators) - 1
+        ranks.append(_with_operations(rank, rows))
+    return replace(trace, ranks=ranks, communicators=communicators)
+
+
+def unmatched_calls(trace: Trace) -> dict[str, int]:
+    """Horovod's calls that not every rank recorded, by name: they are part of no reduction.
+
+    Empty where the ranks did not tell when tensors were ready, as nothing is matched then.
+    """
+    if not trace.ranks or not all(len(rank.readiness) for rank in trace.ranks):
+        return {}
+    calls = [data_calls(rank) for rank in trace.ranks]
+    keys = [_keys(table) for table in calls]
+    common = reduce(np.intersect1d, keys)
+    lost = [table["op"][~np.isin(key, common)] for table, key in zip(calls, keys, strict=True)]
+    codes, counts = np.unique(np.concatenate(lost), return_counts=True)
+    return {
+        f"{name_of(code)} (Horovod)": count
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True)
+    }
+
+
+def _keys(table: Table) -> Ints:
+    """What calls of one reduction have in common: the communicator and the number in it."""
+    keys: Ints = (table["comm"].astype(np.int64) << 40) | table["seq"]
+    return keys
+
+
+def data_calls(rank: Rank) -> Table:
+    """Horovod's calls that carry tensors, without those by which the ranks agree what to send."""
+    rows = rank.background[rank.background["op"] != HOROVOD_CONTROL]
+    control = rank.background["t0"][rank.background["op"] == HOROVOD_CONTROL]
+    op = np.concatenate([[0, 0], rows["op"]])
+    # the coordinator sends the size of its answer and then the answer
+    answer = (op[1:-1] == _GATHERV) | ((op[:-2] == _GATHERV) & (op[1:-1] == _BCAST))
+    started = rows["t0"] >= (control[0] if len(control) else 0)
+    chosen: Table = rows[
+        np.isin(rows["op"], DATA_CODES) & ~(answer & (rows["op"] == _BCAST)) & started
+    ]
+    return chosen
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """Horovod's calls that every rank recorded, in order; columns are (calls, ranks)."""
+
+    enter: Times
+    exit: Times
+    sent: Ints
+    ready: Times  # the rank's last tensor before the call
+
+    @classmethod
+    def of(cls, ranks: Sequence[Rank], calls: Sequence[Table]) -> _Shared:
+        keys = [_keys(table) for table in calls]
+        common = reduce(np.intersect1d, keys)
+        columns: dict[str, list[Ints]] = {"t0": [], "t1": [], "sent": []}
+        ready = []
+        for rank, table, key in zip(ranks, calls, keys, strict=True):
+            rows = table[np.isin(key, common)]
+            for name, column in columns.items():
+                column.append(
+                    np.maximum(rows[name], rows["received"])
+                    if name == "sent"
+                    else rows[name].astype(np.int64)
+                )
+            ready.append(_last_ready(rank, rows["t0"].astype(np.int64)))
+        enter, leave, sent = (np.stack(column, 1).astype(np.int64) for column in columns.values())
+        return cls(enter, leave, sent, np.stack(ready, 1))
+
+
+def _last_ready(rank: Rank, moments: Times) -> Times:
+    """When the rank's last tensor before each moment became ready; the moment itself without."""
+    arrivals = rank.readiness["t0"][rank.readiness["arrived"] > 0].astype(np.int64)
+    place = np.searchsorted(arrivals, moments, side="right") - 1
+    if not len(arrivals):
+        return moments
+    return np.where(place >= 0, arrivals[np.maximum(place, 0)], moments)
+
+
+def _units(rank: Rank) -> tuple[Times, Times]:
+    """Stretches of the main location at whose end all reductions begun in them are over.
+
+    Training calls inside a step, as of the models of a GAN, else the step itself.
+    """
+    steps = rank.steps
+    rows = rank.phases[
+        (rank.phases["kind"] == PhaseKind.TRAIN) & (rank.phases["tid"] == rank.main_tid)
+    ]
+    starts, ends = steps["t0"].astype(np.int64), steps["t1"].astype(np.int64)
+    if not len(steps):
+        return starts, ends
+    step = disjoint_layer(starts, ends, np.arange(len(steps)))
+    first = step.at(rows["t0"].astype(np.int64))
+    # where one step follows the other at once, the end of a call is the begin of the next step
+    inside = (first != NOTHING) & (first == step.at(rows["t1"].astype(np.int64) - 1))
+    inside &= (rows["t1"] - rows["t0"]) < (ends - starts)[np.maximum(first, 0)]
+    rows, first = rows[inside], first[inside]
+    whole = np.setdiff1d(np.arange(len(steps)), first)
+    starts = np.concatenate([rows["t0"].astype(np.int64), starts[whole]])
+    ends = np.concatenate([rows["t1"].astype(np.int64), ends[whole]])
+    order = np.argsort(starts, kind="stable")
+    return starts[order], ends[order]
+
+
+def _unit_of(rank: Rank, shared: _Shared, column: int) -> Ints:
+    """To which stretch each call belongs; outside of all, calls of one readiness are one."""
+    starts, ends = _units(rank)
+    layer = disjoint_layer(starts, ends, np.arange(len(starts)))
+    unit = layer.at(shared.enter[:, column])
+    burst = np.cumsum(np.diff(shared.ready[:, column], prepend=-1) != 0)
+    return np.where(unit != NOTHING, unit, len(starts) + burst)
+
+
+def _is_last(unit: Ints) -> npt.NDArray[np.bool_]:
+    last = np.ones(len(unit), np.bool_)
+    last[:-1] = unit[1:] != unit[:-1]
+    return last
+
+
+def _rows(rank: Rank, shared: _Shared, column: int, closing: npt.NDArray[np.bool_]) -> Table:
+    """The exposed part of each closing call of a rank."""
+    ends = shared.exit[closing, column]
+    before = np.concatenate([[rank.start_ns], ends[:-1]])
+    starts = np.clip(shared.ready[closing, column], before, shared.enter[closing, column])
+    rows = np.zeros(len(ends), model.OPERATION_DTYPE)
+    rows["t0"], rows["t1"], rows["op"], rows["tid"] = starts, ends, HOROVOD_EXPOSED, rank.main_tid
+    rows["seq"] = np.arange(len(ends))
+    rows["peer"], rows["tag"] = model.PEER_NONE, -1
+    group: Ints = np.cumsum(closing) - closing
+    kept = group < len(ends)
+    sums = np.bincount(group[kept], shared.sent[kept, column], minlength=len(ends))
+    rows["sent"] = rows["received"] = sums.astype(np.int64)
+    rows["request"] = np.bincount(group[kept], minlength=len(ends))
+    return rows
+
+
+def _with_operations(rank: Rank, rows: Table) -> Rank:
+    operations = np.concatenate([rank.operations, rows])
+    operations = operations[np.argsort(operations["t0"], kind="stable")]
+    spent = int((rows["t1"] - rows["t0"]).sum())
+    totals = {**rank.totals, HOROVOD_EXPOSED: (len(rows), spent, 0, 0)}
+    return replace(rank, operations=operations, totals=totals)

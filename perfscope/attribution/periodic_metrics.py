@@ -1,0 +1,87 @@
+"""Functions that compute an error, a score or the like for progress output, and not in each step.
+
+Names do not tell `compute_accuracy` after an epoch from `compute_accuracy` in each step, which is
+training work. How long it goes on without a break, and how often, does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.focus import focus_of_analysis
+from perfscope.attribution.patterns import period_ends
+from perfscope.attribution.stack_rules import Function, computes_figure
+from perfscope.matching.waits import Waits
+from perfscope.trace.model import Rank, Trace
+
+STEP_SAMPLES = 3
+"""Samples in one step, on average: of what takes so long each single time is seen."""
+
+RARE_SHARE = 0.25
+"""Of the steps that were sampled: what is done in more of them may belong to the step."""
+
+ALONE_SHARE = 0.8
+"""Of the samples, on one rank."""
+
+NONE = -1
+
+Ints = npt.NDArray[np.int64]
+
+
+def rare_figures(trace: Trace, waits: Waits) -> frozenset[Function]:
+    """The functions that compute a figure far more rarely than once a step.
+
+    A time shorter than three samples, and a program of which no steps are known, tell nothing: such
+    a function stays with the work that it is called by.
+    """
+    names = sorted({(f.function, f.file) for f in trace.frames if computes_figure(f)})
+    if not names:
+        return frozenset()
+    ends = _step_ends(trace, waits)
+    of_stack = _innermost(trace, names)
+    samples = np.zeros((len(trace.ranks), len(names)), np.int64)
+    steps = np.zeros(len(names), np.int64)
+    seen = 0
+    for place, (rank, step_ends) in enumerate(zip(trace.ranks, ends, strict=True)):
+        times, found = _of_main(rank, of_stack)
+        step = np.searchsorted(step_ends, times)
+        seen += len(np.unique(step)) if len(step_ends) else 0
+        is_figure = found != NONE
+        if not is_figure.any():
+            continue
+        samples[place] = np.bincount(found[is_figure], minlength=len(names))
+        both = np.unique(np.stack([found[is_figure], step[is_figure]]), axis=1)
+        steps += np.bincount(both[0], minlength=len(names))
+    total = samples.sum(axis=0)
+    is_rare = (steps > 0) & (total >= STEP_SAMPLES * steps) & (steps <= RARE_SHARE * seen)
+    if len(trace.ranks) > 1:  # what one rank does alone is told by that
+        is_rare &= samples.max(axis=0) < ALONE_SHARE * total
+    return frozenset(name for name, rare in zip(names, is_rare, strict=True) if rare)
+
+
+def _step_ends(trace: Trace, waits: Waits) -> list[Ints]:
+    """When each rank's steps ended, told or by the pattern of its collectives; empty: not known."""
+    if any(len(rank.steps) for rank in trace.ranks):
+        return [np.sort(rank.steps["t1"].astype(np.int64)) for rank in trace.ranks]
+    ends = period_ends(trace, waits, focus_of_analysis(trace))
+    if ends is None:
+        return [np.empty(0, np.int64)] * len(trace.ranks)
+    return [np.sort(ends[:, place]) for place in range(len(trace.ranks))]
+
+
+def _innermost(trace: Trace, names: list[Function]) -> Ints:
+    """Of each stack the innermost of the functions, NONE where it has none."""
+    place = {name: index for index, name in enumerate(names)}
+    frames = [place.get((frame.function, frame.file), NONE) for frame in trace.frames]
+    found = (
+        next((frames[level] for level in reversed(stack) if frames[level] != NONE), NONE)
+        for stack in trace.stacks
+    )
+    return np.fromiter(found, np.int64, len(trace.stacks))
+
+
+def _of_main(rank: Rank, of_stack: Ints) -> tuple[Ints, Ints]:
+    """When the main location was sampled, and what these samples say."""
+    mine = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
+    return mine["t"].astype(np.int64), of_stack[mine["stack"].astype(np.int64)]

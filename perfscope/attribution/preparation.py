@@ -1,0 +1,139 @@
+"""What all metrics are computed from: waits, samples, focus and the timelines of the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfscope.attribution.exposed import with_exposed_communication
+from perfscope.attribution.focus import Focus, focus_of_analysis
+from perfscope.attribution.periodic_metrics import rare_figures
+from perfscope.attribution.phase_catalog import PhaseCatalog
+from perfscope.attribution.sampled import RankSamples, sample_rank
+from perfscope.attribution.soundness import damages
+from perfscope.attribution.stack_rules import StackLabels, label_stacks
+from perfscope.attribution.timeline import (
+    TRAINING_KINDS,
+    RankParts,
+    Timeline,
+    blocking_layer,
+    build_timeline,
+)
+from perfscope.matching.intervals import EMPTY_LAYER, Layer
+from perfscope.matching.waits import Waits, split_operations
+from perfscope.trace.damage import Damage
+from perfscope.trace.model import Trace
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A trace, digested; lists follow `Trace.ranks`."""
+
+    trace: Trace
+    focus: Focus
+    waits: Waits
+    labels: StackLabels
+    catalog: PhaseCatalog
+    parts: tuple[RankParts, ...]
+    timelines: tuple[Timeline, ...]
+    damage: tuple[Damage, ...]  # what is wrong with the recording as a whole
+
+    @property
+    def has_training(self) -> bool:
+        """Whether anything tells what training work is: marks, steps, or sampled functions."""
+        return any(
+            len(parts.rank.steps)
+            or np.any(np.isin(parts.phases["kind"], TRAINING_KINDS))
+            or parts.samples.is_training
+            for parts in self.parts
+        )
+
+
+def prepare(
+    trace: Trace,
+    *,
+    request: str | None = None,
+    rules: Sequence[tuple[str, str]] = (),
+    focus: Focus | None = None,
+) -> Prepared:
+    """Digests a trace.
+
+    Args:
+        trace: the trace.
+        request: the text of `--foa`.
+        rules: the user's phase rules.
+        focus: a focus that is already known; `request` is not looked at then.
+
+    Raises:
+        UsageError: the requested focus makes no sense.
+    """
+    trace = with_exposed_communication(trace)
+    waits = split_operations(trace)
+    if focus is None and request is None:
+        focus = focus_of_analysis(trace)
+    labels = label_stacks(trace, rules, rare_figures(trace, waits))
+    catalog = PhaseCatalog.of(trace, labels.ids)
+    parts, timelines = [], []
+    for position in range(len(trace.ranks)):
+        part = _parts(trace, position, labels, catalog)
+        if focus is not None:
+            timelines.append(build_timeline(trace, part, catalog, waits, focus))
+            part = _without_layers(part)
+        parts.append(part)
+    if focus is None:
+        windows = _phase_windows(trace, parts, catalog)
+        focus = focus_of_analysis(trace, request, phases=windows)
+        timelines = [build_timeline(trace, part, catalog, waits, focus) for part in parts]
+    found = damages(trace, focus, waits)
+    return Prepared(trace, focus, waits, labels, catalog, tuple(parts), tuple(timelines), found)
+
+
+def _without_layers(part: RankParts) -> RankParts:
+    """The parts without what only the timeline needs: much memory in a long run."""
+    samples = replace(part.samples, functions=EMPTY_LAYER, phases=EMPTY_LAYER)
+    return replace(part, blocking=EMPTY_LAYER, samples=samples)
+
+
+def _parts(trace: Trace, position: int, labels: StackLabels, catalog: PhaseCatalog) -> RankParts:
+    rank = trace.ranks[position]
+    rows = rank.phases[rank.phases["tid"] == rank.main_tid]
+    blocking = blocking_layer(rank, rows, catalog, trace)
+    has_training = bool(np.any(np.isin(rows["kind"], TRAINING_KINDS)) or len(rank.steps))
+    samples = sample_rank(rank, labels, blocking, has_training=has_training)
+    return RankParts(rank, position, rows, blocking, _in_catalog(samples, labels, catalog))
+
+
+def _in_catalog(samples: RankSamples, labels: StackLabels, catalog: PhaseCatalog) -> RankSamples:
+    """The samples' labels renumbered as phases of the catalog."""
+    table = np.array([catalog.index(name) for name in labels.ids], np.int64)
+    phases = samples.phases
+    values = np.where(phases.values >= 0, table[np.maximum(phases.values, 0)], phases.values)
+    start, end, label = samples.phase_rows
+    return replace(
+        samples,
+        phases=Layer(phases.starts, values),
+        phase_rows=(start, end, table[label]),
+        is_training=bool(np.any(values == catalog.index("train"))),
+    )
+
+
+def _phase_windows(
+    trace: Trace, parts: Sequence[RankParts], catalog: PhaseCatalog
+) -> dict[str, tuple[int, int]]:
+    """From the first start to the last end of each phase, by id."""
+    windows: dict[str, tuple[int, int]] = {}
+    for part in parts:
+        index = catalog.of_rows(trace, part.phases)
+        starts = np.concatenate([part.phases["t0"], part.samples.phase_rows[0]])
+        ends = np.concatenate([part.phases["t1"], part.samples.phase_rows[1]])
+        every = np.concatenate([index, part.samples.phase_rows[2]])
+        for place in np.unique(every).tolist():
+            here = every == place
+            known = windows.get(catalog.ids[place])
+            window = int(starts[here].min()), int(ends[here].max())
+            if known is not None:
+                window = min(known[0], window[0]), max(known[1], window[1])
+            windows[catalog.ids[place]] = window
+    return windows

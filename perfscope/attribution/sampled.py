@@ -1,0 +1,336 @@
+"""What the stack samples say of the time between communication operations: function and phase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.stack_rules import UNLABELLED, StackLabels
+from perfscope.matching.intervals import NOTHING, Layer, Times, disjoint_layer
+from perfscope.matching.pool import dense
+from perfscope.trace.model import Rank
+
+DEFAULT_PERIOD_NS = 100_000_000
+REACH_PERIODS = 1.5
+"""A sample speaks for moments outside its own gap up to this many sampling periods away."""
+
+MAJORITY = 0.9
+"""Gaps without a sample take the phase of their kind when so many samples of that kind agree."""
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Stretches of a rank's main location without communication, cut where a marked phase changes.
+
+    `kind` is equal for gaps between the same operations, in the same marked phase, of similar
+    length.
+    """
+
+    start: Times
+    end: Times
+    kind: Ints
+    blocked: npt.NDArray[
+        np.bool_
+    ]  # inside a marked phase: the phase is known, the samples tell functions only
+
+
+@dataclass(frozen=True)
+class RankSamples:
+    """What is known of one rank from its samples.
+
+    `functions` tells the stack (index in Trace.stacks) that speaks for each moment outside
+    communication, `phases` the label (index in StackLabels.ids); NOTHING where unknown. `gap_stack`
+    is the stack that speaks for most of a gap. `phase_rows` are (start, end, label) of the sampled
+    phases, in order; `is_training` tells whether any of them is training.
+    """
+
+    gaps: Gaps
+    gap_stack: Ints
+    functions: Layer
+    phases: Layer
+    phase_rows: tuple[Times, Times, Ints]
+    is_training: bool = False
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    start: Times
+    end: Times
+    gap: Ints
+    stack: Ints
+    label: Ints
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """Stack samples of a main location; those before `began` say nothing of what comes after."""
+
+    times: Times
+    stacks: Ints
+    began: int
+
+
+def sample_rank(
+    rank: Rank, labels: StackLabels, blocking: Layer, *, has_training: bool
+) -> RankSamples:
+    """Attributes the computation of a rank to functions and phases.
+
+    Args:
+        rank: the rank; only its main location counts.
+        labels: what each stack says.
+        blocking: marked phases (NOTHING where there is none) inside which samples name no phase.
+        has_training: training work is marked, so that samples need not find it.
+    """
+    gaps = _gaps(rank, blocking)
+    mine = rank.stacks[rank.stacks["tid"] == rank.main_tid]
+    began = rank.start_ns if rank.init_exit_ns is None else rank.init_exit_ns
+    samples = _Samples(mine["t"].astype(np.int64), mine["stack"].astype(np.int64), began)
+    pieces = _pieces(gaps, samples, labels)
+    label = np.where(gaps.blocked[pieces.gap], UNLABELLED, pieces.label)
+    if has_training:
+        label = np.where(label == labels.train, UNLABELLED, label)
+    order = np.argsort(pieces.start, kind="stable")
+    start, end, label = pieces.start[order], pieces.end[order], label[order]
+    rows = _runs(gaps, start, end, label, pieces.gap[order])
+    told = label != UNLABELLED
+    return RankSamples(
+        gaps=gaps,
+        gap_stack=_dominant(len(gaps.start), pieces),
+        functions=disjoint_layer(start, end, pieces.stack[order]),
+        phases=disjoint_layer(start[told], end[told], label[told]),
+        phase_rows=rows,
+    )
+
+
+def _gaps(rank: Rank, blocking: Layer) -> Gaps:
+    operations = rank.operations
+    elsewhere = operations["tid"] != rank.main_tid
+    if elsewhere.any():
+        operations = operations[~elsewhere]
+    begin, finish, first, last = _busy_stretches(operations)
+    free_start = np.concatenate([[rank.start_ns], finish]).astype(np.int64)
+    free_end = np.concatenate([begin, [rank.end_ns]]).astype(np.int64)
+    start, end, free = _cut(free_start, free_end, blocking.starts)
+    before, after = _neighbours(operations, first, last)
+    phase = blocking.at_ordered(start)
+    size_class = (np.log2(np.maximum(end - start, 1)) / 2).astype(np.int64)
+    kind = dense(before[free], after[free], phase, size_class) if len(start) else free
+    return Gaps(start, end, kind, phase != NOTHING)
+
+
+def _busy_stretches(operations: npt.NDArray[np.void]) -> tuple[Times, Times, Ints, Ints]:
+    """Begin and end of the stretches in operations, and the first and last operation of each."""
+    enter, leave = operations["t0"].astype(np.int64), operations["t1"].astype(np.int64)
+    rows = np.flatnonzero(leave > enter)
+    if not len(rows):
+        return rows, rows, rows, rows
+    enter, reach = enter[rows], np.maximum.accumulate(leave[rows])
+    opens = np.concatenate([[True], enter[1:] > reach[:-1]])
+    first = np.flatnonzero(opens)
+    last = np.append(first[1:] - 1, len(rows) - 1)
+    return enter[first], reach[last], rows[first], rows[last]
+
+
+def _cut(free_start: Times, free_end: Times, cuts: Times) -> tuple[Times, Times, Ints]:
+    """Free stretches without the empty ones, cut at some moments, and which one each was in."""
+    inside = np.searchsorted(free_start, cuts, side="right") - 1
+    kept = inside >= 0
+    cuts, inside = cuts[kept], inside[kept]
+    kept = (cuts > free_start[inside]) & (cuts < free_end[inside])
+    cuts, inside = cuts[kept], inside[kept]
+    free = np.arange(len(free_start))
+    start = np.insert(free_start, inside + 1, cuts) if len(cuts) else free_start
+    free = np.insert(free, inside + 1, inside) if len(cuts) else free
+    end = free_end[free]
+    if len(cuts):
+        goes_on = free[1:] == free[:-1]
+        end[:-1][goes_on] = start[1:][goes_on]
+    keep = end > start
+    return start[keep], end[keep], free[keep]
+
+
+def _neighbours(operations: npt.NDArray[np.void], first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """Which operation (op, communicator, bytes) comes before and after each free stretch."""
+    if not len(first):
+        return np.zeros(1, np.int64), np.zeros(1, np.int64)
+    token = 1 + dense(
+        operations["op"], operations["comm"], operations["sent"] + operations["received"]
+    )
+    return np.concatenate([[0], token[last]]), np.concatenate([token[first], [0]])
+
+
+def _pieces(gaps: Gaps, samples: _Samples, labels: StackLabels) -> _Pieces:
+    """Every gap in pieces, each spoken for by one stack; what no sample speaks for is left out."""
+    times, stacks = samples.times, samples.stacks
+    if not len(gaps.start) or not len(times):
+        return _Pieces(*(np.empty(0, np.int64) for _ in range(5)))
+    gap = np.searchsorted(gaps.start, times, side="right") - 1
+    inside = (gap >= 0) & (times < gaps.end[np.maximum(gap, 0)])
+    at, gap, stack = times[inside], gap[inside], stacks[inside]
+    own = _own_pieces(gaps, at, gap, stack, labels)
+    bare = np.ones(len(gaps.start), np.bool_)
+    bare[gap] = False
+    empty = np.flatnonzero(bare)
+    kin = _kin_pieces(gaps, empty, at, gap, stack, labels)
+    left = np.setdiff1d(empty, kin.gap, assume_unique=True)
+    near = _near_pieces(gaps, left, samples, labels)
+    parts = zip(*((p.start, p.end, p.gap, p.stack, p.label) for p in (own, kin, near)), strict=True)
+    return _Pieces(*(np.concatenate(columns) for columns in parts))
+
+
+def _own_pieces(gaps: Gaps, at: Times, gap: Ints, stack: Ints, labels: StackLabels) -> _Pieces:
+    """A gap with samples of its own belongs to them, cut midway between them."""
+    if not len(at):
+        return _Pieces(at, at, gap, stack, stack)
+    same = gap[1:] == gap[:-1]
+    middle = at[:-1] + (at[1:] - at[:-1]) // 2
+    start, end = gaps.start[gap], gaps.end[gap]
+    start[1:] = np.where(same, middle, start[1:])
+    end[:-1] = np.where(same, middle, end[:-1])
+    return _Pieces(start, end, gap, stack, labels.label[stack])
+
+
+def _kin_pieces(
+    gaps: Gaps, empty: Ints, at: Times, gap: Ints, stack: Ints, labels: StackLabels
+) -> _Pieces:
+    """A gap without samples is like its kind: its common phase, else its nearest sample."""
+    kinds = gaps.kind[gap]
+    order = np.lexsort((at, kinds))
+    kinds, at, stack = kinds[order], at[order], stack[order]
+    wanted = gaps.kind[empty]
+    middle = gaps.start[empty] + (gaps.end[empty] - gaps.start[empty]) // 2
+    first = np.searchsorted(kinds, wanted, side="left")
+    behind = np.searchsorted(kinds, wanted, side="right")
+    known = behind > first
+    empty, middle, first, behind = empty[known], middle[known], first[known], behind[known]
+    place = np.clip(search_within(kinds, at, gaps.kind[empty], middle), first, behind - 1)
+    earlier = np.maximum(place - 1, first)
+    nearer = np.abs(at[earlier] - middle) <= np.abs(at[place] - middle)
+    chosen = stack[np.where(nearer, earlier, place)]
+    common = _majority(kinds, labels.label[stack], gaps.kind[empty])
+    label = np.where(common != NO_MAJORITY, common, labels.label[chosen])
+    return _Pieces(gaps.start[empty], gaps.end[empty], empty, chosen, label)
+
+
+def search_within(kinds: Ints, at: Times, wanted: Ints, middle: Times) -> Ints:
+    """Where (kind, time) would stand in the list sorted by both."""
+    both_kind = np.concatenate([kinds, wanted])
+    both_time = np.concatenate([at, middle])
+    is_query = np.arange(len(both_kind)) >= len(kinds)
+    order = np.lexsort((is_query, both_time, both_kind))
+    before = np.cumsum(~is_query[order])
+    result = np.empty(len(both_kind), np.int64)
+    result[order] = before
+    return result[len(kinds) :]
+
+
+NO_MAJORITY = -2
+
+
+def _majority(kinds: Ints, label: Ints, wanted: Ints) -> Ints:
+    """The label that nearly all samples of a kind agree on, NO_MAJORITY where they do not."""
+    if not len(kinds):
+        return np.full(len(wanted), NO_MAJORITY, np.int64)
+    span = int(label.max()) + 2
+    pair, counts = np.unique(kinds * span + label - UNLABELLED, return_counts=True)
+    kind, common = pair // span, pair % span + UNLABELLED
+    agreed = counts >= MAJORITY * np.bincount(kinds)[kind]
+    table = np.full(max(int(kinds.max()), int(wanted.max(initial=0))) + 1, NO_MAJORITY, np.int64)
+    table[kind[agreed]] = common[agreed]
+    return table[wanted]
+
+
+def _near_pieces(gaps: Gaps, left: Ints, samples: _Samples, labels: StackLabels) -> _Pieces:
+    """Where no sample of its kind exists: the nearest sample of the thread, if near enough."""
+    times, stacks = samples.times, samples.stacks
+    first_valid = int(np.searchsorted(times, samples.began))
+    if first_valid == len(times):
+        left = left[gaps.start[left] < samples.began]
+    reach = round(REACH_PERIODS * period_ns(times))
+    start, end = gaps.start[left], gaps.end[left]
+    after = np.searchsorted(times, start, side="left")
+    earlier, later = np.maximum(after - 1, 0), np.minimum(after, len(times) - 1)
+    earlier = np.where(start >= samples.began, np.maximum(earlier, first_valid), earlier)
+    # a sample taken inside the preceding or following operation speaks for the gap, too
+    middle = times[earlier] + (times[later] - times[earlier]) // 2
+    one_sided = earlier == later
+    split = np.clip(middle, start, end)
+    split = np.where(one_sided, np.where(times[earlier] < start, end, start), split)
+    first_end = np.minimum(split, np.maximum(start, times[earlier] + reach))
+    second_start = np.maximum(split, np.minimum(end, times[later] - reach))
+    chosen = np.concatenate([stacks[earlier], stacks[later]])
+    pieces = _Pieces(
+        start=np.concatenate([start, second_start]),
+        end=np.concatenate([first_end, end]),
+        gap=np.concatenate([left, left]),
+        stack=chosen,
+        label=np.where(labels.label[chosen] == labels.train, labels.train, UNLABELLED),
+    )
+    keep = pieces.end > pieces.start
+    columns = (pieces.start, pieces.end, pieces.gap, pieces.stack, pieces.label)
+    return _Pieces(*(column[keep] for column in columns))
+
+
+def period_ns(times: Times) -> int:
+    """The usual time between two samples."""
+    steps = np.diff(times)
+    steps = steps[steps > 0]
+    return int(np.median(steps)) if len(steps) >= 3 else DEFAULT_PERIOD_NS
+
+
+def _runs(
+    gaps: Gaps, start: Times, end: Times, label: Ints, gap: Ints
+) -> tuple[Times, Times, Ints]:
+    """Successive pieces of one label, with the operations between them, become one phase."""
+    if not len(start):
+        return start, end, label
+    covered = np.zeros(len(gaps.start), np.bool_)
+    covered[gap] = True
+    silent = np.cumsum(~covered | gaps.blocked)  # gaps so far that no label reaches
+    first = np.ones(len(start), np.bool_)
+    first[1:] = (label[1:] != label[:-1]) | (silent[gap[1:]] != silent[gap[:-1]])
+    last = np.append(np.flatnonzero(first)[1:] - 1, len(start) - 1)
+    told = label[first] != UNLABELLED
+    return start[first][told], end[last][told], label[first][told]
+
+
+def _dominant(count: int, pieces: _Pieces) -> Ints:
+    """The stack that speaks for most of each gap, NOTHING where none does."""
+    result = np.full(count, NOTHING, np.int64)
+    if not len(pieces.gap):
+        return result
+    alone = np.bincount(pieces.gap, minlength=count)[pieces.gap] == 1
+    result[pieces.gap[alone]] = pieces.stack[alone]
+    shared = np.flatnonzero(~alone)
+    span = int(pieces.stack.max()) + 1
+    pair, index = np.unique(pieces.gap[shared] * span + pieces.stack[shared], return_inverse=True)
+    weight = np.bincount(index.reshape(-1), (pieces.end - pieces.start)[shared])
+    order = np.lexsort((weight, pair // span))
+    result[pair[order] // span] = pair[order] % span  # the heaviest of each gap is written last
+    return result
+
+
+def frames_of(labels: StackLabels, stacks: Ints) -> Ints:
+    """The frame that names what was done, for stacks that may be NOTHING."""
+    return _lookup(labels.label_frame, stacks)
+
+
+def callers_of(labels: StackLabels, stacks: Ints) -> Ints:
+    """The user's frame that called it, -1 none."""
+    return _lookup(labels.caller, stacks)
+
+
+def _lookup(table: Ints, index: Ints) -> Ints:
+    if not len(table):
+        return np.full(len(index), -1, np.int64)
+    return np.where(index >= 0, table[np.maximum(index, 0)], -1)
+
+
+def has_samples(ranks: Sequence[Rank]) -> bool:
+    """Whether any rank has stack samples."""
+    return any(len(rank.stacks) for rank in ranks)

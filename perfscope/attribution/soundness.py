@@ -1,0 +1,198 @@
+"""What is wrong with a recording as a whole, as its tables and the matching of its calls show it.
+
+Everything here makes some figures meaningless: what it spoils is withheld, and it is what the
+verdict says first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfscope.attribution.focus import Focus
+from perfscope.matching.collectives import IGNORED_CODES
+from perfscope.matching.waits import Waits
+from perfscope.trace.damage import Damage, Need
+from perfscope.trace.model import Format, Rank, Trace
+from perfscope.trace.operations import IS_COLLECTIVE, name_of
+from perfscope.trace.worlds import separate_worlds
+from perfscope.units import format_count, format_seconds, format_share
+
+NS = 1e-9
+MOST_NAMED = 8
+DISAGREEING_SHARE = 0.1
+"""MPI lets no collective of a complete job go without its partners; readers may miss a few."""
+
+SPOILS_COMPARISON = frozenset({Need.EVERY_RANK, Need.TO_THE_END})
+SPOILS_WHOLE = frozenset({Need.TO_THE_END})
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What is looked at."""
+
+    trace: Trace
+    focus: Focus
+    waits: Waits
+
+
+def damages(trace: Trace, focus: Focus, waits: Waits) -> tuple[Damage, ...]:
+    """What is wrong with the recording: what spoils most figures first."""
+    run = _Run(trace, focus, waits)
+    found = [damage for look in _LOOKS if (damage := look(run)) is not None]
+    found += trace.damage
+    return tuple(sorted(found, key=lambda damage: Need.EVERY_RANK not in damage.spoils))
+
+
+def why_spoiled(found: Sequence[Damage], need: Need) -> str | None:
+    """Why figures with this need are withheld, as a reason; None where nothing stands against."""
+    for damage in found:
+        if need in damage.spoils:
+            return damage.text[:1].lower() + damage.text[1:].rstrip(".")
+    return None
+
+
+def _separate(run: _Run) -> Damage | None:
+    launched = separate_worlds(run.trace)
+    if not launched:
+        return None
+    text = (
+        f"The {launched} processes never met: each says that it is rank 0 of 1, and only one of "
+        "them is judged here."
+    )
+    return Damage("separate_worlds", text, SPOILS_COMPARISON)
+
+
+def _missing(run: _Run) -> Damage | None:
+    missing, size = run.trace.missing_ranks, run.trace.world_size
+    if not missing:
+        return None
+    if len(missing) == 1:
+        text = f"Rank {missing[0]} of {size} ranks is missing: it left no recording."
+    else:
+        text = f"{len(missing):,} of {size:,} ranks are missing ({_numbers(missing)})."
+    return Damage("missing_ranks", text, SPOILS_COMPARISON)
+
+
+def _numbers(ranks: Sequence[int]) -> str:
+    shown = ", ".join(str(number) for number in ranks[:MOST_NAMED])
+    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{', ...' if ranks[MOST_NAMED:] else ''}"
+
+
+def _apart(run: _Run) -> Damage | None:
+    """Ranks of one job live at the same time, if only for a moment."""
+    whole = [rank for rank in run.trace.ranks if rank.ending.is_natural]
+    if len(whole) < 2:
+        return None
+    last = max(whole, key=lambda rank: rank.start_ns)
+    first = min(whole, key=lambda rank: rank.end_ns)
+    if last.start_ns < first.end_ns or last is first:
+        return None
+    text = (
+        f"Ranks {first.number} and {last.number} were not recorded at the same time: one begins "
+        f"{format_seconds((last.start_ns - first.end_ns) * NS)} after the end of the other."
+    )
+    return Damage("mixed_runs", text, SPOILS_COMPARISON)
+
+
+def _unequal_programs(run: _Run) -> Damage | None:
+    """Different programs are one job only where they communicate with each other."""
+    programs = [_program(rank) for rank in run.trace.ranks]
+    kinds = sorted({program for program in programs if program})
+    if len(kinds) < 2 or _communicate(run.waits, np.array([*map(_place(kinds), programs)])):
+        return None
+    ranks = {kind: run.trace.ranks[programs.index(kind)].number for kind in kinds}
+    shown = ", ".join(f"rank {number} {kind}" for kind, number in list(ranks.items())[:3])
+    text = f"The ranks run different programs, which do not communicate with each other: {shown}."
+    return Damage("unequal_programs", text, SPOILS_COMPARISON)
+
+
+def _program(rank: Rank) -> str:
+    """The script or module that the rank runs; "" unknown."""
+    argv = rank.metadata.get("argv")
+    return str(argv[0]) if isinstance(argv, Sequence) and argv and not isinstance(argv, str) else ""
+
+
+def _place(kinds: Sequence[str]) -> Callable[[str], int]:
+    return lambda program: kinds.index(program) if program else -1
+
+
+def _communicate(waits: Waits, kind_of: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
+    """Whether ranks of different kinds met in a collective or exchanged a message."""
+    pool, instances = waits.pool, waits.instances
+    if len(instances):
+        kind = kind_of[pool.rank[instances.members]]
+        begin = instances.starts[:-1]
+        if np.any(np.maximum.reduceat(kind, begin) != np.minimum.reduceat(kind, begin)):
+            return True
+    received = np.flatnonzero(waits.messages.send_of >= 0)
+    sends = waits.messages.send_of[received]
+    return bool(np.any(kind_of[pool.rank[received]] != kind_of[pool.rank[sends]]))
+
+
+def _disagreeing(run: _Run) -> Damage | None:
+    """Collectives of a job that is there from its beginning to its end have their partners."""
+    trace, pool = run.trace, run.waits.pool
+    whole = all(rank.ending.is_natural and rank.detail_end_ns is None for rank in trace.ranks)
+    if not whole or trace.missing_ranks or run.waits.clocks.reason:
+        return None
+    inside = (pool.enter < run.focus.end_ns) & (pool.exit > run.focus.start_ns)
+    inside &= IS_COLLECTIVE[pool.op] & ~IGNORED_CODES[pool.op] & (pool.comm >= 0) & (pool.seq >= 0)
+    alone = inside.copy()
+    alone[run.waits.instances.members] = False
+    calls, lost = int(np.count_nonzero(inside)), int(np.count_nonzero(alone))
+    if lost <= DISAGREEING_SHARE * calls:
+        return None
+    counts = Counter(name_of(int(code)) for code in pool.op[alone])
+    names = ", ".join(name for name, _ in counts.most_common(MOST_NAMED))
+    text = (
+        f"The calls of the ranks do not fit each other: {format_count(lost)} of "
+        f"{format_count(calls)} calls of collectives ({format_share(lost / calls)}) have no "
+        f"partners on the other ranks (among them {names})."
+    )
+    return Damage("unequal_calls", text, SPOILS_COMPARISON)
+
+
+def _dropped(run: _Run) -> Damage | None:
+    """That only the beginning was recorded in detail, and how much of it."""
+    trace, end_ns = run.trace, run.focus.end_ns
+    ends_ns = [rank.detail_end_ns for rank in trace.ranks if rank.detail_end_ns is not None]
+    if not ends_ns or min(ends_ns) > end_ns:
+        return None
+    if min(ends_ns) < end_ns:
+        text = "Records were lost from before every rank had started: little can be told."
+        return Damage("dropped_records", text, SPOILS_COMPARISON)
+    what = "Records were dropped" if trace.format is Format.PERFSCOPE else "The trace is cut off"
+    text = (
+        f"{what}: what follows is about the first {format_seconds(end_ns * NS)} of "
+        f"{format_seconds(trace.wall_ns * NS)}."
+    )
+    return Damage("dropped_records", text, SPOILS_WHOLE)
+
+
+def _cut_short(run: _Run) -> Damage | None:
+    if all(rank.ending.is_natural for rank in run.trace.ranks):
+        return None
+    return Damage("endings", "The run was cut short.", SPOILS_WHOLE)
+
+
+def _clocks(run: _Run) -> Damage | None:
+    reason = run.waits.clocks.reason
+    if not reason:
+        return None
+    return Damage("clocks", f"Times of different hosts cannot be compared: {reason}.")
+
+
+_LOOKS = (
+    _separate,
+    _missing,
+    _apart,
+    _unequal_programs,
+    _disagreeing,
+    _cut_short,
+    _dropped,
+    _clocks,
+)

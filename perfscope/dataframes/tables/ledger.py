@@ -1,0 +1,37 @@
+"""The ledger: every nanosecond of every rank's life in exactly one account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perfscope.attribution.ledger import ACCOUNTS
+from perfscope.dataframes.columns import RANK, Block, TableSpec, Texts, constant, integer, text
+from perfscope.dataframes.source import Source
+
+NAMES = tuple(account.value for account in ACCOUNTS)
+
+
+def _blocks(source: Source) -> Iterator[Block]:
+    for rank, timeline in zip(source.trace.ranks, source.prepared.timelines, strict=True):
+        spent = np.zeros(len(ACCOUNTS), np.int64)
+        np.add.at(spent, timeline.accounts, timeline.lengths)
+        yield {
+            "rank": constant(rank.number, len(ACCOUNTS)),
+            "account": Texts(np.arange(len(ACCOUNTS), dtype=np.int32), NAMES),
+            "time_ns": spent,
+        }
+
+
+TABLE = TableSpec(
+    name="ledger",
+    summary="One row for each account of each rank; the rows of a rank add up to its life.",
+    columns=(
+        RANK,
+        text("account", "training, evaluation, communication_wait, ... as in analysis.json"),
+        integer("time_ns", "of the main thread", "ns"),
+    ),
+    blocks=_blocks,
+    reason=lambda _: "no rank left a recording",
+)

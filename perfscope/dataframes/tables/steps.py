@@ -1,0 +1,109 @@
+"""Steps: iterations of the training loop on each rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.attribution.patterns import period_ends
+from perfscope.attribution.phase_catalog import is_hooked
+from perfscope.attribution.timeline import Timeline
+from perfscope.dataframes.columns import (
+    RANK,
+    Block,
+    TableSpec,
+    Texts,
+    constant,
+    integer,
+    never,
+    optional,
+    pieces,
+    span,
+    text,
+    where_known,
+)
+from perfscope.dataframes.source import Source
+from perfscope.matching.intervals import Cumulative
+
+_SOURCES = ("framework", "marker", "collectives")
+
+
+def _blocks(source: Source) -> Iterator[Block]:
+    if any(len(rank.steps) for rank in source.trace.ranks):
+        yield from _told(source)
+    else:
+        yield from _found(source)
+
+
+def _communication(timeline: Timeline) -> Cumulative:
+    return Cumulative.of(timeline.boundaries, IS_COMMUNICATION[timeline.accounts])
+
+
+def _origin(name: str, length: int) -> Texts:
+    return Texts(np.full(length, _SOURCES.index(name), np.int32), _SOURCES)
+
+
+def _told(source: Source) -> Iterator[Block]:
+    hooked = any(is_hooked(rank.metadata) for rank in source.trace.ranks)
+    for rank, timeline in zip(source.trace.ranks, source.prepared.timelines, strict=True):
+        communication = _communication(timeline)
+        for rows in pieces(len(rank.steps)):
+            steps = rank.steps[rows]
+            start, end = steps["t0"].astype(np.int64), steps["t1"].astype(np.int64)
+            yield {
+                "rank": constant(rank.number, len(steps)),
+                "number": steps["number"].astype(np.int64),
+                "epoch": where_known(steps["epoch"]),
+                "t0_ns": start,
+                "t1_ns": end,
+                "duration_ns": end - start,
+                "communication_ns": communication.between(start, end),
+                "samples": where_known(steps["samples"], steps["samples"] > 0),
+                "global_batch": where_known(steps["global_batch"], steps["global_batch"] > 0),
+                "source": _origin("framework" if hooked else "marker", len(steps)),
+            }
+
+
+def _found(source: Source) -> Iterator[Block]:
+    times = period_ends(source.prepared.trace, source.prepared.waits, source.prepared.focus)
+    if times is None:
+        return
+    for column, rank in enumerate(source.trace.ranks):
+        communication = _communication(source.prepared.timelines[column])
+        for rows in pieces(len(times) - 1):
+            start = times[:-1, column][rows]
+            end = times[1:, column][rows]
+            yield {
+                "rank": constant(rank.number, len(start)),
+                "number": np.arange(rows.start, rows.stop, dtype=np.int64),
+                "epoch": never(len(start)),
+                "t0_ns": start,
+                "t1_ns": end,
+                "duration_ns": end - start,
+                "communication_ns": communication.between(start, end),
+                "samples": never(len(start)),
+                "global_batch": never(len(start)),
+                "source": _origin("collectives", len(start)),
+            }
+
+
+TABLE = TableSpec(
+    name="steps",
+    summary="One row for each step of each rank, rank after rank.",
+    columns=(
+        RANK,
+        integer("number", "of the step"),
+        optional("epoch", "number of the epoch"),
+        *span("the step"),
+        integer("communication_ns", "time of the main thread in communication inside it", "ns"),
+        optional("samples", "processed by this rank"),
+        optional("global_batch", "samples of all ranks"),
+        text("source", "framework, marker, or collectives: one period of their pattern"),
+    ),
+    blocks=_blocks,
+    reason=lambda source: source.missing(
+        "steps", "no framework and no marker told of steps, and no pattern of collectives repeats"
+    ),
+)

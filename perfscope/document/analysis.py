@@ -1,0 +1,25 @@
+"""From a trace to its result document: what `analyze` and every study do with a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from perfscope.document.build import build
+from perfscope.findings.core.catalogue import run_all
+from perfscope.metrics.compute import compute
+from perfscope.replay.segments import SegmentReplay
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Options
+    from perfscope.trace.model import Trace
+
+
+def analysis(trace: Trace, options: Options) -> dict[str, Any]:
+    """The result document of a trace.
+
+    Raises:
+        UsageError: the options ask for what is not in the run.
+    """
+    results = compute(trace, options)
+    replay = SegmentReplay(results)
+    return build(results, replay, run_all(results, replay))

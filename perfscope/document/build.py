@@ -1,0 +1,167 @@
+"""analysis.json: everything that the report, the terminal and gates show, in one document.
+
+docs/analysis-json.md lists the fields. The document is a plain dictionary of finite numbers, texts,
+lists and dictionaries; the same recording gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import perfscope
+from perfscope.document import measures, resources, run_facts
+from perfscope.document.devices import devices
+from perfscope.document.hardware import hardware
+from perfscope.document.horovod import horovod
+from perfscope.document.how_measured import how_measured
+from perfscope.document.planned import planned_run
+from perfscope.document.quality import quality
+from perfscope.document.replayed import replay_json
+from perfscope.document.stacks import memory_detail, stacks
+from perfscope.document.tensors import tensors
+from perfscope.document.timeline import timeline
+from perfscope.document.verdict import share_of, verdict
+from perfscope.errors import ExitCode, PerfscopeError
+from perfscope.files import replace_file
+from perfscope.findings.core.certainty import is_firm
+from perfscope.findings.core.finding import Status
+from perfscope.findings.core.wording import wholes
+from perfscope.output import json_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.findings.core.finding import Finding, Saving
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.savings import Wholes
+
+Json = dict[str, Any]
+SCHEMA_VERSION = "1"
+FINDING_ORDER = (
+    Status.FAIL,
+    Status.WARN,
+    Status.INFO,
+    Status.NOT_MEASURED,
+    Status.NOT_APPLICABLE,
+    Status.PASS,
+    Status.ERROR,
+)
+
+
+def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json:
+    """The result document of a run."""
+    ordered = sort_findings(findings)
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "perfscope", "version": perfscope.__version__},
+        "run": run_facts.run(results, replay),
+        "verdict": verdict(results, replay, ordered),
+        "ledger": measures.ledger(results),
+        "ledger_functions": measures.ledger_functions(results),
+        "unlabelled": measures.unlabelled(results),
+        "metrics": measures.run_metrics(results, replay),
+        "phases": measures.phases(results),
+        "steps": measures.steps(results),
+        "timeline": timeline(results),
+        "collectives": measures.collectives(results),
+        "horovod": horovod(results),
+        "tensors": tensors(results),
+        "memory": {**resources.memory(results), "lines": memory_detail(results)},
+        "threads": resources.threads(results),
+        "io": resources.io(results),
+        "stacks": stacks(results),
+        "devices": devices(results),
+        "hardware": hardware(results),
+        "replay": replay_json(replay),
+        "findings": [_finding(finding, results) for finding in ordered],
+        "quality": quality(results, replay),
+        "how_measured": how_measured(results),
+    }
+    cleaned = plain(document)
+    assert isinstance(cleaned, dict)
+    return cleaned
+
+
+def _finding(finding: Finding, results: Results) -> Json:
+    steps = results.options.planned_steps
+    of, saving = wholes(results), finding.recommended
+    gain_s = saving.gain_s if saving else None
+    return {
+        **finding.as_json(),
+        "gain_run_share": share_of(finding.gain_s, of.run_s),
+        "first_action": _first_action(saving, of) if saving else None,
+        "planned": planned_run(results, gain_s, steps, is_once=finding.is_once),
+    }
+
+
+def _first_action(saving: Saving, of: Wholes) -> Json:
+    """What the first action saves: the number that headlines show."""
+    return {
+        "gain_s": saving.gain_s,
+        "gain_interval_s": list(saving.interval_s) if saving.interval_s else None,
+        "gain_share": share_of(saving.gain_s, of.window_s),
+        "gain_run_share": share_of(saving.gain_s, of.run_s),
+        "gain_basis": saving.basis,
+    }
+
+
+def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Findings as they are shown: by status, firm ones first, by what they cost, as given."""
+
+    def key(finding: Finding) -> tuple[int, bool, float]:
+        place = FINDING_ORDER.index(finding.status)
+        return place, not is_firm(finding), -(finding.gain_s or 0.0)
+
+    return tuple(sorted(findings, key=key))
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON knows it: numpy numbers as Python's, what is not finite as null."""
+    if isinstance(value, dict):
+        return {plain(str(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, str):
+        # text of the traced program may hold what UTF-8 cannot
+        return value.encode("utf-8", "replace").decode("utf-8")
+    return value
+
+
+def dumps(document: Json) -> str:
+    """The document as JSON text; NaN and infinities never appear, nor what cannot be seen."""
+    return json_text(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+
+
+def write(path: Path, document: Json) -> None:
+    """Writes the document, replacing an older one at once.
+
+    Raises:
+        PerfscopeError: the place cannot be written to.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, dumps(document).encode("utf-8"))
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> PerfscopeError:
+    """What the user reads when results cannot be written."""
+    return PerfscopeError(
+        f"Cannot write {path}.",
+        why=f"{error.strerror or error}.",
+        action="Choose another directory: perfscope analyze DIR --output OTHER-DIR",
+        exit_code=ExitCode.USAGE,
+    )

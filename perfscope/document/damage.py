@@ -1,0 +1,50 @@
+"""What is wrong with a recording, with all stages seen: the first words of the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from perfscope.document.endings import account_of_ends
+from perfscope.trace.damage import Damage, Need
+from perfscope.units import format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+Json = dict[str, Any]
+
+
+def run_damage(results: Results, replay: Replay) -> tuple[Damage, ...]:
+    """Everything that is wrong with the recording, what spoils most figures first."""
+    found = [_in_full(damage, results) for damage in results.damage]
+    if replay.deviation is not None:
+        text = (
+            "What was recorded does not explain how long the run took: replayed unchanged, it "
+            f"differs from the measured one by {format_share(replay.deviation)}."
+        )
+        found.append(Damage("replay_error", text))
+    return tuple(found)
+
+
+def _in_full(damage: Damage, results: Results) -> Damage:
+    """With how the ranks ended, which is told where endings are put into words."""
+    if damage.id != "endings":
+        return damage
+    return replace(damage, text=account_of_ends(results.trace) or damage.text)
+
+
+def damage_json(damages: Sequence[Damage]) -> list[Json]:
+    """The `damage` of the run in analysis.json; empty where the recording is whole."""
+    return [
+        {"id": one.id, "text": one.text, "spoils": sorted(need.value for need in one.spoils)}
+        for one in damages
+    ]
+
+
+def spoils_comparison(damages: Sequence[Damage]) -> bool:
+    """Whether figures that compare or add up ranks are withheld."""
+    return any(Need.EVERY_RANK in damage.spoils for damage in damages)

@@ -1,0 +1,251 @@
+"""How the ranks ended, in words, and which of them ended first and took the others along."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from signal import Signals
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfscope.findings.core import wording
+from perfscope.metrics.host.resource_use import kills_with, memory_ran_out
+from perfscope.trace.model import EndKind, RowFlag
+from perfscope.trace.operations import name_of
+from perfscope.units import format_seconds
+
+if TYPE_CHECKING:
+    from perfscope.trace.model import Ending, Rank, Trace
+
+Json = dict[str, Any]
+NS = 1e-9
+STOPPING = {"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"}
+LAUNCHERS_OWN = {"SIGKILL", *STOPPING}
+"""Signals by which launchers end the ranks that are left when one has failed."""
+
+INTERRUPT = "KeyboardInterrupt"
+PASSIVE = ("killed", "interrupted")
+_BY_SIGNAL = {EndKind.KILLED, EndKind.ABORTED_IN_TEARDOWN}
+
+
+def incomplete_ranks(trace: Trace) -> list[int]:
+    """Ranks that left a recording but did not end by themselves."""
+    return [rank.number for rank in trace.ranks if not rank.ending.is_natural]
+
+
+def endings(trace: Trace) -> list[Json]:
+    """The `endings` of analysis.json, by rank."""
+    first = first_to_fail(trace)
+    return [_as_json(trace, rank, is_first=rank is first) for rank in trace.ranks]
+
+
+def _as_json(trace: Trace, rank: Rank, *, is_first: bool) -> Json:
+    raised = rank.ending.raised
+    return {
+        "rank": rank.number,
+        "host": rank.host,
+        "pid": rank.pid,
+        "kind": rank.ending.kind.value,
+        "code": rank.ending.code,
+        "text": ending_text(trace, rank),
+        "end_s": rank.end_ns * NS,
+        "in_operation": last_operation(rank),
+        "exception": None if raised is None else dict(vars(raised)),
+        "is_first": is_first,
+    }
+
+
+def ending_text(trace: Trace, rank: Rank) -> str:
+    """How a rank ended: `finalized`, `killed by SIGKILL (9) in MPI_Allreduce`, ..."""
+    ending = rank.ending
+    if ending.raised is not None:
+        return f"{_raised_text(ending)}{_after_raising(rank)}"
+    return f"{_TEXTS[ending.kind](rank)}{_for_memory(trace, rank)}"
+
+
+def _raised_text(ending: Ending) -> str:
+    raised = ending.raised
+    assert raised is not None
+    file = PurePosixPath(raised.file).name
+    place = f" at {file}:{raised.line}" if file and raised.line else f" in {file}" if file else ""
+    if raised.type == INTERRUPT:
+        return f"interrupted ({INTERRUPT}){place}"
+    return f"ended with {raised.type}{place}"
+
+
+def _after_raising(rank: Rank) -> str:
+    """What came after an exception: mpi4py finalizes at exit, and others may never come there."""
+    ending = rank.ending
+    if ending.kind in {EndKind.FINALIZED, EndKind.EXITED}:
+        return f", exit code {ending.code}" if ending.code else ""
+    if ending.kind is EndKind.ABORTED:
+        return f", then {_aborted(rank)}"
+    if last_operation(rank) == "MPI_Finalize":
+        how = "the run ended" if ending.code is None else f"it was killed by {_signal(ending)}"
+        return f", then waited in MPI_Finalize until {how}"
+    return "" if ending.code is None else f", then was killed by {_signal(ending)}"
+
+
+def _stopped(_rank: Rank) -> str:
+    return "stopped on request"
+
+
+def _finalized(rank: Rank) -> str:
+    return f"finalized, exit code {rank.ending.code}" if rank.ending.code else "finalized"
+
+
+def _exited(rank: Rank) -> str:
+    code = rank.ending.code
+    text = "exited" if code is None else f"exited with code {code}"
+    if rank.init_exit_ns is None or not speaks_mpi(rank):
+        return text
+    return f"{text} {'in' if rank.finalize_enter_ns is not None else 'without'} MPI_Finalize"
+
+
+def _killed(rank: Rank) -> str:
+    inside = last_operation(rank)
+    place = f" in {inside}" if inside else ""
+    return f"killed by {_signal(rank.ending)}{place}"
+
+
+def _for_memory(trace: Trace, rank: Rank) -> str:
+    """That memory ran out, of a rank that was killed as the kernel kills then."""
+    if rank.ending.kind not in _BY_SIGNAL or _signal_name(rank.ending.code) != "SIGKILL":
+        return ""
+    if memory_ran_out(rank):
+        return "; the kernel ended processes of its group because memory ran out"
+    if not (count := kills_with(trace, rank)):
+        return ""
+    which = wording.processes(count)
+    return f"; the kernel ended {which} for want of memory meanwhile on this host"
+
+
+def _killed_in_teardown(rank: Rank) -> str:
+    if last_operation(rank) is None and rank.ending.code is not None:
+        return f"killed by {_signal(rank.ending)} in teardown, after its work was done"
+    return _killed(rank) if rank.ending.code is not None else "aborted in teardown"
+
+
+def _aborted(rank: Rank) -> str:
+    code = rank.ending.code
+    return "called MPI_Abort" if code is None else f"called MPI_Abort with code {code}"
+
+
+def _unknown(rank: Rank) -> str:
+    inside = last_operation(rank)
+    place = f", last seen in {inside}" if inside else ""
+    if rank.detail_end_ns is not None:
+        return f"end unknown{place}: its records end before"
+    return f"no sign of an end{place}: killed from outside or still running"
+
+
+_TEXTS = {
+    EndKind.FINALIZED: _finalized,
+    EndKind.EXITED: _exited,
+    EndKind.KILLED: _killed,
+    EndKind.ABORTED: _aborted,
+    EndKind.ABORTED_IN_TEARDOWN: _killed_in_teardown,
+    EndKind.STOPPED: _stopped,
+    EndKind.UNKNOWN: _unknown,
+}
+
+
+def speaks_mpi(rank: Rank) -> bool:
+    """Whether the rank communicated through MPI, and not only through another library."""
+    names = [name_of(operation) for operation in rank.totals]
+    return not names or any(name.startswith("MPI_") for name in names)
+
+
+def last_operation(rank: Rank) -> str | None:
+    """The operation that the rank's main thread was in when it ended, None outside any."""
+    rows = rank.operations
+    is_open = (rows["flags"] & RowFlag.OPEN) != 0
+    mine = np.flatnonzero(is_open & (rows["tid"] == rank.main_tid))
+    return name_of(int(rows["op"][mine[-1]])) if len(mine) else None
+
+
+def _signal(ending: Ending) -> str:
+    name = _signal_name(ending.code)
+    return name if name.startswith("signal") else f"{name} ({ending.code})"
+
+
+def _signal_name(number: int | None) -> str:
+    try:
+        return Signals(number or 0).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def first_to_fail(trace: Trace) -> Rank | None:
+    """The rank whose end took the others along, None when nothing failed or all were stopped.
+
+    A failure of its own (an exception, MPI_Abort, a crash, an exit code) counts before signals
+    that launchers send; of several the earliest.
+    """
+    failed = [rank for rank in trace.ranks if not rank.ending.is_natural]
+    own = [rank for rank in failed if _failed_by_itself(rank)]
+    if own:
+        return min(own, key=_failed_at_ns)
+    if stopping_signal(trace) is not None:
+        return None
+    known = [rank for rank in failed if rank.ending.kind is not EndKind.UNKNOWN]
+    return min(known, key=_failed_at_ns, default=None)
+
+
+def _failed_by_itself(rank: Rank) -> bool:
+    ending = rank.ending
+    if ending.raised is not None:
+        return ending.raised.type != INTERRUPT
+    if ending.kind in {EndKind.ABORTED, EndKind.EXITED}:
+        return True
+    crashed = ending.kind in _BY_SIGNAL
+    return crashed and _signal_name(ending.code) not in LAUNCHERS_OWN
+
+
+def _failed_at_ns(rank: Rank) -> int:
+    """When the trouble began: who raised an exception may have waited for the others since."""
+    if rank.ending.raised is not None and rank.finalize_enter_ns is not None:
+        return rank.finalize_enter_ns
+    return rank.end_ns
+
+
+def stopping_signal(trace: Trace) -> str | None:
+    """The signal by which somebody stopped the whole run, None when it was not stopped."""
+    received = trace.environment.get("signals_received")
+    told = [name for name in received if name in STOPPING] if isinstance(received, list) else []
+    if told:
+        return str(told[0])
+    if any(rank.ending.raised and rank.ending.raised.type == INTERRUPT for rank in trace.ranks):
+        return "SIGINT"
+    return None
+
+
+def account_of_ends(trace: Trace) -> str:
+    """One sentence on a run that was cut short: why, when, and what became of the others."""
+    early = [rank for rank in trace.ranks if not rank.ending.is_natural]
+    if not early:
+        return ""
+    first = first_to_fail(trace)
+    if first is not None:
+        at = format_seconds(_failed_at_ns(first) * NS)
+        text = ending_text(trace, first)
+        verb = "was " if text.startswith(PASSIVE) else ""
+        others = len(early) - 1
+        rest = f"; {others:,} other {'rank' if others == 1 else 'ranks'} ended after it"
+        return (
+            f"The run was cut short {at} after the start: rank {first.number} {verb}{text}"
+            f"{rest if others else ''}."
+        )
+    end = format_seconds(max(rank.end_ns for rank in early) * NS)
+    if (signal := stopping_signal(trace)) is not None:
+        stop = f"{signal} (Ctrl-C)" if signal == "SIGINT" else signal
+        return f"The run was stopped by {stop}, {end} after the start."
+    if (number := trace.environment.get("signal")) is not None:
+        return (
+            f"The run was cut short {end} after the start: the command itself was killed by "
+            f"{_signal_name(number)}, and its ranks ended with it."
+        )
+    which = wording.ranks([rank.number for rank in early])
+    return (
+        f"The run was cut short, {end} after the start ({which}: {ending_text(trace, early[0])})."
+    )

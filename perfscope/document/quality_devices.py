@@ -1,0 +1,80 @@
+"""Can the figures of the devices be trusted; nothing where none was measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.document.check import Check
+from perfscope.findings.core.finding import Status
+from perfscope.units import format_count, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.devices.devices import DevicesResult
+    from perfscope.metrics.results import Results
+
+MOST_UNLINKED = 0.05
+
+
+def device_checks(results: Results) -> list[Check]:
+    """The rows about devices, in the order of the report."""
+    found = results.devices
+    if found is None:
+        return []
+    return [*_window(found), *_communication(results, found), _launches(found)]
+
+
+def _window(found: DevicesResult) -> list[Check]:
+    """That a profiler watched a part of the run only."""
+    if not found.is_part:
+        return []
+    start_s, end_s = (moment / 1e9 for moment in found.window_ns)
+    detail = (
+        f"A profiler watched the devices for {format_seconds(end_s - start_s)}, from "
+        f"{format_seconds(start_s)} on: figures of the devices are about that time, and findings "
+        "from them have no seconds for the run."
+    )
+    return [Check("device_window", Status.INFO, "Devices were watched for a part", detail)]
+
+
+def _communication(results: Results, found: DevicesResult) -> list[Check]:
+    """Whether the ranks of a job communicate on their devices, and whether that was matched."""
+    if results.trace.world_size < 2:
+        return []
+    silent = [device.rank for device in found.devices if not device.use.rows[1]]
+    if silent and len(silent) == len(found.devices):
+        return [
+            Check(
+                "device_communication",
+                Status.WARN,
+                "No kernel communicates",
+                f"The job has {results.trace.world_size} ranks, and no device ran a communication "
+                "kernel: the profile misses them, or the ranks did not communicate meanwhile.",
+            )
+        ]
+    matching = found.communication
+    if matching.reason is not None:
+        detail = f"Waiting and transfer of communication kernels are not known: {matching.reason}."
+        title = "Communication kernels were not matched"
+        return [Check("device_communication", Status.WARN, title, detail)]
+    spread = format_seconds(matching.end_spread_s or 0.0)
+    detail = (
+        f"{format_count(matching.matched)} collectives matched over ranks; "
+        f"{format_count(matching.unmatched)} kernels were not: they have no partner, or do not "
+        f"wait for all ranks. Kernels of one collective end within {spread} of each other (99 %): "
+        "the clocks are no farther apart."
+    )
+    title = "Communication kernels were matched"
+    return [Check("device_communication", Status.PASS, title, detail)]
+
+
+def _launches(found: DevicesResult) -> Check:
+    rows = sum(sum(device.use.rows) for device in found.devices)
+    share = min(found.unlinked_rows / rows, 1.0) if rows else 0.0
+    detail = (
+        f"{found.unlinked_rows:,} device rows have no launch in the trace; gaps before them count "
+        "as other, never as waiting for the host."
+    )
+    if share > MOST_UNLINKED:
+        detail += f" That is {format_share(share)} of those in the focus: launched before it began?"
+        return Check("device_launches", Status.WARN, "Launches are missing", detail)
+    return Check("device_launches", Status.PASS, "Launches were found", detail)

@@ -1,0 +1,229 @@
+"""The verdict: one sentence about the run, and what the best fixes save together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from perfscope.attribution.soundness import why_spoiled
+from perfscope.document import tensors
+from perfscope.document.damage import run_damage, spoils_comparison
+from perfscope.document.headline import headline, unwatched
+from perfscope.findings.core.certainty import is_firm
+from perfscope.findings.core.finding import Saving, Status
+from perfscope.findings.core.thresholds import WARN_SHARE
+from perfscope.findings.core.wording import of_window, wholes
+from perfscope.trace.damage import Need
+from perfscope.trace.model import Format
+from perfscope.units import format_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+
+    from perfscope.findings.core.finding import Finding
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Edit, Prediction, Replay
+    from perfscope.savings import Wholes
+    from perfscope.trace.damage import Damage
+
+Json = dict[str, Any]
+MOST = 3
+GOOD_EFFICIENCY = 0.8
+"""Below this parallel efficiency a run without findings is not called healthy."""
+
+UNPRICED_SHARE = 0.1  # of the focus: what a fault without seconds is ranked as
+FAULTS = {Status.FAIL, Status.WARN}
+FIRST = "singleton_worlds"  # makes the meaning of all others another
+OPEN = {Status.NOT_MEASURED, Status.ERROR}
+MOST_REASONS = 5
+UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
+NS = 1e-9
+
+
+def verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json:
+    """The `verdict` object of analysis.json, from findings in the order of the document."""
+    faults = [finding for finding in findings if finding.status in FAULTS]
+    top = _worth_most(faults)
+    gain_s = combined_gain(replay, top)
+    of = wholes(results)
+    damage = run_damage(results, replay)
+    told = {one.text for one in damage}
+    return {
+        "sentence": _preface(damage)
+        + _sentence(results, findings, top, told=told)
+        + unwatched(results),
+        "status": _status(results, findings, faults, damage).value,
+        "efficiency": headline(results).as_json(),
+        "combined_gain_s": gain_s,
+        "combined_gain_share": share_of(gain_s, of.window_s),
+        "combined_gain_run_share": share_of(gain_s, of.run_s),
+        "combined_text": combined_text(top, gain_s, of),
+        "top": [finding.id for finding in top],
+    }
+
+
+def _worth_most(faults: Sequence[Finding]) -> list[Finding]:
+    """The faults to be shown first; those without seconds leave a place to one that has them."""
+    ordered = sorted(faults, key=_weight)
+    top = ordered[:MOST]
+    if len(top) < MOST or any(finding.gain_s is not None for finding in top):
+        return top
+    priced = [one for one in ordered[MOST:] if one.gain_s is not None]
+    same = [one for one in priced if one.status is top[-1].status]
+    return [*top[:-1], same[0]] if same else top
+
+
+def share_of(seconds: float | None, whole_s: float | None) -> float | None:
+    """Seconds as a share of a whole; None where either is not known."""
+    return seconds / whole_s if seconds is not None and whole_s else None
+
+
+def _weight(finding: Finding) -> tuple[bool, bool, bool, float]:
+    """Failed ones first, then firm ones, then by cost; one without seconds counts as large."""
+    share = UNPRICED_SHARE if finding.gain_share is None else finding.gain_share
+    is_failed = finding.status is Status.FAIL
+    return finding.id != FIRST, not is_failed, not is_firm(finding), -share
+
+
+def combined_gain(replay: Replay, top: Sequence[Finding]) -> float | None:
+    """Seconds that the first actions of the findings save when all are taken; gains do not add.
+
+    Together they give no less than the best of them alone, and no more than their sum is claimed.
+    Findings without seconds do not count; without a replay only a single finding has a number, and
+    a bound that was not replayed is no part of a sum.
+    """
+    counted = _savings(top)
+    if len(counted) == 1:
+        return counted[0].gain_s
+    replayable = [saving for saving in counted if saving.edits]
+    prediction = _together(replay, replayable) if len(replayable) > 1 else None
+    if prediction is None:
+        return None
+    single = [saving.gain_s for saving in replayable]
+    return min(max(prediction.gain_s, *single), sum(single))
+
+
+def _savings(findings: Sequence[Finding]) -> list[Saving]:
+    """What the first action of each finding saves, of those that claim seconds."""
+    return [saving for finding in findings if (saving := finding.recommended) is not None]
+
+
+def _together(replay: Replay, savings: Sequence[Saving]) -> Prediction | None:
+    edits: list[Edit] = [edit for saving in savings for edit in saving.edits]
+    # what a rank does alone goes first: what is left is then compared between the ranks
+    relative = [edit for edit in edits if edit.level is not None and edit.account is None]
+    absolute = [edit for edit in edits if edit not in relative]
+    return replay.predict([*dict.fromkeys(absolute), *dict.fromkeys(relative)])
+
+
+def _status(
+    results: Results,
+    findings: Sequence[Finding],
+    faults: Sequence[Finding],
+    damage: Sequence[Damage],
+) -> Status:
+    if spoils_comparison(damage) or any(finding.status is Status.FAIL for finding in faults):
+        return Status.FAIL
+    if damage or faults or _is_inefficient(results):
+        return Status.WARN
+    if all(finding.status in UNKNOWN for finding in findings) or _unknown_efficiency(results):
+        return Status.INFO
+    return Status.PASS
+
+
+def _sentence(
+    results: Results,
+    findings: Sequence[Finding],
+    top: Sequence[Finding],
+    *,
+    told: AbstractSet[str],
+) -> str:
+    if not top:
+        return _healthy(results, findings)
+    others = {1: "", 2: " There is 1 more finding."}.get(len(top), " There are 2 more findings.")
+    first = "" if f"{top[0].title}." in told else _about(top[0], wholes(results))
+    return (first + others).strip()
+
+
+def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> str | None:
+    """What the first actions save when taken together, as a clause that says which count.
+
+    None where fewer than two were replayed at once.
+    """
+    counted = _savings(top)
+    replayed = [saving for saving in counted if saving.edits]
+    if gain_s is None or len(replayed) < 2:
+        return None
+    which = "they" if len(replayed) == len(top) else "the two with a number"
+    if len(replayed) < len(counted):
+        which = "the two that can be replayed"
+    is_bound = any(saving.basis == "upper_bound" for saving in replayed)
+    return f"fixed together, {which} would save {of.saving(gain_s, is_bound=is_bound)}"
+
+
+def _about(finding: Finding, of: Wholes) -> str:
+    """The sentence about the most costly finding, and what its first action saves."""
+    saving = finding.recommended
+    if saving is None:
+        return f"{finding.title}."
+    is_bound = saving.basis == "upper_bound"
+    told = of.saving(saving.gain_s, is_bound=is_bound, interval=saving.interval_s)
+    return f"{finding.title}. Estimated saving: {told}."
+
+
+def _healthy(results: Results, findings: Sequence[Finding]) -> str:
+    if unknown := _unknown_efficiency(results):
+        return f"The efficiency of this run is not known: {unknown}."
+    judged = [finding for finding in findings if finding.status not in UNKNOWN]
+    if not judged:
+        if told := tensors.sentence(results):
+            return told
+        open_ones = [finding.summary for finding in findings if finding.status in OPEN]
+        reasons = list(dict.fromkeys(open_ones or [finding.summary for finding in findings]))
+        return "Nothing can be said about this run. " + " ".join(reasons[:MOST_REASONS])
+    leading = headline(results)
+    ranks = len(results.trace.ranks)
+    number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"
+    not_made = sum(finding.status in OPEN for finding in findings)
+    rest = f" {not_made} of {len(findings)} diagnoses could not be made." if not_made else ""
+    subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
+    if _is_inefficient(results):
+        return (
+            f"No cause was found for a low efficiency: {subject}"
+            f"{leading.lost_to and f'; {leading.lost_to}'}.{rest}"
+        )
+    return (
+        f"{_found_nothing(results)}: {subject}, and no finding is worth {of_window(WARN_SHARE)}."
+        f"{rest}"
+    )
+
+
+def _unknown_efficiency(results: Results) -> str | None:
+    """Why no efficiency of a run with threads or without tracing is known, None where one is."""
+    whole = results.efficiency.parallel_efficiency
+    if why_spoiled(results.damage, Need.EVERY_RANK):
+        return None  # said already
+    is_open = results.efficiency.is_hybrid or results.trace.format is Format.PARAVER
+    return whole.reason if is_open and whole.value is None else None
+
+
+def _found_nothing(results: Results) -> str:
+    if why_spoiled(results.damage, Need.EVERY_RANK):
+        return "Nothing to fix was found on the recorded ranks by themselves"
+    if any(damage.id == "endings" for damage in results.damage):
+        return "Up to then nothing to fix was found"
+    return "Nothing to fix was found"
+
+
+def _is_inefficient(results: Results) -> bool:
+    """Whether the ranks lost so much that "nothing to fix" would mislead."""
+    value = headline(results).value
+    return value is not None and value < GOOD_EFFICIENCY
+
+
+def _preface(damage: Sequence[Damage]) -> str:
+    """What must be said first: what is wrong with the recording, and what that withholds."""
+    said = " ".join(one.text for one in damage)
+    if spoils_comparison(damage):
+        said += " Figures that need every rank are withheld."
+    return f"{said} " if said else ""

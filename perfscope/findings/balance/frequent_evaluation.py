@@ -1,0 +1,272 @@
+"""Evaluation or progress output by all ranks, more often than the run can afford."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.attribution.stack_rules import computes_figure, is_user_file, names_training
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.gain import NS, Price, bound_s, price
+from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
+from perfscope.replay.model import Edit
+from perfscope.trace.model import PhaseKind
+from perfscope.units import format_seconds
+
+if TYPE_CHECKING:
+    from perfscope.attribution.focus import Focus
+    from perfscope.metrics.efficiency.phases import PhaseResult
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.model import Rank
+
+ID = "frequent_evaluation"
+TITLE = "All ranks evaluate or print too often"
+PASSED = "Evaluation and progress output cost little"
+UNKNOWN = "Whether evaluation and progress output cost much is not certain"
+DESCRIPTION = (
+    "Looks for evaluation, prediction and progress output (computing and printing a loss, an "
+    "error, statistics) that ranks do again and again between training steps, and replays the run "
+    "as if it were done every k-th time only."
+)
+REFERENCES = (
+    (
+        "Linaro Performance Reports, characterising MPI time: "
+        "https://docs.linaroforge.com/latest/html/performance-reports/"
+    ),
+)
+FAULTS = {Status.FAIL, Status.WARN}
+EVALUATES = {PhaseKind.EVALUATE, PhaseKind.PREDICT}
+TRAINS = {PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER}
+UNCERTAIN = " Few samples tell it: whether it is too much, a longer recording shows."
+RARER = (2, 5, 10, 30, 100)
+"""How much more rarely it may be done; the first that leaves little is advised."""
+
+
+@dataclass(frozen=True)
+class _Habit:
+    """Work that ranks do again and again between training steps."""
+
+    phase: PhaseResult
+    seconds: float  # of the rank that spends most on it
+    times: int  # that a rank does it
+    samples: float | None  # of that rank that tell it, about; None: it is known exactly
+    may_share: float  # of the run, that it may take
+
+    @property
+    def certain_s(self) -> float:
+        """The seconds, of n samples less their standard error, 1 / sqrt(n) of them."""
+        error = 0.0 if self.samples is None else 1.0 / sqrt(max(1.0, self.samples))
+        return self.seconds * (1.0 - error)
+
+    @property
+    def is_output(self) -> bool:
+        """Progress output and not evaluation."""
+        return self.phase.id == PROGRESS
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether all ranks evaluate or print too often, and what doing it more rarely saves."""
+    habits = _habits(results)
+    if not habits:
+        return _nothing(results)
+    main = habits[0]
+    every = _rarer(results, main)
+    edit = Edit(phase=main.phase.id, keep_every=every)
+    work = own_seconds(main.phase)
+    found = price(results, replay, [edit], bound_s=bound_s(results, work), is_planned=True)
+    is_affordable = _is_affordable(results, main, main.seconds)
+    is_certain = _is_affordable(results, main, main.certain_s) == is_affordable
+    status = found.status if is_certain and not is_affordable else Status.PASS
+    is_fault = status in FAULTS
+    return Finding(
+        id=ID,
+        status=status,
+        title=_title(main) if is_fault else PASSED if is_certain else UNKNOWN,
+        summary=_summary(results, main, every, found) + ("" if is_certain else UNCERTAIN),
+        gain_s=found.gain_s,
+        gain_interval_s=found.interval_s,
+        gain_share=found.share,
+        gain_basis=found.basis,
+        confidence=Confidence.HIGH if main.phase.source != "sampled" else Confidence.MEDIUM,
+        ranks=main.phase.entering_ranks if is_fault else (),
+        window_s=_window(main),
+        where=main.phase.where,
+        evidence=_evidence(results, replay, habits, every),
+        actions=_actions(main, every, found) if is_fault else (),
+        references=REFERENCES,
+        overlaps=("rank_zero_evaluation", "load_imbalance"),
+        edits=(edit,),
+    )
+
+
+def _habits(results: Results) -> list[_Habit]:
+    """What several ranks, or the only one, do more than once; the most beyond its share first."""
+    found = []
+    ranks = len(results.trace.ranks)
+    is_training = _trains(results)
+    for phase in results.phases:
+        is_output = phase.id == PROGRESS
+        if not (is_output or (phase.kind in EVALUATES and is_training)):
+            continue
+        work = own_seconds(phase)
+        alone = max(work) >= thresholds.SOLO_SHARE * sum(work)
+        if not sum(work) or (ranks > 1 and alone):
+            continue  # one rank does it while the others wait: another diagnosis
+        times = round(phase.count / max(1, len(phase.entering_ranks)))
+        if times >= 2 and not _is_part_of_steps(results, phase, times):
+            samples, may = _samples(results, phase), _may_share(results, phase, times)
+            found.append(_Habit(phase, max(work), times, samples, may))
+    return sorted(found, key=lambda habit: -habit.certain_s / habit.may_share)
+
+
+def _trains(results: Results) -> bool:
+    """Whether the program trains at all: in others evaluation is what they are for."""
+    if results.steps.source in {"framework", "marker"}:
+        return True
+    if any(phase.kind in TRAINS for phase in results.phases):
+        return True
+    files = {frame.file for frame in results.trace.frames if is_user_file(frame.file)}
+    return any(names_training(PurePath(file).stem) for file in files)
+
+
+def _may_share(results: Results, phase: PhaseResult, times: int) -> float:
+    """Of the run, what is no fault: more for evaluation, most once an epoch.
+
+    A function that computes an accuracy, a score or the like may be all the evaluation there is.
+    """
+    figures = [frame for frame in phase.where if computes_figure(frame)]
+    if phase.id == PROGRESS and not figures:
+        return thresholds.OUTPUT_SHARE
+    epochs = max((_epochs(rank, results.focus) for rank in results.trace.ranks), default=0)
+    is_usual = epochs > 0 and times <= epochs + 1  # and once more at the end
+    return thresholds.VALIDATION_SHARE if is_usual else thresholds.EVALUATION_SHARE
+
+
+def _epochs(rank: Rank, focus: Focus) -> int:
+    """Epochs in the focus that a framework or a marker told of."""
+    steps = rank.steps
+    inside = (steps["t1"] > focus.start_ns) & (steps["t0"] < focus.end_ns)
+    return len(np.unique(steps["epoch"][inside & (steps["epoch"] >= 0)]))
+
+
+def _samples(results: Results, phase: PhaseResult) -> float | None:
+    """How many samples tell of the rank that is in a phase longest; None where it is marked."""
+    if phase.source != "sampled":
+        return None
+    work = own_seconds(phase)
+    rank = results.trace.ranks[work.index(max(work))]
+    sampled = int((rank.stacks["tid"] == rank.main_tid).sum())
+    lived_s = (rank.end_ns - rank.start_ns) * NS
+    return sampled * max(work) / lived_s if lived_s > 0 else 0.0
+
+
+def _is_part_of_steps(results: Results, phase: PhaseResult, times: int) -> bool:
+    """Whether it is a prediction that the program is for, or that nearly every step needs."""
+    if phase.kind is not PhaseKind.PREDICT:
+        return False
+    steps = results.steps.count if results.steps.source in {"framework", "marker"} else 0
+    return times > thresholds.OCCASIONAL_SHARE * steps
+
+
+def _nothing(results: Results) -> Finding:
+    sampled = any(len(rank.stacks) for rank in results.trace.ranks)
+    if not results.phases and not sampled:
+        text = wording.no_phases(results.trace, "evaluate", "*evaluate*")
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    text = "No evaluation and no output that several ranks repeat was seen between the steps."
+    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+
+
+def _rarer(results: Results, habit: _Habit) -> int:
+    """The smallest factor that leaves little of it, at most as often as it is done now."""
+    for every in RARER:
+        left_s = habit.seconds / every
+        rest_s = results.focus.length_ns * NS - habit.seconds + left_s
+        if every >= habit.times or left_s <= thresholds.OUTPUT_SHARE * rest_s:
+            return min(every, habit.times)
+    return min(RARER[-1], habit.times)
+
+
+def _is_affordable(results: Results, habit: _Habit, seconds: float) -> bool:
+    """Whether so many seconds are no more than it may take."""
+    return seconds <= habit.may_share * results.focus.length_ns * NS
+
+
+def _title(habit: _Habit) -> str:
+    place = wording.place(habit.phase.where[0]) if habit.phase.where else ""
+    what = "Progress output" if habit.is_output else "Evaluation"
+    entering = habit.phase.entering_ranks
+    everybody = len(entering) == len(habit.phase.ranks)
+    who = "each rank" if everybody else wording.ranks(entering)
+    return f"{what} too often{f': {place}' if place else ''}, {habit.times:,} times on {who}"
+
+
+def _summary(results: Results, habit: _Habit, every: int, found: Price) -> str:
+    steps = results.steps.count
+    apart = round(steps / habit.times)
+    often = f", once in {apart:,} steps" if apart > 1 else ""
+    share = habit.seconds / (results.focus.length_ns * NS)
+    return (
+        f"Each time takes {format_seconds(habit.seconds / habit.times)}{often}; in all "
+        f"{wording.of_window(share)}. Done {_rarely(habit, every)}, the run would take "
+        f"{wording.saving(results, found.gain_s, is_bound=not found.is_replayed)} less."
+    )
+
+
+def _rarely(habit: _Habit, every: int) -> str:
+    """How often it would be done: `every 10th time only`, `once in the run`."""
+    if every >= habit.times:
+        return "once in the run"
+    return f"every {wording.ordinal(every)} time only"
+
+
+def _window(habit: _Habit) -> tuple[float, float] | None:
+    windows = habit.phase.windows_s
+    return (windows[0][1], max(end for _, _, end in windows)) if windows else None
+
+
+def _evidence(
+    results: Results, replay: Replay, habits: list[_Habit], every: int
+) -> tuple[Evidence, ...]:
+    main = habits[0]
+    rows = [
+        Evidence("Times on each rank", main.times, ""),
+        Evidence("Each time", main.seconds / main.times, "s"),
+    ]
+    rows += [
+        Evidence(f"{habit.phase.label}: work of the busiest rank", habit.seconds, "s")
+        for habit in habits
+    ]
+    waiting_s = sum(results.communication.wait_s_by_rank)
+    rows.append(Evidence("Waiting for other ranks in the whole run, added up", waiting_s, "s"))
+    for other in RARER:
+        if other != every and other < main.times:
+            edit = Edit(phase=main.phase.id, keep_every=other)
+            if prediction := replay.predict([edit]):
+                label = f"Gain if done {_rarely(main, other)}"
+                rows.append(Evidence(label, prediction.gain_s, "s"))
+    return tuple(rows)
+
+
+def _actions(habit: _Habit, every: int, found: Price) -> tuple[str, ...]:
+    place = wording.place(habit.phase.where[0]) if habit.phase.where else f"{habit.phase.label}"
+    back = f"that saves {found.at_most}{format_seconds(found.gain_s)}"
+    doing = "Compute and print it" if habit.is_output else "Evaluate"
+    actions = [f"{doing} {_rarely(habit, every)}: call {place} more rarely; {back}."]
+    if habit.is_output:
+        actions.append(
+            "Keep the figure as a running sum on each rank, without copying data again, and add it "
+            "up over the ranks only when it is printed."
+        )
+    else:
+        actions.append("Evaluate on a part of the data while training, on all of it at the end.")
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,0 +1,212 @@
+"""Ranks that start, import or set up at different times, so that the first ones wait once."""
+
+from __future__ import annotations
+
+from statistics import median_high
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.gain import NS
+from perfscope.findings.core.one_rank import alone
+from perfscope.findings.facts.start_up_facts import OpeningFacts, beyond, opening_facts
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.model import Frame
+
+ID = "initialization_skew"
+SUBJECT = "Ranks that begin at different times"
+TITLE = "Ranks wait at the start for others that are not ready"
+PASSED = "The ranks begin to work together at about the same time"
+DESCRIPTION = (
+    "Compares how long each rank takes from its start to the first thing that all ranks do "
+    "together: waiting in MPI_Init (or init_process_group) for ranks that start or import later, "
+    "and set-up of different length before the first step, or before the first collective of all "
+    "ranks where nothing tells the steps. It happens once a run, so it is priced once: the waiting "
+    "in MPI_Init as a bound, the rest by a replay in which no rank takes longer than the usual one."
+)
+REFERENCES = (
+    ("Python's import time by module: https://docs.python.org/3/using/cmdline.html#cmdoption-X"),
+)
+
+WHOLE_RUN = "Record the whole job with perfscope run, and analyze it without --foa."
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether ranks wait at the start for others, for whom, and why these are late."""
+    single = "The run has a single rank: nobody waits for it."
+    if quiet := alone(results, ID, SUBJECT, single):
+        return quiet
+    facts = opening_facts(results, replay)
+    if facts is None:
+        text = f"It is not known how the run began: {results.opening.reason}. {WHOLE_RUN}"
+        return Finding(ID, Status.NOT_MEASURED, SUBJECT, text, confidence=Confidence.HIGH)
+    length_s = _length_s(results, facts)
+    share = facts.total_s / length_s if length_s > 0 else 0.0
+    status = _status(facts.total_s, share)
+    is_told = status is not Status.PASS
+    late = _late(facts)
+    return Finding(
+        id=ID,
+        status=status,
+        title=_title(facts, late) if is_told else PASSED,
+        summary=_summary(facts, share),
+        gain_s=facts.total_s if is_told else None,
+        gain_share=share if is_told else None,
+        gain_basis=_basis(facts) if is_told else None,
+        is_once=True,
+        confidence=Confidence.MEDIUM,
+        ranks=_numbers(facts, late) if is_told else (),
+        where=_where(facts, late) if is_told else (),
+        evidence=_evidence(facts, late),
+        actions=_actions(facts, late) if is_told else (),
+        references=REFERENCES,
+        overlaps=("start_up", "rank_zero_evaluation"),
+        # they save what set-up costs, and nothing of what lies before it
+        edits=facts.explained if is_told and not facts.before_s else (),
+    )
+
+
+def _length_s(results: Results, facts: OpeningFacts) -> float:
+    """Seconds that the gain is a share of: the focus, and what is lost before it."""
+    return results.focus.length_ns * NS + facts.before_s
+
+
+def _status(gain_s: float, share: float) -> Status:
+    """Once a run: in seconds first, as what is a large share of a test is none of a training."""
+    if gain_s < thresholds.SKEW_LEAST_S or share < thresholds.WARN_SHARE:
+        return Status.PASS
+    if gain_s >= thresholds.SKEW_FAIL_S and share >= thresholds.FAIL_SHARE:
+        return Status.FAIL
+    return Status.WARN if gain_s >= thresholds.SKEW_WARN_S else Status.INFO
+
+
+def _basis(facts: OpeningFacts) -> str:
+    """What lies before the focus of analysis cannot be replayed."""
+    return "replay" if facts.is_replayed and not facts.before_s else "upper_bound"
+
+
+def _is_before(facts: OpeningFacts) -> bool:
+    """Whether most of it is lost before communication is initialized."""
+    return facts.before_s >= facts.setup_s
+
+
+def _late(facts: OpeningFacts) -> tuple[int, ...]:
+    """Positions of the ranks for which the others wait, the last one first."""
+    opening = facts.opening
+    if _is_before(facts):
+        late_s = [max(opening.waiting_s) - seconds for seconds in opening.waiting_s]
+    else:
+        late_s = list(opening.setup_s)
+    bound = max(late_s) - 0.5 * beyond(late_s)
+    found = [place for place, seconds in enumerate(late_s) if seconds >= bound]
+    return tuple(sorted(found, key=lambda place: -late_s[place]))
+
+
+def _numbers(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(facts.opening.ranks[place] for place in late))
+
+
+def _where(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[Frame, ...]:
+    frames = facts.opening.before if _is_before(facts) else facts.opening.after
+    frame = frames[late[0]]
+    return (frame,) if frame is not None else ()
+
+
+def _started_later_s(facts: OpeningFacts, late: tuple[int, ...]) -> float:
+    """How much later than the usual rank the late one was started."""
+    start_s = facts.opening.start_s
+    return beyond(start_s) if start_s[late[0]] == max(start_s) else 0.0
+
+
+def _title(facts: OpeningFacts, late: tuple[int, ...]) -> str:
+    frames = _where(facts, late)
+    at = f", {wording.place(frames[0])}," if frames and wording.place(frames[0]) else ""
+    who = wording.capitalised(wording.ranks(_numbers(facts, late)))
+    waits = f"{wording.others(len(facts.opening.ranks) - len(late))} once"
+    is_one = len(late) == 1
+    them = "it" if is_one else "them"
+    if not _is_before(facts):
+        does = "sets up" if is_one else "set up"
+        return f"{who} {does} longer than the others{at} and {waits} for {them}"
+    if _started_later_s(facts, late) >= 0.5 * facts.before_s:
+        was = "is" if is_one else "are"
+        return f"{who} {was} started later than the others and {waits} for {them}"
+    does, can = ("takes", "it can") if is_one else ("take", "they can")
+    return f"{who} {does} longer until {can} communicate{at} and {waits} for {them}"
+
+
+def _summary(facts: OpeningFacts, share: float) -> str:
+    parts = []
+    if facts.before_s > 0:
+        parts.append(
+            f"the usual rank waits {format_seconds(facts.before_s)} longer than the last one "
+            "while communication is initialized"
+        )
+    if facts.setup_s > 0:
+        parts.append(f"uneven set-up after that costs {format_seconds(facts.setup_s)}")
+    told = wording.capitalised(" and ".join(parts)) if parts else "Nobody waits for another rank"
+    return (
+        f"{told}. Once a run, ranks that were ready at the same time would save up to "
+        f"{format_seconds(facts.total_s)}, {format_share(share)} of the analyzed window"
+        f"{' and what was waited before it' if facts.before_s > 0 else ''}."
+    )
+
+
+def _evidence(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[Evidence, ...]:
+    opening, last = facts.opening, late[0]
+    name = f"rank {opening.ranks[last]}"
+
+    def row(label: str, seconds: tuple[float, ...]) -> Evidence:
+        places = [p for p in range(len(seconds)) if p not in late] or [
+            p for p in range(len(seconds)) if p != last
+        ]
+        usual = median_high(seconds[place] for place in places)
+        return Evidence(
+            f"{label}, {name}", seconds[last], "s", f"{format_seconds(usual)} on the others"
+        )
+
+    first = min(opening.start_s)
+    started = tuple(start - first for start in opening.start_s)
+    return (
+        row("Started after the first rank", started),
+        row("From its start until it initializes communication", opening.before_s),
+        row("Waiting while communication is initialized", opening.waiting_s),
+        row("Set-up after that", opening.setup_s),
+    )
+
+
+def _actions(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[str, ...]:
+    who, frames = wording.ranks(_numbers(facts, late)), _where(facts, late)
+    does, runs = ("does", "is") if len(late) == 1 else ("do", "are")
+    whose = "its host's" if len(late) == 1 else "their hosts'"
+    only = "this rank does" if len(late) == 1 else "these ranks do"
+    place = f" in {wording.place(frames[0])}" if frames else ""
+    if not _is_before(facts):
+        return (
+            (
+                f"Let all ranks share what {who} {does} first{place}: each reads its part, or "
+                "one reads and broadcasts while the others build the model."
+            ),
+            "Keep what every start needs in a prepared file instead of computing it each time.",
+        )
+    if _started_later_s(facts, late) >= 0.5 * facts.before_s:
+        return (
+            (
+                f"Look at how {who} {runs} started: a slow host, a container that is pulled or "
+                "unpacked first, or ssh in a row instead of srun."
+            ),
+        )
+    return (
+        (
+            f"Time the imports of {who} (python -X importtime) and compare {whose} file "
+            "system: put the environment on a local disk, or in one container image."
+        ),
+        f"Do what only {only}, downloads or preprocessing, before the job is started.",
+    )
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

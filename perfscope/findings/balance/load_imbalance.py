@@ -1,0 +1,197 @@
+"""Ranks that always have more to do than others between the same two collectives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.attribution.ledger import Account
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.gain import NS
+from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, input_wait_s
+from perfscope.findings.facts.imbalance_judgement import (
+    OVERLAPS,
+    REFERENCES,
+    Judgement,
+    excess_evidence,
+    judged,
+    others,
+    place,
+    unable,
+    waiting,
+)
+from perfscope.replay.model import Edit, Level
+from perfscope.units import format_seconds
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "load_imbalance"
+SUBJECT = "Load balance between ranks"
+TITLE = "Some ranks work longer than others"
+DESCRIPTION = (
+    "Compares the work of the ranks between collectives; what one rank does alone, set-up and "
+    "waiting for input are set aside. Always the same ranks work longer, and nothing shows that "
+    "they only take longer for the same work (that is a straggler). Replays the run with equally "
+    "much work for all, or with the late ranks as fast as the others; step times keep the spread "
+    "that they have."
+)
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether always the same ranks have more to do, and what that costs."""
+    if quiet := unable(results, ID, SUBJECT):
+        return quiet
+    found = judged(results, replay)
+    if found.status is Status.PASS or found.facts.pattern is not Pattern.CONSTANT:
+        uneven = _uneven_input(results, replay) if found.status is Status.PASS else None
+        return uneven or _passed(results, found)
+    return found.finding(
+        results,
+        id=ID,
+        title=_title(found.facts),
+        summary=_summary(found),
+        evidence=_evidence(found.facts),
+        actions=_actions(found.facts),
+    )
+
+
+def _uneven_input(results: Results, replay: Replay) -> Finding | None:
+    """The others wait for a rank that waits for its input: named, but not to be balanced."""
+    waited = input_wait_s(results)
+    rank = max(waited, key=lambda number: waited[number])
+    level = Edit(Account.INPUT_WAIT, (rank,), level=Level.AS_OTHERS)
+    prediction = replay.predict([level])
+    more_s = waited[rank] - min(waited.values())
+    share = prediction.gain_share if prediction else more_s / (results.focus.length_ns * NS)
+    if share < thresholds.FAIL_SHARE:
+        return None
+    return Finding(
+        id=ID,
+        status=Status.INFO,
+        title=f"The other ranks wait for rank {rank}, which waits for its input",
+        summary=(
+            f"Rank {rank} waits {format_seconds(waited[rank])} for its next batch, "
+            f"{format_seconds(more_s)} more than the rank that waits least. Waiting for input is "
+            "no work that could be dealt out, and how much faster input would save depends "
+            "on the input queues of all ranks: no seconds are claimed."
+        ),
+        confidence=Confidence.MEDIUM,
+        ranks=(rank,),
+        evidence=tuple(
+            Evidence(f"Input wait of rank {number}", seconds, "s", "0")
+            for number, seconds in sorted(waited.items(), key=lambda item: -item[1])[:4]
+        ),
+        references=REFERENCES,
+    )
+
+
+def _passed(results: Results, found: Judgement) -> Finding:
+    facts = found.facts
+    gain_s = facts.evenly.gain_s if facts.evenly else facts.constant_s
+    share = gain_s / (results.focus.length_ns * NS)
+    # as much would be a claim: it is another finding's, or may be chance
+    is_claim = share < thresholds.WARN_SHARE
+    basis = "replay" if facts.evenly else "upper_bound"
+    aside = " apart from set-up and what one rank does alone" if facts.explained else ""
+    text = f"The load balance{aside} is {facts.load_balance:.3f}"
+    if facts.pattern is Pattern.STRAGGLER and found.status is not Status.PASS:
+        text += f": {wording.ranks(facts.heavy)} {_verb(facts, 'take')} longer for the same work"
+        return Finding(ID, Status.PASS, "The ranks have equally much to do", f"{text}.")
+    return Finding(
+        id=ID,
+        status=Status.PASS,
+        title="The ranks work about equally long",
+        summary=f"{text}; work spread evenly would save {wording.saving(results, gain_s)}.",
+        gain_s=gain_s if is_claim else None,
+        gain_interval_s=facts.evenly.interval_s if facts.evenly and is_claim else None,
+        gain_share=share if is_claim else None,
+        gain_basis=basis if is_claim else None,
+        confidence=Confidence.HIGH if facts.evenly else Confidence.MEDIUM,
+        evidence=_evidence(facts),
+        references=REFERENCES,
+        overlaps=OVERLAPS,
+    )
+
+
+def _verb(facts: ImbalanceFacts, verb: str) -> str:
+    """`works` of one rank, `work` of several."""
+    return f"{verb}s" if len(facts.heavy) == 1 else verb
+
+
+def _title(facts: ImbalanceFacts) -> str:
+    who, once = wording.ranks(facts.heavy), " once" if facts.is_single else ""
+    return wording.capitalised(
+        f"{who} {_verb(facts, 'work')}{once} longer than {others(facts)}{place(facts)} while "
+        f"{waiting(facts)}"
+    )
+
+
+def _summary(found: Judgement) -> str:
+    facts = found.facts
+    extra = max(facts.work_s) - min(facts.work_s)
+    cause = " Most of that is waiting for CPUs, not work." if found.is_crowded else ""
+    samples = {
+        True: "All ranks process equally many samples. ",
+        False: "The ranks do not process equally many samples. ",
+        None: "",
+    }[facts.equal_samples]
+    change = f"Working as fast as {others(facts)}"
+    if facts.edits[0].level is Level.EVEN:
+        change = "Spreading the same work evenly"
+    return (
+        f"Between the rank that works longest and the one that works shortest lie "
+        f"{format_seconds(extra)}; the load balance is {facts.load_balance:.3f}.{cause} {samples}"
+        f"{change} would save {found.cost}.{_instead(found)}"
+    )
+
+
+def _instead(found: Judgement) -> str:
+    """What it is worth if the heavy ranks need not work longer at all, where nobody told that."""
+    facts = found.facts
+    if facts.as_others is None or found.doubt or facts.as_others.gain_s <= found.gain_s:
+        return ""
+    return (
+        f" If {wording.ranks(facts.heavy)} need not work longer than "
+        f"{others(facts)}, it is {format_seconds(facts.as_others.gain_s)}."
+    )
+
+
+def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
+    rows = [
+        Evidence("Load balance", facts.load_balance, "ratio", "near 1"),
+        Evidence("Most work minus mean work", facts.constant_s, "s", "0"),
+        *excess_evidence(facts),
+    ]
+    if facts.evenly:
+        label = "Gain if the ranks worked equally long, added up"
+        rows.append(Evidence(label, facts.evenly.gain_s, "s"))
+    if facts.as_others:
+        label = f"Gain if {wording.ranks(facts.heavy)} worked as fast as {others(facts)}"
+        rows.append(Evidence(label, facts.as_others.gain_s, "s"))
+    return tuple(rows)
+
+
+def _actions(facts: ImbalanceFacts) -> tuple[str, ...]:
+    if facts.equal_samples is False:
+        return ("Deal the samples out evenly: not every rank gets as many.",)
+    do = "does" if len(facts.heavy) == 1 else "do"
+    what = facts.excess[0].name if facts.excess else "this part"
+    more = (
+        (
+            "Tell the samples of each step, with perfscope.step(samples=...): then it is known "
+            "whether the rank has more to do or is slower."
+        ),
+    )
+    return (
+        (
+            f"Find out what {wording.ranks(facts.heavy)} {do} longer in {what}: its share of the "
+            "data, or a branch that only it takes."
+        ),
+        "Deal out the work by cost and not by count if samples differ.",
+        *(more if facts.equal_samples is None else ()),
+    )
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,0 +1,232 @@
+"""Evaluation, prediction or checkpointing on one rank while the others wait for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from perfscope.attribution.ledger import Account
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Saving, Status
+from perfscope.findings.core.one_rank import alone
+from perfscope.findings.facts.serial_work import SoloWork, find_solo_work
+from perfscope.replay.model import Level
+from perfscope.trace.model import PhaseKind
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Prediction, Replay
+
+ID = "rank_zero_evaluation"
+TITLE = "One rank evaluates alone while the others wait"
+SUBJECT = "Work that one rank does alone"
+PASSED = "No rank keeps the others waiting with work of its own"
+DESCRIPTION = (
+    "Looks for evaluation, prediction, checkpointing or an unlabeled function that one rank runs "
+    "now and then by itself before a collective at which the others already wait, and replays the "
+    "run without it."
+)
+REFERENCES = (
+    "POP Centre of Excellence, load balance efficiency: https://co-design.pop-coe.eu/metrics/",
+)
+LITTLE = "What one rank does alone costs little"
+FAULTS = {Status.FAIL, Status.WARN}
+OVERLAPS = ("load_imbalance",)
+RARER = 2
+WAYS = {
+    Account.EVALUATION: ("evaluation", "Evaluate"),
+    Account.USER_PHASES: ("what is computed for it", "Print progress"),
+}
+
+
+@dataclass(frozen=True)
+class _Milder:
+    """Seconds that each way to fix the most costly work saves."""
+
+    whole_s: float  # nobody waits for it any more
+    shared_s: float  # every rank does an equal part
+    rarer_s: float  # every RARER-th time only
+    is_bound: bool  # not replayed
+    first: Saving  # of them: what the action named first saves
+
+    def text(self, seconds: float) -> str:
+        """What one of them saves, in words."""
+        return f"that saves {'up to ' if self.is_bound else ''}{format_seconds(seconds)}"
+
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The two milder ones, as rows."""
+        most = ", at most" if self.is_bound else ""
+        return (
+            Evidence(f"Gain if done every {RARER}nd time only{most}", self.rarer_s, "s"),
+            Evidence(f"Gain if distributed over all ranks{most}", self.shared_s, "s"),
+        )
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether one rank keeps the others waiting with work of its own, and what that costs."""
+    single = "The run has a single rank: nobody waits for it."
+    if quiet := alone(results, ID, SUBJECT, single):
+        return quiet
+    works = find_solo_work(results)
+    if not works:
+        return _nothing_alone(results)
+    edits = tuple(dict.fromkeys(work.edit for work in works))
+    prediction = replay.predict(edits)
+    length_s = results.focus.length_ns * 1e-9
+    bound_s = min(sum(w.stall_s for w in works), sum(w.seconds for w in works))
+    gain_s = prediction.gain_s if prediction else bound_s
+    share = gain_s / length_s if length_s else 0.0
+    main = works[0]
+    milder = _milder(main, replay, len(results.trace.ranks), bound_s)
+    is_planned = main.account is not Account.COMPUTATION
+    status = thresholds.judge(prediction, share, is_planned=is_planned)
+    if status is Status.WARN and main.count == 1 and gain_s < thresholds.SINGLE_LEAST_S:
+        status = Status.INFO
+    return Finding(
+        id=ID,
+        status=status,
+        title=_title(main, results) if status in FAULTS else LITTLE,
+        summary=_summary(main, results, gain_s, status),
+        gain_s=gain_s,
+        gain_interval_s=prediction.interval_s if prediction else None,
+        gain_share=share,
+        gain_basis="replay" if prediction else "upper_bound",
+        confidence=_confidence(main, prediction),
+        ranks=tuple(dict.fromkeys(work.rank for work in works)),
+        window_s=main.window_s,
+        where=main.where,
+        evidence=(*_evidence(works, length_s), *milder.evidence()),
+        actions=_actions(main, milder) if status in FAULTS else (),
+        references=REFERENCES,
+        overlaps=OVERLAPS,
+        edits=edits,
+        first=milder.first if status in FAULTS else None,
+    )
+
+
+def _quiet(status: Status, summary: str) -> Finding:
+    title = PASSED if status is Status.PASS else SUBJECT
+    return Finding(id=ID, status=status, title=title, summary=summary, confidence=Confidence.HIGH)
+
+
+def _nothing_alone(results: Results) -> Finding:
+    evaluations = [phase for phase in results.phases if phase.kind is PhaseKind.EVALUATE]
+    if evaluations:
+        ranks = len(evaluations[0].entering_ranks)
+        return _quiet(
+            Status.PASS,
+            f"{ranks} of {len(results.trace.ranks)} ranks share the evaluation: "
+            "no rank does it alone.",
+        )
+    seen = sum(len(rank.stacks) for rank in results.trace.ranks)
+    if not results.phases and not seen:
+        return _quiet(
+            Status.NOT_MEASURED,
+            wording.no_phases(results.trace, "evaluate", "*evaluate*"),
+        )
+    least = format_share(thresholds.SOLO_LEAST_SHARE)
+    return _quiet(
+        Status.PASS,
+        f"No rank spends more than {least} of the analyzed window in work that only it does.",
+    )
+
+
+def _title(work: SoloWork, results: Results) -> str:
+    where = wording.place(work.where[0]) if work.where else ""
+    waiting = wording.others(len(results.trace.ranks) - 1)
+    return f"Rank {work.rank} {work.verb} alone{f' in {where}' if where else ''} while {waiting}"
+
+
+def _summary(work: SoloWork, results: Results, gain_s: float, status: Status) -> str:
+    often = frequency(work)
+    cost = (
+        f"Without it the run would take {format_seconds(gain_s)} less"
+        if status is not Status.PASS
+        else f"Without it the run would gain only {format_seconds(gain_s)}"
+    )
+    shares = wording.wholes(results).shares(gain_s)
+    return f"It does so {often}, {format_seconds(work.seconds)} in all. {cost} ({shares})."
+
+
+def frequency(work: SoloWork) -> str:
+    """How often and how long: `17 times, every 50 steps, 1.2 s each`."""
+    parts = []
+    if work.count:
+        parts.append("once" if work.count == 1 else f"{work.count:,} times")
+    if work.every_steps and work.count and work.count > 1:
+        parts.append("every step" if work.every_steps == 1 else f"every {work.every_steps} steps")
+    if work.each_s:
+        parts.append(f"{format_seconds(work.each_s)}{' each' if work.count != 1 else ''}")
+    return ", ".join(parts) or "during the run"
+
+
+def _confidence(work: SoloWork, prediction: Prediction | None) -> Confidence:
+    if prediction is None:
+        return Confidence.MEDIUM if work.where else Confidence.LOW
+    return Confidence.HIGH if work.account is not Account.COMPUTATION else Confidence.MEDIUM
+
+
+def _evidence(works: tuple[SoloWork, ...], length_s: float) -> tuple[Evidence, ...]:
+    found = [
+        Evidence("How often", frequency(works[0])),
+        Evidence("Time that the other ranks waited, added up", works[0].waiting_s, "s", "0"),
+    ]
+    for work in works:
+        what = f"Rank {work.rank}, {work.label}"
+        found.append(
+            Evidence(f"{what}: work of this rank alone", work.seconds, "s", "shared by all ranks")
+        )
+    found.append(Evidence("Length of the focus of analysis", length_s, "s"))
+    return tuple(found)
+
+
+def _milder(work: SoloWork, replay: Replay, ranks: int, bound_s: float) -> _Milder:
+    """Replays the milder changes; where that cannot be done, scales what the whole saves."""
+    alone = replay.predict([work.edit])
+    basis = "replay" if alone else "upper_bound"
+    whole_s = alone.gain_s if alone else min(bound_s, work.stall_s, work.seconds)
+    kept = (work.count // RARER) / work.count if work.count else 1 / RARER
+    shared_s, rarer_s = whole_s * (1 - 1 / ranks), whole_s * (1 - kept)
+    first = Saving(shared_s, None, basis, (work.edit,))
+    # unlabelled computation is mostly the rank's ordinary work: it is not to be dealt out
+    if work.account is not Account.COMPUTATION:
+        edit = replace(work.edit, ranks=None, level=Level.SHARED)
+        shared = replay.predict([edit])
+        rarer = replay.predict([replace(work.edit, keep_every=RARER)])
+        shared_s = shared.gain_s if shared else shared_s
+        rarer_s = rarer.gain_s if rarer else rarer_s
+        first = Saving(shared_s, shared.interval_s if shared else None, basis, (edit,))
+    if work.account is Account.CHECKPOINT:
+        first = Saving(whole_s, alone.interval_s if alone else None, basis, (work.edit,))
+    return _Milder(whole_s, shared_s, rarer_s, is_bound=alone is None, first=first)
+
+
+def _actions(work: SoloWork, milder: _Milder) -> tuple[str, ...]:
+    if work.account is Account.CHECKPOINT:
+        return (
+            (
+                "Hand a copy to a background thread and train on, so that no rank waits for the "
+                f"file: {milder.text(milder.whole_s)}."
+            ),
+            f"Save every {RARER}nd time only: {milder.text(milder.rarer_s)}.",
+            (
+                "Let every rank write its own part of the model (sharded checkpoint): "
+                f"{milder.text(milder.shared_s)}."
+            ),
+        )
+    what, doing = WAYS.get(work.account, (f"the work in {work.label}()", f"Run {work.label}()"))
+    return (
+        (
+            f"Distribute {what} over all ranks, each with its part of the data, then one "
+            f"allreduce: {milder.text(milder.shared_s)}."
+        ),
+        f"{doing} every {RARER}nd time only: {milder.text(milder.rarer_s)}.",
+        (
+            f"Move {what} to a separate process with CPUs of its own that reads the checkpoints, "
+            f"so that no rank waits: {milder.text(milder.whole_s)}."
+        ),
+    )
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

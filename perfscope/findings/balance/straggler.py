@@ -1,0 +1,155 @@
+"""A rank, or all ranks of a host, that take longer than the others for the same work."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
+from perfscope.findings.facts.imbalance_judgement import (
+    Judgement,
+    excess_evidence,
+    judged,
+    others,
+    place,
+    unable,
+    waiting,
+)
+from perfscope.units import format_seconds
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "straggler"
+SUBJECT = "Ranks that are slower for the same work"
+TITLE = "A rank keeps the others waiting by being slow"
+PASSED = "No rank is slower than the others for the same work"
+DESCRIPTION = (
+    "Looks for ranks that come last to the collectives again and again although they have no more "
+    "to do: slower in everything alike, slower in one phase for as many samples, or all ranks of "
+    "one host and no others. Replays the run with them as fast as the others; step times keep the "
+    "spread that they have."
+)
+ABOUT_THE_HOST = (
+    "Compare the clock, temperature, memory and other processes of {host} with those of another "
+    "host (perfscope doctor on both), or leave it out (srun --exclude={host}) and run once more."
+)
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether a rank or a host is slow, in what, and what that costs."""
+    if quiet := unable(results, ID, SUBJECT):
+        return quiet
+    found = judged(results, replay)
+    facts = found.facts
+    if found.status is Status.PASS or facts.pattern is not Pattern.STRAGGLER:
+        late = "No rank is late again and again for the same work."
+        return Finding(ID, Status.PASS, PASSED, late, confidence=Confidence.MEDIUM)
+    return found.finding(
+        results,
+        id=ID,
+        title=_title(facts),
+        summary=_summary(results, found),
+        evidence=_evidence(results, facts),
+        actions=_actions(results, facts),
+    )
+
+
+def _who(facts: ImbalanceFacts) -> str:
+    """The slow ranks: `rank 1`, `ranks 2 and 3, all those of node1,`."""
+    who = wording.ranks(facts.heavy)
+    return f"{who}, all those of {facts.slow_host}," if _is_host(facts) else who
+
+
+def _is_host(facts: ImbalanceFacts) -> bool:
+    """Whether several ranks show that it is their host that is slow."""
+    return bool(facts.slow_host) and len(facts.heavy) > 1
+
+
+def _title(facts: ImbalanceFacts) -> str:
+    be = "is" if len(facts.heavy) == 1 else "are"
+    where = " in everything" if facts.everywhere else place(facts)
+    once = " once" if facts.is_single else ""
+    return wording.capitalised(
+        f"{_who(facts)} {be}{once} slower than {others(facts)}{where} while {waiting(facts)}"
+    )
+
+
+def _summary(results: Results, found: Judgement) -> str:
+    facts = found.facts
+    last, met = _arrivals(results, facts)
+    came = (
+        f"In {last:,} of {met:,} collectives in which ranks waited, it was for "
+        f"{wording.ranks(facts.heavy)}. "
+    )
+    why = "All ranks process as many samples. " if facts.equal_samples else ""
+    cause = "Most of the delay is waiting for CPUs, not work. " if found.is_crowded else ""
+    extra = max(facts.work_s) - min(facts.work_s)
+    return (
+        f"{came}{why}{cause}Between the slowest and the fastest rank lie {format_seconds(extra)} "
+        f"of work. Working as fast as {others(facts)} would save {found.cost}."
+    )
+
+
+def _arrivals(results: Results, facts: ImbalanceFacts) -> tuple[int, int]:
+    """How often the slow ranks came last where somebody waited, and how often somebody did."""
+    late = results.communication.late_arrivals
+    last = sum(arrival.instances for arrival in late if arrival.rank in facts.heavy)
+    return last, sum(arrival.instances for arrival in late)
+
+
+def _hosts(results: Results, facts: ImbalanceFacts) -> str:
+    found = {rank.host for rank in results.trace.ranks if rank.number in facts.heavy}
+    return ", ".join(sorted(found))
+
+
+def _evidence(results: Results, facts: ImbalanceFacts) -> tuple[Evidence, ...]:
+    last, met = _arrivals(results, facts)
+    rows = [
+        Evidence("Last to come where ranks waited", f"{last:,} of {met:,} times"),
+        Evidence("Host", _hosts(results, facts)),
+        *excess_evidence(facts),
+        Evidence("Load balance", facts.load_balance, "ratio", "near 1"),
+    ]
+    queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
+    rest = [queued[rank] for rank in facts.ranks if rank not in facts.heavy and rank in queued]
+    slow = [queued[rank] for rank in facts.heavy if rank in queued]
+    if rest and slow and max(slow) > median(rest):  # else it argues against a slow CPU
+        label = "Runnable threads waiting for a CPU, on the slow rank"
+        rows.append(
+            Evidence(label, max(slow), "s", f"{format_seconds(median(rest))} on the others")
+        )
+    return tuple(rows)
+
+
+def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
+    who = wording.ranks(facts.heavy)
+    if _is_host(facts):
+        host = facts.slow_host
+        return (
+            ABOUT_THE_HOST.format(host=host),
+            "If it stays with the ranks and not with the host, compare what they are given to do.",
+        )
+    runs = "runs" if len(facts.heavy) == 1 else "run"
+    look = (
+        f"Look at where {who} {runs} ({_hosts(results, facts)}): CPU binding, clock, other "
+        "processes on the same cores or node; run once more with it elsewhere."
+    )
+    stays = "If it stays with the rank and not with the node, compare what it is given to do."
+    if facts.everywhere:
+        return look, stays
+    what = facts.excess[0].name if facts.excess else "this part"
+    do = "does" if len(facts.heavy) == 1 else "do"
+    return (
+        (
+            f"Find out what {who} {do} longer in {what} for as many samples: longer samples, or a "
+            "branch that only it takes."
+        ),
+        look,
+    )
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

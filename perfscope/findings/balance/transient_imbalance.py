@@ -1,0 +1,122 @@
+"""Another rank is late each time: work that adds up evenly, and still makes all wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.facts.imbalance_facts import Pattern
+from perfscope.findings.facts.imbalance_judgement import Judgement, judged, unable
+from perfscope.units import format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "transient_imbalance"
+SUBJECT = "Ranks that are late by turns"
+TITLE = "In each step another rank is late"
+PASSED = "The ranks are not late by turns"
+DESCRIPTION = (
+    "Added up the ranks work equally long, and yet they wait, as in each step another one works "
+    "longer (a good load balance and a low serialization efficiency). Replays the run with work "
+    "that is far beyond the usual taking the usual time; where step times just vary, or who is "
+    "late is so for several steps on end, only a bound is known, and it is told (info) and not "
+    "warned of until it is large."
+)
+
+ACTIONS = (
+    (
+        "Give all ranks batches of similar cost in the same step: group samples by length "
+        "or size before they are dealt out."
+    ),
+    "Synchronize less often: accumulate gradients over several batches.",
+)
+WHY_LASTING = (
+    ": its CPU is slow for a while, as others use it or its frequency is low, or its data stay "
+    "costly."
+)
+LASTING_ACTIONS = (
+    (
+        "Look at what else runs on the nodes, and at the frequencies of their CPUs: give the ranks "
+        "CPUs that nobody else uses."
+    ),
+    "Where samples are sorted by length or cost, shuffle them before they are dealt out.",
+)
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether work alternates between the ranks, and what that costs."""
+    if quiet := unable(results, ID, SUBJECT):
+        return quiet
+    found = judged(results, replay)
+    if found.status is Status.PASS or found.facts.pattern is not Pattern.ALTERNATING:
+        return Finding(ID, Status.PASS, PASSED, _passed(found), confidence=Confidence.MEDIUM)
+    return found.finding(
+        results,
+        id=ID,
+        title=_title(found),
+        summary=_summary(found),
+        evidence=_evidence(results, found),
+        actions=LASTING_ACTIONS if found.facts.lasts else ACTIONS,
+    )
+
+
+def _passed(found: Judgement) -> str:
+    if found.facts.pattern is not Pattern.ALTERNATING:
+        return "Where ranks wait, it is mostly for the same ones."
+    return f"Step times that vary between the ranks cost at most {format_share(found.share)}."
+
+
+def _title(found: Judgement) -> str:
+    if found.facts.lasts:
+        why = ", because they wait for CPUs" if found.is_crowded else ""
+        return f"Ranks are late by turns, each for several steps on end{why}"
+    if found.is_crowded:
+        return f"{TITLE}, because the ranks wait for CPUs"
+    how = "varies from step to step" if found.facts.is_bound else "alternates between ranks"
+    return f"{TITLE}: the work {how}"
+
+
+def _summary(found: Judgement) -> str:
+    facts = found.facts
+    cause = (
+        " Their threads wait for CPUs, and which rank gets one late is chance."
+        if found.is_crowded
+        else ""
+    )
+    change = "Work that takes the usual time instead of far longer"
+    if facts.is_bound:
+        change = "Equally much work for every rank in every single step"
+    who = "at each collective all wait for a different rank."
+    if facts.lasts:
+        who = (
+            "they wait by turns for one that is late for several steps on end"
+            f"{'.' if cause else WHY_LASTING}"
+        )
+    return (
+        f"Added up, the ranks work equally long (load balance {facts.load_balance:.3f}), but "
+        f"{who}{cause} {change} would save {found.cost}."
+    )
+
+
+def _evidence(results: Results, found: Judgement) -> tuple[Evidence, ...]:
+    serialization = results.efficiency.serialization_efficiency.value
+    rows = [Evidence("Load balance", found.facts.load_balance, "ratio", "near 1")]
+    if serialization is not None:
+        rows.append(Evidence("Serialization efficiency", serialization, "ratio", "near 1"))
+    if lasting := found.facts.lasting:
+        rows.append(Evidence("Lateness that lasts to the next step", lasting.value, "ratio"))
+    times: dict[int, int] = {}
+    for arrival in results.communication.late_arrivals:
+        times[arrival.rank] = times.get(arrival.rank, 0) + arrival.instances
+    often = sorted(times.items(), key=lambda item: (-item[1], item[0]))[:4]
+    met = sum(times.values())
+    rows += [
+        Evidence(f"Rank {rank} was the last to come", f"{count:,} of {met:,} times")
+        for rank, count in often
+    ]
+    return tuple(rows)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

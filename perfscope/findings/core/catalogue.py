@@ -1,0 +1,142 @@
+"""All diagnoses of a run, in the order in which they are judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from perfscope import registry
+from perfscope.attribution.soundness import why_spoiled
+from perfscope.findings.core.certainty import NOTHING_S, as_sure_as_its_interval
+from perfscope.findings.core.finding import Confidence, Diagnosis, Finding, Status
+from perfscope.replay.model import RefusedEditError
+from perfscope.trace.damage import Need
+from perfscope.trace.model import Format
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ORDER = (
+    "singleton_worlds",
+    "rank_zero_evaluation",
+    "frequent_evaluation",
+    "load_imbalance",
+    "straggler",
+    "transient_imbalance",
+    "initialization_skew",
+    "idle_devices",
+    "exposed_device_communication",
+    "device_copies",
+    "data_stall",
+    "checkpoint_stall",
+    "wrong_transport",
+    "small_allreduces",
+    "exposed_exchange",
+    "communication_per_step",
+    "horovod_control",
+    "network_bound",
+    "slow_host_pair",
+    "threads_over_cores",
+    "shared_cores",
+    "worker_cores",
+    "idle_threads",
+    "idle_cores",
+    "no_free_core",
+    "numa_placement",
+    "io_bound",
+    "predict_in_loop",
+    "memory_growth",
+    "memory_headroom",
+    "gpu_utilization",
+    "shared_gpus",
+    "gpu_memory",
+    "throttled_gpus",
+    "lost_gpus",
+    "tensor_cores",
+    "start_up",
+    "vector_instructions",
+    "memory_bound",
+    "data_parallel_setup",
+)
+
+
+def diagnoses() -> list[Diagnosis]:
+    """Every diagnosis of this package; one more is one more file with a DIAGNOSIS in it."""
+    return registry.members("perfscope.findings", "DIAGNOSIS", order=ORDER)
+
+
+def run_all(
+    results: Results, replay: Replay, *, catalogue: Sequence[Diagnosis] | None = None
+) -> tuple[Finding, ...]:
+    """The outcome of every diagnosis, in order; one that throws becomes an error row."""
+    chosen = diagnoses() if catalogue is None else catalogue
+    return tuple(
+        _run(diagnosis, results, replay) for diagnosis in chosen if diagnosis.applies(results)
+    )
+
+
+def _run(diagnosis: Diagnosis, results: Results, replay: Replay) -> Finding:
+    for need in Need:
+        if need in diagnosis.needs and (why := why_spoiled(results.damage, need)):
+            return _withheld(diagnosis, results, why)
+    try:
+        finding = as_sure_as_its_interval(_with_positive_gain(diagnosis.judge(results, replay)))
+        finding = _with_assumptions(finding, replay)
+        return _without_gain(finding) if why_spoiled(results.damage, Need.EVERY_RANK) else finding
+    except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the report
+        return Finding(
+            id=diagnosis.id,
+            status=Status.ERROR,
+            title=diagnosis.title,
+            summary=f"The diagnosis failed: {type(error).__name__}: {error}",
+            confidence=Confidence.LOW,
+        )
+
+
+def _withheld(diagnosis: Diagnosis, results: Results, why: str) -> Finding:
+    """The outcome of a diagnosis that the damage of the recording would mislead."""
+    is_own = results.trace.format is Format.PERFSCOPE
+    action = (
+        "Record the whole job with perfscope run."
+        if is_own
+        else "Give perfscope analyze the files of all ranks together."
+    )
+    return Finding(
+        id=diagnosis.id,
+        status=Status.NOT_MEASURED,
+        title=diagnosis.title,
+        summary=f"Withheld: {why}. {action}",
+        confidence=Confidence.HIGH,
+    )
+
+
+def _with_positive_gain(finding: Finding) -> Finding:
+    """The finding, which claims no saving where it, or its first action, gives nothing back."""
+    first_s = finding.first.gain_s if finding.first else None
+    is_saving = all(gain is None or gain >= NOTHING_S for gain in (finding.gain_s, first_s))
+    return finding if is_saving else _without_gain(finding)
+
+
+def _without_gain(finding: Finding) -> Finding:
+    """Without what the job would save: that is nothing, or depends on ranks nobody knows."""
+    return replace(
+        finding, gain_s=None, gain_interval_s=None, gain_share=None, gain_basis=None, first=None
+    )
+
+
+def _with_assumptions(finding: Finding, replay: Replay) -> Finding:
+    """The finding with what the replay of its gain assumes; a bound without a replay has nothing.
+
+    Most findings have asked for the same prediction, which is kept; one that names no edits has
+    what every replay of this run assumes.
+    """
+    if finding.gain_s is None or not (finding.edits or finding.gain_basis == "replay"):
+        return finding
+    try:
+        prediction = replay.predict(finding.edits)
+    except RefusedEditError:
+        return finding
+    return replace(finding, assumptions=prediction.assumptions) if prediction else finding

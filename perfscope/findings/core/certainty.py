@@ -1,0 +1,44 @@
+"""How sure a finding may be: one rule for all of them, read from the interval of the gain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import Confidence, Finding, Status
+
+NOTHING_S = 1e-9  # clocks count no less
+_BY_RANK = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
+
+
+def as_sure_as_its_interval(finding: Finding) -> Finding:
+    """The finding with no more confidence, and no worse status, than its interval allows.
+
+    A gain whose interval holds zero may be nothing: its confidence is low, and it is no more than
+    a warning. One that is replayed is certain where its interval is narrow; without an interval
+    nobody knows how certain it is.
+    """
+    if finding.gain_s is None:
+        return finding
+    most = _most_confidence(finding)
+    status = finding.status
+    if not is_firm(finding) and status is Status.FAIL:
+        status = Status.WARN
+    least = min(finding.confidence, most, key=_BY_RANK.index)
+    return replace(finding, confidence=least, status=status)
+
+
+def is_firm(finding: Finding) -> bool:
+    """Whether the gain is more than nothing in all of its interval; also where it has none."""
+    interval = finding.gain_interval_s
+    return interval is None or interval[0] >= NOTHING_S
+
+
+def _most_confidence(finding: Finding) -> Confidence:
+    interval, gain_s = finding.gain_interval_s, finding.gain_s or 0.0
+    if not is_firm(finding):
+        return Confidence.LOW
+    if interval is None:
+        return Confidence.MEDIUM if finding.gain_basis == "replay" else Confidence.HIGH
+    is_narrow = interval[1] - interval[0] <= thresholds.NARROW_INTERVAL * gain_s
+    return Confidence.HIGH if is_narrow else Confidence.MEDIUM

@@ -1,0 +1,1 @@
+"""Findings about threads, cores and memory bandwidth of the hosts."""

@@ -1,0 +1,123 @@
+"""CPUs that the ranks may use and that have nothing to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.sweep_command import doubled, sweep_command
+from perfscope.findings.facts.thread_pools import INTEROP, busiest_rank, holders, pools
+from perfscope.metrics.host.resources import busy_cpus, queue_share
+from perfscope.units import format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.findings.facts.thread_pools import Pool
+    from perfscope.metrics.host.resources import NodeThreads
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.model import Rank
+
+ID = "idle_cores"
+TITLE = "CPUs that the ranks may use have nothing to do"
+PASSED = "The ranks use the CPUs that they may use"
+WAITING = "No CPU is idle for the ranks: they wait for CPUs"
+DESCRIPTION = (
+    "Compares the CPU time of the ranks of a node with the CPUs that their affinity masks and the "
+    "cgroup quota allow."
+)
+REFERENCES = (
+    "OpenMP, OMP_NUM_THREADS: https://www.openmp.org/spec-html/5.2/openmpse62.html",
+    "Slurm, CPUs of a task: https://slurm.schedmd.com/sbatch.html#OPT_cpus-per-task",
+)
+
+
+def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+    """How much of the CPUs of the node with the most idle ones is idle; never a fault."""
+    nodes = [node for node in results.resources.node_threads if node.cpus > 0]
+    if not nodes:
+        text = wording.threads_not_sampled(results.trace)
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    node = max(nodes, key=lambda node: (not _waits(results, node), _idle_share(results, node)))
+    share = _idle_share(results, node)
+    if _waits(results, node):
+        text = f"The ranks of {node.host} wait for CPUs: what they do not use is not theirs."
+        return Finding(ID, Status.PASS, WAITING, text, confidence=Confidence.MEDIUM)
+    if share < thresholds.IDLE_CPUS_SHARE:
+        text = f"{format_share(1.0 - share)} of the CPUs of {node.host} are busy."
+        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+    return Finding(
+        id=ID,
+        status=Status.INFO,
+        title=f"{format_share(share)} of the CPUs of {node.host} are idle",
+        summary=(
+            f"The ranks may use {node.cpus:g} CPUs together; "
+            f"{(1 - share) * node.cpus:.1f} of them are busy. Whether more threads or ranks would "
+            "make the job faster is not known before it is tried."
+        ),
+        confidence=Confidence.HIGH,
+        ranks=node.ranks,
+        evidence=_evidence(results, node),
+        actions=_actions(results, node),
+        references=REFERENCES,
+    )
+
+
+def _waits(results: Results, node: NodeThreads) -> bool:
+    """Whether the ranks of a node wait for CPUs: what they do not use is not theirs then."""
+    return queue_share(results.resources.threads_of(node)) >= thresholds.QUEUE_DELAY_SHARE
+
+
+def _idle_share(results: Results, node: NodeThreads) -> float:
+    """Share of the CPUs that the ranks of a node may use together that had nothing to do."""
+    return max(0.0, 1.0 - busy_cpus(results.resources.threads_of(node)) / node.cpus)
+
+
+def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
+    rows = [Evidence("CPUs that the ranks may use together", node.cpus, "CPUs")]
+    for rank in results.resources.threads_of(node)[:8]:
+        busy = rank.cpu_utilisation * rank.cpus_available
+        rows.append(
+            Evidence(f"Rank {rank.rank}", f"CPUs {rank.cpus_allowed or '?'}, {busy:.1f} busy")
+        )
+    return tuple(rows)
+
+
+def _actions(results: Results, node: NodeThreads) -> tuple[str, ...]:
+    """Threads of the largest pool raised until they fill the CPUs; else more ranks."""
+    room = max(1, int(node.cpus // max(1, len(node.ranks))))
+    # operations side by side do not compute by themselves: the pool inside each does
+    known = pools(busiest_rank(results, node))
+    pool = next((p for p in known if p.variable not in {"", INTEROP}), None)
+    ranks = [rank for rank in results.trace.ranks if rank.number in node.ranks]
+    least = _least(ranks, pool) if pool else 1
+    actions = []
+    if room > 1 and least < room:
+        variable = pool.variable if pool else "OMP_NUM_THREADS"
+        values = doubled(least, room)
+        actions.append(
+            f"Try up to {room} threads in each rank: "
+            f"{sweep_command(results.trace, {variable: values})}"
+        )
+    elif pool is not None:
+        actions.append(
+            f"{wording.capitalised(pool.name)} may use {pool.threads} "
+            f"{'thread' if pool.threads == 1 else 'threads'} in {holders(ranks, [pool])[pool]} "
+            "already: give the work of a rank more that can be done at the same time (larger "
+            "batches, more input workers)."
+        )
+    actions.append(
+        f"Or start more ranks on {node.host}, or ask the batch system for fewer CPUs (Slurm: "
+        f"--cpus-per-task)."
+    )
+    return tuple(actions)
+
+
+def _least(ranks: Sequence[Rank], pool: Pool) -> int:
+    """Threads of the smallest pool that the same variable sets, of those that are known."""
+    return min(p.threads for rank in ranks for p in pools(rank) if p.variable == pool.variable)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,0 +1,113 @@
+"""Phases in which the CPUs wait for memory, where hardware counters tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
+from perfscope.metrics.host.counted_work import CountedWork, counted_work
+from perfscope.units import format_ratio, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "memory_bound"
+TITLE = "The CPUs wait for memory"
+PASSED = "Where counters were read, the CPUs do not wait for memory"
+DESCRIPTION = (
+    "Instructions per cycle and misses of the last cache per thousand instructions, by phase, "
+    "where a trace holds hardware counters (PAPI in Score-P's OTF2 and Extrae's Paraver traces)."
+)
+REFERENCES = (
+    "POP Centre of Excellence, IPC scaling: https://co-design.pop-coe.eu/metrics/ipc_scaling.html",
+    "PAPI, preset events: https://icl.utk.edu/projects/papi/wiki/PAPIC:Preset_Event_Definitions",
+)
+HOW = (
+    "Hardware counters were not recorded: measure with Score-P (SCOREP_METRIC_PAPI="
+    "PAPI_TOT_INS,PAPI_TOT_CYC,PAPI_L3_TCM) or Extrae, and give that trace to perfscope analyze."
+)
+
+
+def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+    """Which phase retires few instructions in a cycle, and whether cache misses explain it."""
+    work = counted_work(results)
+    if not work:
+        return Finding(ID, Status.NOT_MEASURED, TITLE, HOW, confidence=Confidence.HIGH)
+    cycles = sum(one.cycles for one in work)
+    heavy = [one for one in work if one.cycles >= thresholds.COUNTED_LEAST_SHARE * cycles]
+    slow = [one for one in heavy if one.ipc < thresholds.LOW_IPC]
+    if not slow:
+        text = f"{format_ratio(sum(o.instructions for o in work) / cycles)} instructions per cycle."
+        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+    worst = max(slow, key=lambda one: one.cycles)
+    misses = worst.misses_per_1000
+    is_memory = misses is not None and misses >= thresholds.MANY_MISSES
+    return Finding(
+        id=ID,
+        status=Status.WARN if is_memory else Status.INFO,
+        title=f"The CPUs wait for memory in {worst.name}"
+        if is_memory
+        else f"Few instructions per cycle in {worst.name}",
+        summary=_summary(worst, worst.cycles / cycles),
+        confidence=Confidence.HIGH if is_memory else Confidence.LOW,
+        evidence=tuple(_row(one) for one in sorted(heavy, key=lambda one: -one.cycles)[:8]),
+        actions=_actions(is_known=misses is not None),
+        references=REFERENCES,
+    )
+
+
+def _summary(worst: CountedWork, share: float) -> str:
+    text = (
+        f"{worst.name} takes {format_share(share)} of the cycles that were counted and retires "
+        f"{worst.ipc:.2f} instructions in each"
+    )
+    if worst.misses_per_1000 is None:
+        return f"{text}. Misses of the last cache were not counted, so the reason is not known."
+    return f"{text}, with {worst.misses_per_1000:.1f} misses of the last cache in 1,000."
+
+
+def _row(one: CountedWork) -> Evidence:
+    text = f"{one.ipc:.2f} instructions per cycle"
+    if one.misses_per_1000 is not None:
+        text += f", {one.misses_per_1000:.1f} misses in 1,000"
+    if one.seconds:
+        text += f", {format_seconds(one.seconds)}"
+    return Evidence(one.name, text, expected=f"above {thresholds.LOW_IPC:g}")
+
+
+def _actions(*, is_known: bool) -> tuple[str, ...]:
+    if not is_known:
+        return (
+            (
+                "Count misses of the last cache as well: SCOREP_METRIC_PAPI="
+                "PAPI_TOT_INS,PAPI_TOT_CYC,PAPI_L3_TCM."
+            ),
+        )
+    return (
+        (
+            "Move less data: smaller types (float32 instead of float64, bfloat16), operations "
+            "fused (torch.compile, XLA), blocks that fit the cache."
+        ),
+        (
+            "Use fewer ranks or threads of a socket on this phase: memory that is saturated "
+            "serves more of them no faster."
+        ),
+    )
+
+
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=RANK_BY_RANK,
+)

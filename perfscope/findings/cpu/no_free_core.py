@@ -1,0 +1,108 @@
+"""Nodes all of whose CPUs have a busy rank, so that the system takes its time from the ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.facts.helper_threads import UNEVEN
+from perfscope.metrics.host.resources import busy_cpus, node_cpus, queue_share
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.host.resources import NodeThreads
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "no_free_core"
+TITLE = "No CPU is left for the system"
+PASSED = "The system has a CPU of its own, or takes next to nothing"
+DESCRIPTION = (
+    "Looks for nodes all of whose CPUs are busy with ranks that do not crowd each other, while all "
+    "ranks alike are interrupted and wait for CPUs: what the operating system does is then taken "
+    "from the ranks, and the slowest of them holds up the others."
+)
+REFERENCES = (
+    (
+        "Petrini, Kerbyson, Pakin: The Case of the Missing Supercomputer Performance (SC 2003): "
+        "https://doi.org/10.1145/1048935.1050204"
+    ),
+    "Slurm, specialised cores: https://slurm.schedmd.com/core_spec.html",
+)
+
+
+def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+    """Whether system noise of some node can only run at the expense of its ranks; a hint."""
+    nodes = [node for node in results.resources.node_threads if node.cpus > 0]
+    if not nodes:
+        text = wording.threads_not_sampled(results.trace)
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    if results.focus.length_ns * 1e-9 < thresholds.NOISE_LEAST_S:
+        text = f"Less than {format_seconds(thresholds.NOISE_LEAST_S)} do not tell noise from start."
+        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
+    full = [node for node in nodes if _is_full(results, node)]
+    if not full:
+        text = "On no node are all CPUs busy with ranks that are interrupted alike."
+        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+    node = max(full, key=lambda node: queue_share(results.resources.threads_of(node)))
+    ranks = results.resources.threads_of(node)
+    delay_s = sum(rank.queue_delay_s for rank in ranks)
+    return Finding(
+        id=ID,
+        status=Status.INFO,
+        title=f"No CPU of {node.host} is left for the system: all have a busy rank",
+        summary=(
+            f"The ranks keep {busy_cpus(ranks):.1f} of {node.cpus:g} CPUs busy and do not crowd "
+            f"each other, yet they waited {format_seconds(delay_s)} for a CPU, all alike: that "
+            "went to the system and to others. What a free CPU gives is not known before it is "
+            "tried."
+        ),
+        confidence=Confidence.LOW,
+        ranks=node.ranks,
+        evidence=_evidence(results, node),
+        actions=(
+            (
+                f"Try {int(node.cpus) - 1} instead of {int(node.cpus)} CPUs for the ranks of each "
+                "node: one rank or one thread less, or Slurm's --core-spec=1 where the cluster "
+                "allows it."
+            ),
+        ),
+        references=REFERENCES,
+        overlaps=UNEVEN,
+    )
+
+
+def _is_full(results: Results, node: NodeThreads) -> bool:
+    """Every CPU is busy, nothing of the job is in the way, and all ranks wait alike."""
+    ranks = results.resources.threads_of(node)
+    whole = node_cpus(results.trace, node)
+    fits = node.runnable_mean / node.cpus < thresholds.CROWDED_WARN
+    if node.cpus < 2 or whole > node.cpus or not fits or node.ranks_sharing_a_cpu:
+        return False
+    if busy_cpus(ranks) < thresholds.FULL_SHARE * node.cpus:
+        return False
+    share = queue_share(ranks)
+    if not thresholds.NOISE_SHARE <= share < thresholds.SHARED_CPU_SHARE:
+        return False
+    own = [queue_share([rank]) for rank in ranks]
+    interrupted = min(rank.involuntary_switches for rank in ranks)
+    seconds = results.focus.length_ns * 1e-9
+    is_even = max(own) <= thresholds.EVEN_NOISE * min(own)
+    return is_even and interrupted >= thresholds.INTERRUPTED_PER_S * seconds
+
+
+def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
+    ranks = results.resources.threads_of(node)
+    return (
+        Evidence("CPUs of the node", node.cpus, "CPUs"),
+        Evidence("Busy with ranks", busy_cpus(ranks), "CPUs", f"at most {node.cpus - 1:g}"),
+        Evidence("Waited for a CPU, of the CPU time", format_share(queue_share(ranks))),
+        Evidence(
+            "Involuntary context switches, of the rank with the fewest",
+            min(rank.involuntary_switches for rank in ranks),
+        ),
+    )
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,0 +1,111 @@
+"""Ranks that are bound to the same CPUs while the node has CPUs for all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.facts.helper_threads import UNEVEN
+from perfscope.metrics.host.resource_use import cpu_set
+from perfscope.metrics.host.resources import node_cpus, queue_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.host.resources import NodeThreads, RankThreads
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "shared_cores"
+TITLE = "Ranks are bound to the same CPUs"
+PASSED = "No ranks are bound to fewer CPUs than they are"
+DESCRIPTION = (
+    "Compares the affinity masks of the ranks of a node: ranks that are bound to fewer CPUs than "
+    "they are ranks take turns on them, however many CPUs the node has."
+)
+SHOWN_MASKS = 3  # in the title, of a node on which many ranks share CPUs
+REFERENCES = (
+    "Linux, sched_setaffinity(2): https://man7.org/linux/man-pages/man2/sched_setaffinity.2.html",
+    "Open MPI, binding: https://docs.open-mpi.org/en/main/man-openmpi/man1/mpirun.1.html",
+)
+
+
+def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+    """Whether ranks are bound to the same CPUs while others are free."""
+    nodes = [node for node in results.resources.node_threads if node.cpus > 0]
+    if not nodes:
+        text = wording.threads_not_sampled(results.trace)
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    bound = [node for node in nodes if _bound_together(results, node)]
+    if bound:
+        return _shared(results, bound[0])
+    text = "No ranks are bound to fewer CPUs than they are."
+    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+
+
+def _bound_together(results: Results, node: NodeThreads) -> bool:
+    """Ranks take turns on CPUs to which they are bound, while the node has CPUs for all."""
+    if not node.ranks_sharing_a_cpu or len(node.ranks) > node_cpus(results.trace, node):
+        return False  # more ranks than CPUs is another diagnosis
+    return queue_share(_sharing(results, node)) >= thresholds.QUEUE_DELAY_SHARE
+
+
+def _sharing(results: Results, node: NodeThreads) -> list[RankThreads]:
+    ranks = results.resources.threads_of(node)
+    return [rank for rank in ranks if rank.rank in node.ranks_sharing_a_cpu]
+
+
+def _shared(results: Results, node: NodeThreads) -> Finding:
+    ranks = _sharing(results, node)
+    masks = sorted({rank.cpus_allowed for rank in ranks}, key=lambda mask: sorted(cpu_set(mask)))
+    turns = "; ".join(
+        f"{wording.ranks([r.rank for r in ranks if r.cpus_allowed == mask])} on CPU {mask}"
+        for mask in masks[:SHOWN_MASKS]
+    )
+    if len(masks) > SHOWN_MASKS:
+        turns += f"; and so on, {len(masks)} times in all"
+    everybody = len(ranks) == len(node.ranks) and len(masks) == 1
+    cpus = node_cpus(results.trace, node)
+    return Finding(
+        id=ID,
+        # all ranks on the same CPUs may be all that the batch system gave to the job
+        status=Status.WARN if everybody else Status.FAIL,
+        title=f"Ranks of {node.host} are bound to the same CPUs and take turns: {turns}",
+        summary=(
+            f"They are more ranks than CPUs that they are bound to; {node.host} has {cpus:g} CPUs. "
+            f"They waited {sum(rank.queue_delay_s for rank in ranks):.1f} s for a CPU and used "
+            f"{sum(rank.cpu_s for rank in ranks):.1f} s."
+        ),
+        confidence=Confidence.HIGH,
+        ranks=node.ranks_sharing_a_cpu,
+        evidence=_evidence(results, node),
+        actions=(
+            (
+                "Bind each rank to cores of its own: mpirun --map-by core --bind-to core (Open "
+                "MPI), mpirun -bind-to core (MPICH), I_MPI_PIN_DOMAIN=auto (Intel MPI), srun "
+                "--cpus-per-task=N --cpu-bind=cores. Ask the batch system for as many CPUs as "
+                "ranks, at least."
+            ),
+            (
+                "Or do not bind at all (--bind-to none) where several mpirun share a node: each "
+                "begins to count at the first core."
+            ),
+        ),
+        references=REFERENCES,
+        overlaps=("threads_over_cores", *UNEVEN),
+    )
+
+
+def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
+    rows = [
+        Evidence("CPUs that the ranks may use together", node.cpus, "CPUs"),
+        Evidence("CPUs of the node", node_cpus(results.trace, node), "CPUs"),
+    ]
+    for rank in results.resources.threads_of(node)[:8]:
+        busy = rank.cpu_utilisation * rank.cpus_available
+        rows.append(
+            Evidence(f"Rank {rank.rank}", f"CPUs {rank.cpus_allowed or '?'}, {busy:.1f} busy")
+        )
+    return tuple(rows)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

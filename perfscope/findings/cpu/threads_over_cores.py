@@ -1,0 +1,339 @@
+"""More threads that want to run than CPUs that they may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.sweep_command import doubled, sweep_command
+from perfscope.findings.facts.helper_threads import (
+    HelperThreads,
+    helper_threads,
+    input_workers,
+    more_cpus,
+)
+from perfscope.findings.facts.thread_pools import (
+    EVERY_RANK,
+    busiest_rank,
+    holders,
+    named_group,
+    number_set,
+    pools,
+)
+from perfscope.metrics.host.resources import queue_share
+from perfscope.trace.metadata import noted_environment
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from perfscope.findings.facts.thread_pools import Pool
+    from perfscope.metrics.host.resources import NodeThreads, RankThreads
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "threads_over_cores"
+TITLE = "More threads want to run than there are CPUs"
+DESCRIPTION = (
+    "Adds up the runnable threads of the ranks of a node while they compute and compares them with "
+    "the CPUs that their affinity masks and the cgroup quota allow; run-queue delay and "
+    "involuntary context switches show whether the threads wait for CPUs. Names the pools."
+)
+REFERENCES = (
+    (
+        "Linux scheduler statistics, /proc/PID/schedstat: "
+        "https://docs.kernel.org/scheduler/sched-stats.html"
+    ),
+)
+VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+SHOWN_POOLS = 4
+_SEVERITY = (Status.PASS, Status.INFO, Status.WARN, Status.FAIL)
+
+
+@dataclass(frozen=True)
+class _Node:
+    """One node: its ranks' threads against its CPUs, and what is known of its busiest rank."""
+
+    node: NodeThreads
+    ranks: tuple[RankThreads, ...]
+    environment: Mapping[str, str]  # of its busiest rank
+    of_one: tuple[str, ...]  # variables that other ranks have otherwise
+    busiest: int
+    pools: tuple[Pool, ...]  # of its busiest rank, the largest first
+    holders: Mapping[Pool, str]
+    beside: HelperThreads  # of its busiest rank
+    has_workers: bool  # whether ranks started processes of their own
+
+    @property
+    def crowding(self) -> float:
+        """Runnable threads per CPU, mean over the time in which the ranks compute."""
+        return self.node.runnable_mean / self.node.cpus if self.node.cpus > 0 else 0.0
+
+    @property
+    def queue_share(self) -> float:
+        """Seconds that threads waited for a CPU, per CPU second that they got."""
+        return queue_share(self.ranks)
+
+    @property
+    def threads_per_rank(self) -> int:
+        """Threads that each rank can have so that all together just fill the CPUs."""
+        return max(1, int(self.node.cpus // max(1, len(self.node.ranks))))
+
+    @property
+    def too_many_ranks(self) -> bool:
+        """Whether the ranks alone, with one thread each, are more than the CPUs."""
+        return len(self.node.ranks) > self.node.cpus
+
+
+def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+    """Whether threads wait for CPUs on some node, of which pool they are, and what helps."""
+    nodes = [_node(results, node) for node in results.resources.node_threads]
+    nodes = [node for node in nodes if node.node.cpus > 0 and node.ranks]
+    sampled = any(len(rank.process_samples) for rank in results.trace.ranks)
+    if not nodes or not sampled:
+        return Finding(
+            id=ID,
+            status=Status.NOT_MEASURED,
+            title="Threads were not compared with CPUs",
+            summary=wording.threads_not_sampled(results.trace),
+            confidence=Confidence.HIGH,
+        )
+    worst = max(nodes, key=lambda node: (_SEVERITY.index(_status(node)), node.crowding))
+    status = _status(worst)
+    return Finding(
+        id=ID,
+        status=status,
+        title=_title(worst, status),
+        summary=_summary(worst),
+        confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
+        ranks=worst.node.ranks if status is not Status.PASS else (),
+        evidence=_evidence(worst),
+        actions=_actions(results, worst) if status in {Status.FAIL, Status.WARN} else (),
+        references=REFERENCES,
+    )
+
+
+def waits_for_cpus(results: Results) -> bool:
+    """Whether ranks of some node wait for CPUs, so that it is chance which one is late."""
+    nodes = [_node(results, node) for node in results.resources.node_threads]
+    return any(node.node.cpus > 0 and _status(node) is not Status.PASS for node in nodes)
+
+
+def _node(results: Results, node: NodeThreads) -> _Node:
+    ranks = [rank for rank in results.trace.ranks if rank.number in node.ranks]
+    busiest = busiest_rank(results, node)
+    noted = [noted_environment(rank.metadata) for rank in ranks]
+    found = pools(busiest)
+    return _Node(
+        node=node,
+        ranks=results.resources.threads_of(node),
+        environment=noted_environment(busiest.metadata),
+        of_one=tuple(name for name in VARIABLES if len({told.get(name) for told in noted}) > 1),
+        busiest=busiest.number,
+        pools=found,
+        holders=holders(ranks, found),
+        beside=helper_threads(busiest),
+        has_workers=any(input_workers(rank) or rank.workers for rank in ranks),
+    )
+
+
+def _status(node: _Node) -> Status:
+    waits = node.queue_share >= thresholds.QUEUE_DELAY_SHARE
+    if node.crowding < thresholds.CROWDED_WARN:
+        return Status.INFO if node.queue_share >= thresholds.SHARED_CPU_SHARE else Status.PASS
+    if not waits:
+        return Status.PASS
+    if node.node.samples < thresholds.CROWDED_LEAST_SAMPLES:
+        return Status.INFO
+    return Status.FAIL if node.crowding >= thresholds.CROWDED_FAIL else Status.WARN
+
+
+def _title(node: _Node, status: Status) -> str:
+    where = f"{node.node.runnable_mean:.1f} threads want to run on {_cpus(node)}"
+    if status is Status.INFO and node.crowding < thresholds.CROWDED_WARN:
+        who = "their own workers, or others," if node.has_workers else "other processes"
+        return f"The ranks wait for CPUs of {node.node.host} that {who} use"
+    if status is Status.PASS:
+        return f"The threads fit the CPUs: {where}"
+    pool = node.pools[0] if node.pools else None
+    named = pool is not None and pool.threads > node.threads_per_rank
+    whose = f": {pool.name} has {pool.threads} in {node.holders[pool]}" if pool and named else ""
+    return f"{where} of {node.node.host}{whose}"
+
+
+def _cpus(node: _Node) -> str:
+    return wording.cpus(node.node.cpus)
+
+
+def _summary(node: _Node) -> str:
+    ranks = len(node.node.ranks)
+    delay_s = sum(rank.queue_delay_s for rank in node.ranks)
+    cpu_s = sum(rank.cpu_s for rank in node.ranks)
+    text = (
+        f"{ranks} {'rank' if ranks == 1 else 'ranks'} of {node.node.host} may use {_cpus(node)} "
+        f"together and have {node.node.runnable_mean:.1f} runnable threads while they compute "
+        f"({node.crowding:.1f} per CPU); they used {format_seconds(cpu_s)} of CPU time and waited "
+        f"{format_seconds(delay_s)} for it."
+    )
+    is_crowded = node.crowding >= thresholds.CROWDED_WARN
+    if is_crowded and node.node.samples < thresholds.CROWDED_LEAST_SAMPLES:
+        text += f" No more than {node.node.samples} samples of all ranks tell it."
+    if node.too_many_ranks:
+        text += " The ranks alone are more than the CPUs."
+    return text
+
+
+def _evidence(node: _Node) -> tuple[Evidence, ...]:
+    ranks = node.ranks
+    found = [
+        Evidence(
+            "Runnable threads of all ranks",
+            node.node.runnable_mean,
+            "threads",
+            f"at most {node.node.cpus:g}",
+        ),
+        Evidence("95th percentile", node.node.runnable_p95, "threads"),
+        Evidence("CPUs allowed (affinity mask and cgroup)", node.node.cpus, "CPUs"),
+        Evidence("Run-queue delay", sum(rank.queue_delay_s for rank in ranks), "s", "near 0"),
+        Evidence("CPU time used", sum(rank.cpu_s for rank in ranks), "s"),
+        Evidence("Involuntary context switches", sum(r.involuntary_switches for r in ranks), ""),
+    ]
+    for place, pool in enumerate(node.pools[:SHOWN_POOLS]):
+        label = "Another pool" if place else "Largest pool"
+        threads = "1 thread" if pool.threads == 1 else f"{pool.threads} threads"
+        found.append(Evidence(label, f"{pool.name}, {threads} in {node.holders[pool]}"))
+    group = named_group([group for rank in ranks for group in rank.groups])
+    if group is not None and group.runnable_mean >= thresholds.CROWDED_WARN:
+        text = f"{group.stem[:40]}, {group.count} in one rank, {group.runnable_mean:.1f} runnable"
+        found.append(Evidence("Threads of one name", text))
+    beside = node.beside
+    if beside.horovod_runnable >= thresholds.HELPERS_LEAST_RUNNABLE:
+        share = format_share(beside.horovod_runnable)
+        found.append(
+            Evidence("Horovod's thread of one rank wants to run", f"{share} of the samples")
+        )
+    if beside.progress:
+        found.append(Evidence("A polling thread of MPI in each rank", f"{beside.progress} is set"))
+    settings = [
+        Evidence(
+            f"{name} in {f'rank {node.busiest}' if name in node.of_one else 'this run'}",
+            node.environment[name],
+        )
+        for name in VARIABLES
+        if name in node.environment
+    ]
+    return (*found, *settings)
+
+
+def _actions(results: Results, node: _Node) -> tuple[str, ...]:
+    count = len(node.node.ranks)
+    who = f"for {count} {'rank' if count == 1 else 'ranks'} on {_cpus(node)}"
+    actions = []
+    busy = max(rank.runnable_mean for rank in node.ranks) > thresholds.CROWDED_WARN
+    if busy or not node.too_many_ranks:
+        actions += _settings(results, node, who)
+    if node.too_many_ranks:
+        actions.append(
+            f"{wording.capitalised(more_cpus(results.trace, node.node, 1))}: waiting ranks poll "
+            "and take CPU time from working ones."
+        )
+        actions.append("To measure the gain, record the run once more that way: perfscope compare.")
+    return tuple(actions)
+
+
+def _settings(results: Results, node: _Node, who: str) -> list[str]:
+    """What makes the pools smaller, and the sweep that measures what it gives."""
+    limit = node.threads_per_rank
+    large = [pool for pool in node.pools if pool.threads > limit]
+    fixed = [pool for pool in large if _is_set_low(node, pool, limit)]
+    large = [pool for pool in large if pool not in fixed]
+    if helping := _helping_threads(results, node, who):
+        again = "To measure the gain, record the run once more that way: perfscope compare."
+        if not large or node.beside.has_idle_pools:
+            return [*helping, again]
+    names = () if fixed and not large else _to_set(node, large, limit)
+    calls = [pool.call.format(limit) for pool in large if pool.call]
+    actions = []
+    if names:
+        setting = " ".join(f"{name}={limit}" for name in names)
+        actions.append(f"Set {setting} {who}.")
+    if calls:
+        actions.append(f"In the program: {', '.join(calls)}, before anything is computed.")
+    actions += [
+        f"{wording.capitalised(pool.name)} has {pool.threads} threads{_where(node, pool)} although "
+        f"the environment asks for {limit} at most: the program sets them itself, so set {limit} "
+        "there."
+        for pool in fixed
+    ]
+    if not names and not calls and not fixed:
+        threads = "1 thread" if limit == 1 else f"{limit} threads"
+        actions.append(
+            f"No known pool has more than {threads}: start fewer in the program itself "
+            "(threading, concurrent.futures, num_parallel_calls of tf.data)."
+        )
+    if names:
+        command = sweep_command(results.trace, _axes(node, names, limit), oversubscribe=True)
+        actions.append(f"To measure the gain and compare step times: {command}")
+    else:
+        actions.append("To measure the gain, record the run once more: perfscope compare.")
+    return [*actions, *helping]
+
+
+def _where(node: _Node, pool: Pool) -> str:
+    """The ranks that have a pool, where others have it otherwise."""
+    return "" if node.holders[pool] == EVERY_RANK else f" in {node.holders[pool]}"
+
+
+def _helping_threads(results: Results, node: _Node, who: str) -> list[str]:
+    """What to do about threads that communicate beside the training."""
+    more = more_cpus(results.trace, node.node, node.threads_per_rank + 1)
+    if node.beside.progress:
+        does = f"Unset {node.beside.progress} {who}: the thread that it starts polls all the time"
+        return [f"{does}. Or make room for it: {more}."]
+    if node.beside.horovod_runnable >= thresholds.HELPERS_LEAST_RUNNABLE:
+        return [f"Make room for Horovod's thread beside each rank: {more}."]
+    return []
+
+
+def _is_set_low(node: _Node, pool: Pool, limit: int) -> bool:
+    """Whether the environment asks for few threads already, and the program has it otherwise."""
+    if not pool.variable:
+        return False
+    told = _set_to(node, pool.variable)
+    if told is None and not pool.variable.startswith("TF_"):
+        told = _set_to(node, VARIABLES[0])
+    return told is not None and 0 < told <= limit
+
+
+def _axes(node: _Node, names: Sequence[str], limit: int) -> dict[str, tuple[int, ...]]:
+    """Values to try of the largest pool's variable; the others keep to the limit."""
+    sizes = {pool.variable: pool.threads for pool in reversed(node.pools) if pool.variable}
+    first = max(names, key=lambda name: _set_to(node, name) or sizes.get(name, 0))
+    now = _set_to(node, first) or sizes.get(first, 0)
+    if now <= limit:  # the pool is not known: what was seen to run
+        now = max(2 * limit, round(max(rank.runnable_mean for rank in node.ranks)))
+    others = {name: (limit,) for name in names if name != first}
+    return {first: doubled(limit, now), **others}
+
+
+def _to_set(node: _Node, large: Sequence[Pool], limit: int) -> tuple[str, ...]:
+    """Variables to set: those of pools that are too large, and those the run itself sets so.
+
+    OMP_NUM_THREADS sets the linear algebra libraries as well, unless their own variable is set.
+    """
+    own = [name for name in VARIABLES[1:] if (_set_to(node, name) or 0) > limit]
+    named = [pool.variable for pool in large if pool.variable.startswith("TF_")]
+    others = [pool for pool in large if not pool.variable.startswith("TF_") and pool.variable]
+    is_unset = not large and (_set_to(node, "OMP_NUM_THREADS") or limit + 1) > limit
+    omp = ["OMP_NUM_THREADS"] if others or own or is_unset else []
+    return tuple(dict.fromkeys([*omp, *own, *named]))
+
+
+def _set_to(node: _Node, name: str) -> int | None:
+    """The number that a variable of the run holds."""
+    return number_set(node.environment, name)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

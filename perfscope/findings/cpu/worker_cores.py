@@ -1,0 +1,256 @@
+"""Loader processes, progress threads and communication threads on the CPUs of the training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
+from perfscope.findings.facts.helper_threads import UNEVEN, helper_threads, input_workers, more_cpus
+from perfscope.metrics.host.resource_use import cpu_set
+from perfscope.metrics.host.resources import node_cpus, queue_share
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.host.resources import NodeThreads, RankThreads
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.model import Rank
+
+ID = "worker_cores"
+TITLE = "Loader processes and communication threads share CPUs with training"
+PASSED = "No helper of a rank takes CPUs from its training"
+DESCRIPTION = (
+    "Adds up the CPU time of what works beside the training of a rank (processes that it started, "
+    "Horovod's thread, MPI's progress thread) and compares it with what the training leaves of the "
+    "CPUs that all may use; run-queue delay shows whether they wait for each other."
+)
+REFERENCES = (
+    "Horovod, binding: https://horovod.readthedocs.io/en/stable/mpi_include.html",
+    "MPICH, asynchronous progress: https://www.mpich.org/static/docs/latest/www1/mpiexec.html",
+    (
+        "Intel MPI, asynchronous progress: https://www.intel.com/content/www/us/en/docs/mpi-library/"
+        "developer-reference-linux/2021-15/environment-variables-for-async-progress-control.html"
+    ),
+    "ChainerMN, tips: https://docs.chainer.org/en/stable/chainermn/tutorial/tips_faqs.html",
+)
+MOST_CPUS = 1 << 16
+
+
+@dataclass(frozen=True)
+class _Helpers:
+    """What works beside the training of one rank, in CPUs that each keeps busy on average."""
+
+    rank: Rank
+    threads: RankThreads
+    processes: int  # of its loaders at a time, 0 unknown
+    processes_cpus: float | None  # None: not known
+    horovod_cpus: float
+    progress: str  # the variable that starts a progress thread, "" none
+
+    @property
+    def cpus(self) -> float:
+        """CPUs that the helpers keep busy; a progress thread polls all the time."""
+        return (self.processes_cpus or 0.0) + self.horovod_cpus + (1.0 if self.progress else 0.0)
+
+    @property
+    def own_cpus(self) -> float:
+        """CPUs that the rank itself keeps busy, without its helping threads."""
+        whole = self.threads.cpu_utilisation * self.threads.cpus_available
+        helping = self.horovod_cpus + (1.0 if self.progress else 0.0)
+        return max(0.0, whole - helping)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether processes that were, or may have been, started used CPU time that is not known.
+
+        What a rank that was ended noted before is that of processes which had ended by then.
+        """
+        started = self.processes > 0 or bool(self.rank.workers)
+        return (started and self.processes_cpus is None) or not self.rank.ending.is_natural
+
+
+def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+    """Whether helpers of ranks and their training wait for the same CPUs."""
+    threads = {rank.rank: rank for rank in results.resources.threads}
+    length_s = results.focus.length_ns * 1e-9
+    helpers = [
+        _helpers(rank, threads[rank.number], length_s)
+        for rank in results.trace.ranks
+        if rank.number in threads
+    ]
+    nodes = [node for node in results.resources.node_threads if node.cpus > 0]
+    if not helpers or not nodes:
+        text = wording.threads_not_sampled(results.trace)
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    found = [one for node in nodes for one in _in_the_way(node, helpers)]
+    if found:
+        return _fault(results, found)
+    if any(one.is_open and _waits(one) for one in helpers):
+        text = (
+            "Ranks wait for CPUs, and the CPU time of processes that they may have started was not "
+            "noted: they did not end by themselves, or an older perfscope recorded them. Record a "
+            "run that ends."
+        )
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    text = "What works beside the training of the ranks finds CPUs of its own, or needs none."
+    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+
+
+def _helpers(rank: Rank, threads: RankThreads, length_s: float) -> _Helpers:
+    beside = helper_threads(rank)
+    return _Helpers(
+        rank=rank,
+        threads=threads,
+        processes=input_workers(rank),
+        processes_cpus=_processes_cpus(rank.metadata.get("children_cpu_s"), length_s),
+        horovod_cpus=beside.horovod_cpus,
+        progress=beside.progress,
+    )
+
+
+def _processes_cpus(spent_s: object, length_s: float) -> float | None:
+    """CPUs that processes kept busy in the focus of analysis; None if not known or impossible.
+
+    When in their lives they worked is not known; input workers do so while the ranks train.
+    """
+    if isinstance(spent_s, bool) or not isinstance(spent_s, int | float) or length_s <= 0:
+        return None
+    return spent_s / length_s if 0 <= spent_s <= MOST_CPUS * length_s else None
+
+
+def _waits(one: _Helpers) -> bool:
+    return queue_share([one.threads]) >= thresholds.QUEUE_DELAY_SHARE
+
+
+def _in_the_way(node: NodeThreads, helpers: list[_Helpers]) -> list[_Helpers]:
+    """Ranks of a node with helpers for which the CPUs that all may use do not suffice."""
+    here = [one for one in helpers if one.rank.number in node.ranks]
+    # threads of the ranks that crowd a node are another diagnosis, which names these as well
+    is_crowded = node.runnable_mean >= thresholds.CROWDED_WARN * node.cpus
+    whole = sum(one.own_cpus + one.cpus for one in here)
+    is_full = whole >= thresholds.BUSY_CPUS_SHARE * node.cpus
+    found = []
+    for one in here:
+        alone = one.own_cpus + one.cpus
+        bound = 0 < one.threads.cpus_available <= alone / thresholds.BUSY_CPUS_SHARE
+        helping = (one.processes_cpus or 0.0) if is_crowded else one.cpus
+        matters = helping >= thresholds.HELPERS_LEAST_CPUS
+        if matters and _waits(one) and (is_full or bound):
+            found.append(one)
+    return found
+
+
+def _fault(results: Results, found: list[_Helpers]) -> Finding:
+    worst = max(found, key=lambda one: queue_share([one.threads]))
+    ranks = tuple(one.rank.number for one in found)
+    share = queue_share([worst.threads])
+    who = wording.capitalised(wording.ranks(ranks))
+    shares = "shares its CPUs" if len(ranks) == 1 else "share their CPUs"
+    return Finding(
+        id=ID,
+        status=Status.FAIL if share >= thresholds.SHARED_CPU_SHARE else Status.WARN,
+        title=f"{who} {shares} with {_named(worst, is_alone=len(ranks) == 1)}",
+        summary=(
+            f"Rank {worst.rank.number} may use {wording.cpus(worst.threads.cpus_available)}; its "
+            f"training keeps {worst.own_cpus:.1f} busy and what works beside it "
+            f"{worst.cpus:.1f}. Its threads waited "
+            f"{format_seconds(worst.threads.queue_delay_s)} for a CPU, "
+            f"{format_share(share)} of the CPU time that they got."
+        ),
+        confidence=Confidence.HIGH if worst.processes_cpus or worst.progress else Confidence.MEDIUM,
+        ranks=ranks,
+        evidence=_evidence(worst),
+        actions=_actions(results, worst),
+        references=REFERENCES,
+        overlaps=("threads_over_cores", "shared_cores", *UNEVEN, "data_stall"),
+    )
+
+
+def _named(one: _Helpers, *, is_alone: bool) -> str:
+    """The helper that takes most CPU time, of one rank or of each of several."""
+    processes = f"processes that {'it' if is_alone else 'they'} started"
+    if one.processes:
+        count = "1 input process" if one.processes == 1 else f"{one.processes} input processes"
+        processes = f"{count}{'' if is_alone else ' each'}"
+    parts = {
+        processes: one.processes_cpus or 0.0,
+        "Horovod's communication thread": one.horovod_cpus,
+        f"MPI's progress thread ({one.progress})": 1.0 if one.progress else 0.0,
+    }
+    return max(parts, key=lambda name: parts[name])
+
+
+def _evidence(one: _Helpers) -> tuple[Evidence, ...]:
+    main = next((t for t in one.rank.threads if t.tid == one.rank.main_tid), None)
+    rows = [
+        Evidence(f"CPUs of rank {one.rank.number}", one.threads.cpus_allowed or "?"),
+        Evidence("Busy with training", one.own_cpus, "CPUs"),
+    ]
+    if one.processes_cpus is not None:
+        its = "processes it started"
+        if one.processes:
+            count = "input process" if one.processes == 1 else f"{one.processes} input processes"
+            its = f"its {count}"
+        rows.append(Evidence(f"Busy with {its}", one.processes_cpus, "CPUs"))
+    if one.horovod_cpus:
+        rows.append(Evidence("Busy with Horovod's thread", one.horovod_cpus, "CPUs"))
+    if one.progress:
+        rows.append(Evidence(f"{one.progress} in this run", "on"))
+    rows.append(Evidence("Run-queue delay", one.threads.queue_delay_s, "s", "near 0"))
+    if main is not None:
+        rows.append(Evidence("of its main thread, whole life", main.queue_delay_ns * 1e-9, "s"))
+    return tuple(rows)
+
+
+def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
+    needed = max(2, round(one.own_cpus + one.cpus + 0.5))
+    node = next(n for n in results.resources.node_threads if one.rank.number in n.ranks)
+    actions = [f"{wording.capitalised(more_cpus(results.trace, node, needed))}."]
+    if one.progress:
+        actions.append(
+            f"Or unset {one.progress}: its thread polls all the time and needs a CPU of its own "
+            "(Intel MPI: I_MPI_ASYNC_PROGRESS_PIN names which)."
+        )
+    workers = one.processes
+    if workers > 1:
+        fewer = max(1, workers // 2)
+        actions.append(
+            f"Or lower num_workers of the DataLoader from {workers} to {fewer}, if the ranks do "
+            "not wait for input then (data_stall)."
+        )
+    elif (one.processes_cpus or 0.0) > 0:
+        actions.append("Or start fewer input processes in each rank.")
+    free = _free_cpus(results, node)
+    if one.horovod_cpus >= thresholds.HELPERS_LEAST_CPUS and len(free) >= len(node.ranks):
+        each = ",".join(map(str, free[: len(node.ranks)]))
+        actions.append(
+            f"Horovod: HOROVOD_THREAD_AFFINITY={each} puts the thread of each rank of {node.host} "
+            "on a CPU that no rank is bound to."
+        )
+    return tuple(actions)
+
+
+def _free_cpus(results: Results, node: NodeThreads) -> list[int]:
+    """CPUs of a node that are in no rank's mask, where the masks are known."""
+    masks = [cpu_set(rank.cpus_allowed) for rank in results.trace.ranks if rank.host == node.host]
+    if not all(masks):
+        return []
+    return sorted(set(range(int(node_cpus(results.trace, node)))) - frozenset().union(*masks))
+
+
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=RANK_BY_RANK,
+)

@@ -1,0 +1,116 @@
+"""What findings about accelerators have in common: whether there are any, and what time costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.trace.metadata import noted_environment, noted_frameworks
+from perfscope.units import format_seconds
+
+if TYPE_CHECKING:
+    from perfscope.metrics.devices.devices import DevicesResult
+    from perfscope.metrics.results import Results
+
+NS = 1e-9
+NO_COMMON_MOMENT = (
+    "What profilers watched has no moment in common with all these ranks and with the analyzed "
+    "time: record the same steps on all ranks, inside of it."
+)
+OF_TENSORFLOW = f"TensorFlow's own profiler shows it: {wording.IN_TENSORBOARD}."
+HOW = (
+    "Record some steps with PyTorch's profiler: perfscope run --torch-profiler 20:30. "
+    "Traces of other profilers (Kineto, OTF2) can be given beside the recording."
+)
+
+
+@dataclass(frozen=True)
+class DevicePrice:
+    """What time of devices is worth: a bound for the run, or nothing where a part was watched.
+
+    `status` is by the share of the time that was watched; of steps that a profiler watched nobody
+    knows how like the others they are, so that there are no seconds of the run.
+    """
+
+    gain_s: float | None
+    share: float | None
+    basis: str | None
+    status: Status
+    during: str
+
+    @property
+    def bound(self) -> str:
+        """A sentence about the bound, "" where there is none."""
+        if self.gain_s is None:
+            return ""
+        return (
+            f" The gain is an upper bound: up to {format_seconds(self.gain_s)}, of the device that "
+            "would save most."
+        )
+
+
+def price(results: Results, found: DevicesResult, seconds: Sequence[float]) -> DevicePrice:
+    """The price of time that each device would save."""
+    most = max(seconds, default=0.0)
+    window_s = (found.window_ns[1] - found.window_ns[0]) * NS
+    share = most / window_s if window_s > 0 else 0.0
+    status = thresholds.judge(None, share)
+    if found.is_part:
+        during = f"In the {format_seconds(window_s)} that a profiler watched, "
+        return DevicePrice(None, None, None, status, during)
+    of_focus = most / (results.focus.length_ns * NS) if results.focus.length_ns else 0.0
+    return DevicePrice(most, of_focus, "upper_bound", status, "")
+
+
+def unpriced(worth: DevicePrice) -> DevicePrice:
+    """Of time whose cause is not known: nobody can say what would be gained, or that it is bad."""
+    status = Status.WARN if worth.status is Status.FAIL else worth.status
+    return replace(worth, gain_s=None, share=None, basis=None, status=status)
+
+
+def has_accelerators(results: Results) -> bool:
+    """Whether a rank uses an accelerator, as far as anything tells."""
+    if results.devices is not None or results.gpus.used:
+        return True
+    return any(torch_devices(rank.metadata) for rank in results.trace.ranks)
+
+
+def torch_devices(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The devices on which PyTorch held memory in a rank."""
+    torch = frameworks(metadata).get("torch")
+    told = torch.get("devices") if isinstance(torch, Mapping) else None
+    found = [one for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
+    return [one for one in found if one.get("reserved_bytes")]
+
+
+def frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the agent noted of the frameworks of a rank."""
+    return noted_frameworks(metadata)
+
+
+def variable(results: Results, name: str) -> str | None:
+    """An environment variable of the first rank that has it."""
+    for rank in results.trace.ranks:
+        environment = noted_environment(rank.metadata)
+        if name in environment:
+            return environment[name]
+    return None
+
+
+def how_to_watch(results: Results) -> str:
+    """The profiler that would show what the accelerators did, for the framework of the job."""
+    versions = [rank.metadata.get("versions") for rank in results.trace.ranks]
+    names = {name for told in versions if isinstance(told, Mapping) for name in told}
+    return OF_TENSORFLOW if "tensorflow" in names and "torch" not in names else HOW
+
+
+def not_watched(results: Results, finding: str, title: str) -> Finding:
+    """That no profiler watched the accelerators of this run, and what would."""
+    if any(rank.devices is not None and rank.devices.numbers for rank in results.trace.ranks):
+        text = NO_COMMON_MOMENT
+    else:
+        text = f"No profiler watched the accelerators. {how_to_watch(results)}"
+    return Finding(finding, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)

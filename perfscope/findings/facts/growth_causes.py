@@ -1,0 +1,175 @@
+"""What makes the memory of a rank grow, as far as it was observed, and by how much per call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import Status
+from perfscope.findings.facts.tracing import traced_often
+from perfscope.units import format_bytes
+
+if TYPE_CHECKING:
+    from perfscope.metrics.host.framework_calls import FrameworkCalls
+    from perfscope.metrics.host.memory_growth import MemoryGrowth
+    from perfscope.metrics.results import Results
+    from perfscope.trace.model import Frame
+
+PIPELINES = ("predict", "evaluate", "fit")
+"""Methods of a Keras model that build an input pipeline in every call."""
+
+INSTEAD = {
+    "predict": "predict_on_batch(x) or model(x, training=False)",
+    "evaluate": "test_on_batch(x, y)",
+    "fit": "train_on_batch(x, y), or one fit() over all epochs",
+}
+BETWEEN = (
+    "Look for what is kept from step to step: lists of losses or tensors that hold their graphs, "
+    "caches without a bound, results that are appended."
+)
+HELD_OR_BESIDE = (
+    "That much is either held by these objects (arrays, tensors, bytes: small objects around large "
+    "buffers), or memory of a library that grows beside them: perfscope run --memory-detail names "
+    "the lines that allocate it."
+)
+NATIVE = (
+    "Nothing of Python's keeps it: look at what the libraries are asked to do in each step (new "
+    "handles, sessions, plans, buffers of ever new sizes), and try a newer version of them."
+)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why memory grows: in words ("" unknown), what to do, whose calls keep it, where, if known."""
+
+    what: str
+    actions: tuple[str, ...]
+    calls: FrameworkCalls | None = None
+    is_compiling: bool = False
+    where: tuple[Frame, ...] = ()
+
+
+def cause_of(results: Results, rank: int, growth: MemoryGrowth | None) -> Cause:
+    """What makes a rank grow: compiling again, calls of a model, Python's objects or native code.
+
+    Args:
+        results: the run.
+        rank: number of the rank.
+        growth: its growth over time, None where the run was too short to tell.
+    """
+    again = [one for one in traced_often(results) if not (one.is_pipeline or one.is_torch)]
+    keeper = keeping(results, rank)
+    if again and again[0].times > thresholds.TRACED_FAIL:
+        unit = keeper or most_called(results, rank)
+        first = again[0]
+        return Cause(first.what, (first.action,), unit, is_compiling=True, where=first.where)
+    if keeper is not None and keeper.name in PIPELINES:
+        return Cause(f"Model.{keeper.name} keeps memory in every call", (_instead(keeper),), keeper)
+    if keeper is not None:
+        what = f"{keeper.name}() keeps memory in every call"
+        return Cause(what, (f"Look at what {keeper.name}() leaves behind in each call.",), keeper)
+    old = _pipelines_of_old(results, rank, growth)
+    return old or _by_objects(growth)
+
+
+def keeping(results: Results, rank: int) -> FrameworkCalls | None:
+    """The function in whose calls most of the growth happens; None when it is in none."""
+    found = [
+        one
+        for one in results.framework_calls
+        if one.rank == rank
+        and one.kept_bytes
+        and one.growth_bytes
+        and one.kept_bytes >= thresholds.KEPT_SHARE * one.growth_bytes > 0
+    ]
+    return max(found, key=lambda one: (one.kept_bytes or 0.0) * one.steady_calls, default=None)
+
+
+def most_called(results: Results, rank: int) -> FrameworkCalls | None:
+    """The function that the rank calls most often: once in each turn of its loop, mostly."""
+    own = [one for one in results.framework_calls if one.rank == rank]
+    return max(own, key=lambda one: one.calls, default=None)
+
+
+def is_too_short(cause: Cause) -> bool:
+    """Whether what calls keep may still be warm-up: pipelines fill caches for their first calls."""
+    calls = cause.calls
+    return (
+        calls is not None
+        and not cause.is_compiling
+        and calls.name in PIPELINES
+        and calls.calls < thresholds.CALLS_UNTIL_STEADY
+        and (calls.growth_bytes or 0.0) < thresholds.WARM_UP_BYTES
+    )
+
+
+def is_known_per_call(cause: Cause) -> bool:
+    """Whether growth per call says more than growth over time: calls enough, or a known cause."""
+    calls = cause.calls
+    if calls is None or calls.growth_bytes is None:
+        return False
+    return cause.is_compiling or calls.calls >= thresholds.CALLS_UNTIL_STEADY
+
+
+def per_call(cause: Cause) -> Status:
+    """What growth per call deserves; PASS where it is not known per call."""
+    if not is_known_per_call(cause):
+        return Status.PASS
+    grown = (cause.calls.growth_bytes or 0.0) if cause.calls else 0.0
+    for least, status in (
+        (thresholds.KEPT_FAIL_BYTES, Status.FAIL),
+        (thresholds.KEPT_WARN_BYTES, Status.WARN),
+        (thresholds.KEPT_INFO_BYTES, Status.INFO),
+    ):
+        if grown >= least:
+            return status
+    return Status.PASS
+
+
+def is_slight(cause: Cause) -> bool:
+    """Whether so little is kept per call, of a function that builds no pipeline, as is usual.
+
+    Only a program that does nothing else fills a node by it.
+    """
+    calls = cause.calls
+    return calls is not None and calls.name not in PIPELINES and per_call(cause) is Status.INFO
+
+
+def _instead(calls: FrameworkCalls) -> str:
+    return (
+        f"Use {INSTEAD[calls.name]} for single batches in a loop: Model.{calls.name} builds an "
+        "input pipeline and its callbacks in every call."
+    )
+
+
+def _pipelines_of_old(results: Results, rank: int, growth: MemoryGrowth | None) -> Cause | None:
+    """Model.predict in a loop, in a recording that does not tell what each call keeps."""
+    counted = any(one.rank == rank for one in results.framework_calls)
+    if counted or growth is None or growth.calls.get("predict", 0) < thresholds.PREDICTS_OFTEN:
+        return None
+    rank_of = {one.number: one for one in results.trace.ranks}
+    if "keras" not in rank_of[rank].frameworks:
+        return None
+    action = (
+        f"Use {INSTEAD['predict']} for single batches in a loop: Model.predict builds an input "
+        "pipeline and its callbacks in every call."
+    )
+    return Cause("Model.predict is called again and again", (action,))
+
+
+def _by_objects(growth: MemoryGrowth | None) -> Cause:
+    """Python's objects against native memory, by whether Python's allocator gives out more."""
+    if growth is None or growth.python_blocks_per_s is None or growth.slope_bytes_per_s <= 0:
+        return Cause("", (BETWEEN,))
+    blocks = growth.python_blocks_per_s
+    if blocks <= 0 or growth.slope_bytes_per_s / blocks > thresholds.BYTES_PER_BLOCK:
+        return Cause("native memory, not Python's objects", (NATIVE,))
+    each = blocks * growth.steady_s / growth.steps if growth.steps else None
+    often = f"{each:.1f} more in each step" if each else f"{blocks:,.0f} more per second"
+    size = growth.slope_bytes_per_s / blocks
+    what = f"Python keeps objects, {often}"
+    if size <= thresholds.BYTES_OF_BLOCK:
+        return Cause(f"{what}, of {format_bytes(size)} each", (BETWEEN,))
+    grown = f"{what}, and memory grows by {format_bytes(size)} for each"
+    return Cause(grown, (BETWEEN, HELD_OR_BESIDE))

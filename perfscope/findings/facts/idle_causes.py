@@ -1,0 +1,122 @@
+"""Each reason for an idle device: in words, with what to do and which finding shares its time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfscope.metrics.devices.device_gaps import IdleCause
+
+
+@dataclass(frozen=True)
+class Words:
+    """A cause as the end of a sentence about idle devices, actions, and related findings."""
+
+    what: str
+    actions: tuple[str, ...]
+    overlaps: tuple[str, ...] = ()
+
+
+WORDS: dict[IdleCause, Words] = {
+    IdleCause.INPUT: Words(
+        "while the host waits for input",
+        (
+            (
+                "Prepare batches ahead in more worker processes (DataLoader: num_workers, "
+                "prefetch_factor, persistent_workers=True, pin_memory=True), or store the data so "
+                "that a sample needs less work."
+            ),
+        ),
+        ("data_stall",),
+    ),
+    IdleCause.RANKS: Words(
+        "while the host waits for other ranks",
+        ("Look at the rank that arrives late, under Communication.",),
+        ("load_imbalance", "straggler", "transient_imbalance", "rank_zero_evaluation"),
+    ),
+    IdleCause.COMMUNICATION: Words(
+        "while the host communicates",
+        ("Let the devices communicate (backend nccl) while they compute.",),
+        (
+            *("network_bound", "exposed_exchange", "wrong_transport", "small_allreduces"),
+            *("communication_per_step", "horovod_control", "slow_host_pair"),
+        ),
+    ),
+    IdleCause.EVALUATION: Words(
+        "while the host evaluates",
+        ("Evaluate on all ranks and on the devices, or less often.",),
+        ("rank_zero_evaluation", "frequent_evaluation"),
+    ),
+    IdleCause.CHECKPOINT: Words(
+        "while a checkpoint is written",
+        (
+            (
+                "Write checkpoints in the background (torch.distributed.checkpoint.async_save), or "
+                "less often."
+            ),
+        ),
+        ("checkpoint_stall",),
+    ),
+    IdleCause.FILES: Words(
+        "while the host reads or writes files",
+        ("Read and write files in a thread or process of their own.",),
+        ("data_stall",),
+    ),
+    IdleCause.SYNCHRONISATION: Words(
+        "because the host waited for the device before it launched more work",
+        (
+            (
+                "Take out of the step what waits for the device: .item(), .cpu(), print(loss), "
+                "torch.cuda.synchronize(). Keep losses on the device and read them every 50 steps."
+            ),
+            "torch.cuda.set_sync_debug_mode('warn') names the lines that wait.",
+        ),
+    ),
+    IdleCause.LAUNCH: Words(
+        "because it is launch bound: the host cannot launch short kernels fast enough",
+        (
+            (
+                "Launch fewer kernels: torch.compile(model, mode='reduce-overhead') records them "
+                "as CUDA graphs; optimizers with fused=True."
+            ),
+            "Give each kernel more work: larger batches.",
+        ),
+    ),
+    IdleCause.HOST: Words(
+        "while the host does other work before it launches the next kernel",
+        (
+            (
+                "See which functions the host was in, under Phases; move their work to the device, "
+                "to the loader's workers, or behind the launch of the next step."
+            ),
+            "Without names there, record with --stack-hz 10 and mark phases.",
+        ),
+    ),
+    IdleCause.KERNEL: Words(
+        "between kernels that were launched in time: there are many short ones",
+        (
+            (
+                "Fuse kernels (torch.compile) or replay them as a CUDA graph "
+                "(torch.compile(mode='reduce-overhead'), torch.cuda.graphs)."
+            ),
+            "Give each kernel more work: larger batches.",
+        ),
+    ),
+    IdleCause.DEVICE: Words(
+        "while work that was launched in time waits for another stream or an event",
+        ("Look at the order of the streams: events and copies on which the next kernel waits.",),
+        ("exposed_device_communication",),
+    ),
+    IdleCause.BEFORE_FIRST: Words(
+        "before their first work",
+        ("See what ranks do before they train, under Phases.",),
+        ("start_up",),
+    ),
+    IdleCause.AFTER_LAST: Words(
+        "after their last work",
+        ("See what ranks do after they have trained, under Phases.",),
+    ),
+    IdleCause.UNKNOWN: Words(
+        "for a reason that the trace does not tell: launches are missing, or do not fit",
+        ("Record host and device together (ProfilerActivity.CPU and .CUDA).",),
+    ),
+}

@@ -1,0 +1,252 @@
+"""How load imbalance, stragglers and transient imbalance are judged: one of them fires."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import mean, median
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Evidence, Finding, Status
+from perfscope.findings.core.gain import NS
+from perfscope.findings.core.one_rank import alone
+from perfscope.findings.cpu.threads_over_cores import waits_for_cpus
+from perfscope.findings.facts.cpu_contention import least_waited_s, waited_by_turns
+from perfscope.findings.facts.imbalance_facts import (
+    Excess,
+    ImbalanceFacts,
+    Pattern,
+    imbalance_facts,
+    persists,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.savings import Wholes
+
+REFERENCES = (
+    (
+        "POP Centre of Excellence, load balance and serialization efficiency: "
+        "https://co-design.pop-coe.eu/metrics/"
+    ),
+)
+CROWDED_ACTIONS = (
+    (
+        "Give the ranks CPUs of their own first: fewer threads in each rank, and no other "
+        "processes on the same CPUs."
+    ),
+)
+LITTLE = " So little may as well be a bad moment of the machine."
+WAITED = " Every rank waited longer for CPUs than this costs: which of them was late may be chance."
+LASTING = (
+    " The ranks are late in stretches of several steps, as on CPUs that are slow for a while: "
+    "which of them was late more often may be chance."
+)
+EVIDENT_PART = 0.01  # of the largest excess: less says nothing
+OVERLAPS = ("rank_zero_evaluation", "threads_over_cores", "shared_cores", "data_stall")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The facts about a run of two ranks or more, their cost, and the status that it deserves."""
+
+    facts: ImbalanceFacts
+    gain_s: float
+    share: float  # of the focus of analysis
+    is_crowded: bool  # waiting for CPUs explains it
+    status: Status
+    wholes: Wholes
+    doubt: str  # a sentence on why it may be chance and no fault, for the summary; "" none
+
+    @property
+    def cost(self) -> str:
+        """The gain in words, with its shares; `up to` stands before it without a replay."""
+        return self.wholes.saving(self.gain_s, is_bound=not self.is_replayed)
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether the gain is one that a fix can reach, and not only a bound."""
+        return self.facts.prediction is not None and not self.facts.is_bound
+
+    def finding(
+        self,
+        results: Results,
+        *,
+        id: str,  # noqa: A002 - as the finding has it
+        title: str,
+        summary: str,
+        evidence: tuple[Evidence, ...],
+        actions: tuple[str, ...],
+    ) -> Finding:
+        """The finding with what the three have in common."""
+        facts = self.facts
+        interval = facts.prediction.interval_s if facts.prediction and self.is_replayed else None
+        # what no change can take away is told, and claims nothing
+        by_turns = self.is_crowded and facts.pattern is Pattern.ALTERNATING
+        by_chance = facts.is_bound or by_turns or bool(self.doubt)
+        is_claim = not (by_chance and self.status is Status.INFO)
+        basis = "replay" if self.is_replayed else "upper_bound"
+        return Finding(
+            id=id,
+            status=self.status,
+            title=title,
+            summary=f"{summary}{self.doubt}",
+            gain_s=self.gain_s if is_claim else None,
+            gain_interval_s=interval if is_claim else None,
+            gain_share=self.share if is_claim else None,
+            gain_basis=basis if is_claim else None,
+            confidence=self._confidence(),
+            ranks=facts.heavy,
+            window_s=_window(results, facts),
+            where=facts.excess[0].where if facts.excess else (),
+            evidence=evidence,
+            actions=(*CROWDED_ACTIONS, *actions) if self._is_of_cpus else actions,
+            references=REFERENCES,
+            overlaps=OVERLAPS,
+            is_once=facts.is_single,
+            edits=facts.edits if is_claim else (),
+        )
+
+    @property
+    def _is_of_cpus(self) -> bool:
+        """Whether ranks are to get CPUs of their own before anything else is done."""
+        return self.is_crowded or self.doubt in {WAITED, LASTING}
+
+    def _confidence(self) -> Confidence:
+        prediction = self.facts.prediction
+        if prediction is None or self.facts.is_bound:
+            return Confidence.LOW
+        return Confidence.HIGH
+
+
+def unable(results: Results, id: str, title: str) -> Finding | None:  # noqa: A002
+    """What is said where nothing can be compared; None where it can."""
+    single = "The run has one rank: there is nothing to balance."
+    if quiet := alone(results, id, title, single):
+        return quiet
+    if "communication" in results.trace.not_recorded:
+        text = wording.not_recorded(results.trace, "communication", "")
+        return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
+    if _never_meet(results):
+        text = "The ranks never communicate: none of them waits for another."
+        return Finding(id, Status.NOT_APPLICABLE, title, text, confidence=Confidence.HIGH)
+    if not any(results.efficiency.outside_s):
+        text = "No work was recorded in the analyzed window: choose another one with --foa."
+        return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
+    return None
+
+
+def _never_meet(results: Results) -> bool:
+    """Whether the ranks are tasks of their own: started together, without MPI and the like."""
+    joined = any(rank.init_exit_ns is not None for rank in results.trace.ranks)
+    return not joined and not results.communication.operations and results.devices is None
+
+
+def judged(results: Results, replay: Replay) -> Judgement:
+    """The judgement about a run of two ranks or more."""
+    facts = imbalance_facts(results, replay)
+    gain_s = facts.prediction.gain_s if facts.prediction else facts.bound_s
+    share = gain_s / (results.focus.length_ns * NS)
+    is_contended = waits_for_cpus(results)
+    by_turns = facts.pattern is Pattern.ALTERNATING and waited_by_turns(results, gain_s)
+    crowded = (is_contended or by_turns) and _waits_explain(results, facts)
+    deserved = _status(facts, gain_s, share, crowded=crowded)
+    status = thresholds.unless_chance(deserved, gain_s, share)
+    doubt = "" if status is deserved else LITTLE
+    if is_contended and status is Status.WARN and share < thresholds.FAIL_SHARE:
+        status = Status.INFO  # so little is chance where threads wait for CPUs
+    if status in {Status.FAIL, Status.WARN}:
+        doubt = _doubt(results, facts, gain_s, share)
+        status = Status.INFO if doubt or by_turns else status
+    return Judgement(facts, gain_s, share, crowded, status, wording.wholes(results), doubt)
+
+
+def _doubt(results: Results, facts: ImbalanceFacts, gain_s: float, share: float) -> str:
+    """Why always the same ranks may be late by chance; "" where they are not, or by turns."""
+    if facts.pattern is Pattern.ALTERNATING or facts.equal_samples is False:
+        return ""
+    if facts.prediction and facts.prediction.reach >= thresholds.STEADY_REACH:
+        return ""  # chance meets others, too
+    waited_s = least_waited_s(results)
+    is_little = share < thresholds.FAIL_SHARE or gain_s <= thresholds.CHANCE_PART * waited_s
+    if gain_s <= waited_s and is_little:
+        return WAITED
+    return LASTING if share < thresholds.CHANCE_SHARE and persists(facts.lasting) else ""
+
+
+def _status(facts: ImbalanceFacts, gain_s: float, share: float, *, crowded: bool) -> Status:
+    status = thresholds.judge(facts.prediction, share)
+    if facts.is_single and status is Status.WARN and gain_s < thresholds.SINGLE_LEAST_S:
+        return Status.INFO
+    if facts.pattern is Pattern.ALTERNATING and facts.is_bound:
+        # chance: no change takes it away, and step times of a busy machine vary by themselves
+        if share >= thresholds.SPREAD_WARN_SHARE:
+            return Status.WARN
+        return Status.INFO if share >= thresholds.SPREAD_SHARE else Status.PASS
+    # ranks that wait for CPUs are late by chance: the cause is another finding's
+    return Status.WARN if crowded and status is Status.FAIL else status
+
+
+def _waits_explain(results: Results, facts: ImbalanceFacts) -> bool:
+    """Whether waiting for CPUs makes ranks late: another each time, or those that wait more."""
+    if facts.pattern is Pattern.ALTERNATING:
+        return True
+    queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
+    work = dict(zip(facts.ranks, facts.work_s, strict=True))
+    rest = [rank for rank in facts.ranks if rank not in facts.heavy]
+
+    def more(seconds: Mapping[int, float]) -> float:
+        usual = median(seconds.get(rank, 0.0) for rank in rest)
+        return mean(seconds.get(rank, 0.0) for rank in facts.heavy) - usual
+
+    return bool(rest) and more(queued) >= thresholds.QUEUED_SHARE * more(work)
+
+
+def others(facts: ImbalanceFacts) -> str:
+    """The ranks that work less, inside a sentence."""
+    rest = [rank for rank in facts.ranks if rank not in facts.heavy]
+    return wording.ranks(rest) if len(rest) == 1 else "the others"
+
+
+def place(facts: ImbalanceFacts) -> str:
+    """In which phase or function the excess lies: ` in forward, compute() (train.py:12),`."""
+    if not facts.excess or facts.excess[0].seconds <= 0:
+        return ""
+    top = facts.excess[0]
+    where = wording.place(top.where[0]) if top.where else ""
+    if not top.phase or not where:
+        return f" in {where or top.name}"
+    return f" in {top.name}, {where},"
+
+
+def waiting(facts: ImbalanceFacts) -> str:
+    """Who waits meanwhile: `3 ranks wait`."""
+    return wording.others(len(facts.ranks) - len(facts.heavy))
+
+
+def excess_evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
+    """Where the heavy ranks work longer."""
+    rows = []
+    # what is next to nothing beside the first is no evidence
+    least_s = EVIDENT_PART * max((excess.seconds for excess in facts.excess), default=0.0)
+    for excess in facts.excess[:3]:
+        if excess.seconds > 0 and excess.seconds >= least_s:
+            ratio = f" ({excess.ratio:.2f} × the others)" if excess.ratio else ""
+            label = f"{_label(excess)}: more than the other ranks{ratio}"
+            rows.append(Evidence(label, excess.seconds, "s", "0"))
+    return tuple(rows)
+
+
+def _label(excess: Excess) -> str:
+    return wording.capitalised(excess.name) if excess.phase else excess.name
+
+
+def _window(results: Results, facts: ImbalanceFacts) -> tuple[float, float] | None:
+    """From the first to the last time that others waited for the heavy ranks."""
+    late = [a for a in results.communication.late_arrivals if a.rank in facts.heavy]
+    if not late:
+        return None
+    return (min(a.first_s for a in late), max(a.last_s for a in late))

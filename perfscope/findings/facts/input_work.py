@@ -1,0 +1,76 @@
+"""Reading, decoding and copying told apart: what a rank and its producers do for a batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import Evidence
+from perfscope.metrics.host.input_parts import InputPart
+from perfscope.units import format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perfscope.metrics.host.input_parts import InputParts
+    from perfscope.metrics.results import Results
+
+_ACTIONS = {
+    InputPart.READ: (
+        "Most of it is reading: keep the data in memory or on a disk of the node, in few large "
+        "files."
+    ),
+    InputPart.DECODE: (
+        "Most of it is decoding and transforming: store the data decoded and scaled once, or "
+        "spread this work over more workers."
+    ),
+    InputPart.COPY: (
+        "Most of it is copying and putting together: take whole batches out of one array instead "
+        "of single samples."
+    ),
+}
+
+
+def work_evidence(results: Results, rank: int) -> list[Evidence]:
+    """What was seen of it on a rank, a row each for the training thread and for its producers."""
+    parts = _of(results, rank)
+    if parts is None:
+        return []
+    rows = (
+        ("Seen in the training thread while it gets a batch", parts.getting),
+        ("Seen in the threads that make batches", parts.producing),
+    )
+    return [Evidence(label, _in_words(seen)) for label, seen in rows if _is_enough(seen)]
+
+
+def work_action(results: Results, rank: int) -> str:
+    """What to change in the main part of the work on batches; "" where no part is most of it."""
+    parts = _of(results, rank)
+    both = (_work(parts.producing), _work(parts.getting)) if parts else ()
+    work = next((seen for seen in both if _is_enough(seen)), None)
+    if work is None:
+        return ""
+    whole = sum(work.values())
+    main = max(work, key=lambda part: work[part])
+    is_most = work[main] > thresholds.PARTS_MAIN_SHARE * whole
+    return _ACTIONS.get(main, "") if is_most else ""
+
+
+def _of(results: Results, rank: int) -> InputParts | None:
+    return next((parts for parts in results.input_parts if parts.rank == rank), None)
+
+
+def _work(seen: Mapping[InputPart, int]) -> dict[InputPart, int]:
+    return {part: count for part, count in seen.items() if part is not InputPart.WAIT}
+
+
+def _is_enough(seen: Mapping[InputPart, int]) -> bool:
+    return sum(seen.values()) >= thresholds.PARTS_LEAST_SAMPLES
+
+
+def _in_words(seen: Mapping[InputPart, int]) -> str:
+    """`62.0 % reading, 38.0 % decoding and transforming (of 50 samples)`."""
+    whole = sum(seen.values())
+    order = sorted(seen.items(), key=lambda item: (-item[1], item[0].value))
+    text = ", ".join(f"{format_share(count / whole)} {part.value}" for part, count in order)
+    return f"{text} (of {whole} samples)"

@@ -1,0 +1,89 @@
+"""The lines that keep memory, for the finding of memory that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.attribution.stack_rules import is_user_file
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import Evidence
+from perfscope.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from perfscope.metrics.host.memory_detail import KeptLine, MemoryDetail
+    from perfscope.metrics.results import Results
+    from perfscope.trace.model import Frame
+
+MOST_LINES = 3
+
+
+@dataclass(frozen=True)
+class MemoryLines:
+    """What to add to the finding; empty parts where a rank was watched and no line stands out.
+
+    Attributes:
+        where: functions and lines that kept most, most first.
+        evidence: what each kept.
+        actions: what to do, first of all.
+        advice: how to learn more, last of all.
+    """
+
+    where: tuple[Frame, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    actions: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+
+
+def lines_that_keep(results: Results, ranks: Sequence[int]) -> MemoryLines:
+    """The lines that kept memory on a growing rank, or how to find them.
+
+    Args:
+        results: the run.
+        ranks: the ranks that grow, at least one.
+    """
+    if not results.memory_detail:
+        rank = ranks[0]
+        advice = f"See which lines keep it: perfscope run --memory-detail {rank} -- ..."
+        return MemoryLines(advice=(advice,))
+    # Ranks run one program: a rank that was watched and has memory left to reuse tells as well.
+    detail = max(results.memory_detail, key=lambda found: (found.rank in ranks, found.seconds))
+    if detail.is_whole_life:
+        return MemoryLines()
+    lines = [line for line in detail.lines if _stands_out(line, detail)][:MOST_LINES]
+    if not lines:
+        return MemoryLines()
+    first = lines[0].where
+    place = f"{first.file}:{first.line}"
+    return MemoryLines(
+        where=tuple(line.where for line in lines),
+        evidence=tuple(_evidence(line, detail) for line in lines),
+        actions=(
+            (
+                f"Look at {place}: what it allocates is kept, "
+                f"{format_bytes(lines[0].kept_bytes)} in {format_seconds(detail.seconds)} on rank "
+                f"{detail.rank}."
+            ),
+        ),
+    )
+
+
+def _stands_out(line: KeptLine, detail: MemoryDetail) -> bool:
+    """The user's own, large, a good part of all that was kept, and allocated again and again."""
+    share = line.kept_bytes / max(1, detail.kept_bytes)
+    return (
+        is_user_file(line.where.file)
+        and line.kept_bytes >= thresholds.KEPT_LEAST_BYTES
+        and share >= thresholds.KEPT_LEAST_SHARE
+        and line.count >= thresholds.KEPT_LEAST_COUNT
+    )
+
+
+def _evidence(line: KeptLine, detail: MemoryDetail) -> Evidence:
+    name = line.where.function or "the line"
+    text = (
+        f"{format_bytes(line.kept_bytes)} in {line.count} allocations over "
+        f"{format_seconds(detail.seconds)}"
+    )
+    return Evidence(f"Kept by {name} ({detail.engine})", text, "", "0 B")

@@ -1,0 +1,374 @@
+"""Why transfer takes long: one cause, so that one finding fires for the same lost time."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Evidence, Finding, Status
+from perfscope.findings.core.gain import (
+    NS,
+    Price,
+    gain_of,
+    moved_otherwise_s,
+    moved_s,
+    price,
+    transfer_bound_s,
+)
+from perfscope.findings.core.one_rank import alone
+from perfscope.findings.cpu.threads_over_cores import waits_for_cpus
+from perfscope.findings.facts.cpu_contention import explained_by_waiting, is_disturbed
+from perfscope.findings.facts.transport_settings import Setting, fabric_bytes_per_s, slow_settings
+from perfscope.replay.model import Edit
+from perfscope.units import format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from perfscope.metrics.communication.collective_cost import SizeClass
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+IDEAL = Edit(factor=1.0, network=math.inf)
+TWICE = Edit(factor=1.0, network=2.0)
+HALVED = Edit(factor=1.0, bytes=0.5)
+FUSED = Edit(factor=1.0, fuse_bytes=64 << 20)
+HIDDEN = Edit(factor=1.0, overlap=1.0)
+ASKED = (TWICE, HALVED, FUSED, HIDDEN)
+
+TOLD = {"framework", "marker"}
+"""Where steps come from that somebody told."""
+
+EXCHANGES = ("Horovod_exposed", "torch.distributed.gradient_exchange")
+"""Operations that are what was left when a rank had no work to hide an exchange behind."""
+
+RECORD_HOROVOD = (
+    "Record all ranks from their start with perfscope run, and Horovod over MPI (horovodrun --mpi, "
+    "or mpirun)."
+)
+CROWDED = (
+    " Threads wait for CPUs in this run, and a collective takes longer while one of its ranks "
+    "does: part of this is not the network's."
+)
+
+NOT_MATCHED = (
+    "Waiting and transfer could not be told apart, as no call was matched with those of other "
+    "ranks. Record every call of all ranks with perfscope run: without --steps, and with a larger "
+    "--max-size where records were dropped."
+)
+
+
+class Cause(Enum):
+    """What makes most of the transfer; value = id of the finding that names it."""
+
+    TRANSPORT = "wrong_transport"
+    SMALL = "small_allreduces"
+    CONTROL = "horovod_control"
+    EXCHANGE = "exposed_exchange"
+    PER_STEP = "communication_per_step"
+    BANDWIDTH = "network_bound"
+
+
+SEVERITY = (Status.PASS, Status.INFO, Status.WARN, Status.FAIL)
+
+
+@dataclass(frozen=True)
+class Small:
+    """Collectives that are made of latency: their share of all transfer, and their usual size.
+
+    `calls` and `seconds` are those of a rank, mean of the ranks.
+    """
+
+    share: float = 0.0
+    calls: int = 0
+    size_bytes: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class NetworkFacts:
+    """Transfer of a run of several ranks, what less of it saves, and its main cause.
+
+    `whole` is priced on a network that needs no time, `gains` are the seconds of single changes,
+    None where the run does not tell.
+    """
+
+    whole: Price
+    gains: Mapping[Edit, float | None]
+    small: Small
+    control_s: float  # that Horovod spends on agreeing, mean of the ranks
+    settings: tuple[Setting, ...]
+    slow_fabric: float | None  # share of the fabric's rate that large collectives reach, if little
+    is_crowded: bool
+    is_disturbed: bool  # ranks wait for CPUs, be it only for the system's sake
+    is_explained: bool  # ranks wait for CPUs for as long
+    usual_share: float  # of the focus, if each exchange took the median time of its kind
+    cause: Cause
+    length_s: float  # of the focus
+
+    @property
+    def least_s(self) -> float:
+        """Seconds below which a gain is not told."""
+        return thresholds.WARN_SHARE * self.length_s
+
+    def gain_s(self, edit: Edit) -> float:
+        """Seconds of a change, 0.0 where it is not known or not worth telling."""
+        found = self.gains.get(edit) or 0.0
+        return found if found >= self.least_s else 0.0
+
+    def back(self, *edits: Edit) -> str:
+        """What the first of some changes saves that this run tells, in words."""
+        found = [self.gain_s(edit) for edit in edits if self.gain_s(edit)]
+        return f": that saves up to {format_seconds(found[0])}" if found else ""
+
+    def cost(self, results: Results) -> str:
+        """What a network that needs no time saves, in words."""
+        bound = not self.whole.is_replayed
+        return wording.saving(results, self.whole.gain_s, is_bound=bound)
+
+    def status(self) -> Status:
+        """Status of the transfer; milder where ranks wait for CPUs, as collectives wait with them.
+
+        There what usual calls take decides: in those that take far longer a rank has lost its CPU.
+        """
+        gain_s, share = self.whole.gain_s, self.whole.share
+        return thresholds.unless_chance(self._status_at(share), gain_s, share)
+
+    def _status_at(self, part: float) -> Status:
+        share = min(part, self.usual_share) if self.is_crowded or self.is_disturbed else part
+        if self.is_explained and share >= thresholds.TRANSFER_WARN_SHARE:
+            return Status.INFO
+        if share >= thresholds.TRANSFER_FAIL_SHARE:
+            return Status.WARN if self.is_crowded else Status.FAIL
+        if share >= thresholds.TRANSFER_WARN_SHARE:
+            return Status.INFO if self.is_crowded else Status.WARN
+        return Status.PASS
+
+    def status_of(self, cause: Cause) -> Status:
+        """The status of the finding about a cause: it passes where another one is the main one."""
+        return self.own_status(cause) if cause is self.cause else Status.PASS
+
+    def claim_s(self, cause: Cause) -> float:
+        """Seconds that the finding about a cause claims."""
+        if cause is Cause.SMALL:
+            bound_s = min(self.whole.gain_s, self.small.seconds)
+            return min(self.gain_s(FUSED) or bound_s, self.whole.gain_s)
+        if cause is Cause.CONTROL:
+            return min(self.whole.gain_s, self.control_s)
+        return self.whole.gain_s
+
+    def own_status(self, cause: Cause) -> Status:
+        """What the seconds of a cause deserve, at most the status of the whole transfer."""
+        share = self.claim_s(cause) / self.length_s if self.length_s > 0 else 0.0
+        own = self._status_at(share)
+        if cause is Cause.SMALL and self.gain_s(FUSED):
+            own = Status.FAIL if share >= thresholds.FAIL_SHARE else Status.WARN
+        own = thresholds.unless_chance(own, self.claim_s(cause), share)
+        return min(own, self.status(), key=SEVERITY.index)
+
+
+def network_facts(results: Results, replay: Replay) -> NetworkFacts:
+    """The facts of a run of two ranks or more whose transfer is known."""
+    whole = price(results, replay, [IDEAL], bound_s=transfer_bound_s(results), is_planned=True)
+    is_large = whole.share >= thresholds.TRANSFER_WARN_SHARE
+    gains = {edit: gain_of(replay, edit) for edit in ASKED} if is_large else {}
+    length_s = results.focus.length_ns * NS
+    small, settings, slow = _small(results), slow_settings(results), _slow_fabric(results)
+    found = NetworkFacts(
+        whole=whole,
+        gains=gains,
+        small=small,
+        control_s=control_s(results),
+        settings=settings,
+        slow_fabric=slow,
+        is_crowded=waits_for_cpus(results),
+        is_disturbed=is_disturbed(results),
+        is_explained=explained_by_waiting(results, whole.gain_s),
+        usual_share=_usual_s(results) / max(length_s, NS),
+        cause=Cause.BANDWIDTH,
+        length_s=length_s,
+    )
+    return NetworkFacts(**{**vars(found), "cause": _cause(results, found)})
+
+
+def unknown(results: Results, id: str, title: str, passed: str) -> Finding | None:  # noqa: A002
+    """What is said where transfer is not known; None where it is."""
+    if quiet := alone(results, id, title, "The run has a single rank: nothing is moved."):
+        return quiet
+    found = results.communication
+    if any(found.wait_s_by_rank) or any(found.transfer_s_by_rank):
+        return None
+    trace = results.trace
+    if "communication" not in trace.not_recorded and not any(found.other_s_by_rank):
+        text = "The ranks hardly communicate in the analyzed window."
+        return Finding(id, Status.PASS, passed, text, confidence=Confidence.HIGH)
+    text = wording.not_recorded(trace, "communication", NOT_MATCHED)
+    return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
+
+
+def confidence(facts: NetworkFacts) -> Confidence:
+    """How sure a gain is: lower where ranks wait for CPUs in the middle of a collective."""
+    if facts.is_crowded:
+        return Confidence.LOW
+    return Confidence.HIGH if facts.whole.is_replayed else Confidence.MEDIUM
+
+
+def classes(results: Results) -> tuple[SizeClass, ...]:
+    """Collectives by operation and size."""
+    cost = results.collective_cost
+    return cost.classes if cost else ()
+
+
+def transfer_rows(results: Results) -> tuple[Evidence, ...]:
+    """Transfer beside waiting, which is judged elsewhere."""
+    found = results.communication
+    return (
+        Evidence("Transfer, mean of the ranks", mean(found.transfer_s_by_rank), "s"),
+        Evidence("Waiting for other ranks, mean of the ranks", mean(found.wait_s_by_rank), "s"),
+    )
+
+
+def mean(values: Sequence[float]) -> float:
+    """The mean; 0 of nothing."""
+    return sum(values) / len(values) if values else 0.0
+
+
+def told_steps(results: Results) -> int:
+    """Steps that a framework or a marker told, else 0."""
+    return results.steps.count if results.steps.source in TOLD else 0
+
+
+def _small(results: Results) -> Small:
+    """Collectives below the size at which bandwidth counts."""
+    small = [c for c in classes(results) if c.size_bytes < thresholds.SMALL_BYTES]
+    total_s, ranks = moved_s(results), len(results.trace.ranks)
+    if not small or total_s <= 0:
+        return Small()
+    main = max(small, key=lambda c: c.seconds * c.calls)
+    # of all ranks, of which each communicator has a part
+    spent_s = sum(c.seconds * c.calls * c.ranks for c in small)
+    calls = round(sum(c.calls * c.ranks for c in small) / ranks)
+    return Small(min(1.0, spent_s / total_s), calls, float(main.size_bytes), spent_s / ranks)
+
+
+def _cause(results: Results, facts: NetworkFacts) -> Cause:
+    """The cause of most of the transfer; what a person can change at once comes first."""
+    if facts.settings or facts.slow_fabric is not None:
+        return Cause.TRANSPORT
+    if _is_exchange(results):
+        if _is_control(results, facts):
+            return Cause.CONTROL
+        if exchanges_on_hosts(results):
+            return Cause.EXCHANGE
+    if _is_small(results, facts):
+        return Cause.SMALL
+    if has_fair_bandwidth(results) and told_steps(results) and samples_are_known(results):
+        return Cause.PER_STEP
+    return Cause.BANDWIDTH
+
+
+def _usual_s(results: Results) -> float:
+    """Seconds of all exchanges if each took the median time of those like it.
+
+    What is moved otherwise, as messages and collectives of unknown size are, counts as it was.
+    """
+    counted = {c.name for c in classes(results)}.union(EXCHANGES)
+    found = moved_otherwise_s(results, counted) / max(1, len(results.trace.ranks))
+    found += sum(c.seconds * c.calls for c in classes(results))
+    if (exchange := results.gradient_exchange) is not None and exchange.transfer_s_by_rank:
+        found += max(exchange.transfer_s_by_rank) * exchange.exchanges
+    if results.horovod is not None and results.horovod.exposed.step_transfer_s is not None:
+        by_step = results.horovod.exposed.step_transfer_s
+        known = by_step[~np.isnan(by_step).any(axis=1)]
+        found += float(np.median(known.max(axis=1))) * results.steps.count if len(known) else 0.0
+    return float(found)
+
+
+def _is_exchange(results: Results) -> bool:
+    """Whether most of the transfer is what a framework could not hide."""
+    spent = {row.name: row.transfer_s or 0.0 for row in results.communication.operations}
+    exposed_s = sum(spent.get(name, 0.0) for name in EXCHANGES)
+    return exposed_s > 0 and exposed_s >= thresholds.MAIN_CAUSE_SHARE * moved_s(results)
+
+
+def exchanges_on_hosts(results: Results) -> bool:
+    """Whether a framework exchanges gradients, and no accelerator was measured that computes."""
+    is_known = results.horovod is not None or results.gradient_exchange is not None
+    return is_known and results.devices is None
+
+
+def control_s(results: Results) -> float:
+    """Seconds of a rank in which Horovod was waited for and no tensor moved, mean of the ranks."""
+    if results.horovod is None:
+        return 0.0
+    exposed = results.horovod.exposed
+    return max(0.0, mean(exposed.transfer_s) - mean(exposed.data_s))
+
+
+def _is_control(results: Results, facts: NetworkFacts) -> bool:
+    """Whether Horovod's agreeing takes most of the transfer, not its moving of tensors."""
+    spent_s = facts.control_s * len(results.trace.ranks)
+    is_most = spent_s > 0 and spent_s >= thresholds.MAIN_CAUSE_SHARE * moved_s(results)
+    return is_most and is_worth(facts, Cause.CONTROL)
+
+
+def _is_small(results: Results, facts: NetworkFacts) -> bool:
+    """Whether most of the transfer goes into small collectives, and fewer of them would pay."""
+    is_most = facts.small.share >= thresholds.SMALL_SHARE and _can_be_fused(results, facts)
+    return is_most and is_worth(facts, Cause.SMALL)
+
+
+def is_worth(facts: NetworkFacts, cause: Cause) -> bool:
+    """Whether a cause deserves a word, and a warning where the whole transfer deserves one."""
+    own = facts.own_status(cause)
+    if facts.status() in {Status.WARN, Status.FAIL}:
+        return own in {Status.WARN, Status.FAIL}
+    return own is not Status.PASS
+
+
+def _can_be_fused(results: Results, facts: NetworkFacts) -> bool:
+    """Whether small collectives follow each other at once: one a step has none to be fused with."""
+    several = 0 < thresholds.SMALL_PER_STEP * told_steps(results) <= facts.small.calls
+    return several or facts.gain_s(FUSED) > 0
+
+
+def has_fair_bandwidth(results: Results) -> bool:
+    """Whether the large collectives that take most time are as fast as an ordinary network."""
+    large = [c for c in classes(results) if c.size_bytes >= thresholds.LARGE_BYTES]
+    if not large:
+        return False
+    main = max(large, key=lambda c: c.seconds * c.calls)
+    return main.bus_bytes_per_s >= thresholds.FAIR_BYTES_PER_S
+
+
+def samples_are_known(results: Results) -> bool:
+    """Whether it is known how much is processed between two exchanges."""
+    return results.steps.samples_per_s.value is not None
+
+
+def _slow_fabric(results: Results) -> float | None:
+    """Share of the fabric's rate that large collectives between hosts reach, where it is small."""
+    rate = fabric_bytes_per_s(results)
+    if rate is None or len({rank.host for rank in results.trace.ranks}) < 2:
+        return None
+    large = [c for c in classes(results) if c.size_bytes >= thresholds.LARGE_BYTES]
+    large = [c for c in large if c.ranks == len(results.trace.ranks)]
+    if sum(c.calls for c in large) < thresholds.FEWEST_LARGE_CALLS:
+        return None
+    most = max(c.bus_bytes_per_s * _ranks_per_card(results, c) for c in large)
+    # ranks that add up numbers themselves are no faster on a faster fabric
+    least = min(thresholds.FABRIC_LEAST_SHARE * rate, thresholds.FAIR_BYTES_PER_S)
+    return most / rate if most < least else None
+
+
+def _ranks_per_card(results: Results, of: SizeClass) -> int:
+    """How many ranks of a host send other data at once: in an alltoall all of them do."""
+    if "alltoall" not in of.name.lower() and "all_to_all" not in of.name.lower():
+        return 1
+    return max(Counter(rank.host for rank in results.trace.ranks).values())

@@ -1,0 +1,197 @@
+"""Work that one rank does alone now and then, while the others wait for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from perfscope.attribution.ledger import Account
+from perfscope.findings.core import thresholds
+from perfscope.replay.model import Edit, Level
+from perfscope.trace.model import Frame, PhaseKind
+
+if TYPE_CHECKING:
+    from perfscope.attribution.ledger import FunctionShare
+    from perfscope.metrics.communication.operations import LateArrival
+    from perfscope.metrics.efficiency.phases import PhaseResult
+    from perfscope.metrics.results import Results
+
+LABELLED = {
+    PhaseKind.EVALUATE: ("evaluates", Account.EVALUATION),
+    PhaseKind.PREDICT: ("predicts", Account.EVALUATION),
+    PhaseKind.CHECKPOINT: ("saves a checkpoint", Account.CHECKPOINT),
+    PhaseKind.IO: ("reads or writes files", Account.IO),
+}
+PROGRESS = "user:progress"
+OUTPUT = ("computes its progress output", Account.USER_PHASES)
+
+
+@dataclass(frozen=True)
+class SoloWork:
+    """What one rank does alone.
+
+    `seconds` is its own work there, `stall_s` what the job lost to it by the waiting of the others
+    (an upper bound of the gain), `each_s` and `every_steps` how long and how often, where known.
+    `source` is the id of the phase, or the function and its file.
+    """
+
+    rank: int
+    verb: str
+    label: str
+    seconds: float
+    waiting_s: float
+    stall_s: float
+    count: int | None
+    each_s: float | None
+    every_steps: int | None
+    where: tuple[Frame, ...]
+    window_s: tuple[float, float] | None
+    account: Account
+    edit: Edit
+    source: str | tuple[str, str]
+
+
+def find_solo_work(results: Results) -> tuple[SoloWork, ...]:
+    """All such work in the focus of analysis, most seconds first."""
+    if len(results.trace.ranks) < 2:
+        return ()
+    least_s = thresholds.SOLO_LEAST_SHARE * results.focus.length_ns * 1e-9
+    labelled = (_from_phase(results, phase) for phase in results.phases if _named(phase))
+    unlabelled = (_from_function(results, share) for share in results.ledger.functions)
+    found = [work for work in (*labelled, *unlabelled) if work and work.seconds >= least_s]
+    return tuple(sorted(found, key=lambda work: -work.seconds))
+
+
+def _named(phase: PhaseResult) -> tuple[str, Account] | None:
+    """What a rank does in a phase that is not for all to do, and the account of its time."""
+    return OUTPUT if phase.id == PROGRESS else LABELLED.get(phase.kind)
+
+
+def own_seconds(phase: PhaseResult) -> list[float]:
+    """Seconds of work in a phase, communication excluded, in the order of its ranks."""
+    return [
+        total - communication
+        for total, communication in zip(
+            phase.seconds_by_rank, phase.communication_s_by_rank, strict=True
+        )
+    ]
+
+
+def _alone(values: list[float]) -> int | None:
+    """Position of the rank that does nearly all of it."""
+    total = sum(values)
+    if total <= 0 or max(values) < thresholds.SOLO_SHARE * total:
+        return None
+    return values.index(max(values))
+
+
+def _from_phase(results: Results, phase: PhaseResult) -> SoloWork | None:
+    work, named = own_seconds(phase), _named(phase)
+    position = _alone(work)
+    if position is None or named is None:
+        return None
+    rank = phase.ranks[position]
+    verb, account = named
+    late = [a for a in results.communication.late_arrivals if (a.rank, a.phase) == (rank, phase.id)]
+    windows = [(start, end) for number, start, end in phase.windows_s if number == rank]
+    count = phase.count if phase.entering_ranks == (rank,) else (len(windows) or None)
+    frames = phase.where or tuple(a.frame for a in late if a.frame is not None)
+    return SoloWork(
+        rank=rank,
+        verb=verb,
+        label=phase.label,
+        seconds=work[position],
+        waiting_s=sum(a.waiting_s for a in late),
+        stall_s=sum(a.stall_s for a in late),
+        count=count,
+        each_s=median(end - start for start, end in windows) if windows else None,
+        every_steps=_every(results, count),
+        where=frames,
+        window_s=(windows[0][0], windows[-1][1]) if windows else None,
+        account=account,
+        edit=Edit(phase=phase.id, ranks=(rank,))
+        if phase.id == PROGRESS
+        else Edit(account=account, ranks=(rank,)),
+        source=phase.id,
+    )
+
+
+def _from_function(results: Results, share: FunctionShare) -> SoloWork | None:
+    if share.account is not Account.COMPUTATION or _is_mostly_elsewhere(results, share):
+        return None
+    position = _alone(list(share.seconds_by_rank.values()))
+    if position is None:
+        return None
+    rank = list(share.seconds_by_rank)[position]
+    if share.seconds_by_rank[rank] < thresholds.SOLO_FUNCTION_LEAST_S:
+        return None
+    late = [
+        arrival
+        for arrival in results.communication.late_arrivals
+        if arrival.rank == rank and _is_in(arrival, share) and _is_occasional(results, arrival)
+        if not _is_set_up(results, arrival)
+    ]
+    if not late:
+        return None
+    count = sum(arrival.instances for arrival in late)
+    named = (frame for arrival in late for frame in (arrival.caller, arrival.frame))
+    own = Frame(share.function, share.file, share.line)
+    frames = dict.fromkeys((own, *(frame for frame in named if frame is not None)))
+    return SoloWork(
+        rank=rank,
+        verb="works",
+        label=share.function,
+        seconds=share.seconds_by_rank[rank],
+        waiting_s=sum(a.waiting_s for a in late),
+        stall_s=sum(a.stall_s for a in late),
+        count=count,
+        each_s=share.seconds_by_rank[rank] / count if count else None,
+        every_steps=_every(results, count),
+        where=tuple(frames),
+        window_s=(min(a.first_s for a in late), max(a.last_s for a in late)),
+        account=Account.COMPUTATION,
+        # the rank's ordinary work stays: only what it does beyond the others is taken away
+        edit=Edit(account=Account.COMPUTATION, ranks=(rank,), level=Level.AS_OTHERS),
+        source=(share.function, share.file),
+    )
+
+
+def _is_mostly_elsewhere(results: Results, share: FunctionShare) -> bool:
+    """Whether the function works more inside phases than outside: then it is part of those."""
+    elsewhere = sum(
+        other.seconds
+        for other in results.ledger.functions
+        if (other.function, other.file) == (share.function, share.file) and other is not share
+    )
+    return elsewhere > share.seconds
+
+
+def _is_in(arrival: LateArrival, share: FunctionShare) -> bool:
+    """Whether the late rank was in the function, outside any phase of its own."""
+    frames = (frame for frame in (arrival.frame, arrival.caller) if frame is not None)
+    return arrival.phase == "" and any(
+        (frame.function, frame.file) == (share.function, share.file) for frame in frames
+    )
+
+
+def _is_occasional(results: Results, arrival: LateArrival) -> bool:
+    """Whether it happens now and then; a rank late at nearly every step is an imbalance."""
+    steps = results.steps.count or results.communication.matched_calls
+    return arrival.instances < thresholds.OCCASIONAL_SHARE * steps
+
+
+def _is_set_up(results: Results, arrival: LateArrival) -> bool:
+    """Whether the others waited before the training began: that happens once, and is judged so."""
+    opening = results.opening
+    if opening.reason or arrival.rank not in opening.ranks:
+        return False
+    until_ns = opening.until_ns[opening.ranks.index(arrival.rank)]
+    return round(arrival.last_s * 1e9) <= until_ns > results.focus.start_ns
+
+
+def _every(results: Results, count: int | None) -> int | None:
+    """Steps between two occurrences, rounded; None when unknown."""
+    if not count or results.steps.count < count:
+        return None
+    return round(results.steps.count / count)

@@ -1,0 +1,70 @@
+"""What it costs that ranks come late to the first thing that they do together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median_high, median_low
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.facts.serial_work import find_solo_work
+from perfscope.replay.model import Edit, Level
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.attribution.start_up import Opening
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+
+@dataclass(frozen=True)
+class OpeningFacts:
+    """Seconds that the run would be shorter if all ranks were as fast as the usual one.
+
+    `before_s` is what the usual rank waits while communication is initialized, as the last rank
+    starts or imports later; `setup_s` what the work after it costs, by replay where `is_replayed`.
+    """
+
+    opening: Opening
+    before_s: float
+    setup_s: float
+    is_replayed: bool
+    edit: Edit
+
+    @property
+    def total_s(self) -> float:
+        """Both: they lie one after the other."""
+        return self.before_s + self.setup_s
+
+    @property
+    def explained(self) -> tuple[Edit, ...]:
+        """What of the work between collectives is set-up and no imbalance of the training."""
+        return (self.edit,) if self.setup_s > 0 else ()
+
+
+def opening_facts(results: Results, replay: Replay) -> OpeningFacts | None:
+    """The facts; None for one rank, or where the beginning is not known.
+
+    Set-up that costs less than a finding is worth counts as none: it stays with the other work.
+    """
+    opening = results.opening
+    if opening.reason or len(opening.ranks) < 2:
+        return None
+    edit = Edit(level=Level.MEDIAN, until_ns=opening.until_ns)
+    setup_s, is_replayed = 0.0, False
+    if beyond(opening.setup_s) > 0:
+        solo = tuple(dict.fromkeys(work.edit for work in find_solo_work(results)))
+        prediction = replay.predict([edit], after=solo)
+        setup_s = prediction.gain_s if prediction else beyond(opening.setup_s)
+        is_replayed = prediction is not None
+    if setup_s < thresholds.WARN_SHARE * results.focus.length_ns * 1e-9:
+        setup_s, is_replayed = 0.0, False
+    waited = opening.waiting_s
+    before_s = median_high(waited) - min(waited)
+    return OpeningFacts(opening, before_s, setup_s, is_replayed, edit)
+
+
+def beyond(seconds: Sequence[float]) -> float:
+    """What the longest takes beyond the usual one, where half are late beyond the others."""
+    return max(seconds) - median_low(seconds)

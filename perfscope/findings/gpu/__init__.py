@@ -1,0 +1,1 @@
+"""Findings about devices: idle, crowded, slowed down, or lost."""

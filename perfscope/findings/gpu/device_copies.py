@@ -1,0 +1,139 @@
+"""Copies between host and device during which the device computes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
+from perfscope.findings.facts.device_facts import frameworks, has_accelerators, not_watched, price
+from perfscope.metrics.devices.device_copies import TO_DEVICE, TO_HOST, UNKNOWN
+from perfscope.units import format_bytes, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.devices.device_copies import CopyUse
+    from perfscope.metrics.devices.devices import DeviceUse
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "device_copies"
+TITLE = "Devices wait for copies from and to the host"
+NS = 1e-9
+REFERENCES = (
+    (
+        "PyTorch, pin_memory and non_blocking: "
+        "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
+    ),
+)
+
+
+def judge(results: Results, _: Replay) -> Finding:
+    """Whether copies that no kernel hides take enough of the devices' time to act on."""
+    found = results.devices
+    if found is None:
+        return not_watched(results, ID, TITLE)
+    exposed = [_exposed_s(device, is_known=True) for device in found.devices]
+    worth = price(results, found, exposed)
+    unknown = [_exposed_s(device, is_known=False) for device in found.devices]
+    if worth.status is Status.PASS and price(results, found, unknown).status is not Status.PASS:
+        text = (
+            "The trace does not tell from where to where its copies went. Record some steps with "
+        )
+        text += "--torch-profiler 20:30, whose traces do."
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    worst = found.devices[exposed.index(max(exposed))]
+    share = max(exposed) / (worst.use.window_ns * NS) if worst.use.window_ns else 0.0
+    if worth.status is Status.PASS:
+        text = f"At most {format_share(share)} of a device's time is copying that no kernel hides."
+        return Finding(ID, Status.PASS, "Copies from and to the host cost little", text)
+    return Finding(
+        id=ID,
+        status=worth.status,
+        title=f"Devices wait {format_share(share)} of the time watched for copies from and to "
+        "the host",
+        summary=(
+            f"{worth.during}the device of rank {worst.rank} copied for "
+            f"{format_seconds(max(exposed))} while it ran no kernel, mostly from "
+            f"{_words(_known(worst)[0])}.{worth.bound}"
+        ),
+        gain_s=worth.gain_s,
+        gain_share=worth.share,
+        gain_basis=worth.basis,
+        confidence=Confidence.HIGH,
+        ranks=tuple(sorted({d.rank for d, s in zip(found.devices, exposed, strict=True) if s})),
+        evidence=_evidence(results, worst),
+        actions=_actions(worst),
+        references=REFERENCES,
+        overlaps=("gpu_utilization",),
+    )
+
+
+def _known(device: DeviceUse) -> list[CopyUse]:
+    return [copy for copy in device.copies if copy.direction != UNKNOWN]
+
+
+def _exposed_s(device: DeviceUse, *, is_known: bool) -> float:
+    """Seconds of copies that no kernel hides, of a direction that is known or is not."""
+    return sum(c.exposed_s for c in device.copies if (c.direction != UNKNOWN) is is_known)
+
+
+def _words(copy: CopyUse) -> str:
+    memory = {True: " (pageable memory)", False: " (pinned memory)", None: ""}[copy.pageable]
+    if copy.direction == TO_DEVICE:
+        return f"host{memory} to device"
+    return f"device to host{memory}"
+
+
+def _evidence(results: Results, device: DeviceUse) -> tuple[Evidence, ...]:
+    rows = []
+    for copy in _known(device)[:4]:
+        words = _words(copy)
+        rows.append(Evidence(f"Copies from {words}, exposed", copy.exposed_s, "s", "near 0"))
+        rows.append(Evidence(f"Copies from {words}", f"{copy.count:,}, {format_bytes(copy.bytes)}"))
+    rank = next(rank for rank in results.trace.ranks if rank.number == device.rank)
+    torch = frameworks(rank.metadata).get("torch")
+    loaders = torch.get("loaders") if isinstance(torch, dict) else None
+    first = loaders[0] if isinstance(loaders, list) and loaders else None
+    if isinstance(first, dict) and first.get("pin_memory") is not None:
+        rows.append(Evidence("DataLoader: pin_memory", str(first["pin_memory"]), "", "True"))
+    return tuple(rows)
+
+
+def _actions(device: DeviceUse) -> tuple[str, ...]:
+    """What to do, beginning with the direction that costs most."""
+    actions = []
+    for copy in _known(device):
+        if copy.exposed_s <= 0:
+            continue
+        if copy.direction == TO_DEVICE and copy.pageable is not False:
+            actions.append(
+                "Copy batches from pinned memory without waiting: DataLoader(pin_memory=True) and "
+                "batch.to(device, non_blocking=True)."
+            )
+        elif copy.direction == TO_DEVICE:
+            actions.append(
+                "Copy the next batch on a stream of its own while this one is computed (a "
+                "prefetcher: torch.cuda.Stream and non_blocking=True)."
+            )
+        elif copy.direction == TO_HOST:
+            actions.append(
+                "Leave results on the device inside a step: read losses (.item(), .cpu()) every 50 "
+                "steps, or copy them with non_blocking=True."
+            )
+    return tuple(dict.fromkeys(actions))
+
+
+DIAGNOSIS = Diagnosis(
+    ID,
+    TITLE,
+    "Copies between host and device that no kernel hides, by direction and kind of host memory.",
+    judge,
+    applies=has_accelerators,
+    needs=RANK_BY_RANK,
+)

@@ -1,0 +1,139 @@
+"""Communication kernels that no computation hides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
+from perfscope.findings.facts.device_facts import has_accelerators, not_watched, price, variable
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.devices.device_collectives import DeviceCommunication
+    from perfscope.metrics.devices.devices import DevicesResult
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "exposed_device_communication"
+TITLE = "Devices communicate without computing"
+NS = 1e-9
+SLOW_SETTINGS = ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
+"""Variables that, set to 1, keep NCCL from its fast ways."""
+REFERENCES = (
+    (
+        "PyTorch, DistributedDataParallel: "
+        "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"
+    ),
+    (
+        "NCCL, environment variables: "
+        "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"
+    ),
+)
+
+
+def judge(results: Results, _: Replay) -> Finding:
+    """Whether communication that nothing hides takes enough of the devices' time to act on."""
+    found = results.devices
+    if found is None:
+        return not_watched(results, ID, TITLE)
+    if not any(device.use.communication_ns for device in found.devices):
+        text = "No kernel communicates."
+        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
+    exposed = [device.use.exposed_communication_ns * NS for device in found.devices]
+    worth = price(results, found, exposed)
+    worst = found.devices[exposed.index(max(exposed))]
+    share = max(exposed) / (worst.use.window_ns * NS) if worst.use.window_ns else 0.0
+    if worth.status is Status.PASS:
+        text = f"At most {format_share(share)} of a device's time is exposed communication."
+        return Finding(ID, Status.PASS, "Computation hides the communication of devices", text)
+    waiting = _waiting(found.communication)
+    return Finding(
+        id=ID,
+        status=worth.status,
+        title=f"Devices communicate {format_share(share)} of the time watched without computing",
+        summary=(
+            f"{worth.during}the device of rank {worst.rank} ran nothing but communication kernels "
+            f"for {format_seconds(max(exposed))}{_split(waiting)}.{worth.bound}"
+        ),
+        gain_s=worth.gain_s,
+        gain_share=worth.share,
+        gain_basis=worth.basis,
+        confidence=Confidence.HIGH if waiting is not None else Confidence.MEDIUM,
+        ranks=tuple(sorted({device.rank for device in found.devices})),
+        evidence=_evidence(found, share, waiting),
+        actions=_actions(results, found.communication, waiting),
+        references=REFERENCES,
+        overlaps=("network_bound", "load_imbalance", "straggler", "gpu_utilization"),
+    )
+
+
+def _waiting(communication: DeviceCommunication) -> float | None:
+    """Share of the matched kernels that waits for the last rank; None where it is not known."""
+    wait, transfer = sum(communication.wait_s), sum(communication.transfer_s)
+    if communication.reason is not None or wait + transfer <= 0:
+        return None
+    return wait / (wait + transfer)
+
+
+def _split(waiting: float | None) -> str:
+    if waiting is None:
+        return ""
+    return f"; {format_share(waiting)} of these kernels' time is waiting for the last rank"
+
+
+def _evidence(found: DevicesResult, share: float, waiting: float | None) -> tuple[Evidence, ...]:
+    whole = sum(device.use.communication_ns for device in found.devices)
+    exposed = sum(device.use.exposed_communication_ns for device in found.devices)
+    rows = [
+        Evidence("Exposed on the worst device", share, "ratio", "near 0"),
+        Evidence("Hidden by computation", (whole - exposed) / whole, "ratio", "near 1"),
+    ]
+    if waiting is not None:
+        rows.append(Evidence("Waiting for the last rank", waiting, "ratio"))
+    return tuple(rows)
+
+
+def _actions(
+    results: Results, communication: DeviceCommunication, waiting: float | None
+) -> tuple[str, ...]:
+    actions = [
+        f"Unset {name}, which keeps NCCL from a fast way between the devices."
+        for name in SLOW_SETTINGS
+        if variable(results, name) == "1"
+    ]
+    if waiting is not None and waiting >= thresholds.WAITING_PART:
+        last = communication.last.index(max(communication.last))
+        late = wording.ranks((results.trace.ranks[last].number,))
+        actions.append(
+            f"Find out why {late} begins its collectives last: the others wait inside kernels."
+        )
+        return tuple(actions)
+    actions += [
+        (
+            "Send less: gradients in 16 bits (ddp_comm_hooks.default_hooks.bf16_compress_hook), or "
+            "several micro-batches for each exchange (model.no_sync())."
+        ),
+        (
+            "Let the exchange begin earlier: smaller first buckets "
+            "(DistributedDataParallel(bucket_cap_mb=...)), and no parameters that are used last."
+        ),
+    ]
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(
+    ID,
+    TITLE,
+    "Time in which a device communicates and computes nothing; how much of it is waiting.",
+    judge,
+    applies=has_accelerators,
+    needs=RANK_BY_RANK,
+)

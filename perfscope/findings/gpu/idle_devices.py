@@ -1,0 +1,158 @@
+"""Accelerators that have nothing to do, and what their next work waits for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
+from perfscope.findings.facts.device_facts import has_accelerators, not_watched, price, unpriced
+from perfscope.findings.facts.idle_causes import WORDS
+from perfscope.metrics.devices.device_gaps import IdleCause
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.metrics.devices.devices import DeviceUse
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "idle_devices"
+TITLE = "Devices have nothing to do"
+NS = 1e-9
+MOST_CAUSES = 6
+MOST_OF_IT = 0.5
+EDGES = (IdleCause.BEFORE_FIRST, IdleCause.AFTER_LAST)
+"""What is before and after all work of a device: start-up and end have findings of their own."""
+REFERENCES = (
+    "HolisticTraceAnalysis, idle time breakdown: https://hta.readthedocs.io",
+    "PyTorch, performance tuning: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+)
+
+
+def judge(results: Results, _: Replay) -> Finding:
+    """Whether devices are idle long enough to act on, and what they wait for."""
+    found = results.devices
+    if found is None:
+        return not_watched(results, ID, TITLE)
+    devices = found.devices
+    window_s = sum(device.use.window_ns for device in devices) * NS
+    causes = ranked_causes(devices)
+    edge_s = sum(seconds for cause, seconds in causes if cause in EDGES)
+    idle_s = sum(device.use.idle_ns for device in devices) * NS - edge_s
+    share = idle_s / window_s if window_s else 0.0
+    if share < thresholds.IDLE_DEVICES_SHARE:
+        return _busy(share, edge_s / window_s if window_s else 0.0)
+    cause, cause_s = next(one for one in causes if one[0] not in EDGES)
+    worth = price(results, found, [device.causes_s.get(cause, 0.0) for device in devices])
+    if cause is IdleCause.UNKNOWN:
+        worth = unpriced(worth)
+    words = WORDS[cause]
+    return Finding(
+        id=ID,
+        status=worth.status,
+        title=f"Devices are idle {format_share(share)} of the time watched, mostly {words.what}",
+        summary=(
+            f"{worth.during}{format_share(cause_s / idle_s)} of the idle time passes "
+            f"{words.what}{_second(causes, cause, idle_s)}.{worth.bound}{_untold(devices)}"
+        ),
+        gain_s=worth.gain_s,
+        gain_share=worth.share,
+        gain_basis=worth.basis,
+        confidence=_confidence(cause, cause_s / idle_s),
+        ranks=tuple(sorted({device.rank for device in devices})),
+        evidence=_evidence(devices, causes, share),
+        actions=words.actions,
+        references=REFERENCES,
+        overlaps=(*words.overlaps, "gpu_utilization"),
+    )
+
+
+def ranked_causes(devices: Sequence[DeviceUse]) -> list[tuple[IdleCause, float]]:
+    """Seconds of all devices together by cause, most first."""
+    totals = dict.fromkeys(IdleCause, 0.0)
+    for device in devices:
+        for cause, seconds in device.causes_s.items():
+            totals[cause] += seconds
+    known = [(cause, seconds) for cause, seconds in totals.items() if seconds > 0]
+    return sorted(known, key=lambda pair: -pair[1])
+
+
+def _busy(share: float, edges: float) -> Finding:
+    """That devices work, apart from what is before and after all their work."""
+    text = f"They were idle for {format_share(share)} of the time watched"
+    if edges < thresholds.IDLE_DEVICES_SHARE:
+        return Finding(ID, Status.PASS, title="The devices are busy", summary=f"{text}.")
+    return Finding(
+        ID,
+        Status.INFO,
+        title=f"Devices have no work yet, or no more, {format_share(edges)} of the time watched",
+        summary=(
+            f"{text} between their first and their last work, and for {format_share(edges)} "
+            "before and after it, which may be meant."
+        ),
+        confidence=Confidence.MEDIUM,
+        actions=WORDS[IdleCause.BEFORE_FIRST].actions,
+        overlaps=WORDS[IdleCause.BEFORE_FIRST].overlaps,
+    )
+
+
+def _untold(devices: Sequence[DeviceUse]) -> str:
+    """Why nothing can be told of some devices, as a sentence."""
+    reason = next((device.idle_reason for device in devices if device.idle_reason), None)
+    return f" {reason[0].upper()}{reason[1:]}." if reason else ""
+
+
+def _confidence(cause: IdleCause, part: float) -> Confidence:
+    if cause is IdleCause.UNKNOWN:
+        return Confidence.LOW
+    return Confidence.HIGH if part > MOST_OF_IT else Confidence.MEDIUM
+
+
+def _second(causes: Sequence[tuple[IdleCause, float]], first: IdleCause, idle_s: float) -> str:
+    """The second cause, where it is as large as a tenth of the idle time."""
+    others = [one for one in causes if one[0] is not first and one[0] not in EDGES]
+    if not others or others[0][1] < idle_s / 10:
+        return ""
+    cause, seconds = others[0]
+    return f", and {format_share(seconds / idle_s)} {WORDS[cause].what}"
+
+
+def _evidence(
+    devices: Sequence[DeviceUse], causes: Sequence[tuple[IdleCause, float]], share: float
+) -> tuple[Evidence, ...]:
+    compute = sum(device.use.compute_ns for device in devices)
+    window = sum(device.use.window_ns for device in devices)
+    exposed = sum(device.use.exposed_communication_ns for device in devices)
+    kernels = sum(device.use.rows[0] for device in devices)
+    rows = [
+        Evidence("Idle", share, "ratio", f"below {thresholds.IDLE_DEVICES_SHARE:g}"),
+        Evidence("Computing", compute / window, "ratio"),
+        Evidence("Communicating without computing", exposed / window, "ratio"),
+    ]
+    rows += [
+        Evidence(f"Idle {WORDS[cause].what}", seconds, "s")
+        for cause, seconds in causes[:MOST_CAUSES]
+    ]
+    if kernels:
+        mean = format_seconds(compute * NS / kernels)
+        rows.append(Evidence("Kernels and their mean length", f"{kernels:,} of {mean}"))
+    return tuple(rows)
+
+
+DIAGNOSIS = Diagnosis(
+    ID,
+    TITLE,
+    "Time in which an accelerator runs nothing, by what its next work waits for.",
+    judge,
+    applies=has_accelerators,
+    needs=RANK_BY_RANK,
+)

@@ -1,0 +1,65 @@
+"""GPUs that were gone before the run was over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.devices import Gpu
+
+ID = "lost_gpus"
+TITLE = "GPUs were lost"
+MOST_GPUS = 4
+REFERENCES = ("NVIDIA, Xid errors: https://docs.nvidia.com/deploy/xid-errors/",)
+
+
+def judge(results: Results, _: Replay) -> Finding:
+    """A GPU that the driver no longer reaches: what ran on it has failed, and nothing new will."""
+    lost = _lost(results)
+    ranks = {r for use in results.gpus.used if use.gpu.is_lost for r in use.ranks}
+    first = f"{_name(lost[0])} of {lost[0].host}"
+    others = len(lost) - 1
+    more = "" if not others else " and another one" if others == 1 else f" and {others} others"
+    return Finding(
+        id=ID,
+        status=Status.FAIL,
+        title=f"{first}{more} fell out during the run",
+        summary="The driver says that it is lost or must be reset; work on it cannot go on.",
+        confidence=Confidence.HIGH,
+        ranks=tuple(sorted(ranks)),
+        evidence=tuple(Evidence(f"Lost, on {gpu.host}", gpu.uuid) for gpu in lost[:MOST_GPUS]),
+        actions=(
+            "Look for Xid errors, which name the cause, in the kernel's log: dmesg | grep -i xid.",
+            "Reset the GPU or restart the node, and leave the node out of jobs until then.",
+        ),
+        references=REFERENCES,
+    )
+
+
+def _lost(results: Results) -> list[Gpu]:
+    return [gpu for gpu in results.trace.gpus if gpu.is_lost]
+
+
+def _name(gpu: Gpu) -> str:
+    return f"GPU {gpu.index}" if gpu.index >= 0 else "A GPU"
+
+
+DIAGNOSIS = Diagnosis(
+    ID,
+    TITLE,
+    "GPUs that the driver reported as lost, or as in need of a reset, while they were sampled.",
+    judge,
+    applies=lambda results: bool(_lost(results)),
+    needs=RANK_BY_RANK,
+)

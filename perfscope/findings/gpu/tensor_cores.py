@@ -1,0 +1,215 @@
+"""Matrices that are multiplied in single precision although the devices have tensor cores."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
+from perfscope.findings.facts.device_facts import (
+    OF_TENSORFLOW,
+    has_accelerators,
+    how_to_watch,
+    not_watched,
+    variable,
+)
+from perfscope.trace.metadata import noted_environment
+from perfscope.units import format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.model import Rank
+
+ID = "tensor_cores"
+TITLE = "Tensor cores"
+HALF, TF32 = (7, 0), (8, 0)
+"""Capabilities from which on tensor cores multiply 16 bits, and rounded single precision."""
+OVERRIDE = "NVIDIA_TF32_OVERRIDE"
+_OTHERS = re.compile(r"\bAMD\b|Instinct|Radeon|gfx\d|Intel|Ascend", re.IGNORECASE)
+REFERENCES = (
+    "PyTorch, TensorFloat-32: https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",
+    "PyTorch, automatic mixed precision: https://docs.pytorch.org/docs/stable/amp.html",
+)
+
+
+def judge(results: Results, _: Replay) -> Finding:
+    """Whether kernels multiply in single precision on devices that could use tensor cores.
+
+    It is told and never a fault: what precision a model needs is for its owner to say, and what
+    it would gain is known by trying only.
+    """
+    found = results.devices
+    if found is None:
+        is_watched = any(rank.devices and rank.devices.numbers for rank in results.trace.ranks)
+        told = None if is_watched else _by_settings(results)
+        return told or not_watched(results, ID, TITLE)
+    if others := [device.name for device in found.devices if _OTHERS.search(device.name)]:
+        text = f"Names of kernels tell it of NVIDIA's devices only, not of {others[0][:60]}."
+        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
+    capability = _capability(results)
+    if capability is None:
+        text = "The trace does not tell what the devices can do."
+        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
+    if capability < HALF:
+        text = "The devices have no tensor cores."
+        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
+    matrices = found.matrices
+    if not matrices.single_s + matrices.tensor_s:
+        text = "No name of a kernel tells how it multiplies matrices."
+        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
+    share = matrices.single_s / matrices.compute_s if matrices.compute_s else 0.0
+    if share < thresholds.SINGLE_PRECISION_SHARE:
+        known = (matrices.single_s + matrices.tensor_s) / (matrices.compute_s or 1.0)
+        if not matrices.tensor_s or known < thresholds.MATRIX_LEAST_SHARE:
+            text = (
+                f"The names of kernels tell of {format_share(known)} of computing how it "
+                "multiplies matrices, which is too little to judge."
+            )
+            return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
+        text = (
+            f"{format_share(share)} of computing is multiplying in single precision without tensor "
+            "cores, as the names of the kernels tell."
+        )
+        return Finding(ID, Status.PASS, "Tensor cores do the multiplying", text)
+    return Finding(
+        id=ID,
+        status=Status.INFO,
+        title=f"{format_share(share)} of computing multiplies without tensor cores",
+        summary=(
+            "These kernels multiply in single precision on the ordinary units. What it would gain "
+            "is not known: try it, and look at the loss."
+        ),
+        confidence=Confidence.MEDIUM,
+        ranks=tuple(sorted({device.rank for device in found.devices})),
+        evidence=_evidence(results, share, capability),
+        actions=_actions(results, capability),
+        references=REFERENCES,
+    )
+
+
+def _by_settings(results: Results) -> Finding | None:
+    """What the settings allow on GPUs that round single precision; None where none is known.
+
+    Whether a program multiplies in single precision at all, no setting tells.
+    """
+    able = [use for use in results.gpus.used if (use.gpu.capability or HALF) >= TF32]
+    on_them = {number for use in able for number in use.ranks}
+    ranks = [rank for rank in results.trace.ranks if rank.number in on_them]
+    exact = tuple(rank.number for rank in ranks if _is_exact(rank))
+    if not exact:
+        is_told = all(_precision(rank) is not None for rank in ranks)
+        return _allowed() if ranks and is_told else None
+    capability = min(use.gpu.capability or TF32 for use in able)
+    return Finding(
+        id=ID,
+        status=Status.INFO,
+        title="The settings keep matrices of single precision from tensor cores",
+        summary=(
+            f"If {wording.ranks(exact)} multiply in single precision, the settings keep the "
+            "matrices from being rounded for the tensor cores of their GPUs. Whether the program "
+            "computes in 16 bits instead, and what it would gain, is not known: no profiler "
+            "watched the GPUs. "
+            f"{how_to_watch(results)}"
+        ),
+        confidence=Confidence.LOW,
+        ranks=exact,
+        evidence=_settings(results, capability),
+        actions=_actions(results, capability),
+        references=REFERENCES,
+    )
+
+
+def _allowed() -> Finding:
+    text = (
+        "PyTorch may round single precision for the tensor cores of these GPUs. What runs on them "
+        "no profiler watched."
+    )
+    title = "Tensor cores may multiply single precision"
+    return Finding(ID, Status.PASS, title, text, confidence=Confidence.LOW)
+
+
+def _is_exact(rank: Rank) -> bool:
+    """Whether matrices of single precision are multiplied as they are, by what it was told."""
+    overridden = noted_environment(rank.metadata).get(OVERRIDE) == "0"
+    return overridden or _precision(rank) == "highest"
+
+
+def _precision(rank: Rank) -> str | None:
+    """torch.get_float32_matmul_precision() at the end of a rank."""
+    told = rank.framework("torch").get("float32_matmul_precision")
+    return told if isinstance(told, str) else None
+
+
+def _capability(results: Results) -> tuple[int, int] | None:
+    """The least capability of the devices, from the profile or from the driver."""
+    profiled = results.devices.devices if results.devices is not None else ()
+    known = [device.capability for device in profiled if device.capability]
+    known = known or [use.gpu.capability for use in results.gpus.used if use.gpu.capability]
+    return min(known, default=None)
+
+
+def _setting(results: Results) -> str | None:
+    """torch.get_float32_matmul_precision() of the first rank that told it."""
+    told = (_precision(rank) for rank in results.trace.ranks)
+    return next((one for one in told if one is not None), None)
+
+
+def _evidence(results: Results, share: float, capability: tuple[int, int]) -> tuple[Evidence, ...]:
+    assert results.devices is not None
+    matrices = results.devices.matrices
+    rows = [
+        Evidence("Single precision, of computing", share, "ratio"),
+        Evidence("On tensor cores", matrices.tensor_s, "s"),
+        Evidence("Longest such kernel", matrices.example[:100]),
+    ]
+    return (*rows, *_settings(results, capability))
+
+
+def _settings(results: Results, capability: tuple[int, int]) -> tuple[Evidence, ...]:
+    rows = [Evidence("CUDA capability", f"{capability[0]}.{capability[1]}")]
+    if (setting := _setting(results)) is not None:
+        rows.append(Evidence("torch.get_float32_matmul_precision()", setting, "", "high"))
+    if (override := variable(results, OVERRIDE)) is not None:
+        rows.append(Evidence(OVERRIDE, override[:20], "", "not 0"))
+    return tuple(rows)
+
+
+def _actions(results: Results, capability: tuple[int, int]) -> tuple[str, ...]:
+    actions = []
+    if variable(results, OVERRIDE) == "0":
+        actions.append(f"Unset {OVERRIDE}: set to 0 it switches TensorFloat-32 off.")
+    if how_to_watch(results) == OF_TENSORFLOW:
+        policy = "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')"
+        actions.append(f"Compute in 16 bits: {policy}.")
+    elif capability >= TF32:
+        actions.append(
+            "Let single precision be rounded to TensorFloat-32: "
+            "torch.set_float32_matmul_precision('high')."
+        )
+        actions.append("Or compute in 16 bits: torch.autocast('cuda', dtype=torch.bfloat16).")
+    else:
+        actions.append(
+            "Compute in 16 bits: torch.autocast('cuda', dtype=torch.float16) with "
+            "torch.amp.GradScaler."
+        )
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(
+    ID,
+    TITLE,
+    "Time of kernels that multiply in single precision, told by their names, on devices with "
+    "tensor cores; without a profile, whether the settings keep single precision from them.",
+    judge,
+    applies=has_accelerators,
+    needs=RANK_BY_RANK,
+)

@@ -1,0 +1,114 @@
+"""GPUs that clock lower than they could, for heat or for power that is not there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
+from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
+from perfscope.trace.devices import Throttling
+from perfscope.units import format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.devices.gpus import GpuUse
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "throttled_gpus"
+TITLE = "GPUs are slowed down"
+_HEAT = (Throttling.SOFTWARE_THERMAL, Throttling.HARDWARE_THERMAL)
+_POWER = (Throttling.POWER_BRAKE, Throttling.HARDWARE_SLOWDOWN)
+"""A GPU at its own power limit (POWER_CAP) works as it is built to: no fault."""
+MOST_GPUS = 4
+REFERENCES = (
+    (
+        "NVML, clocks event reasons: "
+        "https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html"
+    ),
+)
+
+
+def judge(results: Results, _: Replay) -> Finding:
+    """Whether GPUs with work were slowed for heat or a power brake, and for how long."""
+    if unknown := not_sampled(results, ID, TITLE):
+        return unknown
+    judged = [
+        use
+        for use in results.gpus.used
+        if use.judged_samples >= thresholds.GPU_WATCHED_LEAST_SAMPLES
+    ]
+    if not judged:
+        text = (
+            "The driver told in too few samples of busy GPUs whether they are slowed down: record "
+            "at least 10 s of work. Divided GPUs (MIG) and old drivers do not tell it."
+        )
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    worst = max(judged, key=slowed)
+    share = slowed(worst)
+    if share < thresholds.THROTTLED_WARN:
+        text = (
+            f"At most {format_share(share)} of a GPU's busy samples were slowed by heat or power."
+        )
+        return Finding(ID, Status.PASS, "The GPUs keep their clocks", text)
+    heat = _share(worst, _HEAT)
+    cause = "heat" if heat >= _share(worst, _POWER) else "a power brake"
+    return Finding(
+        id=ID,
+        status=Status.FAIL if share >= thresholds.THROTTLED_FAIL else Status.WARN,
+        title=f"{named(worst)} is slowed down by {cause} {format_share(share)} of its busy time",
+        summary=f"{_clocks(worst)}All ranks wait for the slowest GPU when they exchange gradients.",
+        confidence=Confidence.HIGH,
+        ranks=worst.ranks,
+        evidence=_evidence(results),
+        actions=(
+            "Have the cooling of this node looked at; nvidia-smi -q -d PERFORMANCE,TEMPERATURE "
+            "shows it."
+            if cause == "heat"
+            else "Have the power supply of this node looked at: nvidia-smi -q -d POWER.",
+            "Until then leave the node out of the job.",
+        ),
+        references=REFERENCES,
+        overlaps=("load_imbalance", "straggler"),
+    )
+
+
+def slowed(use: GpuUse) -> float:
+    """Share of the busy samples with a reason that is a fault; reasons may come together."""
+    return max(_share(use, _HEAT), _share(use, _POWER))
+
+
+def _share(use: GpuUse, reasons: tuple[Throttling, ...]) -> float:
+    return max((use.throttled.get(reason, 0.0) for reason in reasons), default=0.0)
+
+
+def _clocks(use: GpuUse) -> str:
+    if use.sm_mhz is None or not use.gpu.sm_mhz:
+        return ""
+    return f"Its processors ran at {use.sm_mhz:,.0f} of {use.gpu.sm_mhz:,.0f} MHz on average. "
+
+
+def _evidence(results: Results) -> tuple[Evidence, ...]:
+    rows = []
+    for use in sorted(results.gpus.used, key=slowed, reverse=True)[:MOST_GPUS]:
+        rows.append(Evidence(f"Slowed, {named(use)}", slowed(use), "ratio", "0"))
+        if use.celsius is not None:
+            rows.append(Evidence(f"Highest temperature of {named(use)}", use.celsius, "degrees C"))
+    return tuple(rows)
+
+
+DIAGNOSIS = Diagnosis(
+    ID,
+    TITLE,
+    "Counts samples in which the driver slowed a GPU with work for heat or for a power brake.",
+    judge,
+    applies=has_gpus,
+    needs=RANK_BY_RANK,
+)

@@ -1,0 +1,1 @@
+"""Findings about input data, files and checkpoints."""

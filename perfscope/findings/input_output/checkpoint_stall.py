@@ -1,0 +1,144 @@
+"""Training that stands still while checkpoints are written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.attribution.ledger import INDEX, Account
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.gain import NS, bound_s, price
+from perfscope.findings.facts.serial_work import own_seconds
+from perfscope.replay.model import Edit
+from perfscope.trace.model import PhaseKind
+from perfscope.units import format_bytes, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.findings.core.gain import Price
+    from perfscope.metrics.efficiency.phases import PhaseResult
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "checkpoint_stall"
+TITLE = "Training stands still while checkpoints are written"
+PASSED = "Checkpoints cost little"
+DESCRIPTION = (
+    "Adds up the time in checkpoints that several ranks write, or the only one, and replays the "
+    "run with the writing moved to the background; tells whether every rank writes the same."
+)
+REFERENCES = (
+    "PyTorch, distributed checkpoints: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html",
+)
+FAULTS = {Status.FAIL, Status.WARN}
+EDIT = Edit(Account.CHECKPOINT, background=True)
+SAME_TIME = 0.5
+"""Ranks whose time in checkpoints is at least this share of the longest write as much as it."""
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether checkpoints hold the training up, and who writes them."""
+    spent_s = (results.ledger.ns[INDEX[Account.CHECKPOINT]] * NS).tolist()
+    phases = [phase for phase in results.phases if phase.kind is PhaseKind.CHECKPOINT]
+    if not phases or not any(spent_s):
+        return _nothing(results)
+    phase = phases[0]
+    work = own_seconds(phase)
+    if len(work) > 1 and max(work) >= thresholds.SOLO_SHARE * sum(work):
+        text = "One rank writes the checkpoints; what the others wait for it is judged apart."
+        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+    found = price(results, replay, [EDIT], bound_s=bound_s(results, spent_s), is_planned=True)
+    is_fault = found.status in FAULTS
+    writers = tuple(
+        rank
+        for rank, seconds in zip(phase.ranks, work, strict=True)
+        if seconds >= SAME_TIME * max(work)
+    )
+    return Finding(
+        id=ID,
+        status=found.status,
+        title=_title(phase, writers, len(work)) if is_fault else PASSED,
+        summary=_summary(results, phase, spent_s, found),
+        gain_s=found.gain_s,
+        gain_interval_s=found.interval_s,
+        gain_share=found.share,
+        gain_basis=found.basis,
+        confidence=Confidence.HIGH if found.is_replayed else Confidence.MEDIUM,
+        ranks=writers if is_fault else (),
+        where=phase.where,
+        evidence=_evidence(results, phase, spent_s, writers),
+        actions=_actions(replay, phase, writers, found) if is_fault else (),
+        references=REFERENCES,
+        overlaps=("load_imbalance",),
+        edits=(EDIT,),
+    )
+
+
+def _nothing(results: Results) -> Finding:
+    if not results.phases and not any(len(rank.stacks) for rank in results.trace.ranks):
+        text = wording.no_phases(results.trace, "checkpoint", "*save*")
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    text = "No checkpoint was seen in the analyzed window."
+    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+
+
+def _title(phase: PhaseResult, writers: tuple[int, ...], ranks: int) -> str:
+    place = wording.place(phase.where[0]) if phase.where else ""
+    who = "Every rank writes" if len(writers) == ranks > 1 else "Training stands still for"
+    return f"{who} checkpoints{f' in {place}' if place else ''}"
+
+
+def _times(phase: PhaseResult) -> int:
+    """Checkpoints of one rank."""
+    return max(1, round(phase.count / max(1, len(phase.entering_ranks))))
+
+
+def _summary(results: Results, phase: PhaseResult, spent_s: list[float], found: Price) -> str:
+    times = _times(phase)
+    share = max(spent_s) / (results.focus.length_ns * NS)
+    return (
+        f"{times:,} {'checkpoint takes' if times == 1 else 'checkpoints take'} "
+        f"{format_seconds(max(spent_s))} of the rank that writes longest, {format_share(share)} of "
+        f"the analyzed window. Written in the background, the run would take {found.at_most}"
+        f"{wording.saving(results, found.gain_s)} less."
+    )
+
+
+def _evidence(
+    results: Results, phase: PhaseResult, spent_s: list[float], writers: tuple[int, ...]
+) -> tuple[Evidence, ...]:
+    times = _times(phase)
+    rows = [
+        Evidence("Checkpoints of a rank", times, ""),
+        Evidence("Each, on the rank that writes longest", max(spent_s) / times, "s"),
+        Evidence("Ranks that write", f"{len(writers)} of {len(phase.ranks)}"),
+    ]
+    written = results.resources.written_bytes_by_rank
+    if any(written):
+        total = format_bytes(sum(written))
+        rows.append(Evidence("Written by all ranks in the whole run", total))
+    return tuple(rows)
+
+
+def _actions(
+    replay: Replay, phase: PhaseResult, writers: tuple[int, ...], found: Price
+) -> tuple[str, ...]:
+    ranks, times = len(phase.ranks), _times(phase)
+    actions = [
+        (
+            "Hand a copy of the state to a background thread or process and train on: that gives "
+            f"back {found.at_most}{format_seconds(found.gain_s)}."
+        )
+    ]
+    if len(writers) == ranks > 1:
+        actions.append(
+            "If the ranks hold the same model, let rank 0 write it; if not, let each write its own "
+            "shard. Ranks that write the same share the bandwidth of one file system."
+        )
+    if times > 1:
+        rarer = replay.predict([Edit(Account.CHECKPOINT, keep_every=2)])
+        back = f": that saves {format_seconds(rarer.gain_s)}" if rarer else ""
+        actions.append(f"Save every 2nd time only{back}.")
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,0 +1,273 @@
+"""Ranks that wait for their next batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from perfscope.attribution.ledger import INDEX, Account
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.gain import NS, bound_s, gain_of, price
+from perfscope.findings.facts.fast_input import other_cause, ready_evidence
+from perfscope.findings.facts.input_work import work_action, work_evidence
+from perfscope.findings.facts.queue_evidence import queue_evidence
+from perfscope.metrics.host.resources import busy_cpus
+from perfscope.replay.model import Edit
+from perfscope.trace.model import PhaseKind
+from perfscope.units import format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perfscope.findings.core.gain import Price
+    from perfscope.findings.facts.fast_input import OtherCause
+    from perfscope.metrics.efficiency.phases import PhaseResult
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "data_stall"
+TITLE = "Ranks wait for their next batch"
+PASSED = "No rank waits for input for long"
+DESCRIPTION = (
+    "Adds up the time that ranks spend getting their next batch (a queue, a DataLoader, a function "
+    "that loads batches, a marked phase) and replays the run as if every batch had been there."
+)
+REFERENCES = (
+    (
+        "PyTorch, data loading: "
+        "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading"
+    ),
+    (
+        "TensorFlow, better performance with tf.data: "
+        "https://www.tensorflow.org/guide/data_performance"
+    ),
+)
+FAULTS = {Status.FAIL, Status.WARN}
+EDIT = Edit(Account.INPUT_WAIT)
+TENSORFLOW = f"TensorBoard's input pipeline analyzer shows it: {wording.IN_TENSORBOARD}."
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether the ranks wait for input, for how long, and what would bring it sooner."""
+    phases = [phase for phase in results.phases if phase.kind is PhaseKind.INPUT]
+    waits_s = (results.ledger.ns[INDEX[Account.INPUT_WAIT]] * NS).tolist()
+    if not any(waits_s):
+        return _nothing_seen(results)
+    found = price(results, replay, [EDIT], bound_s=bound_s(results, waits_s))
+    is_fault = found.status in FAULTS and found.share >= thresholds.INPUT_LEAST_SHARE
+    worst = waits_s.index(max(waits_s))
+    rank = results.trace.ranks[worst]
+    if is_fault and (
+        other := other_cause(results, rank, waited_s=waits_s[worst], gain_s=found.gain_s)
+    ):
+        return _told(results, waits_s, worst, found, other)
+    return Finding(
+        id=ID,
+        status=found.status if is_fault else Status.PASS,
+        title=_title(results, phases, waits_s) if is_fault else PASSED,
+        summary=_summary(results, waits_s, found),
+        gain_s=found.gain_s,
+        gain_interval_s=found.interval_s,
+        gain_share=found.share,
+        gain_basis=found.basis,
+        confidence=Confidence.HIGH if found.is_replayed else Confidence.MEDIUM,
+        ranks=_waiting_ranks(results, waits_s) if is_fault else (),
+        where=phases[0].where if phases else (),
+        evidence=_evidence(results, waits_s, worst),
+        actions=_all_actions(results, replay, phases, worst) if is_fault else (),
+        references=REFERENCES,
+        overlaps=("load_imbalance", "idle_devices"),
+        edits=(EDIT,),
+    )
+
+
+def _told(
+    results: Results, waits_s: list[float], worst: int, found: Price, other: OtherCause
+) -> Finding:
+    """The input is fast enough: seconds are claimed, as a bound, only where they are a loss."""
+    is_claim = other.is_loss and found.share >= thresholds.TAKING_OVER_SHARE
+    return Finding(
+        id=ID,
+        status=Status.WARN if is_claim else Status.INFO,
+        title=other.title,
+        summary=f"{_waited(results, waits_s)} {other.summary}",
+        gain_s=found.gain_s if is_claim else None,
+        gain_share=found.share if is_claim else None,
+        gain_basis="upper_bound" if is_claim else None,
+        confidence=Confidence.MEDIUM,
+        ranks=_waiting_ranks(results, waits_s),
+        evidence=_evidence(results, waits_s, worst),
+        actions=(other.action,),
+        references=REFERENCES,
+        overlaps=other.overlaps,
+        edits=(EDIT,) if is_claim else (),
+    )
+
+
+def _nothing_seen(results: Results) -> Finding:
+    reason = _hidden_input(results)
+    sampled = any(len(rank.stacks) for rank in results.trace.ranks)
+    if reason or not (results.phases or sampled):
+        text = (
+            f"{wording.capitalised(reason)}. {TENSORFLOW}"
+            if reason
+            else wording.no_phases(results.trace, "input", "*next_batch*")
+        )
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    text = "No rank was seen waiting for a batch."
+    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+
+
+def _hidden_input(results: Results) -> str:
+    """Why waiting for input could not be seen in this program; "" when it could."""
+    for rank in results.trace.ranks:
+        for framework in rank.frameworks.values():
+            if framework.get("input_wait") is None:
+                reason = framework.get("input_wait_reason")
+                if isinstance(reason, str) and reason:
+                    return reason
+    return ""
+
+
+def _waiting_ranks(results: Results, waits_s: list[float]) -> tuple[int, ...]:
+    """Ranks that wait at least half as long as the one that waits most."""
+    least = max(waits_s) / 2
+    return tuple(
+        rank
+        for rank, seconds in zip(results.ledger.ranks, waits_s, strict=True)
+        if seconds >= least
+    )
+
+
+def _title(results: Results, phases: list[PhaseResult], waits_s: list[float]) -> str:
+    ranks = _waiting_ranks(results, waits_s)
+    everybody = len(ranks) == len(waits_s) > 1
+    who = "The ranks" if everybody else wording.capitalised(wording.ranks(ranks))
+    verb = "waits" if len(ranks) == 1 and not everybody else "wait"
+    place = wording.place(phases[0].where[0]) if phases and phases[0].where else ""
+    return f"{who} {verb} for input{f' in {place}' if place else ''}"
+
+
+def _summary(results: Results, waits_s: list[float], found: Price) -> str:
+    gain = wording.saving(results, found.gain_s, is_bound=not found.is_replayed)
+    return (
+        f"{_waited(results, waits_s)} With every batch there when it is wanted, the run would take "
+        f"{gain} less."
+    )
+
+
+def _waited(results: Results, waits_s: list[float]) -> str:
+    length_s = results.focus.length_ns * NS
+    mean_s = sum(waits_s) / len(waits_s)
+    return (
+        f"On average a rank waits {format_seconds(mean_s)} for its batches, "
+        f"{wording.of_window(mean_s / length_s if length_s else 0.0)}."
+    )
+
+
+def _evidence(results: Results, waits_s: list[float], worst: int) -> tuple[Evidence, ...]:
+    rows = [
+        Evidence("Input wait, mean of the ranks", sum(waits_s) / len(waits_s), "s", "near 0"),
+        Evidence(
+            f"Input wait of rank {results.ledger.ranks[worst]}, the longest", waits_s[worst], "s"
+        ),
+    ]
+    if results.steps.count:
+        rows.append(Evidence("Longest, per step", waits_s[worst] / results.steps.count, "s"))
+    rows += queue_evidence(results.trace.ranks[worst])
+    rows += work_evidence(results, results.trace.ranks[worst].number)
+    rows += ready_evidence(results.trace.ranks[worst])
+    loader = _loader(results, worst)
+    rows += [
+        Evidence(f"DataLoader: {key}", str(loader[key]))
+        for key in ("workers", "prefetch_factor", "persistent_workers", "pin_memory", "batch_size")
+        if loader.get(key) is not None
+    ]
+    return tuple(rows)
+
+
+def _loader(results: Results, position: int) -> Mapping[str, Any]:
+    """Settings of the first DataLoader of a rank; empty where none was met."""
+    loaders = results.trace.ranks[position].framework("torch").get("loaders")
+    first = loaders[0] if isinstance(loaders, list) and loaders else None
+    return first if isinstance(first, dict) else {}
+
+
+def _back(results: Results, replay: Replay, producers: int) -> str:
+    """What so many producers save; "" where the queues are not known."""
+    ranks = tuple(results.ledger.ranks)
+    gain_s = gain_of(replay, Edit(factor=1.0, producers=producers, ranks=ranks)) or 0.0
+    if gain_s < thresholds.WARN_SHARE * results.focus.length_ns * NS:
+        return ""
+    return f": {producers} save {format_seconds(gain_s)}"
+
+
+def _all_actions(
+    results: Results, replay: Replay, phases: list[PhaseResult], worst: int
+) -> tuple[str, ...]:
+    """What brings batches sooner, and what makes the main part of the work on them cheaper."""
+    cheaper = work_action(results, results.trace.ranks[worst].number)
+    return (*_actions(results, replay, phases, worst), *((cheaper,) if cheaper else ()))
+
+
+def _actions(
+    results: Results, replay: Replay, phases: list[PhaseResult], worst: int
+) -> tuple[str, ...]:
+    room = _room(results, results.ledger.ranks[worst])
+    loader = _loader(results, worst)
+    workers = loader.get("workers")
+    if isinstance(workers, int) and not isinstance(workers, bool):
+        return _loader_actions(loader, workers, room, _back(results, replay, 2 * workers or 1))
+    if "tensorflow" in results.trace.ranks[worst].frameworks:
+        return (
+            (
+                "End the tf.data pipeline with .prefetch(tf.data.AUTOTUNE) and give its map() "
+                f"num_parallel_calls=tf.data.AUTOTUNE{room}."
+            ),
+            "Put .cache() behind what is the same in every epoch.",
+        )
+    place = wording.place(phases[0].where[0]) if phases and phases[0].where else "the next batch"
+    return (
+        (
+            f"Let more threads or processes prepare batches ahead of {place}{room}"
+            f"{_back(results, replay, 2)}."
+        ),
+        "Make a batch cheaper: store the data decoded and scaled, and read it in large pieces.",
+    )
+
+
+def _room(results: Results, rank: int) -> str:
+    """Whether the node of a rank has CPUs to spare, in brackets; "" where it was not seen."""
+    for node in results.resources.node_threads:
+        here = results.resources.threads_of(node)
+        if rank in node.ranks and here and node.cpus > 0:
+            idle = int(node.cpus - busy_cpus(here))
+            if idle < 1:
+                return f" (the CPUs of {node.host} are busy: more need CPUs of their own)"
+            return f" ({idle} {'CPU' if idle == 1 else 'CPUs'} of {node.host} idle)"
+    return ""
+
+
+def _loader_actions(
+    loader: Mapping[str, Any], workers: int, room: str, back: str
+) -> tuple[str, ...]:
+    if workers == 0:
+        return (
+            (
+                "Set num_workers=1 or more in the DataLoader: with 0 the training process prepares "
+                f"every batch itself{room}."
+            ),
+        )
+    more = f"Raise num_workers of the DataLoader from {workers} to {2 * workers}{room}"
+    actions = [f"{more}{back}."]
+    if loader.get("persistent_workers") is False:
+        actions.append("Set persistent_workers=True, so that no epoch begins with new workers.")
+    factor = loader.get("prefetch_factor")
+    if isinstance(factor, int):
+        actions.append(
+            f"Raise prefetch_factor from {factor} if single batches are slow now and then."
+        )
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,0 +1,257 @@
+"""Ranks that stand still for files: the storage, and not the CPU, sets the pace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from perfscope.attribution.ledger import INDEX, Account
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.gain import NS, bound_s, price
+from perfscope.findings.facts import sampled_places
+from perfscope.metrics.communication.call_sites import Places
+from perfscope.replay.model import Edit
+from perfscope.units import format_bytes, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.findings.core.gain import Price
+    from perfscope.metrics.host.resources import RankFiles
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "io_bound"
+TITLE = "Ranks stand still for files"
+PASSED = "No rank stands still for files"
+DESCRIPTION = (
+    "Adds up the time in which threads of a rank wait for a device and none of them runs, outside "
+    "communication, and the time in marked file phases and MPI's file calls; tells bytes, the file "
+    "systems of the job's files, and in which part of the run it happens."
+)
+REFERENCES = (
+    "Linux, process states: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html",
+    "Lustre, striping: https://doc.lustre.org/lustre_manual.xhtml#managingstripingfreespace",
+)
+EDIT = Edit(Account.IO)
+BEGINS = " All of it is at the start, where programs, libraries and data are read first."
+WHOLE_LIVES = {"process_lifetime", "communication_lifetime"}
+NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs", "afs"})
+PARALLEL = frozenset({"lustre", "gpfs", "beegfs", "panfs", "orangefs", "pvfs2", "wekafs"})
+_PARTS = {
+    Account.INPUT_WAIT: "while it waits for input",
+    Account.CHECKPOINT: "in checkpoints",
+    Account.EVALUATION: "in evaluation",
+    Account.TRAINING: "in training steps",
+    Account.IO: "in file phases",
+}
+_OVERLAPS = ("data_stall", "checkpoint_stall", "rank_zero_evaluation", "frequent_evaluation")
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether file access holds ranks up, where in the run, and on which file system."""
+    files = results.resources.files
+    spent_s = (results.ledger.ns[INDEX[Account.IO]] * NS).tolist()
+    marked = (
+        price(results, replay, [EDIT], bound_s=bound_s(results, spent_s), is_planned=True)
+        if any(spent_s)
+        else None
+    )
+    length_s = results.focus.length_ns * NS
+    known = [one for one in files if one.stalled_s is not None]
+    if not known and (marked is None or marked.share < thresholds.IO_WARN_SHARE):
+        text = wording.not_recorded(
+            results.trace,
+            "io",
+            "Waiting for devices was not sampled: record with --sample-hz 10 (the default) and "
+            "this version of perfscope.",
+        )
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    share = (
+        max((one.stalled_s or 0.0 for one in known), default=0.0) / length_s if length_s else 0.0
+    )
+    if marked is not None and marked.share >= thresholds.IO_WARN_SHARE:
+        return _marked(results, marked, spent_s)
+    long = [
+        one
+        for one in known
+        if (one.stalled_s or 0.0) >= max(thresholds.IO_LEAST_S, thresholds.IO_WARN_SHARE * length_s)
+    ]
+    if not long:
+        text = (
+            f"A rank stands still for a device {format_share(share)} of the analyzed window at "
+            "most; together "
+            f"they read {format_bytes(sum(one.read_bytes for one in files))} and wrote "
+            f"{format_bytes(sum(one.written_bytes for one in files))}."
+        )
+        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+    again = [one for one in long if not _is_start(results, one)]
+    return _stalled(results, again or long, is_start=not again)
+
+
+def _marked(results: Results, marked: Price, spent_s: list[float]) -> Finding:
+    """File phases and MPI's file calls, which a replay can take away."""
+    worst = spent_s.index(max(spent_s))
+    rank, places = results.ledger.ranks[worst], results.call_sites.files
+    told = sampled_places.frames(places)
+    where = sampled_places.mostly(places, ", most of it in")
+    return Finding(
+        id=ID,
+        status=_status(marked.share),
+        title=f"Reading and writing files takes up to {wording.of_window(marked.share)}",
+        summary=(
+            f"Rank {rank} spends most time in file calls, {format_seconds(max(spent_s))}{where}. "
+            f"Without any of it the run would take "
+            f"{wording.saving(results, marked.gain_s, is_bound=True)} less: "
+            "more than a faster file system can save."
+        ),
+        gain_s=marked.gain_s,
+        gain_interval_s=marked.interval_s,
+        gain_share=marked.share,
+        gain_basis="upper_bound",  # no file system needs no time
+        confidence=Confidence.HIGH if marked.is_replayed else Confidence.MEDIUM,
+        ranks=tuple(
+            rank
+            for rank, seconds in zip(results.ledger.ranks, spent_s, strict=True)
+            if seconds >= max(spent_s) / 2
+        ),
+        where=told,
+        evidence=(*_evidence(results, results.resources.files), *sampled_places.rows(places, told)),
+        actions=_actions(results),
+        references=REFERENCES,
+        overlaps=_OVERLAPS,
+        edits=(EDIT,),
+    )
+
+
+def _stalled(results: Results, long: list[RankFiles], *, is_start: bool) -> Finding:
+    """Found by samples alone: what it costs is part of other times, so no seconds are claimed."""
+    worst = max(long, key=lambda one: one.stalled_s or 0.0)
+    stalled_s = worst.stalled_s or 0.0
+    share = stalled_s / (results.focus.length_ns * NS)
+    ranks = tuple(one.rank for one in long if (one.stalled_s or 0.0) >= stalled_s / 2)
+    who = wording.capitalised(wording.ranks(ranks))
+    part, seconds = _largest_part(worst)
+    places = results.call_sites.stalls.get(worst.rank, Places())
+    # beside the place of most moments others are chance: samples are not taken at these moments
+    told = sampled_places.main_place(places) or sampled_places.frames(places)
+    where = f", {format_seconds(seconds)} of it {part}" if part else ""
+    where += sampled_places.mostly(places, ", most of it in")
+    kinds = ", ".join(dict.fromkeys(_types(results))) or "unknown"
+    return Finding(
+        id=ID,
+        status=Status.INFO if is_start else _status(share),
+        title=f"{who} {'stands' if len(ranks) == 1 else 'stand'} still for files "
+        f"{format_share(share)} of the analyzed window{', at the start' if is_start else ''}",
+        summary=(
+            f"Rank {worst.rank} waits {format_seconds(stalled_s)} for a device with no thread "
+            f"running{where}. It read {format_bytes(worst.read_bytes)} and wrote "
+            f"{format_bytes(worst.written_bytes)}; file systems of the job: {kinds}."
+            f"{BEGINS if is_start else ''}"
+        ),
+        confidence=Confidence.MEDIUM,
+        ranks=ranks,
+        where=told,
+        evidence=(*_evidence(results, results.resources.files), *sampled_places.rows(places, told)),
+        actions=_actions(results, worst),
+        references=REFERENCES,
+        overlaps=_OVERLAPS,
+    )
+
+
+def _status(share: float) -> Status:
+    return Status.FAIL if share >= thresholds.IO_FAIL_SHARE else Status.WARN
+
+
+def _is_start(results: Results, one: RankFiles) -> bool:
+    """Whether a rank only stood still while it began, outside phases and not for long."""
+    if results.focus.kind not in WHOLE_LIVES:
+        return False
+    stalled_s = one.stalled_s or 0.0
+    in_parts_s = sum(seconds for account, seconds in one.stalled_by_account if account in _PARTS)
+    is_short = stalled_s < thresholds.START_UP_LEAST_S and in_parts_s < stalled_s / 2
+    length_s = results.focus.length_ns * NS
+    least, most = (share * length_s for share in thresholds.IO_START_SHARES)
+    return is_short and one.last_stalled_s <= min(most, max(least, thresholds.IO_START_S))
+
+
+def _largest_part(worst: RankFiles) -> tuple[str, float]:
+    """In which part of the run most of it happens, in words; "" where that has no name."""
+    if not worst.stalled_by_account:
+        return "", 0.0
+    account, seconds = max(worst.stalled_by_account, key=lambda pair: pair[1])
+    return _PARTS.get(account, ""), seconds
+
+
+def _places(results: Results) -> list[dict[str, Any]]:
+    """The mounts on which the ranks had files, each once."""
+    found: dict[str, dict[str, Any]] = {}
+    for rank in results.trace.ranks:
+        rows = rank.metadata.get("file_systems")
+        for row in rows if isinstance(rows, list) else ():
+            if isinstance(row, dict) and isinstance(row.get("type"), str):
+                found.setdefault(f"{row['type']} {row.get('mount')}", row)
+    return list(found.values())
+
+
+def _types(results: Results) -> list[str]:
+    return [str(row["type"])[:40] for row in _places(results)]
+
+
+def _evidence(results: Results, files: tuple[RankFiles, ...]) -> tuple[Evidence, ...]:
+    length_s = results.focus.length_ns * NS
+    most = sorted(files, key=lambda one: -(one.stalled_s or 0.0))[:4]
+    rows = [
+        Evidence(f"Rank {one.rank} stands still", one.stalled_s, "s", "near 0")
+        for one in most
+        if one.stalled_s is not None
+    ]
+    for one in most[:1]:
+        for name, amount in (("reads", one.read_bytes), ("writes", one.written_bytes)):
+            pace = f"{format_bytes(amount / length_s if length_s else 0.0)}/s"
+            rows.append(Evidence(f"Rank {one.rank} {name}", f"{format_bytes(amount)}, {pace}"))
+        if one.major_faults:
+            rows.append(Evidence(f"Pages rank {one.rank} waited for", one.major_faults))
+    for row in _places(results)[:4]:
+        text = str(row["type"])[:40]
+        if isinstance(row.get("stripes"), int):
+            text += f", {row['stripes']} stripes"
+        rows.append(Evidence(f"File system at {str(row.get('mount'))[:60]}", text))
+    return tuple(rows)
+
+
+def _reads_pages(one: RankFiles | None) -> bool:
+    """Whether a rank waited for single pages rather than for reading: swapped out, or mapped."""
+    if one is None or one.major_faults < thresholds.FAULTS_PER_STALLED_S * (one.stalled_s or 0.0):
+        return False
+    return one.major_faults > 0 and one.read_bytes < one.major_faults * thresholds.BYTES_PER_FAULT
+
+
+def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...]:
+    types = set(_types(results))
+    actions = []
+    if _reads_pages(worst):
+        actions.append(
+            "Look for swapping first (vmstat 1, columns si and so): the rank waits for pages and "
+            "reads little in calls. If it swaps, start fewer ranks on the node or ask for more "
+            "memory; if it does not, files are mapped: read what is needed of them at once."
+        )
+    if types & PARALLEL or types & NETWORK:
+        kind = min(types & (PARALLEL | NETWORK))
+        actions.append(
+            f"Copy the data from {kind} to a disk or RAM disk of the node before the job "
+            "(for example $TMPDIR or /dev/shm) and read it there."
+        )
+    else:
+        actions.append(
+            "Keep the data in memory: read it once (tf.data: .cache(); torch: load it in the "
+            "Dataset's constructor), or put it on /dev/shm before the job."
+        )
+    if "lustre" in types:
+        actions.append("Lustre: spread large files over more servers: lfs setstripe -c 8 DIR.")
+    actions.append(
+        "Read few large files instead of many small ones (TFRecord, WebDataset, HDF5), and ahead "
+        "of the training: DataLoader(num_workers=...), .prefetch(tf.data.AUTOTUNE)."
+    )
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

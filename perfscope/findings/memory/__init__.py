@@ -1,0 +1,1 @@
+"""Findings about host memory: growth, and what is left of it."""

@@ -1,0 +1,312 @@
+"""Memory that grows for as long as the job runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import (
+    RANK_BY_RANK,
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Status,
+)
+from perfscope.findings.facts.growth_causes import (
+    cause_of,
+    is_known_per_call,
+    is_slight,
+    is_too_short,
+    per_call,
+)
+from perfscope.findings.facts.memory_limits import Room, ranks_that_fit, rooms
+from perfscope.findings.facts.memory_lines import lines_that_keep
+from perfscope.trace.model import PhaseKind
+from perfscope.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from perfscope.findings.facts.growth_causes import Cause
+    from perfscope.metrics.host.framework_calls import FrameworkCalls
+    from perfscope.metrics.host.memory_growth import MemoryGrowth
+    from perfscope.metrics.host.resources import NodeMemory
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.model import Frame
+
+ID = "memory_growth"
+TITLE = "Memory grows for as long as the job runs"
+PASSED = "Memory does not keep growing"
+DESCRIPTION = (
+    "Compares the medians of each rank's resident memory in the four quarters of the second half "
+    "of the run: what rises in all of them is steady growth, with the slope of Theil and Sen; what "
+    "rises before is warm-up. Where a framework's functions are called in a loop, also the growth "
+    "from call to call over the last half of the calls."
+)
+REFERENCES = (
+    "Sen, P. K. (1968), Estimates of the regression coefficient based on Kendall's tau, JASA 63.",
+    (
+        "Keras, what is the difference between predict and a call or predict_on_batch: "
+        "https://keras.io/getting_started/faq/"
+    ),
+)
+
+SEVERITY = (Status.FAIL, Status.WARN, Status.INFO)
+MANY = thresholds.KEPT_INFO_BYTES
+FEWEST_STEPS = 10  # fewer say nothing about one
+PHASE_SHARE = 0.2  # of the growth, in one phase: worth a word
+
+
+def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+    """Whether memory keeps growing, on which ranks, by what, and when the node is full."""
+    found = [_of_rank(results, rank.number) for rank in results.trace.ranks]
+    growing = [one for one in found if one.status is not Status.PASS]
+    if not growing:
+        short = [one for one in found if one.is_short]
+        if short or not results.memory_growth:
+            return _not_measured(results, short)
+        return _passed(results)
+    pace = {one.rank: one.pace_bytes_per_s for one in growing}
+    worst = max(growing, key=lambda one: one.pace_bytes_per_s)
+    full_s, room = _first_full(results, pace)
+    status = min((one.status for one in growing), key=SEVERITY.index)
+    if full_s is not None and _is_soon(full_s, worst) and not is_slight(worst.cause):
+        status = Status.FAIL
+    lines = lines_that_keep(results, [one.rank for one in growing])
+    everywhere = len(growing) == len(found)
+    return Finding(
+        id=ID,
+        status=status,
+        title=_title(growing, worst),
+        summary=_summary(results, worst, full_s, room),
+        confidence=Confidence.HIGH if everywhere else Confidence.MEDIUM,
+        ranks=tuple(one.rank for one in growing),
+        where=lines.where or worst.cause.where or _where(results, worst),
+        evidence=(*_evidence(results, worst, full_s), *lines.evidence),
+        actions=(*lines.actions, *worst.cause.actions, *lines.advice),
+        references=REFERENCES,
+        overlaps=("memory_headroom", "start_up", "predict_in_loop"),
+    )
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """What is known of the growth of one rank, over time and from call to call.
+
+    `growth` is that over time, None where it is none or too little. `is_short`: it grew, in calls
+    of which there were too few to tell whether it goes on.
+    """
+
+    rank: int
+    status: Status
+    cause: Cause
+    growth: MemoryGrowth | None
+    is_short: bool = False
+
+    @property
+    def pace_bytes_per_s(self) -> float:
+        """By how much it grows, once it is warm."""
+        if self.growth is not None:
+            return self.growth.slope_bytes_per_s
+        calls = self.cause.calls
+        if calls is None or calls.growth_bytes is None or calls.steady_s <= 0:
+            return 0.0
+        return calls.growth_bytes * calls.steady_calls / calls.steady_s
+
+
+def _is_soon(full_s: float, worst: _Grown) -> bool:
+    """Whether a node is full in a time that counts, and not told from far shorter growth."""
+    calls_s = worst.cause.calls.steady_s if worst.cause.calls is not None else 0.0
+    seen_s = worst.growth.steady_s if worst.growth is not None else calls_s
+    is_sure = seen_s >= thresholds.GROWTH_SURE_S or full_s <= thresholds.GROWTH_REACH * seen_s
+    return full_s < thresholds.GROWTH_LONG_S and is_sure
+
+
+def _of_rank(results: Results, rank: int) -> _Grown:
+    peak = next((m.peak_bytes for m in results.resources.memory if m.rank == rank), 0)
+    growth = next((g for g in results.memory_growth if g.rank == rank), None)
+    if growth is not None and growth.steady_bytes < _least(peak):
+        growth = None
+    cause = cause_of(results, rank, growth)
+    by_call = per_call(cause)
+    if growth is None:
+        grew = cause.calls is not None and (cause.calls.growth_bytes or 0.0) >= MANY
+        return _Grown(rank, by_call, cause, None, is_short=grew and is_too_short(cause))
+    if is_too_short(cause):
+        return _Grown(rank, Status.PASS, cause, None, is_short=True)
+    return _Grown(rank, by_call if is_known_per_call(cause) else Status.WARN, cause, growth)
+
+
+def _least(peak_bytes: int) -> float:
+    return max(thresholds.GROWTH_LEAST_BYTES, thresholds.GROWTH_LEAST_SHARE * peak_bytes)
+
+
+def _not_measured(results: Results, short: Sequence[_Grown]) -> Finding:
+    if short and (calls := short[0].cause.calls) is not None:
+        reason = (
+            f"{wording.capitalised(wording.ranks([one.rank for one in short]))} grew, but "
+            f"{calls.calls:,} calls of {calls.name} are too few to tell warm-up from growth: "
+            f"its caches fill for up to {thresholds.CALLS_UNTIL_STEADY:,}."
+        )
+        return Finding(ID, Status.NOT_MEASURED, TITLE, reason, confidence=Confidence.HIGH)
+    few = any(len(rank.process_samples) for rank in results.trace.ranks)
+    reason = (
+        "The run is too short to tell steady growth from warm-up: 40 samples of memory over "
+        "about 20 s of work are needed."
+        if few
+        else wording.not_recorded(
+            results.trace,
+            "memory",
+            "No memory was sampled: record with --sample-hz 10 (the default).",
+        )
+    )
+    return Finding(ID, Status.NOT_MEASURED, TITLE, reason, confidence=Confidence.HIGH)
+
+
+def _passed(results: Results) -> Finding:
+    warm = max(growth.warm_up_bytes for growth in results.memory_growth)
+    known = {growth.rank for growth in results.memory_growth}
+    unknown = [rank.number for rank in results.trace.ranks if rank.number not in known]
+    text = (
+        f"The ranks grew by at most {format_bytes(max(0, warm))} while they warmed up, and not "
+        "steadily in the second half of the run."
+    )
+    if not unknown:
+        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+    told = f"{text} Of {wording.ranks(unknown)} too few samples are there to tell."
+    if len(unknown) > len(known):
+        return Finding(ID, Status.NOT_MEASURED, TITLE, told, confidence=Confidence.HIGH)
+    return Finding(ID, Status.PASS, PASSED, told, confidence=Confidence.LOW)
+
+
+def _first_full(results: Results, pace: Mapping[int, float]) -> tuple[float | None, Room | None]:
+    """Seconds until the first node or control group is full at this pace, and which one it is."""
+    found: tuple[float | None, Room | None] = (None, None)
+    for room in rooms(results):
+        slope = sum(slope for rank, slope in pace.items() if rank in room.ranks)
+        if slope > 0 and (found[0] is None or room.end_bytes / slope < found[0]):
+            found = (room.end_bytes / slope, room)
+    return found
+
+
+def _title(growing: Sequence[_Grown], worst: _Grown) -> str:
+    ranks = wording.capitalised(wording.ranks([one.rank for one in growing]))
+    verb = "grows" if len(growing) == 1 else "grow"
+    calls = worst.cause.calls
+    if calls is not None and calls.growth_bytes is not None:
+        text = f"{ranks} {verb} by {format_bytes(calls.growth_bytes)} with each {calls.name}()"
+    else:
+        text = f"{ranks} {verb} by up to {format_bytes(worst.pace_bytes_per_s)}/s without end"
+    return f"{text}: {worst.cause.what}" if worst.cause.what else text
+
+
+def _summary(results: Results, worst: _Grown, full_s: float | None, room: Room | None) -> str:
+    growth, calls = worst.growth, worst.cause.calls
+    parts = []
+    if growth is not None:
+        parts.append(
+            f"Rank {worst.rank} grew by {format_bytes(max(0, growth.warm_up_bytes))} while it "
+            f"warmed up and then by {format_bytes(growth.steady_bytes)} in "
+            f"{format_seconds(growth.steady_s)}, in every quarter of that time."
+        )
+    elif calls is not None:
+        parts.append(
+            f"Over the last {calls.steady_calls:,} of {calls.calls:,} calls rank {worst.rank} grew "
+            f"by {format_bytes(worst.pace_bytes_per_s)}/s."
+        )
+    if full_s is not None and room is not None:
+        left = f"At this pace {room.name} is used up in {format_seconds(full_s)}"
+        if calls is not None and calls.steady_s > 0:
+            left += f", after {full_s * calls.steady_calls / calls.steady_s:,.0f} calls"
+        parts.append(f"{left}.")
+    if (fits := ranks_that_fit(results, worst.rank, worst.growth)) is not None:
+        parts.append(
+            f"{fits.now:,} {'rank' if fits.now == 1 else 'ranks'} like it fit {fits.room.name}; "
+            f"{fits.without_growth:,} would if it did not grow."
+        )
+    return " ".join(parts)
+
+
+def _where(results: Results, worst: _Grown) -> tuple[Frame, ...]:
+    names = list(worst.growth.calls) if worst.growth is not None else []
+    if worst.cause.calls is not None:
+        names = [worst.cause.calls.name]
+    kinds = dict.fromkeys(("predict", "predict_on_batch"), PhaseKind.PREDICT)
+    kinds |= dict.fromkeys(("evaluate", "test_on_batch"), PhaseKind.EVALUATE)
+    wanted = {kinds.get(name, PhaseKind.TRAIN) for name in names}
+    for phase in results.phases:
+        if phase.kind in wanted and phase.where:
+            return phase.where
+    return ()
+
+
+def _evidence(results: Results, worst: _Grown, full_s: float | None) -> tuple[Evidence, ...]:
+    warm = next((one for one in results.memory_growth if one.rank == worst.rank), None)
+    rows = [*_warm_up(warm), *_over_time(worst.growth), *_from_call_to_call(worst.cause.calls)]
+    hosts = {rank.number: rank.host for rank in results.trace.ranks}
+    node: NodeMemory | None = next(
+        (n for n in results.resources.node_memory if n.host == hosts.get(worst.rank)), None
+    )
+    if node and node.least_available_bytes is not None:
+        left = format_bytes(node.least_available_bytes)
+        rows.append(Evidence(f"Least memory available on {node.host}", left))
+    if full_s is not None:
+        rows.append(Evidence("Time until it is used up at this pace", full_s, "s"))
+    return tuple(rows)
+
+
+def _warm_up(growth: MemoryGrowth | None) -> list[Evidence]:
+    if growth is None:
+        return []
+    warm = format_bytes(max(0, growth.warm_up_bytes))
+    return [
+        Evidence(f"Warm-up of rank {growth.rank}", warm),
+        Evidence("Warm-up ends after", growth.warm_up_end_s, "s"),
+    ]
+
+
+def _over_time(growth: MemoryGrowth | None) -> list[Evidence]:
+    if growth is None:
+        return []
+    rows = [
+        Evidence("Steady growth", format_bytes(growth.steady_bytes), "", "0 B"),
+        Evidence("Steady growth per second", format_bytes(growth.slope_bytes_per_s)),
+    ]
+    rows += [
+        Evidence(f"The same per {name}", format_bytes(growth.steady_bytes / count))
+        for name, count in growth.calls.items()
+    ]
+    if growth.steps >= FEWEST_STEPS:
+        each = format_bytes(growth.steady_bytes / growth.steps)
+        rows.append(Evidence("The same per step", each))
+    rows += [
+        Evidence(f"Of it while in {name or 'no phase'}", format_bytes(grown))
+        for name, grown in growth.phases[:3]
+        if grown >= PHASE_SHARE * growth.steady_bytes
+    ]
+    if growth.python_blocks_per_s is not None:
+        blocks = growth.python_blocks_per_s
+        rows.append(Evidence("Blocks that Python keeps more of, per second", blocks, "1/s"))
+    return rows
+
+
+def _from_call_to_call(calls: FrameworkCalls | None) -> list[Evidence]:
+    if calls is None or calls.growth_bytes is None:
+        return []
+    last = f"of the last {calls.steady_calls:,} of {calls.calls:,}"
+    rows = [Evidence(f"Growth per {calls.name}(), {last}", format_bytes(calls.growth_bytes))]
+    if calls.kept_bytes is not None:
+        rows.append(Evidence("Of it inside the call", format_bytes(max(0.0, calls.kept_bytes))))
+    return rows
+
+
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=RANK_BY_RANK,
+)

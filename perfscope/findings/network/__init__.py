@@ -1,0 +1,1 @@
+"""Findings about messages, collectives and the way that they take."""

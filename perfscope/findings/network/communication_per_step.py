@@ -1,0 +1,146 @@
+"""Too little computed between two exchanges: a batch that is too small for its communication."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.gain import NS
+from perfscope.findings.core.wording import capitalised, of_window
+from perfscope.findings.facts import sampled_places
+from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.findings.facts.network_facts import (
+    CROWDED,
+    TWICE,
+    Cause,
+    NetworkFacts,
+    confidence,
+    network_facts,
+    samples_are_known,
+    told_steps,
+    transfer_rows,
+    unknown,
+)
+from perfscope.units import format_seconds
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = Cause.PER_STEP.value
+TITLE = "Too much communication for what is computed in a step"
+PASSED = "The steps compute enough for what they communicate"
+DESCRIPTION = (
+    "Compares what a step moves with what it computes, where the network is as fast as ordinary "
+    "ones are and steps and samples are known. As many samples in half as many steps move half as "
+    "much: the run is replayed with half the transfer."
+)
+REFERENCES = ("Goyal and others, Accurate, Large Minibatch SGD: https://arxiv.org/abs/1706.02677",)
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether a larger batch of each rank would pay, and what it saves."""
+    if quiet := unknown(results, ID, TITLE, PASSED):
+        return quiet
+    facts = network_facts(results, replay)
+    status = facts.status_of(Cause.PER_STEP)
+    if status is Status.PASS:
+        return _passed(results, facts)
+    gain_s = facts.gain_s(TWICE) or 0.5 * facts.whole.gain_s
+    found = replay.predict([TWICE]) if facts.gain_s(TWICE) else None
+    steps = told_steps(results)
+    batch = _batch(results)
+    result = Finding(
+        id=ID,
+        status=status,
+        title=f"Each step moves data for {format_seconds(_transfer_s(results) / steps)} and "
+        f"computes {format_seconds(_work_s(results) / steps)}",
+        summary=(
+            f"{capitalised(facts.whole.at_most)}{of_window(facts.whole.share)} is "
+            "data being moved, at a bandwidth that is fair. A step of "
+            f"{batch:.0f} samples is too short for that: twice the batch "
+            "on each rank, in half as many steps, would save "
+            f"{facts.whole.at_most}{format_seconds(gain_s)}."
+            f"{CROWDED if facts.is_crowded else ''}"
+        ),
+        gain_s=gain_s,
+        gain_interval_s=found.interval_s if found else None,
+        gain_share=gain_s / (results.focus.length_ns * NS),
+        gain_basis="replay" if found else "upper_bound",
+        confidence=confidence(facts),
+        where=sampled_places.frames(results.call_sites.transfer),
+        evidence=_evidence(results, facts, gain_s),
+        actions=_actions(batch, gain_s),
+        references=REFERENCES,
+        overlaps=(Cause.BANDWIDTH.value,),
+        edits=(TWICE,),
+    )
+    return told_only(result)
+
+
+def _passed(results: Results, facts: NetworkFacts) -> Finding:
+    if facts.cause is Cause.BANDWIDTH and facts.status() is not Status.PASS:
+        missing = (
+            "steps" if not told_steps(results) else "" if samples_are_known(results) else "samples"
+        )
+        if missing:
+            text = (
+                f"The {missing} of the run are not known: mark them with "
+                "`with perfscope.step(samples=...):`."
+            )
+            return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    text = f"Moving data takes {of_window(facts.whole.share)}."
+    if facts.status() is not Status.PASS:
+        text += " Its cause is another one."
+    return Finding(ID, Status.PASS, PASSED, text, confidence=confidence(facts))
+
+
+def _batch(results: Results) -> float:
+    """Samples of one rank in one step."""
+    rate = results.steps.samples_per_s.value or 0.0
+    samples = rate * results.focus.length_ns * NS
+    return samples / max(1, results.steps.count) / max(1, len(results.trace.ranks))
+
+
+def _transfer_s(results: Results) -> float:
+    spent = results.communication.transfer_s_by_rank
+    return sum(spent) / len(spent)
+
+
+def _work_s(results: Results) -> float:
+    spent = results.efficiency.outside_s
+    return sum(spent) / len(spent)
+
+
+def _evidence(results: Results, facts: NetworkFacts, gain_s: float) -> tuple[Evidence, ...]:
+    steps = told_steps(results)
+    work_s = _work_s(results)
+    rows = [
+        Evidence("Moving data in each step", _transfer_s(results) / steps, "s"),
+        Evidence("Computing in each step", work_s / steps, "s"),
+        Evidence("Samples of a rank in each step", _batch(results)),
+        Evidence("Gain of twice the batch", gain_s, "s"),
+        Evidence("Gain of four times the batch, about", 0.75 * facts.whole.gain_s, "s"),
+    ]
+    if work_s > 0:
+        ratio = _transfer_s(results) / work_s
+        rows.insert(2, Evidence("Moving data over computing", ratio, "ratio", "below 0.1"))
+    return (*rows, *transfer_rows(results))
+
+
+def _actions(batch: float, gain_s: float) -> tuple[str, ...]:
+    return (
+        (
+            f"Give each rank more samples in a step, {2 * batch:.0f} instead of {batch:.0f}, as "
+            "far as memory and convergence allow: that saves "
+            f"{format_seconds(gain_s)} for as many samples. The learning rate goes with the batch."
+        ),
+        (
+            "Where the batch must stay: add up the gradients of several batches before they are "
+            "exchanged (no_sync() of DistributedDataParallel, backward_passes_per_step of Horovod)."
+        ),
+        "Use fewer ranks: what is lost to communication grows with them.",
+    )
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,0 +1,140 @@
+"""Gradients that are exchanged while no rank computes: communication that nothing hides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.wording import capitalised, of_window
+from perfscope.findings.facts import sampled_places
+from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.findings.facts.network_facts import (
+    CROWDED,
+    EXCHANGES,
+    IDEAL,
+    RECORD_HOROVOD,
+    Cause,
+    confidence,
+    exchanges_on_hosts,
+    network_facts,
+    transfer_rows,
+    unknown,
+)
+from perfscope.units import format_seconds
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = Cause.EXCHANGE.value
+TITLE = "Gradients are exchanged while no rank computes"
+PASSED = "Hardly any exchange of gradients is exposed"
+DESCRIPTION = (
+    "What is left of an exchange of gradients when a rank has nothing more to compute, and Horovod "
+    "or DistributedDataParallel could hide no more of it behind the backward pass. Priced by a "
+    "replay without it, which is a bound: waiting for slower ranks is no part of it. Training on "
+    "accelerators is judged by what those do."
+)
+REFERENCES = (
+    (
+        "DistributedDataParallel, how it overlaps: "
+        "https://docs.pytorch.org/docs/stable/notes/ddp.html"
+    ),
+    "Horovod, tensor fusion: https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html",
+)
+
+PROFILER = (
+    "perfscope run --torch-profiler 20:30 keeps a trace of some steps, in which the exchanges "
+    "stand beside the computation."
+)
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether an exchange of gradients could hide behind computation, and what that gives."""
+    if len(results.trace.ranks) > 1 and (why := _unknown(results)):
+        return Finding(ID, Status.NOT_MEASURED, TITLE, why, confidence=Confidence.HIGH)
+    if quiet := unknown(results, ID, TITLE, PASSED):
+        return quiet
+    facts = network_facts(results, replay)
+    status = facts.status_of(Cause.EXCHANGE)
+    if status is Status.PASS:
+        text = f"Moving data takes {of_window(facts.whole.share)}"
+        text += "." if facts.status() is Status.PASS else ", for another reason."
+        return Finding(ID, status, PASSED, text, confidence=confidence(facts))
+    result = Finding(
+        id=ID,
+        status=status,
+        title=f"{capitalised(facts.whole.at_most)}{of_window(facts.whole.share)} is "
+        f"exchange of gradients that {_framework(results)} cannot hide",
+        summary=(
+            "When their last gradient is ready the ranks still need "
+            f"{facts.whole.at_most}{format_seconds(facts.whole.gain_s)} in all until the exchange "
+            "is over; a change saves a part of that."
+            f"{sampled_places.waits(results)}{CROWDED if facts.is_crowded else ''}"
+        ),
+        gain_s=facts.whole.gain_s,
+        gain_interval_s=facts.whole.interval_s,
+        gain_share=facts.whole.share,
+        gain_basis="upper_bound",  # no network needs no time
+        confidence=Confidence.LOW if facts.is_crowded else Confidence.MEDIUM,
+        where=sampled_places.frames(results.call_sites.transfer),
+        evidence=_evidence(results),
+        actions=_actions(results),
+        references=REFERENCES,
+        overlaps=(Cause.BANDWIDTH.value,),
+        edits=(IDEAL,),
+    )
+    return told_only(result)
+
+
+def _unknown(results: Results) -> str:
+    """Why it is not known what was exposed, "" where it is or there is no exchange."""
+    if results.horovod is not None and (reason := results.horovod.exposed.reason):
+        return f"What Horovod exposes is not known: {reason}. {RECORD_HOROVOD}"
+    exchange = results.gradient_exchange
+    if exchange is not None and (reason := exchange.exposed_s.reason):
+        return f"What the gradient exchange exposes is not known: {reason}. {PROFILER}"
+    return ""
+
+
+def _framework(results: Results) -> str:
+    if results.horovod is not None:
+        return "Horovod"
+    return "DistributedDataParallel" if results.gradient_exchange is not None else ""
+
+
+def _evidence(results: Results) -> tuple[Evidence, ...]:
+    rows = list(transfer_rows(results))
+    for row in results.communication.operations:
+        if row.name in EXCHANGES and row.transfer_s is not None:
+            mean_s = row.transfer_s / max(1, row.detailed_calls)
+            rows.append(Evidence("Exposed in each exchange, mean", mean_s, "s"))
+    if results.horovod is not None and (data := results.horovod.exposed.data_s):
+        label = "Of it in calls that carry tensors, mean of the ranks"
+        rows.append(Evidence(label, sum(data) / len(data), "s"))
+    return tuple(rows)
+
+
+def _actions(results: Results) -> tuple[str, ...]:
+    if results.horovod is not None:
+        return (
+            (
+                "Let Horovod begin earlier: a smaller HOROVOD_FUSION_THRESHOLD sends the first "
+                "gradients while the others are computed (HOROVOD_AUTOTUNE=1 searches)."
+            ),
+            "Compress: compression=hvd.Compression.fp16 sends half as many bytes.",
+            "Exchange more rarely: larger batches, or backward_passes_per_step.",
+        )
+    return (
+        (
+            "Give the last bucket less to carry: a smaller bucket_cap_mb, and no "
+            "find_unused_parameters=True without need."
+        ),
+        "Compress: register_comm_hook with fp16_compress_hook or bf16_compress_hook.",
+        "Exchange more rarely: larger batches, or no_sync() over several of them.",
+    )
+
+
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=exchanges_on_hosts
+)

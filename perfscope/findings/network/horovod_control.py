@@ -1,0 +1,157 @@
+"""Horovod that spends longer on agreeing what to reduce than on reducing it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.facts import sampled_places
+from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.findings.facts.device_facts import variable
+from perfscope.findings.facts.network_facts import (
+    CROWDED,
+    RECORD_HOROVOD,
+    Cause,
+    confidence,
+    mean,
+    network_facts,
+    unknown,
+)
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.communication.horovod import HorovodResult
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = Cause.CONTROL.value
+TITLE = "Horovod agrees longer than it reduces"
+PASSED = "Horovod's control traffic costs little"
+DESCRIPTION = (
+    "Splits what a rank waits for Horovod, once the slowest rank is ready, into calls that carry "
+    "tensors and the rest: the control messages by which the ranks agree on what is ready, the "
+    "sleep between two of Horovod's cycles, and copying. The rest is Horovod's own cost."
+)
+REFERENCES = (
+    "Horovod, tensor fusion: https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html",
+    "Horovod, autotune: https://horovod.readthedocs.io/en/stable/autotune_include.html",
+)
+CYCLE, CACHE, FUSION = "HOROVOD_CYCLE_TIME", "HOROVOD_CACHE_CAPACITY", "HOROVOD_FUSION_THRESHOLD"
+
+
+def uses_horovod(results: Results) -> bool:
+    """Whether Horovod communicated."""
+    return results.horovod is not None
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether agreeing takes most of what Horovod exposes."""
+    found = results.horovod
+    if len(results.trace.ranks) > 1 and (found is None or found.exposed.reason):
+        return _not_told(results, found)
+    if (quiet := unknown(results, ID, TITLE, PASSED)) or found is None:
+        return quiet or _not_told(results, found)
+    facts = network_facts(results, replay)
+    status = facts.status_of(Cause.CONTROL)
+    rest_s = facts.control_s
+    whole_s = sum(found.exposed.transfer_s) / max(1, len(found.exposed.transfer_s))
+    share = rest_s / whole_s if whole_s else 0.0
+    text = (
+        f"Of {format_seconds(whole_s)} in which a rank waits for Horovod alone, "
+        f"{format_share(share)} is no moving of tensors."
+    )
+    if status is Status.PASS:
+        evidence = _evidence(results, found)
+        return Finding(ID, status, PASSED, text, confidence=confidence(facts), evidence=evidence)
+    result = Finding(
+        id=ID,
+        status=status,
+        title=f"Horovod spends {format_seconds(rest_s)} on agreeing what to reduce and on sleep "
+        "between its cycles",
+        summary=f"{text} All ranks wait for it.{sampled_places.waits(results)}"
+        f"{CROWDED if facts.is_crowded else ''}",
+        gain_s=facts.claim_s(Cause.CONTROL),
+        gain_share=facts.claim_s(Cause.CONTROL) / facts.length_s,
+        gain_basis="upper_bound",
+        confidence=Confidence.LOW if facts.is_crowded else Confidence.MEDIUM,
+        where=sampled_places.frames(results.call_sites.transfer),
+        evidence=_evidence(results, found),
+        actions=_actions(results, found),
+        references=REFERENCES,
+        overlaps=(Cause.BANDWIDTH.value, Cause.EXCHANGE.value),
+    )
+    return told_only(result)
+
+
+def _not_told(results: Results, found: HorovodResult | None) -> Finding:
+    reason = found.exposed.reason if found and found.exposed.reason else "Horovod was not seen"
+    off = (
+        f" {CACHE}=0 also makes Horovod send every name in every cycle." if _is_off(results) else ""
+    )
+    text = f"What agreeing costs is not known: {reason}.{off} {RECORD_HOROVOD}"
+    actions = (f"Take {CACHE}=0 out of the environment.",) if off else ()
+    return Finding(
+        ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH, actions=actions
+    )
+
+
+def _is_off(results: Results) -> bool:
+    return (variable(results, CACHE) or "").strip() == "0"
+
+
+def _calls_per_step(results: Results, found: HorovodResult) -> float:
+    calls = max((sum(one.data_calls.values()) for one in found.locations), default=0)
+    return calls / results.steps.count if results.steps.count else 0.0
+
+
+def _evidence(results: Results, found: HorovodResult) -> tuple[Evidence, ...]:
+    rows = [
+        Evidence(
+            "Waited for Horovod alone, mean of the ranks", mean(found.exposed.transfer_s), "s"
+        ),
+        Evidence("Of it in calls that carry tensors", mean(found.exposed.data_s), "s"),
+        Evidence(
+            "Control messages, mean of the ranks",
+            mean([x.control_s for x in found.locations]),
+            "s",
+        ),
+        Evidence("Calls that carry tensors", mean([x.data_s for x in found.locations]), "s"),
+        Evidence("Cycles, mean of the ranks", mean([x.control_cycles for x in found.locations])),
+    ]
+    if per_step := _calls_per_step(results, found):
+        rows.append(Evidence("Reductions in each step", per_step))
+    rows += [
+        Evidence(f"{name} in this run", value)
+        for name in (CYCLE, CACHE, FUSION)
+        if (value := variable(results, name))
+    ]
+    new = [int(rank.readiness["uncached"].sum()) for rank in results.trace.ranks]
+    if any(new):
+        rows.append(Evidence("Cycles with tensors that Horovod had not met before", max(new)))
+    return tuple(rows)
+
+
+def _actions(results: Results, found: HorovodResult) -> tuple[str, ...]:
+    cycle = variable(results, CYCLE)
+    set_to = f" (it is {cycle})" if cycle else " (1 ms unless set)"
+    search = f"HOROVOD_AUTOTUNE=1 searches, or perfscope sweep --env {CYCLE}=0.5,1,2,5."
+    actions = [
+        (
+            f"Try other cycle times{set_to}: a shorter {CYCLE} answers sooner, a longer one needs "
+            f"fewer messages; {search}"
+        )
+    ]
+    if _is_off(results):
+        actions.insert(0, f"Take {CACHE}=0 out of the environment: names are sent in every cycle.")
+    if _calls_per_step(results, found) >= thresholds.MANY_TENSORS:
+        actions.append(
+            f"Let more tensors travel together: a larger {FUSION}, or num_groups of "
+            "DistributedOptimizer."
+        )
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=uses_horovod
+)

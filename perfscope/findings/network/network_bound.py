@@ -1,0 +1,166 @@
+"""Time that goes into moving data between ranks, and not into waiting for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.finding import Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.gain import NS
+from perfscope.findings.core.wording import capitalised, of_window
+from perfscope.findings.facts import sampled_places
+from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.findings.facts.network_facts import (
+    CROWDED,
+    FUSED,
+    HALVED,
+    HIDDEN,
+    IDEAL,
+    TWICE,
+    Cause,
+    NetworkFacts,
+    classes,
+    confidence,
+    network_facts,
+    told_steps,
+    transfer_rows,
+    unknown,
+)
+from perfscope.units import counted, format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = Cause.BANDWIDTH.value
+TITLE = "Moving data between ranks takes long"
+PASSED = "Moving data between ranks takes little"
+DESCRIPTION = (
+    "Replays the run on a network that needs no time (the ideal network of the POP method): what "
+    "that saves is transfer on the critical path. Fires where no other cause makes up most of "
+    "it: few large collectives, and bandwidth."
+)
+REFERENCES = (
+    "POP Centre of Excellence, transfer efficiency: https://co-design.pop-coe.eu/metrics/",
+)
+CHANGES = {
+    "Gain of a network twice as fast": TWICE,
+    "Gain of half the bytes": HALVED,
+    "Gain if allreduces in quick succession were one": FUSED,
+    "Gain if allreduces hid behind the backward pass": HIDDEN,
+}
+"""What people do about it; those that this run cannot tell are left out."""
+
+NAMES = {
+    Cause.TRANSPORT: "a slow transport",
+    Cause.SMALL: "small collectives",
+    Cause.CONTROL: "Horovod's control traffic",
+    Cause.EXCHANGE: "gradients that are exchanged while no rank computes",
+    Cause.PER_STEP: "the little that is computed between two exchanges",
+}
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether transfer matters, what it is made of, and what makes it less."""
+    if quiet := unknown(results, ID, TITLE, PASSED):
+        return quiet
+    facts = network_facts(results, replay)
+    whole, status = facts.whole, facts.status()
+    is_fault = status is not Status.PASS
+    if is_fault and facts.cause is not Cause.BANDWIDTH:
+        return _named_elsewhere(results, facts)
+    result = Finding(
+        id=ID,
+        status=status,
+        title=_title(results, facts) if is_fault else PASSED,
+        summary=f"{_summary(results, facts)}{CROWDED if facts.is_crowded and is_fault else ''}",
+        gain_s=whole.gain_s,
+        gain_interval_s=whole.interval_s,
+        gain_share=whole.share,
+        gain_basis="upper_bound",  # no network needs no time
+        confidence=confidence(facts),
+        where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
+        evidence=_evidence(results, facts, is_fault=is_fault),
+        actions=_actions(results, facts) if is_fault else (),
+        references=REFERENCES,
+        edits=(IDEAL,),
+    )
+    return told_only(result)
+
+
+def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
+    """The same lost time has its cause in another finding; what else would help is told."""
+    return Finding(
+        id=ID,
+        status=Status.INFO,
+        title=_title(results, facts),
+        summary=f"{_summary(results, facts)} Most of it is due to {NAMES[facts.cause]}, which a "
+        "finding of its own prices.",
+        confidence=confidence(facts),
+        where=sampled_places.frames(results.call_sites.transfer),
+        evidence=_evidence(results, facts, is_fault=True),
+        actions=_actions(results, facts),
+        references=REFERENCES,
+        overlaps=(facts.cause.value,),
+    )
+
+
+def _title(results: Results, facts: NetworkFacts) -> str:
+    most = capitalised(facts.whole.at_most)
+    place = sampled_places.calls(results, ", most of it in")
+    share = of_window(facts.whole.share)
+    return f"{most}{share} is data being moved between ranks{place}"
+
+
+def _summary(results: Results, facts: NetworkFacts) -> str:
+    text = (
+        f"On a network that needs no time the run would take {facts.cost(results)} less: more than "
+        "any real change can save."
+    )
+    known = classes(results)
+    if known:
+        main = max(known, key=lambda c: c.seconds * c.calls)
+        text += (
+            f" Of the collectives, {main.name} of about {format_bytes(main.size_bytes)} takes most "
+            f"time: {counted(main.calls, 'call')}, {format_seconds(main.seconds)} each."
+        )
+    return text
+
+
+def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple[Evidence, ...]:
+    largest = sorted(classes(results), key=lambda c: -c.seconds * c.calls)[:3]
+    return (
+        *transfer_rows(results),
+        *(
+            Evidence(label, facts.gain_s(edit), "s")
+            for label, edit in CHANGES.items()
+            if facts.gain_s(edit)
+        ),
+        *(
+            Evidence(
+                f"{c.name} of about {format_bytes(c.size_bytes)}",
+                f"{counted(c.calls, 'call')}, {format_seconds(c.seconds)} each, "
+                f"{format_bytes(c.bus_bytes_per_s)}/s on the bus",
+            )
+            for c in largest
+        ),
+        *(sampled_places.transfer_rows(results) if is_fault else ()),
+    )
+
+
+def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
+    half = facts.back(HALVED, TWICE)
+    actions = [f"Send half as many bytes, as gradients in 16 bits do{half}."]
+    if facts.gain_s(HIDDEN):
+        actions.append(
+            "Exchange gradients while the backward pass still runs, as DistributedDataParallel and "
+            f"Horovod do{facts.back(HIDDEN)}."
+        )
+    if steps := told_steps(results):
+        actions.append(
+            "Exchange more rarely: larger batches, or gradients of several batches added up first; "
+            f"now once in {format_seconds(results.focus.length_ns * NS / steps)}."
+        )
+    return tuple(actions)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -1,0 +1,152 @@
+"""A connection between two hosts, or those of one host, that is slower than the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.gain import NS
+from perfscope.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from perfscope.metrics.communication.host_pairs import HostPair, HostPairs
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = "slow_host_pair"
+TITLE = "A connection between hosts is slower than the others"
+PASSED = "The connections between the hosts are about equally fast"
+DESCRIPTION = (
+    "Compares messages of about one size, and collectives of two ranks, between all pairs of "
+    "hosts, where the receiver already waited: one pair that takes at least twice as long as the "
+    "usual one is slow or contended, and where it is all pairs of one host it is that host."
+)
+REFERENCES = (
+    "OSU micro-benchmarks, osu_latency and osu_bw: https://mvapich.cse.ohio-state.edu/benchmarks/",
+)
+
+
+@dataclass(frozen=True)
+class _Slow:
+    """Pairs that are slow, and the host that all of them share where it explains them."""
+
+    pairs: tuple[HostPair, ...]
+    host: str
+
+    @property
+    def excess_s(self) -> float:
+        """Seconds that their messages take longer than usual, one pair after the other."""
+        return sum(pair.excess_s for pair in self.pairs)
+
+
+def has_several_hosts(results: Results) -> bool:
+    """Whether ranks run on two hosts or more."""
+    return len({rank.host for rank in results.trace.ranks}) > 1
+
+
+def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+    """Whether one pair of hosts, or one host, is clearly slower than the others."""
+    known = results.host_pairs
+    if known.reason:
+        text = f"The connections between the hosts could not be compared: {known.reason}."
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    slow = _slow(known)
+    if slow is None:
+        text = f"{len(known.pairs):,} pairs of hosts were compared; the slowest takes "
+        text += f"{known.pairs[0].ratio:.2f} times as long as the usual one."
+        evidence = _evidence(known.pairs[:1])
+        return Finding(ID, Status.PASS, PASSED, text, evidence=evidence)
+    length_s = results.focus.length_ns * NS
+    gain_s = min(slow.excess_s, length_s)
+    share = gain_s / length_s if length_s > 0 else 0.0
+    status = thresholds.judge(None, share)
+    return Finding(
+        id=ID,
+        status=Status.INFO if status is Status.PASS else status,
+        title=_title(slow),
+        summary=(
+            f"Messages take {slow.pairs[0].ratio:.1f} times as long there as between the usual "
+            f"pair of hosts. That adds up to {wording.saving(results, gain_s)}: "
+            "what a connection as fast as the others saves at most."
+        ),
+        gain_s=gain_s,
+        gain_share=share,
+        gain_basis="upper_bound",
+        confidence=Confidence.MEDIUM if slow.host else Confidence.LOW,
+        ranks=_ranks(results, slow),
+        evidence=_evidence(slow.pairs[:4]),
+        actions=_actions(slow),
+        references=REFERENCES,
+        overlaps=("network_bound", "straggler"),
+    )
+
+
+def _slow(known: HostPairs) -> _Slow | None:
+    """The slow pairs, where they are few or have a host in common; else that is the network."""
+    slow = tuple(pair for pair in known.pairs if pair.ratio >= thresholds.PAIR_RATIO)
+    if not slow:
+        return None
+    shared = set.intersection(*(set(pair.hosts) for pair in slow))
+    for host in sorted(shared):
+        if len(slow) > 1 and all(p in slow for p in known.pairs if host in p.hosts):
+            return _Slow(slow, host)
+    few = len(slow) <= max(1, int(thresholds.PAIR_MOST_SHARE * len(known.pairs)))
+    return _Slow(slow, "") if few else None
+
+
+def _names(slow: _Slow) -> str:
+    if slow.host:
+        return slow.host
+    return " and ".join(slow.pairs[0].hosts)
+
+
+def _title(slow: _Slow) -> str:
+    if slow.host:
+        return f"Messages from and to {slow.host} take longer than between other hosts"
+    more = f" and {len(slow.pairs) - 1} more pairs" if len(slow.pairs) > 1 else ""
+    return f"Messages between {_names(slow)}{more} take longer than between other hosts"
+
+
+def _ranks(results: Results, slow: _Slow) -> tuple[int, ...]:
+    hosts = {slow.host} if slow.host else set(slow.pairs[0].hosts)
+    return tuple(rank.number for rank in results.trace.ranks if rank.host in hosts)
+
+
+def _evidence(pairs: tuple[HostPair, ...]) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(
+            f"{' and '.join(pair.hosts)}: {pair.messages:,} messages, about "
+            f"{format_bytes(pair.size_bytes)} in {format_seconds(pair.seconds)}",
+            pair.ratio,
+            "x the usual pair",
+            "about 1",
+        )
+        for pair in pairs
+    )
+
+
+def _actions(slow: _Slow) -> tuple[str, ...]:
+    names = _names(slow)
+    if slow.host:
+        return (
+            (
+                f"Look at the network card of {names}: link speed and errors (ibstat, ethtool), "
+                "cable, and other jobs that use it; leave the host out (srun --exclude) and "
+                "compare."
+            ),
+            "Tell the administrators: the ratio above is what they need.",
+        )
+    return (
+        (
+            f"Run a ping-pong between {names} alone (osu_bw, ib_write_bw): as fast as others, it "
+            "is contended by this job or others; slow, it is a cable, a port or a route."
+        ),
+        "Place ranks that talk most on one host or below one switch (srun --switches=1).",
+    )
+
+
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=has_several_hosts
+)

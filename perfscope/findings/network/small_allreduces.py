@@ -1,0 +1,144 @@
+"""Many small collectives where few large ones would do: latency that is paid again and again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.gain import NS
+from perfscope.findings.facts import sampled_places
+from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.findings.facts.network_facts import (
+    CROWDED,
+    FUSED,
+    Cause,
+    NetworkFacts,
+    classes,
+    confidence,
+    network_facts,
+    told_steps,
+    transfer_rows,
+    unknown,
+)
+from perfscope.units import counted, format_bytes, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = Cause.SMALL.value
+TITLE = "Many small collectives take long"
+PASSED = "Small collectives cost little"
+DESCRIPTION = (
+    "Where transfer matters and most of it goes into collectives below 64 KiB, "
+    "several in each step or in quick succession, one for all of them saves their latency. Replays "
+    "the run with allreduces in quick succession fused, by the latency and bandwidth fitted to it."
+)
+REFERENCES = (
+    "Horovod, tensor fusion: https://horovod.readthedocs.io/en/stable/tensor-fusion_include.html",
+    (
+        "DistributedDataParallel, bucket_cap_mb: "
+        "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"
+    ),
+)
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether small collectives make up most of the transfer, and what fusing them saves."""
+    if quiet := unknown(results, ID, TITLE, PASSED):
+        return quiet
+    facts = network_facts(results, replay)
+    status = facts.status_of(Cause.SMALL)
+    if status is Status.PASS:
+        return Finding(ID, status, PASSED, _passed(facts), confidence=confidence(facts))
+    fused_s = facts.gain_s(FUSED)
+    gain_s = facts.claim_s(Cause.SMALL)
+    found = facts.small
+    result = Finding(
+        id=ID,
+        status=status,
+        title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer"
+        f"{sampled_places.calls(results, ', most of it in')}",
+        summary=_summary(facts, gain_s, is_bound=not fused_s),
+        gain_s=gain_s,
+        gain_interval_s=_interval(replay) if fused_s else None,
+        gain_share=gain_s / (results.focus.length_ns * NS),
+        gain_basis="replay" if fused_s else "upper_bound",
+        confidence=confidence(facts) if fused_s else Confidence.MEDIUM,
+        where=sampled_places.frames(results.call_sites.transfer),
+        evidence=_evidence(results, facts),
+        actions=_actions(facts),
+        references=REFERENCES,
+        overlaps=(Cause.BANDWIDTH.value,),
+        edits=(FUSED,) if fused_s else (),
+    )
+    return told_only(result)
+
+
+def _interval(replay: Replay) -> tuple[float, float] | None:
+    found = replay.predict([FUSED])
+    return found.interval_s if found else None
+
+
+def _passed(facts: NetworkFacts) -> str:
+    found = facts.small
+    if not found.calls:
+        return "No small collectives were seen."
+    return (
+        f"{found.calls:,} collectives below 64 KiB take {format_seconds(found.seconds)} of "
+        "transfer, or there are none beside them that they could be fused with."
+    )
+
+
+def _summary(facts: NetworkFacts, gain_s: float, *, is_bound: bool) -> str:
+    found = facts.small
+    most = "at most " if is_bound else ""
+    return (
+        f"{found.calls:,} calls of about {format_bytes(found.size_bytes)} take "
+        f"{format_seconds(found.seconds)}, nearly all of it latency. One call for many of them "
+        f"would save {most}{format_seconds(gain_s)}.{CROWDED if facts.is_crowded else ''}"
+    )
+
+
+def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
+    rows = [
+        Evidence("Share of all transfer", facts.small.share, "ratio", "below 0.5"),
+        Evidence("Small collectives", facts.small.calls),
+    ]
+    if steps := told_steps(results):
+        rows.append(Evidence("Small collectives in each step", facts.small.calls / steps))
+    cost = results.collective_cost
+    if cost and cost.fusion:
+        rows.append(
+            Evidence(
+                "Allreduces in quick succession",
+                f"{cost.fusion.calls:,} calls in {cost.fusion.groups:,} groups",
+            )
+        )
+        rows.append(Evidence("Of their time, latency", cost.fusion.latency_s, "s"))
+    main = sorted(classes(results), key=lambda c: -c.seconds * c.calls)[:2]
+    rows += [
+        Evidence(
+            f"{c.name} of about {format_bytes(c.size_bytes)}",
+            f"{counted(c.calls, 'call')}, {format_seconds(c.seconds)} each",
+        )
+        for c in main
+    ]
+    return (*rows, *transfer_rows(results), *sampled_places.transfer_rows(results))
+
+
+def _actions(facts: NetworkFacts) -> tuple[str, ...]:
+    found = facts.small
+    return (
+        (
+            f"Put many small collectives into one: {found.calls:,} calls of about "
+            f"{format_bytes(found.size_bytes)} take {format_share(found.share)} of all "
+            "transfer. One buffer for all gradients"
+            f"{facts.back(FUSED)}. Horovod does it by HOROVOD_FUSION_THRESHOLD and "
+            "HOROVOD_CYCLE_TIME, DistributedDataParallel by bucket_cap_mb."
+        ),
+        "Add up values that are only printed, and exchange them once in many steps.",
+    )
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

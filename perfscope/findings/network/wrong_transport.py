@@ -1,0 +1,148 @@
+"""Ranks that talk through sockets although shared memory or a fabric is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.facts import sampled_places
+from perfscope.findings.facts.network_facts import (
+    IDEAL,
+    Cause,
+    NetworkFacts,
+    classes,
+    network_facts,
+    transfer_rows,
+    unknown,
+)
+from perfscope.findings.facts.transport_settings import FABRIC, fabrics, has_fabric, is_recorded
+from perfscope.units import format_bytes, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+ID = Cause.TRANSPORT.value
+TITLE = "Ranks do not use the fastest way to each other"
+PASSED = "Nothing keeps the ranks from a faster transport"
+DESCRIPTION = (
+    "Looks for variables that keep ranks from shared memory inside a node or from the fabric "
+    "between nodes (those of libfabric, UCX, Open MPI, Intel MPI, MPICH and NCCL), and for large "
+    "collectives between hosts that reach less than 1 GB/s and a tenth of the rate of the fabric "
+    "that the recording notes. It is a fault where transfer matters."
+)
+REFERENCES = (
+    "libfabric, FI_PROVIDER: https://ofiwg.github.io/libfabric/main/man/fabric.7.html",
+    "UCX, transports: https://openucx.readthedocs.io/en/master/faq.html",
+    "Open MPI, networks: https://docs.open-mpi.org/en/main/tuning-apps/networking/index.html",
+)
+
+
+def judge(results: Results, replay: Replay) -> Finding:
+    """Whether a setting forces a slow transport, or a fabric is hardly used."""
+    if quiet := unknown(results, ID, TITLE, PASSED):
+        return quiet
+    facts = network_facts(results, replay)
+    if facts.cause is not Cause.TRANSPORT:
+        if facts.status() is not Status.PASS and not is_recorded(results):
+            text = "Which variables the ranks had was not recorded: perfscope run notes them."
+            return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        text = "No variable of this run keeps its ranks from shared memory or from a fabric."
+        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+    status = _status(facts)
+    is_fault = status in {Status.FAIL, Status.WARN}
+    return Finding(
+        id=ID,
+        status=status,
+        title=_title(facts),
+        summary=_summary(results, facts),
+        gain_s=facts.whole.gain_s if is_fault else None,
+        gain_interval_s=facts.whole.interval_s if is_fault else None,
+        gain_share=facts.whole.share if is_fault else None,
+        gain_basis="upper_bound" if is_fault else None,
+        confidence=_confidence(results, facts),
+        where=sampled_places.frames(results.call_sites.transfer),
+        evidence=_evidence(results, facts),
+        actions=_actions(results, facts),
+        references=REFERENCES,
+        overlaps=(Cause.BANDWIDTH.value,),
+        edits=(IDEAL,) if is_fault else (),
+    )
+
+
+def _status(facts: NetworkFacts) -> Status:
+    """As far as transfer matters; where only the rate tells it, a warning at most."""
+    status = facts.status()
+    if status is Status.PASS:
+        return Status.INFO
+    return Status.WARN if status is Status.FAIL and not facts.settings else status
+
+
+def _confidence(results: Results, facts: NetworkFacts) -> Confidence:
+    """A setting shows what is lost, and not how much of the time it costs.
+
+    Where it is not known whether there is a fabric, nothing may be lost.
+    """
+    if has_fabric(results) is None and all(s.lost == FABRIC for s in facts.settings):
+        return Confidence.LOW
+    return Confidence.MEDIUM if facts.settings and not facts.is_crowded else Confidence.LOW
+
+
+def _title(facts: NetworkFacts) -> str:
+    if not facts.settings:
+        return "Collectives between hosts hardly use the fabric"
+    lost = " and ".join(dict.fromkeys(setting.lost for setting in facts.settings))
+    first = facts.settings[0]
+    return f"{first.name}={first.value} keeps the ranks from {lost}"
+
+
+def _summary(results: Results, facts: NetworkFacts) -> str:
+    cost = (
+        f"Moving data takes {facts.cost(results)}; a "
+        "faster transport saves a part of that, which only a run with it tells."
+    )
+    if facts.settings or facts.slow_fabric is None:
+        return cost
+    return (
+        f"Large collectives reach {format_share(facts.slow_fabric)} of the rate that the fabric "
+        f"is noted with: it seems that data goes through sockets. {cost}"
+    )
+
+
+def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
+    rows = [
+        Evidence(
+            f"{setting.name} in this run", setting.value, "", setting.wanted or "not to be set"
+        )
+        for setting in facts.settings
+    ]
+    rows += [Evidence("Fabric of the hosts", name) for name in fabrics(results)[:4]]
+    best = max(classes(results), key=lambda c: c.bus_bytes_per_s, default=None)
+    if best is not None:
+        label = f"Best bandwidth, {best.name} of about {format_bytes(best.size_bytes)}"
+        rows.append(Evidence(label, f"{format_bytes(best.bus_bytes_per_s)}/s on the bus"))
+    small = min(classes(results), key=lambda c: c.seconds, default=None)
+    if small is not None:
+        label = f"Shortest, {small.name} of about {format_bytes(small.size_bytes)}"
+        rows.append(Evidence(label, small.seconds, "s"))
+    return (*rows, *transfer_rows(results))
+
+
+def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
+    rows = [
+        f"Take {setting.name}={setting.value} out of the environment"
+        f"{f' or set it to {setting.wanted}' if setting.wanted else ''}: it keeps the ranks from "
+        f"{setting.lost}."
+        for setting in facts.settings
+    ]
+    if not facts.settings:
+        device = fabrics(results)[0].split()[0]
+        rows.append(
+            f"Ask the MPI library which transport it uses (UCX_LOG_LEVEL=info, FI_LOG_LEVEL=info, "
+            f"I_MPI_DEBUG=5, --mca pml_base_verbose 10) and make it use {device}."
+        )
+    rows.append("Run once more and compare both recordings with perfscope compare.")
+    return tuple(rows)
+
+
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

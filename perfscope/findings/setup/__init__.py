@@ -1,0 +1,1 @@
+"""Findings about how a job is started and set up."""

@@ -1,0 +1,171 @@
+"""Time before the first ordinary step: loading, compiling, tracing."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.gain import NS
+from perfscope.findings.facts.keras_loops import loops_of_calls
+from perfscope.findings.facts.tracing import Traced, traced_often
+from perfscope.trace.damage import Need
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+    from perfscope.trace.model import Rank
+
+ID = "start_up"
+TITLE = "Time before the first ordinary step"
+PASSED = "Start-up and first steps take an ordinary share of the run"
+DESCRIPTION = (
+    "Adds the time before the ranks can communicate, or before the first step without MPI (loading "
+    "libraries, reading data), to what the first steps take beyond an ordinary one (compiling, "
+    "tracing, filling caches), and compares it with the whole run; counts how often TensorFlow "
+    "traced and torch.compile compiled each function."
+)
+REFERENCES = (
+    "TensorFlow, tf.function and tracing: https://www.tensorflow.org/guide/function#tracing",
+    (
+        "PyTorch, recompilation: https://docs.pytorch.org/docs/main/user_guide/torch_compiler/"
+        "compile/programming_model.recompilation.html"
+    ),
+)
+LONG = (
+    "Train longer per start, keep compiled code (a compilation cache), and read data that every "
+    "start needs from a node-local copy."
+)
+SEVERITY = (Status.FAIL, Status.WARN, Status.INFO)
+WARM_UP_STEPS = 5
+WARM_UP_FACTOR = 2.0  # a first step that takes longer than so many ordinary ones warms up
+
+
+def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+    """Whether the run spends much of its time before it trains, and on what."""
+    again = _again(results)
+    known = results.steps.count or any(r.init_exit_ns is not None for r in results.trace.ranks)
+    if not known and not again:
+        text = (
+            "Neither steps nor the start of communication are in the trace: record with perfscope "
+            "run, and mark the steps with `with perfscope.step():` where no framework tells them."
+        )
+        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+    before_s, warm_s = _before_s(results), warm_up_s(results)
+    share = _share_of_life(results, before_s + warm_s)
+    is_long = (
+        share >= thresholds.START_UP_SHARE and before_s + warm_s >= thresholds.START_UP_LEAST_S
+    )
+    return Finding(
+        id=ID,
+        status=_status_of(results, again[0]) if again else Status.INFO if is_long else Status.PASS,
+        title=_title(again, before_s + warm_s, share, is_long=is_long),
+        summary=(
+            f"A rank takes {format_seconds(before_s)} until it can communicate, or until its first "
+            f"step; its first steps take {format_seconds(warm_s)} more than ordinary ones. "
+            f"Together that is {format_share(share)} of its life."
+        ),
+        confidence=Confidence.HIGH,
+        where=again[0].where if again else (),
+        evidence=(
+            Evidence("Before communication or the first step", before_s, "s"),
+            Evidence("First steps beyond ordinary ones", warm_s, "s"),
+            *_tracing(again),
+        ),
+        actions=(again[0].action,) if again else (LONG,) if is_long else (),
+        references=REFERENCES,
+        overlaps=("memory_growth",),
+    )
+
+
+def _again(results: Results) -> list[Traced]:
+    """What was traced too often, worst first; pipelines that calls of a model build are apart.
+
+    Many models of one kind, as of an ensemble, are no fault as long as each of them takes steps.
+    """
+    apart = bool(loops_of_calls(results))
+    few = thresholds.MADE_LEAST_PER_STEP * results.steps.count
+    found = [
+        one
+        for one in traced_often(results)
+        if not (apart if one.is_pipeline else one.is_made_anew and one.functions < few)
+    ]
+    return sorted(found, key=lambda one: SEVERITY.index(_status_of(results, one)))
+
+
+def _before_s(results: Results) -> float:
+    """Seconds from the start of a process to communication or its first step, mean of ranks."""
+    found = [_begin_ns(rank) - rank.start_ns for rank in results.trace.ranks]
+    return max(0.0, sum(found) / len(found) * NS) if found else 0.0
+
+
+def _begin_ns(rank: Rank) -> int:
+    if rank.init_exit_ns is not None:
+        return rank.init_exit_ns
+    return int(rank.steps["t0"][0]) if len(rank.steps) else rank.start_ns
+
+
+def _share_of_life(results: Results, seconds: float) -> float:
+    life = results.ledger.life_ns
+    life_s = float(life.mean()) * NS if len(life) else 0.0
+    return seconds / life_s if life_s > 0 else 0.0
+
+
+def _status_of(results: Results, one: Traced) -> Status:
+    """The status of what was compiled too often.
+
+    Tracing in few of many steps, as for batches of several lengths, is only told; so is what
+    PyTorch compiled often, as one function may be compiled once for each of many modules. What it
+    gave up stays uncompiled for the rest of the run, however few steps that took.
+    """
+    if one.is_torch:
+        return Status.WARN if one.is_given_up else Status.INFO
+    if one.times < thresholds.TRACED_PER_STEP * results.steps.count:
+        return Status.INFO
+    return Status.FAIL if one.times > thresholds.TRACED_FAIL else Status.WARN
+
+
+def _tracing(again: list[Traced]) -> list[Evidence]:
+    rows = []
+    for one in again[:4]:
+        if one.is_torch:
+            label = f"{one.name}() was compiled by PyTorch"
+            rows.append(Evidence(label, one.most_traces, "", "once or a few times"))
+            continue
+        rows.append(Evidence(f"{one.name}() was traced", one.most_traces, "", "once or twice"))
+        rows.append(Evidence(f"Functions of this name that were made: {one.name}", one.functions))
+    return rows
+
+
+def warm_up_s(results: Results) -> float:
+    """Seconds that the first steps took beyond the median step; 0 where steps are not known."""
+    seconds, numbers = results.steps.max_seconds, results.steps.numbers
+    if len(seconds) <= 2 * WARM_UP_STEPS or results.options.focus:
+        return 0.0
+    if numbers[0] > 1 or numbers[WARM_UP_STEPS] != numbers[0] + WARM_UP_STEPS:
+        return 0.0  # the beginning was not recorded, or not every step is in the series
+    usual = median(seconds)
+    first = [s - usual for s in seconds[:WARM_UP_STEPS] if s > WARM_UP_FACTOR * usual]
+    return sum(first)
+
+
+def _title(again: list[Traced], mean_s: float, share: float, *, is_long: bool) -> str:
+    if again and again[0].is_given_up:
+        return f"{again[0].what} and gave up: it runs uncompiled for what is new"
+    if again:
+        modules = "for as many modules, or" if again[0].is_torch else "it compiles"
+        return f"{again[0].what}: {modules} again and again"
+    if is_long:
+        return f"{format_seconds(mean_s)} ({format_share(share)}) pass before ordinary steps begin"
+    return PASSED
+
+
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=frozenset(Need),
+)

@@ -1,0 +1,1 @@
+"""Which calls of the ranks belong together, and what each waited for."""

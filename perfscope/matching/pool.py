@@ -1,0 +1,139 @@
+"""All operations of all ranks in one set of columns, for matching across ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.matching.intervals import Times
+from perfscope.trace.model import Rank, Table
+from perfscope.trace.operations import OperationClass, codes_mask
+
+Bools = npt.NDArray[np.bool_]
+Small = npt.NDArray[np.int32]
+"""Columns of small numbers: a large recording has many rows."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """One row per operation, rank after rank; `rank` is a position in `Trace.ranks`."""
+
+    rank: npt.NDArray[np.int64]
+    enter: Times
+    exit: Times
+    op: npt.NDArray[np.uint16]
+    flags: npt.NDArray[np.uint16]
+    tid: npt.NDArray[np.uint32]
+    comm: Small
+    seq: npt.NDArray[np.int64]
+    peer: Small  # position in Trace.ranks; -1 none, unknown, or not recorded
+    peer_number: Small  # world rank or PEER_*
+    tag: Small
+    sent: npt.NDArray[np.int64]
+    received: npt.NDArray[np.int64]
+    request: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]  # (ranks + 1,) where each rank's rows begin
+    numbers: npt.NDArray[np.int64]  # (ranks,) world rank of each position
+
+    @classmethod
+    def of(cls, ranks: Sequence[Rank], tables: Sequence[Table]) -> Pool:
+        """Puts one table per rank together."""
+        lengths = np.array([len(table) for table in tables], np.int64)
+        columns: dict[str, Any] = {
+            target: np.concatenate([np.asarray(table[source]) for table in tables])
+            if tables
+            else np.empty(0, np.int64)
+            for target, source in _COLUMNS
+        }
+        numbers = np.array([rank.number for rank in ranks], np.int64)
+        columns["peer"] = _positions(columns["peer_number"], numbers).astype(np.int32)
+        return cls(
+            numbers=numbers,
+            rank=np.repeat(np.arange(len(ranks)), lengths),
+            offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            **columns,
+        )
+
+    def __len__(self) -> int:
+        return len(self.enter)
+
+    def positions_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Positions in `Trace.ranks` of world ranks, -1 for those that are not recorded."""
+        return _positions(numbers, self.numbers)
+
+    def is_of(self, *classes: OperationClass) -> Bools:
+        """Which rows are of one of the classes."""
+        return codes_mask(classes)[self.op]
+
+
+_COLUMNS = (
+    ("enter", "t0"),
+    ("exit", "t1"),
+    ("op", "op"),
+    ("flags", "flags"),
+    ("tid", "tid"),
+    ("comm", "comm"),
+    ("seq", "seq"),
+    ("peer_number", "peer"),
+    ("tag", "tag"),
+    ("sent", "sent"),
+    ("received", "received"),
+    ("request", "request"),
+)
+
+
+def _positions(
+    peers: npt.NDArray[np.integer], numbers: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Positions in the list of recorded ranks for world ranks."""
+    if not len(numbers):
+        return np.full(len(peers), -1, np.int64)
+    table = np.full(int(numbers.max()) + 1, -1, np.int64)
+    table[numbers] = np.arange(len(numbers))
+    inside = (peers >= 0) & (peers < len(table))
+    return np.where(inside, table[np.where(inside, peers, 0)], -1)
+
+
+def ordinals(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many equal keys stand before each key."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    first = np.ones(len(keys), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    starts = np.maximum.accumulate(np.where(first, np.arange(len(keys)), 0))
+    result = np.empty(len(keys), np.int64)
+    result[order] = np.arange(len(keys)) - starts
+    return result
+
+
+def dense(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """One number per distinct row of the columns, in the order of the rows' values."""
+    result = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        index, distinct_values = _ranked(column)
+        if distinct_values > 1:
+            result, _ = _ranked(result * distinct_values + index)
+    return result
+
+
+MOST_SPREAD = 4
+"""Values that spread over this many times their number are counted in a table, others sorted."""
+
+
+def _ranked(column: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int64], int]:
+    """The place of each value among the distinct values, and the number of these."""
+    if not len(column):
+        return np.empty(0, np.int64), 0
+    low, high = int(column.min()), int(column.max())
+    if high - low > MOST_SPREAD * len(column) + 1000:
+        values, index = np.unique(column, return_inverse=True)
+        return index.reshape(-1).astype(np.int64), len(values)
+    offset = column.astype(np.int64) - low
+    is_there = np.zeros(high - low + 1, np.bool_)
+    is_there[offset] = True
+    place = np.cumsum(is_there, dtype=np.int64) - 1
+    return place[offset], int(place[-1]) + 1

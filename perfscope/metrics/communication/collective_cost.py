@@ -1,0 +1,227 @@
+"""How fast collectives moved their data, and what other ways to do them would take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.matching.collectives import NONBLOCKING_CODES
+from perfscope.matching.pool import dense
+from perfscope.metrics.communication.collective_fit import LEAST_SPAN, Curve, Line, fit_curve
+from perfscope.metrics.communication.collective_fusion import (
+    DEFAULT_BYTES,
+    Fusion,
+    close_groups,
+    fusion,
+)
+from perfscope.metrics.communication.collective_ways import AllreduceCost, predictions
+from perfscope.trace.operations import code_of, name_of
+
+if TYPE_CHECKING:
+    from perfscope.attribution.preparation import Prepared
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+ALLREDUCE = code_of("MPI_Allreduce")
+PARTIAL = [
+    code_of(f"MPI_{name}")
+    for name in (
+        *("Allgather", "Allgatherv", "Reduce_scatter", "Reduce_scatter_block"),
+        *("Alltoall", "Alltoallv", "Alltoallw", "Gather", "Gatherv", "Scatter", "Scatterv"),
+    )
+]
+WHOLE = [code_of(f"MPI_{name}") for name in ("Bcast", "Reduce")]
+MOST_CLASSES = 100
+MOST_FITS = 8
+NO_COLLECTIVES = "no blocking collective of known size was recorded"
+NOT_SPREAD = (
+    f"no operation was called with sizes that differ by a factor of {LEAST_SPAN:g} often enough"
+)
+
+
+@dataclass(frozen=True)
+class SizeClass:
+    """Calls of one operation on communicators of one size, with sizes within a factor of two."""
+
+    name: str
+    ranks: int
+    calls: int
+    size_bytes: int  # median
+    seconds: float  # median, from the last arrival to the last exit
+    algorithm_bytes_per_s: float  # median of size / time
+    bus_bytes_per_s: float  # the same, times the share of the data that a link carries
+    of_best: float  # of the best class of the run
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Latency and bandwidth of one operation on communicators of one size."""
+
+    name: str
+    ranks: int
+    calls: int
+    least_bytes: int
+    most_bytes: int
+    curve: Curve
+    line: Line
+    """The piece of the curve in which most bytes moved."""
+    factor: float = 1.0
+    """Bytes that the curve counts for each byte of size."""
+
+
+@dataclass(frozen=True)
+class CollectiveCost:
+    """What collectives cost; `reason` says why there is no fit and no prediction."""
+
+    classes: tuple[SizeClass, ...]
+    classes_left_out: int
+    fits: tuple[Fit, ...]
+    predictions: tuple[AllreduceCost, ...]
+    measured_s: float | None  # of the calls that predictions are of, at the ranks of the run
+    reason: str | None
+    fusion: Fusion | None = None
+    """What fusing allreduces in quick succession would save; None without such, or a fit."""
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """One element per instance of known size."""
+
+    place: Ints  # of the instance
+    op: Ints
+    ranks: Ints
+    size: Ints
+    seconds: Floats
+
+    @property
+    def factor(self) -> Floats:
+        """Which part of the data each link carries in the best case, as nccl-tests has it."""
+        return bus_factor(self.op, self.ranks)
+
+
+def bus_factor(op: Ints, ranks: Ints) -> Floats:
+    """Which part of the data each link carries in the best case, by operation code and ranks."""
+    share = (ranks - 1) / ranks
+    partial = np.where(np.isin(op, PARTIAL), share, 1.0)
+    result: Floats = np.where(op == ALLREDUCE, 2 * share, partial)
+    return result
+
+
+def collective_cost(prepared: Prepared) -> CollectiveCost:
+    """Bandwidth by operation and size, and latency and bandwidth where sizes are spread."""
+    calls = _calls(prepared)
+    if not len(calls.op):
+        return CollectiveCost((), 0, (), (), None, NO_COLLECTIVES)
+    classes = _classes(calls)
+    fits = _fits(calls)
+    allreduce = next((fit for fit in fits if fit.name == "MPI_Allreduce"), None)
+    found: tuple[AllreduceCost, ...] = ()
+    measured, fused = None, None
+    if allreduce is not None:
+        size, measured = _usual(calls, allreduce.ranks)
+        found = predictions(prepared.trace, allreduce.curve, ranks=allreduce.ranks, size=size)
+        fused = _fusion(prepared, calls, allreduce)
+    return CollectiveCost(
+        classes=classes[:MOST_CLASSES],
+        classes_left_out=max(0, len(classes) - MOST_CLASSES),
+        fits=fits,
+        predictions=found,
+        measured_s=measured,
+        reason=None if fits else NOT_SPREAD,
+        fusion=fused,
+    )
+
+
+def _fusion(prepared: Prepared, calls: _Calls, fit: Fit) -> Fusion | None:
+    """What fusing allreduces of the fitted communicator size would save."""
+    instances = prepared.waits.instances
+    chosen = (calls.op == ALLREDUCE) & (calls.ranks == fit.ranks)
+    sizes = np.zeros(len(instances), np.int64)
+    sizes[calls.place[chosen]] = calls.size[chosen]
+    groups = close_groups(prepared.waits.pool, instances, sizes, most_bytes=DEFAULT_BYTES)
+    if not len(groups):
+        return None
+    moved = sizes * bus_factor(instances.op.astype(np.int64), np.full(len(sizes), fit.ranks))
+    return fusion(groups, moved, fit.curve, DEFAULT_BYTES)
+
+
+def _calls(prepared: Prepared) -> _Calls:
+    pool, instances = prepared.waits.pool, prepared.waits.instances
+    none = np.empty(0, np.int64)
+    if not len(instances):
+        return _Calls(none, none, none, none, none.astype(np.float64))
+    begin, members = instances.starts[:-1], instances.members
+    moved = np.maximum(pool.sent[members], pool.received[members])
+    size = np.maximum.reduceat(moved, begin)
+    ns = np.maximum.reduceat(pool.exit[members], begin) - np.maximum.reduceat(
+        pool.enter[members], begin
+    )
+    ranks = np.diff(instances.starts)
+    known = np.isin(instances.op, [ALLREDUCE, *PARTIAL, *WHOLE]) & ~NONBLOCKING_CODES[instances.op]
+    kept = known & (size > 0) & (ns > 0) & (ranks > 1)
+    places = np.flatnonzero(kept)
+    return _Calls(places, instances.op[kept], ranks[kept], size[kept], ns[kept] * 1e-9)
+
+
+def _classes(calls: _Calls) -> tuple[SizeClass, ...]:
+    """Bandwidth by operation, number of ranks and size, in this order."""
+    size_class = np.floor(np.log2(calls.size)).astype(np.int64)
+    bus = calls.size * calls.factor / calls.seconds
+    found = [
+        SizeClass(
+            name=name_of(int(calls.op[places[0]])),
+            ranks=int(calls.ranks[places[0]]),
+            calls=len(places),
+            size_bytes=int(np.median(calls.size[places])),
+            seconds=float(np.median(calls.seconds[places])),
+            algorithm_bytes_per_s=float(np.median(calls.size[places] / calls.seconds[places])),
+            bus_bytes_per_s=float(np.median(bus[places])),
+            of_best=1.0,
+        )
+        for places in _groups(dense(calls.op, calls.ranks, size_class))
+    ]
+    best = max(item.bus_bytes_per_s for item in found)
+    told = [replace(item, of_best=item.bus_bytes_per_s / best) for item in found]
+    return tuple(sorted(told, key=lambda item: (item.name, item.ranks, item.size_bytes)))
+
+
+def _groups(key: Ints) -> list[Ints]:
+    order = np.argsort(key, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
+
+
+def _fits(calls: _Calls) -> tuple[Fit, ...]:
+    """The operations of which latency and bandwidth can be told, most calls first."""
+    found = []
+    groups = sorted(_groups(dense(calls.op, calls.ranks)), key=len, reverse=True)
+    for places in groups[:MOST_FITS]:
+        moved = (calls.size * calls.factor)[places]
+        curve = fit_curve(moved, calls.seconds[places])
+        if curve is not None:
+            pieces = np.searchsorted(curve.bounds, moved, side="right")
+            found.append(
+                Fit(
+                    name=name_of(int(calls.op[places[0]])),
+                    ranks=int(calls.ranks[places[0]]),
+                    calls=len(places),
+                    least_bytes=int(calls.size[places].min()),
+                    most_bytes=int(calls.size[places].max()),
+                    curve=curve,
+                    line=curve.lines[int(np.argmax(np.bincount(pieces, moved)))],
+                    factor=float(calls.factor[places[0]]),
+                )
+            )
+    return tuple(sorted(found, key=lambda fit: (-fit.calls, fit.name, fit.ranks)))
+
+
+def _usual(calls: _Calls, ranks: int) -> tuple[int, float]:
+    """The size of allreduces that most of their bytes are in, and the median time of such calls."""
+    here = np.flatnonzero((calls.op == ALLREDUCE) & (calls.ranks == ranks))
+    sizes, index = np.unique(calls.size[here], return_inverse=True)
+    usual = int(np.argmax(np.bincount(index.reshape(-1), calls.size[here])))
+    taken = calls.seconds[here[index.reshape(-1) == usual]]
+    return int(sizes[usual]), float(np.median(taken))

@@ -1,0 +1,135 @@
+"""Allreduces in quick succession: which belong together, and what one for all would save."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.matching.collectives import NONBLOCKING_CODES, Instances
+from perfscope.trace.operations import code_of
+
+if TYPE_CHECKING:
+    from perfscope.matching.pool import Pool
+    from perfscope.metrics.communication.collective_fit import Curve
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+ALLREDUCE = code_of("MPI_Allreduce")
+CLOSE_NS = 1_000_000
+"""No rank works longer than this between two allreduces that belong together."""
+
+DEFAULT_BYTES = 64 << 20
+"""What Horovod fuses at most, unless HOROVOD_FUSION_THRESHOLD says otherwise."""
+
+DOMINANT_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """What allreduces in quick succession would take if those of each group were one.
+
+    Seconds of the run, one value for each call: from the last arrival to the last exit.
+    """
+
+    calls: int
+    groups: int  # of them at least two calls each, at most `most_bytes` together
+    most_bytes: int
+    seconds: float
+    latency_s: float  # of them that do not depend on the size
+    saved_s: float
+
+    @property
+    def is_dominant(self) -> bool:
+        """Whether latency is most of what they take."""
+        return self.latency_s >= DOMINANT_SHARE * self.seconds
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Instances of allreduces in quick succession: group g is [starts[g], starts[g + 1])."""
+
+    instances: Ints
+    starts: Ints
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+def close_groups(pool: Pool, instances: Instances, sizes: Ints, *, most_bytes: int) -> Groups:
+    """Blocking allreduces that follow each other closely on one communicator, two or more.
+
+    Args:
+        pool: all operations.
+        instances: the collectives among them.
+        sizes: bytes of each instance.
+        most_bytes: what a group carries together at most.
+    """
+    none = Groups(np.empty(0, np.int64), np.zeros(1, np.int64))
+    if not len(instances):
+        return none
+    enter = np.minimum.reduceat(pool.enter[instances.members], instances.starts[:-1])
+    order = np.lexsort((enter, instances.comm))
+    small = (instances.op == ALLREDUCE) & ~NONBLOCKING_CODES[instances.op] & (sizes > 0)
+    small &= sizes <= most_bytes
+    order = order[small[order]]
+    found: list[list[int]] = [[]]
+    carried = 0
+    follows = _follows(pool, instances, order).tolist()
+    for place, close, size in zip(order.tolist(), follows, sizes[order].tolist(), strict=True):
+        if found[-1] and not (close and carried + size <= most_bytes):
+            found.append([])
+            carried = 0
+        found[-1].append(place)
+        carried += size
+    chosen = [group for group in found if len(group) > 1]
+    if not chosen:
+        return none
+    lengths = np.cumsum([0, *(len(group) for group in chosen)])
+    return Groups(np.concatenate(chosen).astype(np.int64), lengths.astype(np.int64))
+
+
+def _follows(pool: Pool, instances: Instances, order: Ints) -> npt.NDArray[np.bool_]:
+    """Of instances in order, whether no rank does much between each and the one before it."""
+    result = np.zeros(len(order), np.bool_)
+    sizes = np.diff(instances.starts)[order]
+    same = (np.diff(instances.comm[order]) == 0) & (np.diff(sizes) == 0)
+    same &= np.diff(instances.seq[order]) == 1  # nothing else on this communicator in between
+    pairs = np.flatnonzero(same) + 1
+    if not len(pairs):
+        return result
+    counts = sizes[pairs]
+    begin = np.concatenate([[0], np.cumsum(counts)])
+    place = np.arange(begin[-1]) - np.repeat(begin[:-1], counts)
+    left = instances.members[np.repeat(instances.starts[order[pairs - 1]], counts) + place]
+    right = instances.members[np.repeat(instances.starts[order[pairs]], counts) + place]
+    between = pool.enter[right] - pool.exit[left]
+    close = (between >= 0) & (between <= CLOSE_NS) & (pool.rank[left] == pool.rank[right])
+    result[pairs] = np.logical_and.reduceat(close, begin[:-1])
+    return result
+
+
+def fusion(groups: Groups, moved: Floats, curve: Curve, most_bytes: int) -> Fusion:
+    """What fusing them would save.
+
+    Args:
+        groups: the calls that belong together.
+        moved: bytes of each instance times the bus factor, as the curve counts them.
+        curve: what an allreduce takes.
+        most_bytes: what a group carries at most.
+    """
+    x = moved[groups.instances]
+    apart = curve.seconds(x)
+    latency = np.array([curve.line_at(float(value)).latency_s for value in x])
+    together = curve.seconds(np.add.reduceat(x, groups.starts[:-1]))
+    saved = np.add.reduceat(apart, groups.starts[:-1]) - together
+    return Fusion(
+        calls=len(x),
+        groups=len(groups),
+        most_bytes=most_bytes,
+        seconds=float(apart.sum()),
+        latency_s=float(latency.sum()),
+        saved_s=float(np.maximum(saved, 0.0).sum()),
+    )

@@ -1,0 +1,68 @@
+"""What is exposed of a gradient exchange that overlaps with the backward pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.preparation import Prepared
+from perfscope.metrics.efficiency.value import Metric
+from perfscope.trace.operations import BY_NAME, GRADIENT_EXCHANGE
+
+_CODE = BY_NAME[f"torch.distributed.{GRADIENT_EXCHANGE}"].code
+
+
+@dataclass(frozen=True)
+class GradientExchange:
+    """Seconds from a rank's own last gradient to the end of its backward pass, per exchange.
+
+    Medians over the exchanges in the focus of analysis. Up to the slowest rank's last gradient it
+    is wait, the rest is transfer; both are empty where the exchanges could not be matched.
+    """
+
+    exchanges: int  # of the rank that had most
+    exposed_s: Metric  # of the rank that waits longest
+    exposed_s_by_rank: tuple[float, ...]
+    wait_s_by_rank: tuple[float, ...]
+    transfer_s_by_rank: tuple[float, ...]
+
+
+def gradient_exchange(prepared: Prepared) -> GradientExchange | None:
+    """Exposed communication of overlapped gradient exchanges, by rank; None where none was seen."""
+    pool, waits, focus = prepared.waits.pool, prepared.waits, prepared.focus
+    inside = (pool.enter >= focus.start_ns) & (pool.exit <= focus.end_ns) & (pool.op == _CODE)
+    reason = _not_measured(prepared)
+    if reason:
+        return GradientExchange(0, Metric(None, "s", reason), (), (), ())
+    if not np.any(inside):
+        return None
+    by_rank = [np.flatnonzero(inside & (pool.rank == p)) for p in range(len(pool.offsets) - 1)]
+    exposed = tuple(_median_s((pool.exit - pool.enter)[rows]) for rows in by_rank)
+    split = bool(np.all(waits.known[inside]))
+    return GradientExchange(
+        exchanges=max(len(rows) for rows in by_rank),
+        exposed_s=Metric(max(exposed), "s", foa=focus.kind),
+        exposed_s_by_rank=exposed,
+        wait_s_by_rank=tuple(_median_s((waits.need - pool.enter)[rows]) for rows in by_rank)
+        if split
+        else (),
+        transfer_s_by_rank=tuple(_median_s((pool.exit - waits.need)[rows]) for rows in by_rank)
+        if split
+        else (),
+    )
+
+
+def _median_s(spent_ns: npt.NDArray[np.int64]) -> float:
+    return float(np.median(spent_ns)) / 1e9 if len(spent_ns) else 0.0
+
+
+def _not_measured(prepared: Prepared) -> str | None:
+    """Why the end of the backward pass does not tell what was exposed, as the agent saw it."""
+    for rank in prepared.trace.ranks:
+        for told in rank.frameworks.values():
+            reason = told.get("exposed_reason")
+            if isinstance(reason, str) and reason:
+                return reason
+    return None

@@ -1,0 +1,215 @@
+"""Who kept others waiting at collectives, and what that rank was doing instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.sampled import callers_of, frames_of
+from perfscope.matching.collectives import NONBLOCKING_CODES
+from perfscope.matching.intervals import Times
+from perfscope.matching.pool import dense
+from perfscope.trace.model import Frame
+from perfscope.trace.operations import OperationClass
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LateArrival:
+    """Time that the others waited for one rank, by what that rank was doing before it arrived.
+
+    `phase` is the id of the phase of most of the late rank's gap, "" outside any; `frames` the
+    function and line that the stack sampler saw most often there, outermost user function last.
+    """
+
+    rank: int
+    phase: str
+    frame: Frame | None  # the user's function that took the time
+    caller: Frame | None  # who called it, if known
+    waiting_s: float  # sum over the ranks that waited
+    stall_s: float  # sum over instances of the longest wait: what the job as a whole lost
+    instances: int
+    first_s: float
+    last_s: float
+
+
+@dataclass(frozen=True)
+class _Late:
+    """One row per collective instance at which somebody waited."""
+
+    rank: Ints  # position of the rank that came last
+    enter: Times  # when it came
+    waiting: Times  # of all others together, inside the focus
+    stall: Times  # longest wait
+
+
+def late_arrivals(prepared: Prepared) -> tuple[LateArrival, ...]:
+    """Waiting at collectives by the rank that came last, its phase and function, most first.
+
+    What the late rank did is taken from the longest stretch without communication since it last
+    left a collective.
+    """
+    late = _late(prepared)
+    if not len(late.rank):
+        return ()
+    phase, stack = _doings(prepared, late)
+    frame, caller = frames_of(prepared.labels, stack), callers_of(prepared.labels, stack)
+    function = _functions(prepared)[frame]
+    group = dense(late.rank, phase, function)
+    order = np.argsort(group, kind="stable")
+    cuts = np.flatnonzero(np.diff(group[order])) + 1
+    results = [
+        _aggregate(prepared, late, phase, places, frame, caller) for places in np.split(order, cuts)
+    ]
+    return tuple(sorted(results, key=lambda result: (-result.waiting_s, result.rank)))
+
+
+def _late(prepared: Prepared) -> _Late:
+    parts = (_late_at_collectives(prepared), _late_at_finalize(prepared))
+    columns = zip(*((p.rank, p.enter, p.waiting, p.stall) for p in parts), strict=True)
+    return _Late(*(np.concatenate(column) for column in columns))
+
+
+def _late_at_collectives(prepared: Prepared) -> _Late:
+    pool, instances = prepared.waits.pool, prepared.waits.instances
+    if not len(instances):
+        return _nobody()
+    members, begin = instances.members, instances.starts[:-1]
+    wait = _waiting_ns(prepared, members, instances.need)
+    main = np.array([rank.main_tid for rank in prepared.trace.ranks], np.int64)
+    wait[pool.tid[members] != main[pool.rank[members]]] = 0
+    waiting, stall = np.add.reduceat(wait, begin), np.maximum.reduceat(wait, begin)
+    longest = np.flatnonzero(wait == stall[instances.instance_of_member])[::-1]
+    cause = np.full(len(instances), -1, np.int64)
+    cause[instances.instance_of_member[longest]] = instances.cause[longest]
+    chosen = (waiting > 0) & ~NONBLOCKING_CODES[instances.op]
+    row = cause[chosen]
+    return _Late(pool.rank[row], pool.enter[row], waiting[chosen], stall[chosen])
+
+
+def _late_at_finalize(prepared: Prepared) -> _Late:
+    """The last rank to enter MPI_Finalize keeps the others waiting there."""
+    pool, waits = prepared.waits.pool, prepared.waits
+    rows = np.flatnonzero(pool.is_of(OperationClass.FINALIZE) & waits.known)
+    if not len(rows):
+        return _nobody()
+    wait = _waiting_ns(prepared, rows, waits.need[rows])
+    last = rows[int(np.argmax(pool.enter[rows]))]
+    if not wait.any():
+        return _nobody()
+    return _Late(
+        pool.rank[[last]], pool.enter[[last]], wait.sum(keepdims=True), wait.max(keepdims=True)
+    )
+
+
+def _waiting_ns(prepared: Prepared, rows: Ints, need: Times) -> Times:
+    """How long each call waited inside the focus."""
+    pool, focus = prepared.waits.pool, prepared.focus
+    end = np.clip(need, pool.enter[rows], pool.exit[rows])
+    start = np.clip(pool.enter[rows], focus.start_ns, focus.end_ns)
+    wait: Times = np.maximum(np.clip(end, focus.start_ns, focus.end_ns) - start, 0)
+    return wait
+
+
+def _nobody() -> _Late:
+    none = np.empty(0, np.int64)
+    return _Late(none, none, none, none)
+
+
+def _doings(prepared: Prepared, late: _Late) -> tuple[Ints, Ints]:
+    """Phase and stack of the longest gap in each late rank's way to the collective."""
+    phase = np.full(len(late.rank), -1, np.int64)
+    stack = np.full(len(late.rank), -1, np.int64)
+    left = _last_exits(prepared, late)
+    for position, part in enumerate(prepared.parts):
+        mine = np.flatnonzero(late.rank == position)
+        gaps = part.samples.gaps
+        if not len(mine) or not len(gaps.start):
+            continue
+        first = np.searchsorted(gaps.end, left[mine], side="right")
+        behind = np.searchsorted(gaps.start, late.enter[mine], side="left")
+        found = behind > first
+        mine, first, behind = mine[found], first[found], behind[found]
+        gap = _longest(gaps.end - gaps.start, first, behind)
+        stack[mine] = part.samples.gap_stack[gap]
+        timeline = prepared.timelines[position]
+        middle = gaps.start[gap] + (gaps.end[gap] - gaps.start[gap]) // 2
+        segment = np.searchsorted(timeline.boundaries, middle, side="right") - 1
+        phase[mine] = timeline.phases[np.clip(segment, 0, len(timeline.phases) - 1)]
+    return phase, stack
+
+
+def _last_exits(prepared: Prepared, late: _Late) -> Times:
+    """When each late rank last left a collective, or MPI_Init: what came before is no cause."""
+    pool, instances = prepared.waits.pool, prepared.waits.instances
+    rows = np.sort(instances.members)
+    result = np.full(len(late.rank), np.iinfo(np.int64).min, np.int64)
+    for position, rank in enumerate(prepared.trace.ranks):
+        mine = np.flatnonzero(late.rank == position)
+        own = rows[(pool.rank[rows] == position) & (pool.tid[rows] == rank.main_tid)]
+        began = rank.start_ns if rank.init_exit_ns is None else rank.init_exit_ns
+        if not len(own):
+            result[mine] = began
+            continue
+        place = np.searchsorted(pool.enter[own], late.enter[mine], side="left") - 1
+        exits = pool.exit[own[np.maximum(place, 0)]]
+        result[mine] = np.where(place >= 0, exits, began)
+    return result
+
+
+def _longest(lengths: Times, first: Ints, behind: Ints) -> Ints:
+    """The place of the largest value in each [first, behind)."""
+    if not len(first):
+        return first
+    counts = behind - first
+    offsets = np.concatenate([[0], np.cumsum(counts)])[:-1]
+    places = np.arange(int(counts.sum())) - np.repeat(offsets - first, counts)
+    group = np.repeat(np.arange(len(first)), counts)
+    largest = np.maximum.reduceat(lengths[places], offsets)
+    hits = np.flatnonzero(lengths[places] == largest[group])[::-1]
+    result = np.empty(len(first), np.int64)
+    result[group[hits]] = places[hits]
+    return result
+
+
+def _functions(prepared: Prepared) -> Ints:
+    """Which function each frame is, whatever its line; the last entry, for index -1, is none."""
+    known: dict[tuple[str, str], int] = {}
+    frames = prepared.trace.frames
+    index = [known.setdefault((frame.function, frame.file), len(known)) for frame in frames]
+    return np.array([*index, -1], np.int64)
+
+
+def _aggregate(
+    prepared: Prepared,
+    late: _Late,
+    phases: Ints,
+    places: Ints,
+    frame: Ints,
+    caller: Ints,
+) -> LateArrival:
+    position, phase = int(late.rank[places[0]]), int(phases[places[0]])
+    lead = _weightiest(frame[places], late.waiting[places])
+    from_lead = places[frame[places] == lead]
+    parent = _weightiest(caller[from_lead], late.waiting[from_lead])
+    frames = prepared.trace.frames
+    return LateArrival(
+        rank=prepared.trace.ranks[position].number,
+        phase=prepared.catalog.ids[phase] if phase >= 0 else "",
+        frame=frames[lead] if lead >= 0 else None,
+        caller=frames[parent] if parent >= 0 else None,
+        waiting_s=float(late.waiting[places].sum()) / 1e9,
+        stall_s=float(late.stall[places].sum()) / 1e9,
+        instances=len(places),
+        first_s=float(late.enter[places].min()) / 1e9,
+        last_s=float(late.enter[places].max()) / 1e9,
+    )
+
+
+def _weightiest(values: Ints, weights: Times) -> int:
+    known, index = np.unique(values, return_inverse=True)
+    return int(known[int(np.argmax(np.bincount(index.reshape(-1), weights)))])

@@ -1,0 +1,102 @@
+"""Communication: what each operation cost, who arrived last, and what the late rank was doing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from perfscope.attribution.exposed import unmatched_calls
+from perfscope.attribution.ledger import COMMUNICATION_ACCOUNTS, INDEX
+from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.timeline import Timeline
+from perfscope.matching.clock_check import ClockCheck
+from perfscope.metrics.communication.late_arrivals import LateArrival, late_arrivals
+from perfscope.metrics.communication.wait_states import WaitState, wait_states
+from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, name_of
+
+__all__ = ["ClockCheck", "Communication", "LateArrival", "OperationResult", "communication"]
+
+
+@dataclass(frozen=True)
+class OperationResult:
+    """One operation over the whole life of the ranks, from the totals that are never dropped.
+
+    Seconds are sums over ranks; wait and transfer are None where instances could not be matched.
+    """
+
+    name: str
+    calls: int
+    seconds: float
+    seconds_by_rank: tuple[float, ...]
+    bytes_sent: int | None  # None: not known
+    bytes_received: int | None
+    wait_s: float | None
+    transfer_s: float | None
+    detailed_calls: int  # calls of which a record exists
+
+
+@dataclass(frozen=True)
+class Communication:
+    """Everything about communication that the report shows."""
+
+    operations: tuple[OperationResult, ...]
+    wait_s_by_rank: tuple[float, ...]
+    transfer_s_by_rank: tuple[float, ...]
+    other_s_by_rank: tuple[float, ...]
+    wait_states: tuple[WaitState, ...]  # most waiting first; add up to that of all ranks
+    late_arrivals: tuple[LateArrival, ...]  # most waiting first
+    unmatched: dict[str, int]  # operation name -> calls without their partners
+    matched_calls: int
+    clocks: ClockCheck = field(default_factory=ClockCheck)
+
+
+def communication(prepared: Prepared) -> Communication:
+    """What communication cost: totals of the whole life, wait and transfer by rank in the focus."""
+    by_rank = [_main_ns(timeline, prepared) for timeline in prepared.timelines]
+    wait, transfer, other = (tuple(row[place] for row in by_rank) for place in range(3))
+    return Communication(
+        operations=_operations(prepared),
+        wait_s_by_rank=wait,
+        transfer_s_by_rank=transfer,
+        other_s_by_rank=other,
+        wait_states=wait_states(prepared.trace, prepared.waits, prepared.timelines, prepared.focus),
+        late_arrivals=late_arrivals(prepared),
+        unmatched=prepared.waits.unmatched | unmatched_calls(prepared.trace),
+        matched_calls=prepared.waits.matched_calls,
+        clocks=prepared.waits.clocks,
+    )
+
+
+def _main_ns(timeline: Timeline, prepared: Prepared) -> list[float]:
+    inside = timeline.inside(prepared.focus)
+    spent = np.bincount(timeline.accounts[inside], timeline.lengths[inside], minlength=len(INDEX))
+    return [float(spent[INDEX[account]]) / 1e9 for account in COMMUNICATION_ACCOUNTS]
+
+
+def _operations(prepared: Prepared) -> tuple[OperationResult, ...]:
+    trace, waits = prepared.trace, prepared.waits
+    pool = waits.pool
+    wait = np.where(waits.known, waits.need - pool.enter, 0)
+    transfer = np.where(waits.known, pool.exit - waits.need, 0)
+    codes = sorted({code for rank in trace.ranks for code in rank.totals})
+    results = []
+    for code in codes:
+        totals = [rank.totals.get(code, (0, 0, 0, 0)) for rank in trace.ranks]
+        rows = pool.op == code
+        split = bool(np.any(rows & waits.known))
+        told = code < FIRST_FRAMEWORK_CODE
+        results.append(
+            OperationResult(
+                name=name_of(code),
+                calls=sum(total[0] for total in totals),
+                seconds=sum(total[1] for total in totals) / 1e9,
+                seconds_by_rank=tuple(total[1] / 1e9 for total in totals),
+                bytes_sent=sum(total[2] for total in totals) if told else None,
+                bytes_received=sum(total[3] for total in totals) if told else None,
+                wait_s=float(wait[rows].sum()) / 1e9 if split else None,
+                transfer_s=float(transfer[rows].sum()) / 1e9 if split else None,
+                detailed_calls=int(np.count_nonzero(rows)),
+            )
+        )
+    return tuple(sorted(results, key=lambda result: (-result.seconds, result.name)))

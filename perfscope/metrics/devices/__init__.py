@@ -1,0 +1,1 @@
+"""Metrics of devices: kernels, copies, idle time, and who uses them."""

@@ -1,0 +1,89 @@
+"""Copies between host and device, and how much of them no kernel hides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfscope.matching.intervals import Cumulative, union
+from perfscope.trace.devices import DeviceKind
+from perfscope.trace.model import Table
+
+TO_DEVICE, TO_HOST, UNKNOWN = "host to device", "device to host", "unknown"
+_DIRECTIONS = (
+    (TO_DEVICE, re.compile(r"HtoD|HostToDevice|h2d", re.IGNORECASE)),
+    (TO_HOST, re.compile(r"DtoH|DeviceToHost|d2h", re.IGNORECASE)),
+)
+_BETWEEN_DEVICES = re.compile(r"DtoD|PtoP|DeviceToDevice|PeerToPeer|d2d|p2p|HtoH", re.IGNORECASE)
+_PAGEABLE, _PINNED = re.compile("pageable", re.IGNORECASE), re.compile("pinned", re.IGNORECASE)
+NS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class CopyUse:
+    """Copies of one device in one direction, from or to one kind of host memory.
+
+    Attributes:
+        direction: `host to device`, `device to host`, or `unknown` where its name does not tell.
+        pageable: whether the host's memory could be paged out, so that the driver copies twice and
+            the host waits; None where the trace does not tell.
+        count: copies that begin in the window.
+        bytes: moved by them, as far as the trace tells.
+        seconds: union of their time.
+        exposed_s: of it, while no kernel ran.
+    """
+
+    direction: str
+    pageable: bool | None
+    count: int
+    bytes: int
+    seconds: float
+    exposed_s: float
+
+
+def copies(rows: Table, names: Sequence[str], window: tuple[int, int]) -> tuple[CopyUse, ...]:
+    """Copies between host and device, and those that may be such, most exposed first.
+
+    Args:
+        rows: what one device did, sorted by t0.
+        names: what rows are called, by number.
+        window: only what lies in it counts.
+    """
+    start, end = window
+    rows = rows[(rows["t1"] > start) & (rows["t0"] < end)]
+    moves = rows[rows["kind"] == DeviceKind.MEMCPY]
+    used = [place for place in np.unique(moves["name"]).tolist() if 0 <= place < len(names)]
+    kinds = {place: _kind(names[place]) for place in used}
+    kernels = np.isin(rows["kind"], (DeviceKind.COMPUTE, DeviceKind.COMMUNICATION))
+    hidden = _cumulative(rows[kernels], window)
+    found = []
+    for kind in dict.fromkeys(kind for kind in kinds.values() if kind is not None):
+        numbers = [place for place, its in kinds.items() if its == kind]
+        chosen = moves[np.isin(moves["name"], numbers)]
+        starts, ends = union(np.clip(chosen["t0"], start, end), np.clip(chosen["t1"], start, end))
+        whole = int((ends - starts).sum())
+        exposed = whole - int(hidden.between(starts, ends).sum())
+        sizes = chosen["bytes"][chosen["bytes"] > 0]
+        begun = int(np.count_nonzero(chosen["t0"] >= start))
+        found.append(CopyUse(*kind, begun, int(sizes.sum()), whole / NS_PER_S, exposed / NS_PER_S))
+    return tuple(sorted(found, key=lambda use: (-use.exposed_s, use.direction)))
+
+
+def _kind(name: str) -> tuple[str, bool | None] | None:
+    """Direction and kind of memory of a copy; None for one that stays on devices."""
+    for direction, pattern in _DIRECTIONS:
+        if pattern.search(name):
+            is_pageable = True if _PAGEABLE.search(name) else None
+            return direction, False if _PINNED.search(name) else is_pageable
+    return None if _BETWEEN_DEVICES.search(name) else (UNKNOWN, None)
+
+
+def _cumulative(rows: Table, window: tuple[int, int]) -> Cumulative:
+    starts, ends = union(np.clip(rows["t0"], *window), np.clip(rows["t1"], *window))
+    edges = np.stack([starts, ends], 1).ravel()
+    inside = np.zeros(max(len(edges) - 1, 0), np.bool_)
+    inside[::2] = True
+    return Cumulative.of(edges, inside)

@@ -1,0 +1,165 @@
+"""Why nothing ran on a device: each gap by what its next work waited for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.ledger import ACCOUNTS, Account
+from perfscope.attribution.timeline import Timeline
+from perfscope.matching.intervals import Cumulative, Times, union
+from perfscope.trace.devices import LAUNCH_UNKNOWN
+from perfscope.trace.model import PhaseKind, Rank, Table
+
+KERNEL_WAIT_NS = 30_000
+"""A gap below this before what was launched in time is the cost of starting it.
+
+HolisticTraceAnalysis documents 30 ns, and compares 30 with microseconds (0.5.0,
+breakdown_analysis.py): its figures come from 30 us.
+"""
+LAUNCH_GAP_NS = 100_000
+"""A framework spends 5 to 50 us on the host for each kernel: a gap below twice that is launching;
+in a longer one the host did something else."""
+NS_PER_S = 1e9
+IN_BETWEEN, FIRST, LAST = 0, 1, 2
+"""Where a gap is: between work of the device, before all of it, or after it."""
+GAP = [("start", "i8"), ("end", "i8"), ("launch", "i8"), ("edge", "i1")]
+
+
+class IdleCause(Enum):
+    """What a device without work waited for, in the order of the report; value = id in the JSON."""
+
+    INPUT = "input"  # the host waited for its next batch
+    RANKS = "ranks"  # the host waited for other ranks
+    COMMUNICATION = "communication"  # the host moved data between ranks
+    EVALUATION = "evaluation"
+    CHECKPOINT = "checkpoint"
+    FILES = "files"
+    SYNCHRONISATION = "synchronisation"  # the host had let the device run dry by waiting for it
+    LAUNCH = "launch"  # the host launched one short kernel after another
+    HOST = "host"  # the host did something else
+    KERNEL = "kernel"  # launched in time, begun at once: the cost of starting a kernel
+    DEVICE = "device"  # launched in time: another stream, an event or the device itself
+    BEFORE_FIRST = "before_first"  # the device had not begun to work yet
+    AFTER_LAST = "after_last"  # the device got no more work
+    UNKNOWN = "unknown"  # the launch is not in the trace
+
+
+_WAITING = re.compile(r"Synchronize|^(cuda|hip)Memcpy(WithStream)?$")
+"""Calls of the runtime that return when the device has done its work."""
+_OF_ACCOUNT = {
+    Account.INPUT_WAIT: IdleCause.INPUT,
+    Account.COMMUNICATION_WAIT: IdleCause.RANKS,
+    Account.COMMUNICATION_TRANSFER: IdleCause.COMMUNICATION,
+    Account.COMMUNICATION_OTHER: IdleCause.COMMUNICATION,
+    Account.EVALUATION: IdleCause.EVALUATION,
+    Account.CHECKPOINT: IdleCause.CHECKPOINT,
+    Account.IO: IdleCause.FILES,
+}
+
+
+def idle_by_cause(
+    rank: Rank, timeline: Timeline, rows: Table, window: tuple[int, int], names: Sequence[str]
+) -> Mapping[IdleCause, float]:
+    """Seconds in which a device ran nothing, by cause; they add up to its idle time exactly.
+
+    Args:
+        rank: that launches on the device.
+        timeline: of its main location.
+        rows: what the device did, sorted by t0.
+        window: only what lies in it counts.
+        names: of the calls of the device's runtime, by number.
+    """
+    gap = _gaps(rows, window)
+    length = gap["end"] - gap["start"]
+    in_time = (gap["launch"] != LAUNCH_UNKNOWN) & (gap["launch"] < gap["start"])
+    starting = in_time & (length < KERNEL_WAIT_NS)
+    totals = dict.fromkeys(IdleCause, 0)
+    totals[IdleCause.KERNEL] = int(length[starting].sum())
+    totals[IdleCause.DEVICE] = int(length[in_time & ~starting].sum())
+    late = gap[~in_time]
+    free = late["end"] - late["start"]
+    for account, cause in _OF_ACCOUNT.items():
+        inside = Cumulative.of(
+            timeline.boundaries, timeline.accounts == ACCOUNTS.index(account)
+        ).between(late["start"], late["end"])
+        totals[cause] += int(inside.sum())
+        free = free - inside
+    for cause, ns in _own_doing(_waits(rank, names), late, free).items():
+        totals[cause] += ns
+    return {cause: ns / NS_PER_S for cause, ns in totals.items() if ns}
+
+
+def _gaps(rows: Table, window: tuple[int, int]) -> Table:
+    """When nothing ran, and when what comes next was launched: nothing launched is never late."""
+    start, end = window
+    has_begun = bool((rows["t0"] < start).any())
+    goes_on = bool((rows["t1"] > end).any())
+    rows = rows[(rows["t1"] > start) & (rows["t0"] < end) & (rows["t1"] > rows["t0"])]
+    reach = np.maximum.accumulate(rows["t1"])
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = rows["t0"][1:] > reach[:-1]
+    # of each busy stretch the last row, which is the one before the next stretch begins
+    last = np.append(np.flatnonzero(first)[1:], len(rows))[: int(first.sum())] - 1
+    gaps = np.zeros(int(first.sum()) + 1, np.dtype(GAP))
+    gaps["start"] = np.clip(np.concatenate([[start], reach[last]]), start, end)
+    gaps["end"] = np.clip(np.concatenate([rows["t0"][first], [end]]), start, end)
+    gaps["launch"] = np.concatenate([rows["launch"][first], [end]])
+    if not len(rows):
+        return gaps[gaps["end"] > gaps["start"]]  # a device without work has neither first nor last
+    gaps["edge"][0] = IN_BETWEEN if has_begun else FIRST
+    gaps["edge"][-1] = IN_BETWEEN if goes_on else LAST
+    found: Table = gaps[gaps["end"] > gaps["start"]]
+    return found
+
+
+def _waits(rank: Rank, names: Sequence[str]) -> tuple[Times, Times]:
+    """When the host waited for its device, begins and ends, disjoint and in order.
+
+    Marked phases, and calls that wait: a profile beside a recording brings the calls, and its
+    phases only where the recording has none.
+    """
+    main = rank.phases["tid"] == rank.main_tid
+    marked = rank.phases[main & (rank.phases["kind"] == PhaseKind.DEVICE_WAIT)]
+    begins, ends = [marked["t0"]], [marked["t1"]]
+    if rank.devices is not None:
+        calls = rank.devices.runtime
+        used = [n for n in np.unique(calls["name"]).tolist() if 0 <= n < len(names)]
+        waiting = np.isin(calls["name"], [n for n in used if _WAITING.search(names[n])])
+        begins.append(calls["t0"][waiting])
+        ends.append(calls["t1"][waiting])
+    return union(np.concatenate(begins), np.concatenate(ends))
+
+
+def _own_doing(
+    waits: tuple[Times, Times], late: Table, free: npt.NDArray[np.int64]
+) -> dict[IdleCause, int]:
+    """The host's own doing, in ns, where no account names something else.
+
+    Without a wait that ended in a gap, the host would have been ahead by the length of that wait:
+    so much of the gap is its cost, and what is longer the host did not lose by it.
+    """
+    begins, ends = waits
+    total = np.concatenate([[0], np.cumsum(ends - begins)])
+    waited = (
+        total[np.searchsorted(ends, late["end"], "right")]
+        - total[np.searchsorted(ends, late["start"])]
+    )
+    unknown = late["launch"] == LAUNCH_UNKNOWN
+    within = (late["edge"] == IN_BETWEEN) & ~unknown
+    dry = np.where(within, np.minimum(free, np.maximum(waited, 0)), 0)
+    rest = free - dry
+    short = late["end"] - late["start"] < LAUNCH_GAP_NS
+    first, last = late["edge"] == FIRST, late["edge"] == LAST
+    return {
+        IdleCause.BEFORE_FIRST: int(free[first].sum()),
+        IdleCause.AFTER_LAST: int(free[last].sum()),
+        IdleCause.UNKNOWN: int(free[unknown & ~first & ~last].sum()),
+        IdleCause.SYNCHRONISATION: int(dry.sum()),
+        IdleCause.LAUNCH: int(rest[within & short].sum()),
+        IdleCause.HOST: int(rest[within & ~short].sum()),
+    }

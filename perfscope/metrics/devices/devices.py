@@ -1,0 +1,384 @@
+"""What the accelerators of a job did: busy, idle and why, overlap, and their efficiencies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfscope.attribution.focus import Focus
+from perfscope.attribution.ledger import IS_COMMUNICATION, Account
+from perfscope.attribution.preparation import Prepared
+from perfscope.engine import engine
+from perfscope.matching.intervals import Cumulative, union
+from perfscope.metrics.devices.device_collectives import DeviceCommunication, device_communication
+from perfscope.metrics.devices.device_copies import CopyUse, copies
+from perfscope.metrics.devices.device_gaps import KERNEL_WAIT_NS, IdleCause, idle_by_cause
+from perfscope.metrics.devices.device_idle import idle_by_account, launch_delays
+from perfscope.metrics.devices.matrix_kernels import MatrixTime, matrix_time
+from perfscope.metrics.efficiency.value import Metric
+from perfscope.trace.devices import DeviceActivity, DeviceKind
+from perfscope.trace.model import Rank
+
+MOST_KERNELS = 100
+ENOUGH_STEPS = 3
+BSC, TALP = "bsc", "talp"
+NS_PER_S = 1e9
+
+_COMPUTE, _COMMUNICATION = 1 << DeviceKind.COMPUTE, 1 << DeviceKind.COMMUNICATION
+_MEMCPY, _MEMSET = 1 << DeviceKind.MEMCPY, 1 << DeviceKind.MEMSET
+_MEMORY = _MEMCPY | _MEMSET
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """How long each combination of kinds was at work in a window, in ns.
+
+    `states[s]` is the time in which exactly the kinds of the set bits of s (bit k: DeviceKind k)
+    ran; it adds up to the window. All sums are exact.
+    """
+
+    states: tuple[int, ...]
+    rows: tuple[int, ...]  # that begin in the window, by DeviceKind
+
+    def any_of(self, kinds: int) -> int:
+        """Time in which something of these kinds (bits) ran: the union of its intervals."""
+        return sum(ns for state, ns in enumerate(self.states) if state & kinds)
+
+    def without(self, kinds: int, others: int) -> int:
+        """Time in which something of these kinds ran and nothing of the others: what is exposed."""
+        return sum(
+            ns for state, ns in enumerate(self.states) if state & kinds and not state & others
+        )
+
+    @property
+    def window_ns(self) -> int:
+        """Length of the window."""
+        return sum(self.states)
+
+    @property
+    def idle_ns(self) -> int:
+        """Time in which nothing ran."""
+        return self.states[0]
+
+    @property
+    def busy_ns(self) -> int:
+        """Time in which anything ran."""
+        return self.window_ns - self.idle_ns
+
+    @property
+    def compute_ns(self) -> int:
+        """Union of the kernels that compute."""
+        return self.any_of(_COMPUTE)
+
+    @property
+    def communication_ns(self) -> int:
+        """Union of the kernels that communicate."""
+        return self.any_of(_COMMUNICATION)
+
+    @property
+    def memcpy_ns(self) -> int:
+        """Union of the copies."""
+        return self.any_of(_MEMCPY)
+
+    @property
+    def memset_ns(self) -> int:
+        """Union of the fills."""
+        return self.any_of(_MEMSET)
+
+    @property
+    def exposed_communication_ns(self) -> int:
+        """Communication while nothing computes."""
+        return self.without(_COMMUNICATION, _COMPUTE)
+
+    @property
+    def exposed_memory_ns(self) -> int:
+        """Copies and fills while no kernel runs."""
+        return self.without(_MEMORY, _COMPUTE | _COMMUNICATION)
+
+    @property
+    def overlap(self) -> float | None:
+        """Share of the communication that computation hides; None without communication."""
+        whole = self.communication_ns
+        return (whole - self.exposed_communication_ns) / whole if whole else None
+
+
+@dataclass(frozen=True)
+class StreamUse:
+    """One stream: its work, and the gaps in it by what they waited for."""
+
+    stream: int
+    rows: int
+    busy_s: float
+    host_wait_s: float
+    kernel_wait_s: float
+    other_s: float
+    edge_s: float
+
+
+@dataclass(frozen=True)
+class DeviceUse:
+    """One device of one rank over the focus of analysis."""
+
+    rank: int
+    device: int
+    name: str
+    use: Occupancy
+    streams: tuple[StreamUse, ...]
+    idle_s: Mapping[Account, float]
+    """Idle time by what the host was doing; adds up to the idle time, empty with `idle_reason`."""
+    causes_s: Mapping[IdleCause, float]
+    """Idle time by what the next work waited for; adds up to the idle time."""
+    copies: tuple[CopyUse, ...]
+    capability: tuple[int, int] | None  # of CUDA
+    step_numbers: tuple[int, ...]
+    steps: tuple[Occupancy, ...]
+    idle_reason: str | None = None
+    """Why nothing tells what the host did while the device was idle; then the cause is unknown."""
+
+
+@dataclass(frozen=True)
+class KernelUse:
+    """All rows of one name, over all ranks."""
+
+    name: str
+    kind: DeviceKind
+    count: int
+    seconds: float
+    least_s: float
+    most_s: float
+    bytes: int
+    launch_delay_s: float | None  # mean time from launch to start; None where no launch is known
+
+
+@dataclass(frozen=True)
+class DeviceEfficiency:
+    """The device tree: parallel = load balance x communication x orchestration efficiency."""
+
+    parallel_efficiency: Metric
+    load_balance: Metric
+    communication_efficiency: Metric
+    orchestration_efficiency: Metric
+
+
+@dataclass(frozen=True)
+class DevicesResult:
+    """Everything measured of the job's devices.
+
+    `efficiency` has the tree in both conventions, by formula: `bsc` counts communication kernels
+    as communication, `talp` as work. `is_part`: devices were watched during a window only, inside
+    the focus of analysis; everything here is about `window_ns`, on the trace's clock.
+    """
+
+    devices: tuple[DeviceUse, ...]
+    kernels: tuple[KernelUse, ...]
+    efficiency: Mapping[str, DeviceEfficiency]
+    offload_efficiency: Metric
+    communication: DeviceCommunication
+    launch_delay_s: tuple[float | None, ...]  # median by rank
+    unlinked_rows: int
+    matrices: MatrixTime
+    window_ns: tuple[int, int]
+    is_part: bool
+
+
+def devices(prepared: Prepared) -> DevicesResult | None:
+    """What the devices did in the focus of analysis, or in the part of it that was watched."""
+    places = [
+        (place, rank.devices)
+        for place, rank in enumerate(prepared.trace.ranks)
+        if rank.devices is not None and rank.devices.numbers
+    ]
+    watched = _watched(prepared.focus, [prepared.trace.ranks[place] for place, _ in places])
+    if watched is None:
+        return None
+    whole, prepared = prepared.focus, replace(prepared, focus=watched)
+    used = tuple(
+        use for place, activity in places for use in _devices_of(prepared, place, activity)
+    )
+    focus = prepared.focus
+    kernels = _kernels(prepared)
+    return DevicesResult(
+        devices=used,
+        kernels=kernels,
+        efficiency={
+            BSC: efficiency([device.use for device in used], BSC, focus.kind),
+            TALP: efficiency([device.use for device in used], TALP, focus.kind),
+        },
+        offload_efficiency=_offload(prepared),
+        communication=device_communication(prepared),
+        launch_delay_s=tuple(launch_delays(activity) for _, activity in places),
+        unlinked_rows=sum(activity.without_launch for _, activity in places),
+        matrices=matrix_time(
+            (use.name, use.seconds) for use in kernels if use.kind is DeviceKind.COMPUTE
+        ),
+        window_ns=(focus.start_ns, focus.end_ns),
+        is_part=focus is not whole,
+    )
+
+
+def _watched(focus: Focus, ranks: Sequence[Rank]) -> Focus | None:
+    """The part of the focus in which all devices were watched, None where there is none.
+
+    Of a part only whole steps count, and of three or more not the first: a profiler that has just
+    been started makes it slow.
+    """
+    start, end, is_part = focus.start_ns, focus.end_ns, False
+    for rank in ranks:
+        activity = rank.devices
+        if activity is None or activity.covers(focus.start_ns, focus.end_ns):
+            continue
+        assert activity.watched is not None
+        first, last = activity.watched
+        _, steps = _steps(rank, max(first, focus.start_ns), min(last, focus.end_ns))
+        if steps:
+            first, last = steps[1 if len(steps) >= ENOUGH_STEPS else 0][0], steps[-1][1]
+        start, end, is_part = max(start, first), min(end, last), True
+    if not is_part:
+        return focus if ranks else None
+    if end <= start:
+        return None
+    return Focus(start, end, "profiler_window", "the steps that a profiler watched")
+
+
+def occupancy(
+    activity: DeviceActivity, windows: Sequence[tuple[int, int]]
+) -> dict[int, list[Occupancy]]:
+    """Of each device that worked, what it did in each window."""
+    found = engine.device_use(activity.rows.view(np.uint8), windows)
+    return {
+        device: [
+            Occupancy(tuple(ns), tuple(counts)) for ns, counts in zip(states, rows, strict=True)
+        ]
+        for device, states, rows in found
+    }
+
+
+def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> list[DeviceUse]:
+    rank, focus = prepared.trace.ranks[place], prepared.focus
+    numbers, windows = _steps(rank, focus.start_ns, focus.end_ns)
+    if activity.clock_reason:
+        numbers, windows = (), []
+    window = (focus.start_ns, focus.end_ns)
+    uses = occupancy(activity, [window, *windows])
+    nothing = [_idle(*one) for one in (window, *windows)]
+    known = {device.number: device for device in activity.devices}
+    streams = engine.stream_idle(activity.rows.view(np.uint8), window, KERNEL_WAIT_NS)
+    found = []
+    for number in activity.numbers:
+        whole, *by_step = uses.get(number, nothing)
+        rows = activity.rows[activity.rows["device"] == number]
+        busy = union(rows["t0"], rows["t1"])
+        found.append(
+            DeviceUse(
+                rank=rank.number,
+                device=number,
+                name=known[number].name if number in known else "",
+                use=whole,
+                streams=tuple(
+                    StreamUse(stream, count, *(ns / NS_PER_S for ns in times))
+                    for device, stream, count, *times in streams
+                    if device == number
+                ),
+                idle_s={}
+                if activity.clock_reason
+                else idle_by_account(prepared.timelines[place], busy, window),
+                causes_s={IdleCause.UNKNOWN: whole.idle_ns / NS_PER_S}
+                if activity.clock_reason
+                else idle_by_cause(
+                    rank, prepared.timelines[place], rows, window, prepared.trace.names
+                ),
+                idle_reason=activity.clock_reason or None,
+                copies=copies(rows, prepared.trace.names, window),
+                capability=known[number].capability if number in known else None,
+                step_numbers=numbers,
+                steps=tuple(by_step),
+            )
+        )
+    return found
+
+
+def _idle(start: int, end: int) -> Occupancy:
+    return Occupancy((max(end - start, 0), *[0] * 15), (0,) * len(DeviceKind))
+
+
+def _steps(rank: Rank, start: int, end: int) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
+    """Steps inside the focus, as the host has them."""
+    rows = rank.steps[(rank.steps["t0"] >= start) & (rank.steps["t1"] <= end)]
+    windows = list(zip(rows["t0"].tolist(), rows["t1"].tolist(), strict=True))
+    return tuple(rows["number"].tolist()), windows
+
+
+def efficiency(uses: Sequence[Occupancy], formula: str, foa: str) -> DeviceEfficiency:
+    """The device tree over devices that were watched for the same time.
+
+    K is the union of useful kernels, X what else ran and was not hidden by them: PE =
+    sum K/(D T) = [sum K/(D max K)] x [max K/max(K+X)] x [max(K+X)/T] (TALP 3.6,
+    arXiv 2603.26576; docs/metrics.md).
+    """
+    useful = _COMPUTE if formula == BSC else _COMPUTE | _COMMUNICATION
+    kernels = [use.any_of(useful) for use in uses]
+    active = [use.busy_ns for use in uses]
+    window = max((use.window_ns for use in uses), default=0)
+    count, longest = len(uses), max(kernels, default=0)
+
+    def metric(above: float, below: float) -> Metric:
+        value = above / below if below > 0 else None
+        reason = None if value is not None else "no device did anything"
+        name = "compute_kernels" if formula == BSC else "kernels"
+        return Metric(value, "ratio", reason, name, foa, formula)
+
+    return DeviceEfficiency(
+        parallel_efficiency=metric(sum(kernels), count * window),
+        load_balance=metric(sum(kernels), count * longest),
+        communication_efficiency=metric(longest, max(active, default=0)),
+        orchestration_efficiency=metric(max(active, default=0), window),
+    )
+
+
+def _offload(prepared: Prepared) -> Metric:
+    """U / (U + time in calls of the devices' runtime), U being the host's other work."""
+    focus, useful, runtime = prepared.focus, 0, 0
+    window = (focus.start_ns, focus.end_ns)
+    for rank, timeline in zip(prepared.trace.ranks, prepared.timelines, strict=True):
+        if rank.devices is None:
+            continue
+        outside = Cumulative.of(timeline.boundaries, ~IS_COMMUNICATION[timeline.accounts])
+        calls = np.clip(union(rank.devices.runtime["t0"], rank.devices.runtime["t1"]), *window)
+        in_calls = int(outside.between(calls[0], calls[1]).sum())
+        useful += int(np.diff(outside.at(np.array(window, np.int64)))[0]) - in_calls
+        runtime += in_calls
+    if not useful + runtime:
+        return Metric(None, "ratio", "the hosts of the devices did nothing", formula=TALP)
+    return Metric(useful / (useful + runtime), "ratio", None, "host_work", focus.kind, TALP)
+
+
+def _kernels(prepared: Prepared) -> tuple[KernelUse, ...]:
+    focus = prepared.focus
+    totals: dict[tuple[int, int], list[int]] = {}
+    for rank in prepared.trace.ranks:
+        if rank.devices is None:
+            continue
+        found = engine.kernel_totals(
+            rank.devices.rows.view(np.uint8), (focus.start_ns, focus.end_ns)
+        )
+        for name, kind, count, ns, least, most, size, launched, delay in found:
+            known = totals.setdefault((name, kind), [0, 0, least, 0, 0, 0, 0])
+            known[0] += count
+            known[1] += ns
+            known[2], known[3] = min(known[2], least), max(known[3], most)
+            known[4] += size
+            known[5] += launched
+            known[6] += delay
+    ordered = sorted(totals.items(), key=lambda item: (-item[1][1], item[0]))
+    names = prepared.trace.names
+    return tuple(
+        KernelUse(
+            names[name] if 0 <= name < len(names) else "",
+            DeviceKind(kind),
+            *(count, ns / NS_PER_S, least / NS_PER_S, most / NS_PER_S, size),
+            delay / NS_PER_S / launched if launched else None,
+        )
+        for (name, kind), (count, ns, least, most, size, launched, delay) in ordered
+    )

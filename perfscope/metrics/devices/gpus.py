@@ -1,0 +1,220 @@
+"""What the driver said of the GPUs while the job ran: how busy, how full, how fast, how hot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.preparation import Prepared
+from perfscope.metrics.devices.gpu_users import may_use, unknown, users
+from perfscope.metrics.host.resources import Series
+from perfscope.trace.devices import REASONS_UNKNOWN, Gpu, Throttling
+from perfscope.trace.model import Table, Trace
+
+MAX_POINTS = 300
+NS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class GpuUse:
+    """One GPU over the focus of analysis; what the driver did not tell is None.
+
+    Attributes:
+        gpu: which.
+        ranks: that use it.
+        known_by: how that is known, "" where no rank is known to.
+        samples: in the focus.
+        watched_s: from the first to the last of them.
+        busy: mean share of time in which a kernel ran.
+        memory_busy: mean share of time in which its memory was read or written.
+        memory_peak_bytes: most in use, of all processes together.
+        peak_phase: what the first of its ranks did then; "" outside any phase or not known.
+        memory_by_rank: most that each rank held, where the driver tells.
+        sm_mhz: mean clock of its processors while it was busy.
+        power_w: mean.
+        celsius: highest.
+        throttled: share of the busy samples with each reason to clock lower.
+        judged_samples: busy ones in which the driver told these reasons.
+        may_be_used: whether a rank of its node may use it.
+        series: busy, memory_bytes, power_w and sm_mhz over time.
+    """
+
+    gpu: Gpu
+    ranks: tuple[int, ...]
+    known_by: str
+    samples: int
+    watched_s: float
+    busy: float | None
+    memory_busy: float | None
+    memory_peak_bytes: int | None
+    peak_phase: str
+    memory_by_rank: Mapping[int, int]
+    sm_mhz: float | None
+    power_w: float | None
+    celsius: float | None
+    throttled: Mapping[Throttling, float]
+    judged_samples: int
+    may_be_used: bool
+    series: Mapping[str, Series]
+
+
+@dataclass(frozen=True)
+class GpusResult:
+    """All GPUs that were sampled, and why there are none.
+
+    Attributes:
+        gpus: by host and index.
+        reason: why none was sampled; "" where some were.
+        has_driver: whether any node has a driver that a process asked, so that there may be GPUs.
+        unknown_ranks: of which nothing tells what they use, or only an assumption.
+    """
+
+    gpus: tuple[GpuUse, ...]
+    reason: str
+    has_driver: bool
+    unknown_ranks: tuple[int, ...] = ()
+
+    @property
+    def used(self) -> tuple[GpuUse, ...]:
+        """Those that a rank uses."""
+        return tuple(use for use in self.gpus if use.ranks)
+
+
+NO_DRIVER = "no NVIDIA driver is loaded on this node"
+NO_CUDA = "no process of this rank has loaded CUDA"
+TOO_OLD = "the trace was recorded by a version that did not sample GPUs"
+OLD_S = 2.0
+"""Processes that were sampled for longer say what they know of GPUs."""
+TOO_SHORT = "GPUs are sampled from half a second after the start of a process, by perfscope run"
+
+
+def gpus(prepared: Prepared) -> GpusResult:
+    """What was sampled of each GPU in the focus of analysis."""
+    trace = prepared.trace
+    told = users(trace)
+    usable = may_use(trace)
+    found = [
+        _use(prepared, number, told[number], may_be_used=number in usable)
+        for number in range(len(trace.gpus))
+    ]
+    known = sorted(
+        (use for use in found if use is not None),
+        key=lambda use: (use.gpu.host, use.gpu.index, use.gpu.uuid),
+    )
+    reasons = list(dict.fromkeys(rank.gpu_reason for rank in trace.ranks if rank.gpu_reason))
+    reason = "" if known else _reason(trace, reasons)
+    has_driver = bool(known) or any(one not in (NO_DRIVER, NO_CUDA) for one in reasons)
+    return GpusResult(tuple(known), reason, has_driver, unknown(trace))
+
+
+def _reason(trace: Trace, reasons: Sequence[str]) -> str:
+    if trace.gpus:
+        return "no sample lies in the focus of analysis"
+    if reasons:
+        return "; ".join(reasons[:3])
+    sampled = [rank.process_samples["t"] for rank in trace.ranks if len(rank.process_samples)]
+    is_old = any((times.max() - times.min()) / NS_PER_S > OLD_S for times in sampled)
+    return TOO_OLD if is_old else TOO_SHORT
+
+
+def _use(
+    prepared: Prepared, number: int, ranks: Mapping[int, str], *, may_be_used: bool
+) -> GpuUse | None:
+    """One GPU; None where no sample lies in the focus."""
+    rows = _rows(prepared, "gpu_samples", number)
+    if not len(rows):
+        return None
+    gpu, busy = prepared.trace.gpus[number], rows["busy"].astype(np.float64)
+    working = rows[~(busy <= 0)]
+    judged = working[working["throttling"] != REASONS_UNKNOWN]
+    memory = rows["memory_bytes"]
+    peak = int(np.argmax(memory))
+    return GpuUse(
+        gpu=gpu,
+        ranks=tuple(sorted(ranks)),
+        known_by="; ".join(dict.fromkeys(ranks.values())),
+        samples=len(rows),
+        watched_s=float(rows["t"][-1] - rows["t"][0]) / NS_PER_S,
+        busy=_mean(busy),
+        memory_busy=_mean(rows["memory_busy"]),
+        memory_peak_bytes=int(memory[peak]) or None,
+        peak_phase=_phase_at(prepared, min(ranks), int(rows["t"][peak])) if ranks else "",
+        memory_by_rank=_memory_by_rank(prepared, number, ranks),
+        sm_mhz=_mean(working["sm_mhz"]),
+        power_w=_mean(rows["power_w"]),
+        celsius=_most(rows["celsius"]),
+        throttled=_throttled(judged),
+        judged_samples=len(judged),
+        may_be_used=may_be_used,
+        series={
+            name: _series(rows["t"], rows[name])
+            for name in ("busy", "memory_bytes", "power_w", "sm_mhz")
+        },
+    )
+
+
+def _rows(prepared: Prepared, table: str, number: int) -> Table:
+    """Samples of one GPU in the focus; a moment that two processes sampled counts once."""
+    start, end = prepared.focus.start_ns, prepared.focus.end_ns
+    parts = []
+    for rank in prepared.trace.ranks:
+        rows = getattr(rank, table)
+        parts.append(rows[(rows["gpu"] == number) & (rows["t"] >= start) & (rows["t"] < end)])
+    joined = np.concatenate(parts)
+    found: Table = joined[np.argsort(joined["t"], kind="stable")]
+    return found
+
+
+def _mean(values: npt.NDArray[np.floating]) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean(dtype=np.float64)) if len(known) else None
+
+
+def _most(values: npt.NDArray[np.floating]) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.max()) if len(known) else None
+
+
+def _throttled(rows: Table) -> dict[Throttling, float]:
+    if not len(rows):
+        return {}
+    shares = {
+        reason: float(np.count_nonzero(rows["throttling"] & int(reason))) / len(rows)
+        for reason in Throttling
+    }
+    return {reason: share for reason, share in shares.items() if share > 0}
+
+
+def _memory_by_rank(prepared: Prepared, number: int, ranks: Mapping[int, str]) -> dict[int, int]:
+    rows = _rows(prepared, "gpu_processes", number)
+    found = {}
+    for rank in prepared.trace.ranks:
+        own = rows["memory_bytes"][rows["pid"] == rank.pid]
+        if rank.number in ranks and len(own) and int(own.max()) > 0:
+            found[rank.number] = int(own.max())
+    return found
+
+
+def _phase_at(prepared: Prepared, rank: int, moment_ns: int) -> str:
+    place = [part.rank.number for part in prepared.parts].index(rank)
+    timeline = prepared.timelines[place]
+    index = int(np.searchsorted(timeline.boundaries, moment_ns, side="right")) - 1
+    if not 0 <= index < len(timeline.phases) or timeline.phases[index] < 0:
+        return ""
+    return prepared.catalog.ids[int(timeline.phases[index])]
+
+
+def _series(times: npt.NDArray[np.int64], values: npt.NDArray[np.floating]) -> Series:
+    """Means of equally many samples, at most MAX_POINTS of them; unknown values are left out."""
+    known = ~np.isnan(values.astype(np.float64))
+    times, values = times[known], values[known].astype(np.float64)
+    if not len(times):
+        return Series((), ())
+    step = -(-len(times) // MAX_POINTS)
+    starts = np.arange(0, len(times), step)
+    counts = np.diff(np.append(starts, len(times)))
+    means = np.add.reduceat(values, starts) / counts
+    return Series(tuple((times[starts] / NS_PER_S).tolist()), tuple(means.tolist()))

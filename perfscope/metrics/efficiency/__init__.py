@@ -1,0 +1,1 @@
+"""Efficiencies of POP, steps and phases, and how they change with size."""

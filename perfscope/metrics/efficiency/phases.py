@@ -1,0 +1,157 @@
+"""Phases: where each kind of work took its time, by rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
+from perfscope.attribution.phase_catalog import source_of
+from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.soundness import why_spoiled
+from perfscope.metrics.efficiency.factors import Efficiency
+from perfscope.metrics.efficiency.hybrid import PART, has_threads
+from perfscope.metrics.efficiency.pop import EMPTY, tree, withheld
+from perfscope.metrics.efficiency.value import Metric
+from perfscope.trace.damage import Need
+from perfscope.trace.model import Frame, PhaseKind
+
+
+@dataclass(frozen=True)
+class PhaseResult:
+    """One phase over the focus of analysis; phases are exclusive of the phases nested in them.
+
+    `seconds_by_rank` follows `ranks` (all ranks of the trace, 0.0 where a rank never entered it);
+    the seconds include communication inside the phase, `communication_s_by_rank` is that part.
+    `source` is `marker`, `framework` or `sampled`. `windows_s` are the (start, end) of the first
+    occurrences, in seconds of the trace's clock, at most 200.
+    """
+
+    id: str  # train, forward, backward, optimizer, input, evaluate, ..., user:<name>
+    kind: PhaseKind
+    label: str
+    source: str
+    ranks: tuple[int, ...]
+    entering_ranks: tuple[int, ...]
+    count: int
+    seconds_by_rank: tuple[float, ...]
+    communication_s_by_rank: tuple[float, ...]
+    where: tuple[Frame, ...]  # functions that do this phase's work, most seconds first
+    efficiency: Efficiency | None
+    windows_s: tuple[tuple[int, float, float], ...]  # rank, start, end
+
+
+MAX_WINDOWS = 200
+MAX_WHERE = 5
+
+PHASE_IDEAL = Metric(None, "s", "is computed for the run as a whole only")
+
+
+def phases(prepared: Prepared) -> tuple[PhaseResult, ...]:
+    """All phases that occur in the focus of analysis, in the order of `PhaseKind`."""
+    seconds = _seconds(prepared)
+    found = [
+        _phase(prepared, index, seconds[index])
+        for index in range(len(prepared.catalog.ids))
+        if seconds[index].any()
+    ]
+    return tuple(sorted(found, key=lambda phase: (phase.kind, -sum(phase.seconds_by_rank))))
+
+
+def _seconds(prepared: Prepared) -> npt.NDArray[np.int64]:
+    """Exclusive nanoseconds by phase, rank and account, shape (phases, ranks, accounts)."""
+    shape = len(prepared.catalog.ids), len(ACCOUNTS)
+    result = np.zeros((shape[0], len(prepared.timelines), shape[1]), np.int64)
+    for position, timeline in enumerate(prepared.timelines):
+        here = np.flatnonzero(timeline.inside(prepared.focus) & (timeline.phases >= 0))
+        place = timeline.phases[here].astype(np.int64) * shape[1] + timeline.accounts[here]
+        spent = np.zeros(shape[0] * shape[1], np.int64)
+        np.add.at(spent, place, timeline.lengths[here])
+        result[:, position] = spent.reshape(shape)
+    return result
+
+
+def _phase(prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64]) -> PhaseResult:
+    trace = prepared.trace
+    total = account_ns.sum(axis=1)
+    communication = account_ns[:, IS_COMMUNICATION].sum(axis=1)
+    entering = np.flatnonzero(total > 0)
+    windows, count, source = _windows(prepared, index)
+    catalog = prepared.catalog
+    return PhaseResult(
+        id=catalog.ids[index],
+        kind=catalog.kind(index),
+        label=catalog.label(index),
+        source=source,
+        ranks=tuple(rank.number for rank in trace.ranks),
+        entering_ranks=tuple(trace.ranks[position].number for position in entering.tolist()),
+        count=count,
+        seconds_by_rank=tuple((total / 1e9).tolist()),
+        communication_s_by_rank=tuple((communication / 1e9).tolist()),
+        where=_where(prepared, index),
+        efficiency=_efficiency(prepared, index, account_ns[entering], entering.tolist()),
+        windows_s=tuple(windows),
+    )
+
+
+def _efficiency(
+    prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64], positions: Sequence[int]
+) -> Efficiency:
+    """The efficiency tree of the ranks that entered a phase."""
+    is_hybrid = has_threads(prepared.trace)
+    found = tree(
+        ranks=tuple(prepared.trace.ranks[position].number for position in positions),
+        window_ns=0 if is_hybrid else int(account_ns.sum(axis=1).max()),
+        account_ns=account_ns * (not is_hybrid),
+        foa=f"phase:{prepared.catalog.ids[index]}",
+        ideal=PHASE_IDEAL,
+        has_training=prepared.has_training,
+        why_empty=PART if is_hybrid else EMPTY,
+    )
+    spoiled = why_spoiled(prepared.damage, Need.EVERY_RANK)
+    return found if spoiled is None else withheld(found, spoiled)
+
+
+def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, float]], int, str]:
+    """The first occurrences inside the focus, how many there are, and where they come from."""
+    focus = prepared.focus
+    found: list[tuple[int, float, float]] = []
+    sources: dict[str, int] = {}
+    for part in prepared.parts:
+        rows = part.phases[prepared.catalog.of_rows(prepared.trace, part.phases) == index]
+        marked = rows["t0"].astype(np.int64), rows["t1"].astype(np.int64)
+        start, end, label = part.samples.phase_rows
+        sampled = start[label == index], end[label == index]
+        origins = ((source_of(part.rank.metadata, rows), marked), ("sampled", sampled))
+        for source, (first, last) in origins:
+            inside = np.flatnonzero((last > focus.start_ns) & (first < focus.end_ns))
+            if len(inside):
+                sources[source] = sources.get(source, 0) + len(inside)
+            inside = inside[:MAX_WINDOWS]  # in order of their starts, as everywhere
+            found += [
+                (part.rank.number, begin / 1e9, finish / 1e9)
+                for begin, finish in zip(first[inside].tolist(), last[inside].tolist(), strict=True)
+            ]
+    source = max(sources, key=lambda name: (name != "sampled", sources[name]), default="framework")
+    windows = sorted(found, key=lambda window: (window[1], window[0]))[:MAX_WINDOWS]
+    return windows, sum(sources.values()), source
+
+
+def _where(prepared: Prepared, index: int) -> tuple[Frame, ...]:
+    """The functions that do a phase's work, with the line seen most."""
+    labels, frames = prepared.labels, prepared.trace.frames
+    if not frames:
+        return ()
+    spent = np.zeros(len(frames))
+    for timeline in prepared.timelines:
+        here = timeline.inside(prepared.focus) & (timeline.phases == index) & (timeline.stacks >= 0)
+        frame = labels.label_frame[timeline.stacks[here]]
+        spent += np.bincount(frame, timeline.lengths[here], minlength=len(frames))
+    functions: dict[tuple[str, str], list[int]] = {}
+    for level in np.flatnonzero(spent).tolist():
+        functions.setdefault((frames[level].function, frames[level].file), []).append(level)
+    ranked = sorted(functions.values(), key=lambda levels: -float(spent[levels].sum()))
+    return tuple(frames[max(levels, key=lambda i: spent[i])] for levels in ranked[:MAX_WHERE])

@@ -1,0 +1,183 @@
+"""POP efficiencies of a run: how much of the ranks' time was useful, and what the rest was lost to.
+
+Source of the formulas: docs/metrics.md, section 1 (POP Centre of Excellence, multiplicative model).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.focus import Focus
+from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION, Account
+from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.soundness import why_spoiled
+from perfscope.attribution.timeline import Timeline
+from perfscope.metrics.efficiency.factors import Efficiency
+from perfscope.metrics.efficiency.hybrid import has_threads, over_all_threads
+from perfscope.metrics.efficiency.ideal_network import ideal_network
+from perfscope.metrics.efficiency.value import Metric
+from perfscope.trace.damage import Need
+
+USEFUL_OUTSIDE = "outside_communication"
+USEFUL_TRAINING = "training_work"
+FORMULA = "pop"
+EMPTY = "the window is empty"
+
+NO_TRAINING = (
+    "nothing tells what training work is: no framework was recognized, no marker is set, and no "
+    "sampled function is named like training (name one with --phase train='...')"
+)
+
+_SPLIT = {
+    "input": Account.INPUT_WAIT,
+    "evaluation": Account.EVALUATION,
+    "checkpoint": Account.CHECKPOINT,
+    "io": Account.IO,
+    "device_wait": Account.DEVICE_WAIT,
+}
+
+
+def efficiency(prepared: Prepared) -> Efficiency:
+    """The efficiency tree of the run over its focus of analysis."""
+    focus = prepared.focus
+    inside = [_account_ns(timeline, focus) for timeline in prepared.timelines]
+    by_account = np.stack(inside) if inside else np.zeros((0, len(ACCOUNTS)), np.int64)
+    by_account = _without_device_waits(prepared, by_account)
+    lost = _lost_detail(prepared)
+    spoiled = why_spoiled(prepared.damage, Need.EVERY_RANK)
+    known = lost is None and spoiled is None
+    ideal = ideal_network(prepared) if known else Metric(None, "s", spoiled or lost)
+    found = tree(
+        ranks=tuple(rank.number for rank in prepared.trace.ranks),
+        window_ns=focus.length_ns if lost is None else 0,
+        account_ns=by_account if lost is None else np.zeros_like(by_account),
+        foa=focus.kind,
+        ideal=ideal,
+        has_training=prepared.has_training,
+        why_empty=lost or EMPTY,
+    )
+    if has_threads(prepared.trace):
+        found = over_all_threads(found, prepared.trace, focus)
+    return found if spoiled is None else withheld(found, spoiled)
+
+
+def _without_device_waits(
+    prepared: Prepared, account_ns: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Where the devices were measured, a host that waits for one is not at work."""
+    focus = prepared.focus
+    measured = [
+        rank.devices is not None
+        and bool(rank.devices.numbers)
+        and rank.devices.covers(focus.start_ns, focus.end_ns)
+        for rank in prepared.trace.ranks
+    ]
+    result = account_ns.copy()
+    result[np.array(measured, np.bool_), INDEX[Account.DEVICE_WAIT]] = 0
+    return result
+
+
+def _lost_detail(prepared: Prepared) -> str | None:
+    """Why nothing can be said: a rank whose communication is not recorded seems to work."""
+    if absent := prepared.trace.not_recorded.get("communication"):
+        return absent
+    lost = [
+        rank.number
+        for rank in prepared.trace.ranks
+        if rank.detail_end_ns is not None and rank.detail_end_ns < prepared.focus.end_ns
+    ]
+    if not lost:
+        return None
+    return f"the records of rank {lost[0]} are lost from before every rank had started"
+
+
+def tree(
+    *,
+    ranks: tuple[int, ...],
+    window_ns: int,
+    account_ns: npt.NDArray[np.int64],
+    foa: str,
+    ideal: Metric,
+    has_training: bool,
+    why_empty: str = EMPTY,
+) -> Efficiency:
+    """The efficiency tree of some ranks over a window.
+
+    Args:
+        ranks: their numbers.
+        window_ns: T.
+        account_ns: time of each rank in each account inside the window, shape (ranks, accounts).
+        foa: name of the window.
+        ideal: T_id in seconds, or why it is not known.
+        has_training: whether anything tells what training work is.
+        why_empty: the reason to give where the window has no length.
+    """
+    outside = account_ns[:, ~IS_COMMUNICATION].sum(axis=1)
+    useful = account_ns[:, INDEX[Account.TRAINING]]
+    total, longest = float(outside.sum()), float(outside.max(initial=0))
+    balance = total / (len(ranks) * longest) if longest else None
+    spread = longest / window_ns if window_ns > 0 else None
+    parallel = None if balance is None or spread is None else balance * spread
+    productive = float(useful.sum()) / total if has_training and total else None
+    trained = None if parallel is None or productive is None else parallel * productive
+    empty = why_empty if window_ns <= 0 else "no rank worked outside communication"
+
+    def metric(value: float | None, reason: str, useful_name: str = USEFUL_OUTSIDE) -> Metric:
+        return Metric(
+            value, "ratio", None if value is not None else reason, useful_name, foa, FORMULA
+        )
+
+    serialization, transfer = _ideal_factors(ideal, longest / 1e9, window_ns / 1e9)
+    no_productive = NO_TRAINING if not has_training else empty
+    return Efficiency(
+        ranks=ranks,
+        window_s=window_ns / 1e9,
+        outside_s=tuple((outside / 1e9).tolist()),
+        useful_s=tuple((useful / 1e9).tolist()),
+        parallel_efficiency=metric(parallel, empty),
+        load_balance=metric(balance, empty),
+        communication_efficiency=metric(spread, empty),
+        serialization_efficiency=metric(serialization, ideal.reason or empty),
+        transfer_efficiency=metric(transfer, ideal.reason or empty),
+        productive_share=metric(productive, no_productive, USEFUL_TRAINING),
+        training_efficiency=metric(trained, no_productive, USEFUL_TRAINING),
+        productive_split=_split(account_ns, total),
+    )
+
+
+def withheld(whole: Efficiency, reason: str) -> Efficiency:
+    """The seconds of each rank, without the ratios over all ranks, which may not be told."""
+    unknown: dict[str, Any] = {
+        name: replace(found, value=None, reason=reason)
+        for name, found in vars(whole).items()
+        if isinstance(found, Metric)
+    }
+    return replace(whole, productive_split={}, **unknown)
+
+
+def _ideal_factors(
+    ideal: Metric, longest_s: float, window_s: float
+) -> tuple[float | None, float | None]:
+    if not ideal.value or window_s <= 0:
+        return None, None
+    return longest_s / ideal.value, ideal.value / window_s
+
+
+def _split(account_ns: npt.NDArray[np.int64], total: float) -> dict[str, float]:
+    if not total:
+        return {}
+    known = {name: float(account_ns[:, INDEX[a]].sum()) for name, a in _SPLIT.items()}
+    training = float(account_ns[:, INDEX[Account.TRAINING]].sum())
+    known["other"] = total - training - sum(known.values())
+    return {name: ns / total for name, ns in known.items()}
+
+
+def _account_ns(timeline: Timeline, focus: Focus) -> npt.NDArray[np.int64]:
+    result = np.zeros(len(ACCOUNTS), np.int64)
+    inside = timeline.inside(focus)
+    np.add.at(result, timeline.accounts[inside], timeline.lengths[inside])
+    return result

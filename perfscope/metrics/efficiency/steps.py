@@ -1,0 +1,182 @@
+"""Steps and throughput: how fast the job trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.patterns import period_ends
+from perfscope.attribution.phase_catalog import is_hooked
+from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.soundness import why_spoiled
+from perfscope.metrics.efficiency.value import Metric
+from perfscope.trace.damage import Need
+from perfscope.trace.model import Table, Trace
+
+
+@dataclass(frozen=True)
+class StepsResult:
+    """Step times and throughput over the focus of analysis.
+
+    `source` says what a step is here: `marker`, `framework`, or `collectives` (one period of the
+    repeating pattern of world collectives, when neither is there). Series are per step: numbers
+    (S,), seconds by rank (S, P) flattened by step, thinned to at most 2,000 steps.
+    """
+
+    source: str | None
+    count: int
+    samples_per_s: Metric
+    step_s_median: Metric
+    step_s_p95: Metric
+    epoch_s_median: Metric
+    time_to_solution_s: Metric
+    numbers: tuple[int, ...]
+    max_seconds: tuple[float, ...]  # slowest rank of each step
+    min_seconds: tuple[float, ...]
+    metric_series: dict[
+        str, tuple[tuple[float, float], ...]
+    ]  # loss, accuracy, ...: (seconds, value)
+
+
+MAX_SERIES = 2000
+UNKNOWN_SAMPLES = "no step told its samples, as perfscope.step() can"
+NO_STEPS = "no steps were found: no framework, no marker, no repeating pattern of collectives"
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Steps of all ranks: seconds by (step, rank), NaN where a rank does not have the step."""
+
+    source: str
+    numbers: npt.NDArray[np.int64]
+    seconds: npt.NDArray[np.float64]
+
+
+def steps(prepared: Prepared) -> StepsResult:
+    """Step times and throughput of a run."""
+    found = _told_steps(prepared) or _pattern_steps(prepared)
+    trace = prepared.trace
+    wall = Metric(trace.wall_ns / 1e9, "s", foa="run")
+    series = _metric_series(trace)
+    if found is None or not len(found.numbers):
+        missing = Metric(None, "s", NO_STEPS)
+        rate = Metric(None, "samples/s", NO_STEPS)
+        epoch = _epoch_s(prepared)
+        return StepsResult(None, 0, rate, missing, missing, epoch, wall, (), (), (), series)
+    slowest = np.nanmax(found.seconds, axis=1)
+    fastest = np.nanmin(found.seconds, axis=1)
+    thin = slice(None, None, max(1, -(-len(found.numbers) // MAX_SERIES)))
+    foa = prepared.focus.kind
+    return StepsResult(
+        source=found.source,
+        count=len(found.numbers),
+        samples_per_s=_rate(prepared, found),
+        step_s_median=Metric(float(np.median(slowest)), "s", foa=foa),
+        step_s_p95=Metric(float(np.percentile(slowest, 95)), "s", foa=foa),
+        epoch_s_median=_epoch_s(prepared),
+        time_to_solution_s=wall,
+        numbers=tuple(found.numbers[thin].tolist()),
+        max_seconds=tuple(slowest[thin].tolist()),
+        min_seconds=tuple(fastest[thin].tolist()),
+        metric_series=series,
+    )
+
+
+def _inside(prepared: Prepared, rows: Table) -> Table:
+    """Steps that ended inside the focus."""
+    focus = prepared.focus
+    return rows[(rows["t1"] > focus.start_ns) & (rows["t1"] <= focus.end_ns)]
+
+
+def _told_steps(prepared: Prepared) -> _Step | None:
+    tables = [_inside(prepared, rank.steps) for rank in prepared.trace.ranks]
+    if not any(len(table) for table in tables):
+        return None
+    hooked = any(is_hooked(rank.metadata) for rank in prepared.trace.ranks)
+    numbers = [step_numbers(table) for table in tables]
+    every = np.unique(np.concatenate(numbers))
+    seconds = np.full((len(every), len(tables)), np.nan)
+    for column, (table, number) in enumerate(zip(tables, numbers, strict=True)):
+        spent = (table["t1"] - table["t0"]) / 1e9
+        seconds[np.searchsorted(every, number), column] = spent
+    return _Step("framework" if hooked else "marker", every, seconds)
+
+
+def step_numbers(table: Table) -> npt.NDArray[np.int64]:
+    """The steps' numbers, or their ordinals where the numbers repeat or are missing."""
+    numbers: npt.NDArray[np.int64] = table["number"].astype(np.int64)
+    if np.any(numbers < 0) or len(np.unique(numbers)) != len(numbers):
+        return np.arange(len(numbers), dtype=np.int64)
+    return numbers
+
+
+def _rate(prepared: Prepared, found: _Step) -> Metric:
+    """Samples finished by all ranks per second of the focus."""
+    focus, ranks = prepared.focus, prepared.trace.ranks
+    if focus.length_ns <= 0:
+        return Metric(None, "samples/s", "the window is empty")
+    if spoiled := why_spoiled(prepared.damage, Need.EVERY_RANK):
+        return Metric(None, "samples/s", spoiled)
+    tables = [_inside(prepared, rank.steps) for rank in ranks]
+    samples = sum(int(table["samples"].sum()) for table in tables)
+    if not samples:
+        most = max(tables, key=len, default=None)
+        samples = 0 if most is None else int(most["global_batch"].sum())
+    if not samples:
+        batch = [agent_batch_size(rank.metadata) for rank in ranks]
+        done = np.count_nonzero(~np.isnan(found.seconds), axis=0).tolist()
+        if all(batch):
+            samples = sum((size or 0) * count for size, count in zip(batch, done, strict=True))
+    if not samples:
+        return Metric(None, "samples/s", UNKNOWN_SAMPLES)
+    return Metric(samples / (focus.length_ns / 1e9), "samples/s", foa=focus.kind)
+
+
+def agent_batch_size(metadata: Mapping[str, Any]) -> int | None:
+    """Samples per step of one rank as the agent saw them, None unknown."""
+    size = metadata.get("batch_size")
+    usable = isinstance(size, int) and not isinstance(size, bool) and 0 < size < 1 << 40
+    return size if usable else None
+
+
+def _epoch_s(prepared: Prepared) -> Metric:
+    """Median time of an epoch: from its first step or phase on any rank to its last end."""
+    starts: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for rank in prepared.trace.ranks:
+        table = rank.steps if np.any(rank.steps["epoch"] >= 0) else rank.phases
+        table = table[(table["epoch"] >= 0) & (table["t1"] <= prepared.focus.end_ns)]
+        for epoch in np.unique(table["epoch"]).tolist():
+            rows = table[table["epoch"] == epoch]
+            starts[epoch] = min(starts.get(epoch, 1 << 62), int(rows["t0"].min()))
+            ends[epoch] = max(ends.get(epoch, 0), int(rows["t1"].max()))
+    if not starts:
+        return Metric(None, "s", "no epochs were told by a framework or a marker")
+    spans = [(ends[epoch] - starts[epoch]) / 1e9 for epoch in starts]
+    return Metric(float(np.median(spans)), "s", foa=prepared.focus.kind)
+
+
+def _pattern_steps(prepared: Prepared) -> _Step | None:
+    """One period of the repeating pattern of collectives counts as a step."""
+    times = period_ends(prepared.trace, prepared.waits, prepared.focus)
+    if times is None:
+        return None
+    seconds = np.diff(times, axis=0) / 1e9
+    return _Step("collectives", np.arange(len(seconds), dtype=np.int64), seconds)
+
+
+def _metric_series(trace: Trace) -> dict[str, tuple[tuple[float, float], ...]]:
+    """What the framework reported, of the first rank that has it, thinned."""
+    series: dict[str, tuple[tuple[float, float], ...]] = {}
+    for rank in trace.ranks:
+        finite = rank.metrics[np.isfinite(rank.metrics["value"])]
+        for name in np.unique(finite["name"]).tolist():
+            rows = finite[finite["name"] == name]
+            rows = rows[:: max(1, -(-len(rows) // MAX_SERIES))]
+            points = zip((rows["t"] / 1e9).tolist(), rows["value"].tolist(), strict=True)
+            series.setdefault(trace.names[name], tuple(points))
+    return series

@@ -1,0 +1,1 @@
+"""Metrics of hosts: samples, memory, CPUs, files and counters."""

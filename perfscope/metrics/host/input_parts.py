@@ -1,0 +1,139 @@
+"""What getting batches ready consists of, as far as stack samples show it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.stack_rules import is_user_file, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from perfscope.attribution.preparation import Prepared
+    from perfscope.attribution.timeline import Timeline
+    from perfscope.trace.model import Frame, Rank, Table
+
+
+class InputPart(Enum):
+    """What a function does on the way of a batch to the training."""
+
+    READ = "reading"
+    DECODE = "decoding and transforming"
+    COPY = "copying and putting together"
+    WAIT = "waiting"
+    OTHER = "other work"
+
+
+@dataclass(frozen=True)
+class InputParts:
+    """Stack samples by part: of the training thread while it gets a batch, and of its producers.
+
+    Producers are threads that fill the input queue from which the training thread takes batches.
+    """
+
+    rank: int
+    getting: Mapping[InputPart, int]
+    producing: Mapping[InputPart, int]
+
+
+_FILES = (
+    (InputPart.COPY, r"/_utils/(collate|pin_memory)\.py$|/re(ductions?|source_sharer)\.py$"),
+    (InputPart.DECODE, r"/(PIL|torchvision|torchaudio|cv2|skimage|albumentations|imageio|av)/"),
+    (InputPart.DECODE, r"/(json|csv|gzip|zlib|bz2|lzma|tokenizers|transformers)[/.]"),
+    (InputPart.READ, r"/(h5py|zarr|lmdb|tarfile|zipfile|netCDF4|fsspec|s3fs)[/.]"),
+    (InputPart.READ, r"/numpy/lib/_?(npyio|format)|/pandas/io/|/pyarrow/"),
+    (InputPart.WAIT, r"/(queue|queues|selectors)\.py$|/multiprocessing/connection\.py$"),
+)
+_WORDS = {
+    InputPart.COPY: "collate stack concatenate rebuild deepcopy pin pickle unpickle",
+    InputPart.DECODE: (
+        "decode decompress inflate parse resize crop augment transform normalize normalise "
+        "preprocess tokenize rotate flip jpeg png"
+    ),
+    InputPart.READ: "read readline readinto open imread download seek",
+    InputPart.WAIT: "poll wait acquire",
+}
+"""What the words of a function's name tell, in libraries as in the user's own files."""
+
+_OF_FILES = tuple((part, re.compile(pattern)) for part, pattern in _FILES)
+_OF_WORDS = {word: part for part, words in _WORDS.items() for word in words.split()}
+
+
+def part_of_frame(frame: Frame) -> InputPart | None:
+    """What a function tells of the part that it belongs to; None: nothing."""
+    for word in words_of(frame.function.rpartition(".")[2]):
+        if word in _OF_WORDS:
+            return _OF_WORDS[word]
+    if is_user_file(frame.file):
+        return None
+    return next((part for part, pattern in _OF_FILES if pattern.search(frame.file)), None)
+
+
+def part_of_stack(
+    frames: Sequence[InputPart | None], is_own: Sequence[bool], stack: Iterable[int]
+) -> InputPart:
+    """The part of the innermost function that tells one, up to the user's own innermost function.
+
+    What calls that function, a trainer or the start of a thread, tells nothing of it.
+    """
+    for place in reversed(tuple(stack)):
+        if (part := frames[place]) is not None:
+            return part
+        if is_own[place]:
+            break
+    return InputPart.OTHER
+
+
+def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
+    """What each rank was seen doing for its batches in the focus; nothing of ranks without any."""
+    trace = prepared.trace
+    if not any(len(rank.stacks) for rank in trace.ranks):
+        return ()
+    frames = [part_of_frame(frame) for frame in trace.frames]
+    is_own = [is_user_file(frame.file) for frame in trace.frames]
+    parts = [part_of_stack(frames, is_own, stack) for stack in trace.stacks]
+    found = []
+    for rank, timeline in zip(trace.ranks, prepared.timelines, strict=True):
+        times = rank.stacks["t"]
+        focus = prepared.focus
+        rows = rank.stacks[(times >= focus.start_ns) & (times < focus.end_ns)]
+        getting = _counted(parts, _getting(rank, rows, timeline))
+        producing = _counted(parts, _producing(rank, rows))
+        if getting or producing:
+            found.append(InputParts(rank.number, getting, producing))
+    return tuple(found)
+
+
+def _getting(rank: Rank, rows: Table, timeline: Timeline) -> Table:
+    """Samples of the main thread while it waits for input."""
+    rows = rows[rows["tid"] == rank.main_tid]
+    rows = rows[: len(rows) if len(timeline.accounts) else 0]
+    place = np.searchsorted(timeline.boundaries, rows["t"], side="right") - 1
+    place = np.clip(place, 0, len(timeline.accounts) - 1)
+    here: Table = rows[timeline.accounts[place] == INDEX[Account.INPUT_WAIT]]
+    return here
+
+
+def _producing(rank: Rank, rows: Table) -> Table:
+    """Samples of the threads that fill the queue from which the training takes its batches."""
+    number = main_queue(rank)
+    mine = rank.queues[~rank.queues["is_get"] & (rank.queues["queue"] == number)]
+    here: Table = rows[np.isin(rows["tid"], mine["tid"]) & (rows["tid"] != rank.main_tid)]
+    return here
+
+
+def main_queue(rank: Rank) -> int:
+    """The queue from which the training thread takes most batches, -1 none."""
+    gets = rank.queues["queue"][rank.queues["is_get"]]
+    return int(np.bincount(gets).argmax()) if len(gets) else -1
+
+
+def _counted(parts: Sequence[InputPart], rows: Table) -> Mapping[InputPart, int]:
+    return dict(Counter(parts[stack] for stack in rows["stack"].tolist() if stack >= 0))

@@ -1,0 +1,352 @@
+"""Memory, threads and CPU of the ranks from the native samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from signal import SIGKILL
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.focus import Focus
+from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.attribution.preparation import Prepared
+from perfscope.metrics.host.file_waits import files
+from perfscope.metrics.host.resources import (
+    NodeMemory,
+    NodeThreads,
+    RankMemory,
+    RankThreads,
+    Resources,
+    Series,
+    ThreadGroup,
+)
+from perfscope.trace.model import EndKind, Rank, Table, Trace
+
+MAX_POINTS = 500
+SLOPE_POINTS = 300
+"""Theil-Sen looks at every pair, so that more points would cost much and tell little."""
+
+MIN_SLOPE_POINTS = 10
+BIN_NS = 100_000_000
+
+
+def resources(prepared: Prepared) -> Resources:
+    """Memory and threads of the run inside its focus of analysis."""
+    ranks, focus = prepared.trace.ranks, prepared.focus
+    hosts = list(dict.fromkeys(rank.host for rank in ranks))
+    by_host = {host: [rank for rank in ranks if rank.host == host] for host in hosts}
+    return Resources(
+        memory=tuple(
+            _memory(prepared, position)
+            for position, rank in enumerate(ranks)
+            if len(rank.process_samples)
+        ),
+        node_memory=tuple(_node_memory(host, by_host[host]) for host in hosts),
+        threads=tuple(_threads(rank, focus) for rank in ranks if len(rank.process_samples)),
+        node_threads=tuple(
+            node for host in hosts if (node := _node_threads(prepared, host)) is not None
+        ),
+        read_bytes_by_rank=tuple(_last(rank.system_samples, "read_bytes") for rank in ranks),
+        written_bytes_by_rank=tuple(_last(rank.system_samples, "written_bytes") for rank in ranks),
+        files=files(prepared),
+    )
+
+
+def _inside(table: Table, focus: Focus) -> Table:
+    """Samples in the focus, all samples when none is."""
+    rows = table[(table["t"] >= focus.start_ns) & (table["t"] < focus.end_ns)]
+    return rows if len(rows) else table
+
+
+def _series(times: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> Series:
+    """Thinned evenly; of the values between two points kept the largest is shown."""
+    if not len(times):
+        return Series((), ())
+    step = -(-len(times) // MAX_POINTS)
+    starts = np.arange(0, len(times), step)
+    highest = np.maximum.reduceat(values, starts)
+    return Series(tuple((times[starts] / 1e9).tolist()), tuple(highest.tolist()))
+
+
+def _memory(prepared: Prepared, position: int) -> RankMemory:
+    rank = prepared.trace.ranks[position]
+    rows = _inside(rank.process_samples, prepared.focus)
+    rss = rows["rss_bytes"]
+    tenth = max(1, len(rows) // 10)
+    return RankMemory(
+        rank=rank.number,
+        host=rank.host,
+        peak_bytes=int(rank.process_samples["rss_bytes"].max()),
+        start_bytes=int(np.median(rss[:tenth])),
+        end_bytes=int(np.median(rss[-tenth:])),
+        slope_bytes_per_s=theil_sen(rows["t"][len(rows) // 2 :], rss[len(rows) // 2 :]),
+        series=_series(
+            rank.process_samples["t"], rank.process_samples["rss_bytes"].astype(np.float64)
+        ),
+        limit_bytes=rank.cgroup_memory_bytes,
+        peak_phase=_phase_of_peak(prepared, position),
+        tree_bytes=_tree_bytes(rank),
+        descendants=int(rank.tree_samples["descendants"].max(initial=0)),
+        **_group_use(rank),
+    )
+
+
+def _phase_of_peak(prepared: Prepared, position: int) -> str:
+    """The phase in which the memory of a rank was largest, "" outside any."""
+    samples = prepared.trace.ranks[position].process_samples
+    moment = int(samples["t"][int(np.argmax(samples["rss_bytes"]))])
+    timeline = prepared.timelines[position]
+    place = int(np.searchsorted(timeline.boundaries, moment, side="right")) - 1
+    if not 0 <= place < len(timeline.phases) or timeline.phases[place] < 0:
+        return ""
+    return prepared.catalog.ids[int(timeline.phases[place])]
+
+
+def _tree_bytes(rank: Rank) -> int | None:
+    """Proportional memory of a rank and its descendants at its peak; None where it was not read.
+
+    It is read more rarely than resident memory: what that was larger by at its peak is added.
+    """
+    tree = rank.tree_samples
+    if not len(tree):
+        return None
+    rss = rank.process_samples["rss_bytes"].astype(np.float64)
+    then = np.interp(tree["t"], rank.process_samples["t"], rss)
+    needed = tree["own_bytes"] + tree["descendants_bytes"] + (float(rss.max()) - then)
+    latest = len(tree) // 2  # the first are of a process that still loads its libraries
+    return int(np.max(needed[latest:]))
+
+
+def _group_use(rank: Rank) -> dict[str, int | None]:
+    """Memory used in the control group of a rank, at most and at the end; None unknown."""
+    used = rank.node_samples["cgroup_bytes"]
+    known = rank.cgroup_memory_bytes is not None and len(used) and int(used.max()) > 0
+    return {
+        "group_peak_bytes": int(used.max()) if known else None,
+        "group_end_bytes": int(used[-1]) if known else None,
+    }
+
+
+def theil_sen(times_ns: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> float | None:
+    """Median slope over all pairs of points, per second; None with too few points to say."""
+    return median_slope(times_ns / 1e9, values)
+
+
+def median_slope(places: npt.NDArray[np.float64], values: npt.NDArray[Any]) -> float | None:
+    """Median slope over all pairs of points; None with too few points to say."""
+    if len(places) < MIN_SLOPE_POINTS:
+        return None
+    keep = np.linspace(0, len(places) - 1, min(len(places), SLOPE_POINTS)).astype(np.int64)
+    kept, heights = places[keep], values[keep].astype(np.float64)
+    first, second = np.triu_indices(len(keep), 1)
+    run = kept[second] - kept[first]
+    rise = heights[second] - heights[first]
+    return float(np.median(rise[run > 0] / run[run > 0])) if np.any(run > 0) else None
+
+
+def _node_memory(host: str, ranks: Sequence[Rank]) -> NodeMemory:
+    tables = [rank.node_samples for rank in ranks if len(rank.node_samples)]
+    total = max((int(table["total_bytes"].max()) for table in tables), default=0)
+    least = min((int(table["available_bytes"].min()) for table in tables), default=0)
+    kills = [rank.system_samples["oom_kills"] for rank in ranks if len(rank.system_samples)]
+    return NodeMemory(
+        host=host,
+        total_bytes=total or None,
+        least_available_bytes=least if total else None,
+        oom_kills=max((int(c.max()) - int(c[0]) for c in kills), default=0),
+        ranks=tuple(rank.number for rank in ranks),
+    )
+
+
+def memory_ran_out(rank: Rank) -> bool:
+    """Whether the kernel killed a process for memory while the rank was there."""
+    kills = rank.system_samples["oom_kills"]
+    return bool(len(kills)) and int(kills.max()) > int(kills[0])
+
+
+def kills_with(trace: Trace, rank: Rank) -> int:
+    """Processes that the kernel ended for memory on the host of a rank that may be one of them.
+
+    It is 0 unless the rank was killed by signal 9, among the first so many of its host that were,
+    and none had failed before: launchers end by that signal whom the kernel leaves.
+    """
+    if not _is_ended_by_9(rank) or not (count := _kills_meanwhile(trace, rank.host)):
+        return 0
+    if any(_has_failed(other) and other.end_ns < rank.end_ns for other in trace.ranks):
+        return 0
+    killed = [r for r in trace.ranks if r.host == rank.host and _is_ended_by_9(r)]
+    first = sorted(killed, key=lambda one: one.end_ns)[:count]
+    return count if any(one is rank for one in first) else 0
+
+
+def _has_failed(rank: Rank) -> bool:
+    """Whether a rank ended in a way that makes a launcher end the others."""
+    return not rank.ending.is_natural and not _is_ended_by_9(rank)
+
+
+def _is_ended_by_9(rank: Rank) -> bool:
+    return rank.ending.kind is EndKind.KILLED and rank.ending.code == SIGKILL
+
+
+def _kills_meanwhile(trace: Trace, host: str) -> int:
+    """What the launcher's host counted from the start of the run to its end; 0 elsewhere."""
+    told = trace.environment.get("oom_kills")
+    count = told.get(host) if isinstance(told, Mapping) else None
+    return count if isinstance(count, int) else 0
+
+
+def cpus_available(rank: Rank) -> float:
+    """CPUs that a rank may use: its affinity mask or the cgroup's quota if smaller; 0 unknown."""
+    mask = float(rank.cpu_count_allowed or len(cpu_set(rank.cpus_allowed)))
+    if rank.cgroup_cpus is None:
+        return mask
+    return min(mask, rank.cgroup_cpus) if mask else rank.cgroup_cpus
+
+
+def cpu_set(text: str) -> frozenset[int]:
+    """The CPUs of a list like `0-3,8`; what makes no sense is left out."""
+    cpus: set[int] = set()
+    for part in text.strip().split(","):
+        match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", part.strip())
+        if match:
+            cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return frozenset(cpus)
+
+
+def _threads(rank: Rank, focus: Focus) -> RankThreads:
+    rows = _inside(rank.process_samples, focus)
+    system = _inside(rank.system_samples, focus)
+    cpu_s = _growth(rows, "cpu_ns") / 1e9
+    available = cpus_available(rank)
+    span = (int(rows["t"][-1]) - int(rows["t"][0])) / 1e9
+    busy = _busy(rank.process_samples)
+    return RankThreads(
+        rank=rank.number,
+        host=rank.host,
+        threads_max=int(rows["threads"].max()),
+        runnable_mean=float(rows["runnable"].mean()),
+        runnable_p95=float(np.percentile(rows["runnable"], 95)),
+        cpu_s=cpu_s,
+        cpu_utilisation=cpu_s / (span * available) if span > 0 and available else 0.0,
+        queue_delay_s=_growth(rows, "queue_delay_ns") / 1e9,
+        involuntary_switches=_growth(system, "involuntary_switches"),
+        voluntary_switches=_growth(system, "voluntary_switches"),
+        cpus_allowed=rank.cpus_allowed,
+        cpus_available=available,
+        groups=_groups(rank),
+        threads_series=_column_series(rank, "threads"),
+        runnable_series=_column_series(rank, "runnable"),
+        cpu_series=busy,
+    )
+
+
+def _column_series(rank: Rank, column: str) -> Series:
+    samples = rank.process_samples
+    return _series(samples["t"], samples[column].astype(np.float64))
+
+
+def _growth(rows: Table, column: str) -> int:
+    """How much a counter grew from the first to the last row."""
+    return max(0, int(rows[column][-1]) - int(rows[column][0])) if len(rows) else 0
+
+
+def _busy(samples: Table) -> Series:
+    """CPUs busy between samples, from the growth of the CPU time."""
+    step = max(1, -(-len(samples) // MAX_POINTS))
+    kept = samples[::step]
+    if len(kept) < 2:
+        return Series((), ())
+    run = np.diff(kept["t"])
+    usable = run > 0
+    rate = np.maximum(np.diff(kept["cpu_ns"])[usable], 0) / run[usable]
+    return Series(tuple((kept["t"][1:][usable] / 1e9).tolist()), tuple(rate.tolist()))
+
+
+def _groups(rank: Rank) -> tuple[ThreadGroup, ...]:
+    """Threads by the stem of their name, most CPU first."""
+    stems: dict[str, list[int]] = {}
+    for place, thread in enumerate(rank.threads):
+        stem = re.sub(r"[\W\d_]+$", "", thread.name) or thread.name or "unnamed"
+        stems.setdefault(stem, []).append(place)
+    longest = max((thread.samples for thread in rank.threads), default=0)
+    groups = []
+    for stem, places in stems.items():
+        members = [rank.threads[place] for place in places]
+        runnable = sum(thread.runnable_samples for thread in members)
+        groups.append(
+            ThreadGroup(
+                stem=stem,
+                count=len(members),
+                cpu_s=sum(thread.cpu_ns for thread in members) / 1e9,
+                runnable_mean=runnable / longest if longest else 0.0,
+            )
+        )
+    return tuple(sorted(groups, key=lambda group: (-group.cpu_s, group.stem)))
+
+
+def _node_threads(prepared: Prepared, host: str) -> NodeThreads | None:
+    """All ranks of a node together against the CPUs they may use together."""
+    ranks = [rank for rank in prepared.trace.ranks if rank.host == host]
+    if not all(len(rank.process_samples) for rank in ranks):
+        return None
+    masks = [cpu_set(rank.cpus_allowed) for rank in ranks]
+    together = len(frozenset[int]().union(*masks)) or max(r.cpu_count_allowed for r in ranks)
+    quotas = [rank.cgroup_cpus for rank in ranks if rank.cgroup_cpus is not None]
+    runnable, samples = _runnable_together(prepared, ranks)
+    return NodeThreads(
+        host=host,
+        ranks=tuple(rank.number for rank in ranks),
+        cpus=min([float(together), *quotas]),
+        runnable_mean=float(runnable.mean()) if len(runnable) else 0.0,
+        samples=samples,
+        runnable_p95=float(np.percentile(runnable, 95)) if len(runnable) else 0.0,
+        ranks_sharing_a_cpu=_crowded(ranks, masks),
+    )
+
+
+def _crowded(ranks: Sequence[Rank], masks: Sequence[frozenset[int]]) -> tuple[int, ...]:
+    """Ranks that share a mask with more ranks than it has CPUs."""
+    crowded: set[int] = set()
+    for mask in set(masks):
+        inside = [r.number for r, other in zip(ranks, masks, strict=True) if other <= mask]
+        if mask and len(inside) > len(mask):
+            crowded.update(inside)
+    return tuple(sorted(crowded))
+
+
+def _runnable_together(
+    prepared: Prepared, ranks: Sequence[Rank]
+) -> tuple[npt.NDArray[np.float64], int]:
+    """Runnable threads of all ranks, in stretches of 0.1 s in which no rank was communicating.
+
+    Where there are none, all stretches of the focus count. Also, in how many all were sampled.
+    """
+    focus = prepared.focus
+    count = max(1, -(-focus.length_ns // BIN_NS))
+    if count > 10_000_000:
+        return np.empty(0), 0
+    total, computing = np.zeros(count), np.ones(count, np.bool_)
+    everybody = np.ones(count, np.bool_)
+    positions = {rank.number: place for place, rank in enumerate(prepared.trace.ranks)}
+    for rank in ranks:
+        samples = rank.process_samples
+        inside = samples[(samples["t"] >= focus.start_ns) & (samples["t"] < focus.end_ns)]
+        place = (inside["t"] - focus.start_ns) // BIN_NS
+        seen = np.bincount(place, minlength=count)
+        mean = np.bincount(place, inside["runnable"], minlength=count) / np.maximum(seen, 1)
+        total += mean
+        everybody &= seen > 0
+        timeline = prepared.timelines[positions[rank.number]]
+        segment = np.searchsorted(timeline.boundaries, inside["t"], side="right") - 1
+        segment = np.clip(segment, 0, len(timeline.accounts) - 1)
+        waiting = IS_COMMUNICATION[timeline.accounts[segment]]
+        computing[place[waiting]] = False
+    chosen = everybody & computing
+    return total[chosen if np.any(chosen) else everybody], int(np.count_nonzero(everybody))
+
+
+def _last(table: Table, column: str) -> int:
+    return int(table[column][-1]) if len(table) else 0

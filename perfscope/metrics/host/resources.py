@@ -1,0 +1,172 @@
+"""Memory, threads and CPU of each rank over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfscope.attribution.ledger import Account
+from perfscope.trace.model import Trace
+
+
+@dataclass(frozen=True)
+class Series:
+    """A quantity over time: seconds of the trace's clock and values, at most 500 points."""
+
+    seconds: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class RankMemory:
+    """Resident memory of one rank, in bytes.
+
+    `peak_phase` is the phase in which it was largest, "" outside any; `tree_bytes` the proportional
+    memory (PSS: a page that n processes share counts 1/n) of the rank and its `descendants` at the
+    peak, None where it was not read.
+    """
+
+    rank: int
+    host: str
+    peak_bytes: int
+    start_bytes: int  # median of the first tenth of the focus of analysis
+    end_bytes: int  # median of the last tenth
+    slope_bytes_per_s: float | None  # Theil-Sen over the last half of the focus
+    series: Series
+    limit_bytes: int | None  # cgroup limit, which ranks of a node mostly share
+    group_peak_bytes: int | None = None  # used in that control group at most, None unknown
+    group_end_bytes: int | None = None  # used in it at the end
+    peak_phase: str = ""
+    tree_bytes: int | None = None
+    descendants: int = 0
+
+    @property
+    def needed_bytes(self) -> int:
+        """What one more rank like this would need: proportional where known, else resident."""
+        return self.peak_bytes if self.tree_bytes is None else self.tree_bytes
+
+
+@dataclass(frozen=True)
+class NodeMemory:
+    """Memory of one node."""
+
+    host: str
+    total_bytes: int | None
+    least_available_bytes: int | None
+    oom_kills: int
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ThreadGroup:
+    """Threads of one rank that share a name stem (a pool)."""
+
+    stem: str
+    count: int
+    cpu_s: float
+    runnable_mean: float
+
+
+@dataclass(frozen=True)
+class RankThreads:
+    """Threads and CPU of one rank inside the focus of analysis."""
+
+    rank: int
+    host: str
+    threads_max: int
+    runnable_mean: float
+    runnable_p95: float
+    cpu_s: float
+    cpu_utilisation: float  # CPU seconds / (focus seconds x CPUs available to the rank)
+    queue_delay_s: float  # runnable threads waiting for a CPU, summed over threads
+    involuntary_switches: int
+    voluntary_switches: int
+    cpus_allowed: str
+    cpus_available: float  # affinity mask and cgroup quota, whichever is smaller
+    groups: tuple[ThreadGroup, ...]
+    threads_series: Series
+    runnable_series: Series
+    cpu_series: Series  # CPUs busy
+
+
+@dataclass(frozen=True)
+class NodeThreads:
+    """All ranks of one node against the CPUs that they may use together."""
+
+    host: str
+    ranks: tuple[int, ...]
+    cpus: float  # union of their affinity masks, limited by the cgroup quota
+    runnable_mean: float  # summed over ranks, over stretches in which all were computing
+    samples: int  # of all its ranks at a time, computing or not
+    runnable_p95: float
+    ranks_sharing_a_cpu: tuple[
+        int, ...
+    ]  # ranks whose masks hold fewer CPUs than ranks sharing them
+
+
+@dataclass(frozen=True)
+class RankFiles:
+    """Files of one rank: bytes over its life, standing still for them over the focus of analysis.
+
+    Attributes:
+        stalled_s: seconds in which a thread waited for a device, none ran, and the rank was not
+            communicating; None where that was not sampled.
+        last_stalled_s: from the start of the focus to the last time that it did so.
+        stalled_by_account: the same seconds by account of the ledger, most first.
+        major_faults: pages that had to be read from a device first.
+    """
+
+    rank: int
+    read_bytes: int
+    written_bytes: int
+    major_faults: int
+    stalled_s: float | None
+    last_stalled_s: float = 0.0
+    stalled_by_account: tuple[tuple[Account, float], ...] = ()
+
+
+def queue_share(ranks: Sequence[RankThreads]) -> float:
+    """Seconds that threads of ranks waited for a CPU, per CPU second that they got."""
+    cpu_s = sum(rank.cpu_s for rank in ranks)
+    return sum(rank.queue_delay_s for rank in ranks) / cpu_s if cpu_s > 0 else 0.0
+
+
+def busy_cpus(ranks: Sequence[RankThreads]) -> float:
+    """CPUs that ranks keep busy together, mean over the focus of analysis."""
+    return sum(rank.cpu_utilisation * rank.cpus_available for rank in ranks)
+
+
+def node_cpus(trace: Trace, node: NodeThreads) -> float:
+    """CPUs of a node as its topology tells, else those that its ranks may use."""
+    known = known_cpus(trace, node)
+    return node.cpus if known is None else known
+
+
+def known_cpus(trace: Trace, node: NodeThreads) -> float | None:
+    """CPUs of a node as its topology tells; None where that was not noted."""
+    tables = [trace.environment.get("topology")]
+    tables = [table.get(node.host) for table in tables if isinstance(table, dict)]
+    tables += [rank.metadata.get("topology") for rank in trace.ranks if rank.host == node.host]
+    for table in tables:
+        cpus = table.get("cpus") if isinstance(table, dict) else None
+        if isinstance(cpus, int) and cpus > 0:
+            return float(cpus)
+    return None
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Memory, threads and files of the run."""
+
+    memory: tuple[RankMemory, ...]
+    node_memory: tuple[NodeMemory, ...]
+    threads: tuple[RankThreads, ...]
+    node_threads: tuple[NodeThreads, ...]
+    read_bytes_by_rank: tuple[int, ...]
+    written_bytes_by_rank: tuple[int, ...]
+    files: tuple[RankFiles, ...] = ()
+    """Of the ranks that were sampled."""
+
+    def threads_of(self, node: NodeThreads) -> tuple[RankThreads, ...]:
+        """Threads of the ranks of one node."""
+        return tuple(rank for rank in self.threads if rank.rank in node.ranks)

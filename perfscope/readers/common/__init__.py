@@ -1,0 +1,1 @@
+"""What several readers need: clocks, amounts, and blocks of records."""

@@ -1,0 +1,182 @@
+"""One clock for all ranks: how far each process's clock is from that of the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.readers.common.clock_estimate import Estimate, TimeMap, estimate
+from perfscope.readers.common.clock_observations import Pair, observe
+from perfscope.readers.recording.process_file import ProcessFile
+from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceActivity
+from perfscope.trace.model import Rank
+
+WALL_CLOCK_ERROR_NS = 10**9
+"""How far the wall clocks of two hosts may be apart; pessimistic, hosts with NTP do better."""
+
+_INTERVAL_TABLES = (
+    *("operations", "background", "readiness", "completions", "phases", "steps"),
+    *("spans", "memory_windows"),
+)
+_MOMENT_TABLES = (
+    *("stacks", "metrics", "counters"),
+    *("process_samples", "system_samples", "node_samples"),
+    *("tree_samples", "call_samples", "python_samples"),
+    *("gpu_samples", "gpu_processes"),
+)
+_Moves = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What to add to a process's times to be on the reference's clock, and the possible error.
+
+    Processes of one `domain` share it; that of the reference is 0.
+    """
+
+    offset_ns: int
+    error_ns: int
+    domain: int = 0
+
+
+def domain_of(process: ProcessFile) -> tuple[str, int]:
+    """Processes of one domain read the same clock: same boot, same time namespace."""
+    return (process.boot_id or f"host {process.host}", process.time_namespace)
+
+
+def align(processes: Sequence[ProcessFile], reference: ProcessFile) -> list[Clock]:
+    """The clock of each process against the reference, as the wall clocks of the hosts have it."""
+    home = domain_of(reference)
+    first: dict[tuple[str, int], ProcessFile] = {home: reference}
+    for process in processes:
+        first.setdefault(domain_of(process), process)
+    numbers = {domain: number for number, domain in enumerate(first)}
+    origin = reference.real0_ns - reference.mono0_ns
+    clocks = []
+    for process in processes:
+        domain = domain_of(process)
+        base = first[domain]
+        offset = base.real0_ns - base.mono0_ns - origin
+        away = domain != home
+        clocks.append(
+            Clock(offset * away, WALL_CLOCK_ERROR_NS * away, numbers[domain]),
+        )
+    return clocks
+
+
+def measure(ranks: Sequence[Rank]) -> list[str]:
+    """Moves all times of ranks that were aligned by wall clocks to where their operations put them.
+
+    Returns:
+        A note where clocks could not be measured, or cannot be brought together.
+    """
+    domains = sorted({rank.clock_domain for rank in ranks})
+    if len(domains) <= 1:
+        return []
+    found = _from_home(observe(ranks))
+    for rank in ranks:
+        if rank.clock_domain and (road := found.get(rank.clock_domain)) is not None:
+            _follow(rank, road)
+    notes = []
+    if lost := [d for d in domains if d and d not in found]:
+        notes.append(
+            f"The ranks read {len(domains)} different clocks. {len(lost)} of them exchanged "
+            "nothing with the others that tells their distance: they are aligned by the hosts' "
+            "wall clocks and not by measurement, and times between them may be wrong by "
+            f"{WALL_CLOCK_ERROR_NS / 1e9:g} s."
+        )
+    if any(not road.is_consistent for road in found.values()):
+        notes.append(
+            "No offset that is constant or drifts evenly brings the clocks of the hosts together "
+            "so that every effect follows its cause; the stated error contains the contradiction."
+        )
+    return notes
+
+
+@dataclass(frozen=True)
+class _Road:
+    """From a domain's clock to that of the reference, over other domains where need be."""
+
+    hops: tuple[TimeMap, ...]
+    error_ns: int
+    is_consistent: bool
+
+    def __call__(self, moments: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        for hop in self.hops:
+            moments = hop(moments)
+        return moments
+
+    @property
+    def drift(self) -> float:
+        """How much faster the reference's clock runs."""
+        return float(sum(hop.slope for hop in self.hops))
+
+
+def _from_home(pairs: Mapping[tuple[int, int], Pair]) -> dict[int, _Road]:
+    """The road of least error from each domain that can be reached to domain 0."""
+    links: dict[int, list[tuple[int, Estimate]]] = {}
+    for (near, far), pair in pairs.items():
+        for one, other, seen in ((near, far, pair), (far, near, pair.reversed())):
+            if (found := estimate(seen)) is not None:
+                links.setdefault(one, []).append((other, found))
+    roads: dict[int, _Road] = {}
+    waiting: list[tuple[int, int, int, _Road]] = [(0, 0, 0, _Road((), 0, True))]
+    count = 0
+    while waiting:
+        error, domain, _, road = heappop(waiting)
+        if domain in roads:
+            continue
+        roads[domain] = road
+        for other, link in links.get(domain, ()):
+            count += 1
+            further = _Road(
+                (link.clock, *road.hops),
+                error + link.error_ns,
+                road.is_consistent and link.is_consistent,
+            )
+            heappush(waiting, (further.error_ns, other, count, further))
+    return roads
+
+
+def _follow(rank: Rank, road: _Road) -> None:
+    before = rank.start_ns
+    move(rank, road)
+    rank.clock_offset_ns += rank.start_ns - before
+    rank.clock_drift_ppm = road.drift * 1e6
+    rank.clock_error_ns = road.error_ns
+
+
+def shift(rank: Rank, by_ns: int) -> None:
+    """Moves all times of a rank by the same amount."""
+    move(rank, lambda moments: moments + by_ns)
+
+
+def move(rank: Rank, to: _Moves) -> None:
+    """Moves all times of a rank; `to` keeps their order."""
+
+    def moved(moment_ns: int) -> int:
+        return int(to(np.array([moment_ns], np.int64))[0])
+
+    rank.start_ns, rank.end_ns = moved(rank.start_ns), moved(rank.end_ns)
+    for name in ("init_enter_ns", "init_exit_ns", "finalize_enter_ns", "detail_end_ns"):
+        if (moment := getattr(rank, name)) is not None:
+            setattr(rank, name, moved(moment))
+    for name in _INTERVAL_TABLES:
+        table = getattr(rank, name)
+        table["t0"], table["t1"] = to(table["t0"]), to(table["t1"])
+    for name in _MOMENT_TABLES:
+        table = getattr(rank, name)
+        table["t"] = to(table["t"])
+    if rank.devices is not None:
+        _move_devices(rank.devices, to)
+
+
+def _move_devices(devices: DeviceActivity, to: _Moves) -> None:
+    known = devices.rows["launch"] != LAUNCH_UNKNOWN
+    devices.rows["launch"][known] = to(devices.rows["launch"][known])
+    for table in (devices.rows, devices.runtime):
+        table["t0"], table["t1"] = to(table["t0"]), to(table["t1"])

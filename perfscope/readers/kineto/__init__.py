@@ -1,0 +1,1 @@
+"""Profiles of PyTorch and other Chrome timelines."""

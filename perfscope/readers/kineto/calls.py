@@ -1,0 +1,77 @@
+"""What perfscope exports to Chrome's format and other tools do not write: calls, ids of phases."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfscope.readers.kineto.file import KinetoContents, is_own_export
+from perfscope.readers.kineto.groups import Groups
+from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, PhaseKind, RowFlag, Table
+from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
+
+USER_PHASE = "user:"
+"""Before the names of phases that the program named."""
+
+
+def is_export(contents: KinetoContents) -> bool:
+    """Whether perfscope wrote the file."""
+    return is_own_export(contents.members)
+
+
+def own_rules(contents: KinetoContents) -> list[tuple[str, str]]:
+    """Rules by which the phases of an export keep their ids; none for files of other tools."""
+    if not is_export(contents):
+        return []
+    return [(kind.name.lower(), kind.name.lower()) for kind in PhaseKind if kind != PhaseKind.USER]
+
+
+def calls(contents: KinetoContents, groups: Groups, *, of_background: bool = False) -> Table:
+    """The calls of one rank; partners of messages are not among what such a file tells.
+
+    Args:
+        contents: what the file holds of the rank.
+        groups: the process groups of this rank.
+        of_background: those of Horovod's own thread instead of all others.
+    """
+    rows = contents.calls[contents.calls["is_background"] == of_background]
+    codes = np.full(len(contents.names), -1, np.int64)
+    for place in np.unique(rows["name"]).tolist():
+        operation = BY_NAME.get(contents.names[place])
+        codes[place] = -1 if operation is None else operation.code
+    rows = rows[codes[rows["name"]] >= 0]
+    table = np.zeros(len(rows), OPERATION_DTYPE)
+    for column in ("t0", "t1"):
+        table[column] = rows[column]
+    table["op"] = codes[rows["name"]]
+    for column in ("sent", "received"):
+        table[column] = np.maximum(rows[column], 0)
+    numbers = np.array([thread.number(0) for thread in contents.threads] or [0], np.int64)
+    table["tid"] = numbers[rows["thread"]]
+    table["flags"] = rows["flags"] & RowFlag.OPEN
+    table["comm"] = np.array([*groups.of_file, -1], np.int64)[rows["group"]]
+    ordered = IS_COLLECTIVE[table["op"]] & (table["comm"] >= 0)
+    table["seq"] = np.where(ordered, np.maximum(rows["seq"], -1), -1)
+    is_rank = ordered & (rows["root"] >= 0) & (rows["root"] < groups.world_size)
+    table["peer"] = np.where(is_rank, rows["root"], PEER_NONE)
+    _one_at_a_time(table)
+    return table[np.argsort(table["t0"], kind="stable")]
+
+
+def without_readiness(contents: KinetoContents) -> list[str]:
+    """A word where Horovod's thread is there, and for how long others waited for it is not."""
+    if not np.any(contents.calls["is_background"]):
+        return []
+    note = (
+        f"{contents.path.name} holds the calls of Horovod's own thread, and not when tensors were "
+        "ready for them: how long training waited for Horovod is not in its efficiencies."
+    )
+    return [note]
+
+
+def _one_at_a_time(table: Table) -> None:
+    """A thread is in one call at a time: what begins earlier ends before the next one begins."""
+    for tid in np.unique(table["tid"]).tolist():
+        mine = np.flatnonzero(table["tid"] == tid)
+        reach = np.maximum.accumulate(table["t1"][mine])
+        table["t0"][mine[1:]] = np.maximum(table["t0"][mine[1:]], reach[:-1])
+        table["t1"][mine] = np.maximum(table["t1"][mine], table["t0"][mine])

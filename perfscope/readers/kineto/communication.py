@@ -1,0 +1,84 @@
+"""Kernels that communicate and are in no list: those that the user names, or that look so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from perfscope.readers.kineto.file import KinetoContents, ToldGroup
+from perfscope.trace.devices import DeviceKind
+from perfscope.trace.model import Rank, Table
+
+_WORDS = re.compile(
+    r"(reduce|gather|scatter|all.?2.?all|all.?to.?all|a2a|dispatch|combine|exchange|broadcast|send|"
+    r"recv|put|barrier|notify)",
+    re.IGNORECASE,
+)
+"""What kernels that communicate are called after; many that compute are, too."""
+LARGE_SHARE = 0.02
+"""Of the time of all kernels: a kernel below this changes no verdict."""
+TOGETHER_SHARE = 0.1
+"""Of a kernel's length: so close do the ends of one lie on all ranks that they waited."""
+ENOUGH_KERNELS = 5
+MOST_SHOWN = 3
+
+
+def named_by_user(contents: KinetoContents, globs: Sequence[str]) -> KinetoContents:
+    """The file with kernels of names that match a glob as communication of all ranks."""
+    if not globs or not len(contents.device):
+        return contents
+    names = np.zeros(len(contents.names), np.bool_)
+    for place in np.unique(contents.device["name"]).tolist():
+        names[place] = any(fnmatchcase(contents.names[place], glob) for glob in globs)
+    device = contents.device.copy()
+    chosen = names[device["name"]] & (device["kind"] == DeviceKind.COMPUTE)
+    device["kind"][chosen] = DeviceKind.COMMUNICATION
+    device["comm"][chosen] = len(contents.groups)
+    return replace(contents, device=device, groups=[*contents.groups, ToldGroup("", "", -1, -1, 0)])
+
+
+def look_like_communication(ranks: Sequence[Rank], names: Sequence[str]) -> list[str]:
+    """A note on large kernels that are called like communication and end together on all ranks."""
+    tables = [rank.devices.rows for rank in ranks if rank.devices is not None]
+    if len(tables) < 2:
+        return []
+    kernels = [rows[rows["kind"] == DeviceKind.COMPUTE] for rows in tables]
+    spent = sum(int((rows["t1"] - rows["t0"]).sum()) for rows in kernels)
+    found = []
+    for name in np.unique(kernels[0]["name"]).tolist():
+        mine = [rows[rows["name"] == name] for rows in kernels]
+        length = sum(int((rows["t1"] - rows["t0"]).sum()) for rows in mine)
+        is_large = length >= LARGE_SHARE * spent
+        if is_large and _WORDS.search(_function(names[name])) and _end_together(mine):
+            found.append((length / spent, names[name]))
+    if not found:
+        return []
+    shown = ", ".join(f"`{name[:60]}`" for _, name in sorted(found, reverse=True)[:MOST_SHOWN])
+    share = sum(part for part, _ in found)
+    note = (
+        f"{len(found)} kernels, {share:.0%} of all kernel time, count as computation, but are "
+        f"called like communication and end together on all ranks: {shown}. If they communicate, "
+        "say so: --communication 'GLOB'."
+    )
+    return [note]
+
+
+def _function(kernel: str) -> str:
+    """The name of a kernel without the parameters of its template."""
+    return re.split(r"[<(]", kernel.replace("(anonymous namespace)", ""), maxsplit=1)[0]
+
+
+def _end_together(tables: Sequence[Table]) -> bool:
+    """Whether a kernel ends on all ranks at one time, though it does not begin so."""
+    count = len(tables[0])
+    if count < ENOUGH_KERNELS or any(len(rows) != count for rows in tables):
+        return False
+    ends = np.stack([rows["t1"] for rows in tables])
+    starts = np.stack([rows["t0"] for rows in tables])
+    apart = float(np.median(np.ptp(ends, axis=0)))
+    length = float(np.median(ends - starts))
+    return apart <= TOGETHER_SHARE * length and apart < float(np.median(np.ptp(starts, axis=0)))

@@ -1,0 +1,128 @@
+"""Device rows of Kineto files in the numbering of the whole trace: names, groups, sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from perfscope.readers.kineto.file import KinetoContents
+from perfscope.readers.kineto.groups import Groups
+from perfscope.readers.kineto.host import HostTables, step_at
+from perfscope.trace.devices import (
+    LAUNCH_UNKNOWN,
+    RUNTIME_DTYPE,
+    DeviceActivity,
+    DeviceInfo,
+    DeviceKind,
+)
+from perfscope.trace.model import Table
+from perfscope.units import format_seconds
+
+MOST_DEVICES = 1024
+EARLY_SHARE = 0.01
+"""So few events may begin before their launch: the clocks are read at different moments."""
+PER_STEP = 1 << 20
+"""More collectives of one group in a step than there are."""
+
+
+def device_activity(
+    contents: KinetoContents, host: HostTables, numbers: np.ndarray[Any, Any], groups: Groups
+) -> DeviceActivity | None:
+    """The devices of one rank; None where neither a device nor its runtime was recorded.
+
+    Args:
+        contents: the file.
+        host: its host, whose steps number the collectives.
+        numbers: the trace's number of each name of the file.
+        groups: the process groups of this rank.
+    """
+    rows = contents.device
+    if not len(rows) and not len(host.runtime):
+        return None
+    clock_reason = _clock_reason(rows)
+    if clock_reason:
+        rows["launch"] = LAUNCH_UNKNOWN
+    runtime = np.zeros(len(host.runtime), RUNTIME_DTYPE)
+    for column in ("t0", "t1"):
+        runtime[column] = host.runtime[column]
+    runtime["name"] = numbers[host.runtime["name"]] if len(runtime) else 0
+    if len(rows):
+        _group(rows, groups)
+        _number(rows, host.steps)
+        rows["name"] = numbers[rows["name"]]
+        rows["op"] = np.where(rows["op"] >= 0, numbers[np.maximum(rows["op"], 0)], -1)
+    used = set(np.unique(rows["device"]).tolist())
+    return DeviceActivity(
+        rows=rows,
+        devices=[device for device in _infos(contents) if device.number in used],
+        runtime=runtime,
+        stream_names={},
+        clock_reason=clock_reason,
+    )
+
+
+def _clock_reason(rows: Table) -> str:
+    """Why the clocks of device and host disagree: what runs was launched before it began."""
+    rows = rows[rows["launch"] != LAUNCH_UNKNOWN]
+    ahead = rows["launch"] - rows["t0"]
+    early = int(np.count_nonzero(ahead > 0))
+    if early <= EARLY_SHARE * len(rows):
+        return ""
+    return (
+        f"{early:,} of {len(rows):,} device events begin up to {format_seconds(ahead.max() / 1e9)} "
+        "before the call that launched them: the clocks of device and host disagree"
+    )
+
+
+def _infos(contents: KinetoContents) -> list[DeviceInfo]:
+    found = []
+    properties = contents.members.get("deviceProperties")
+    for device in properties[:MOST_DEVICES] if isinstance(properties, list) else ():
+        if isinstance(device, Mapping) and type(device.get("id")) is int:
+            memory = device.get("totalGlobalMem")
+            major, minor = device.get("computeMajor"), device.get("computeMinor")
+            found.append(
+                DeviceInfo(
+                    device["id"],
+                    str(device.get("name", ""))[:200],
+                    memory if type(memory) is int and memory > 0 else 0,
+                    (major, minor) if type(major) is int and type(minor) is int else None,
+                )
+            )
+    return found
+
+
+def _group(rows: Table, groups: Groups) -> None:
+    """Process groups of the file become communicators of the trace."""
+    chosen = np.flatnonzero(rows["kind"] == DeviceKind.COMMUNICATION)
+    of_file = np.array([*groups.of_file, -1], np.int64)
+    rows["comm"][chosen] = of_file[rows["comm"][chosen]]
+
+
+def _number(rows: Table, steps: Table) -> None:
+    """Ordinals of collectives where NCCL gave none: by step, and in a step by start.
+
+    So calls are matched also where the ranks' profiles do not begin with the same call.
+    """
+    chosen = np.flatnonzero((rows["kind"] == DeviceKind.COMMUNICATION) & (rows["comm"] >= 0))
+    if np.all(rows["seq"][chosen] >= 0):
+        return
+    launch = rows["launch"][chosen]
+    moment = np.where(launch == LAUNCH_UNKNOWN, rows["t0"][chosen], launch)
+    rows["seq"][chosen] = ordinals(rows["comm"][chosen], step_at(steps, moment))
+
+
+def ordinals(groups: np.ndarray[Any, Any], steps: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Numbers rows that are in order of time: those of one group and step follow each other."""
+    order = np.lexsort((np.arange(len(groups)), steps, groups))
+    key = np.stack([groups[order], steps[order]], 1)
+    first = np.ones(len(order), np.bool_)
+    first[1:] = np.any(key[1:] != key[:-1], axis=1)
+    start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
+    result = np.empty(len(order), np.int64)
+    within = np.minimum(np.arange(len(order)) - start, PER_STEP - 1)
+    known = np.minimum(np.maximum(steps[order] + 1, 0), 1 << 40)
+    result[order] = known * PER_STEP + within
+    return result

@@ -1,0 +1,166 @@
+"""Which rank wrote each profile, and which of a rank's profiles is analysed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from perfscope.readers.kineto.file import KinetoContents
+
+MOST_RANKS = 1_000_000
+_RANK = re.compile(r"rank[-_ ]?(\d{1,7})(?!\d)", re.IGNORECASE)
+_WORKER = re.compile(r"(.+)_(\d{1,9})\.\d+\.pt\.trace\.json")
+"""HOST_PID.TIME, as torch.profiler.tensorboard_trace_handler names a file."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """Who wrote a profile; "" where that is not known."""
+
+    host: str
+    pid: str
+
+    @property
+    def text(self) -> str:
+        """How the process is called in notes."""
+        return f"process {self.pid}" + (f" on {self.host}" if self.host else "")
+
+
+def number_ranks(files: Sequence[KinetoContents]) -> tuple[dict[int, KinetoContents], list[str]]:
+    """The profile to be analysed of each rank, and how the ranks are known."""
+    files = sorted(files, key=lambda file: (file.start_ns, str(file.path)))
+    folder = Path(os.path.commonpath([file.path.absolute().parent for file in files]))
+    known: dict[int, list[KinetoContents]] = {}
+    unknown: list[list[KinetoContents]] = []
+    guessed, strange = 0, 0
+    for contents in files:
+        number = rank_told(contents)
+        is_guessed = number is None
+        if is_guessed and not contents.part.process:
+            number = _named(contents.path.absolute().relative_to(folder))
+        if number is None:
+            _add(unknown, contents)
+        elif is_guessed and _is_of_another(contents, known.get(number, ())):
+            strange += 1
+            _add(unknown, contents)
+        else:
+            guessed += is_guessed
+            known.setdefault(number, []).append(contents)
+    notes = _how(len(files), guessed, strange, sum(map(len, unknown)) - strange, len(unknown))
+    free = (number for number in range(MOST_RANKS) if number not in known)
+    parts = known | dict(zip(free, unknown, strict=False))
+    ranked = {}
+    for number, profiles in sorted(parts.items()):
+        ranked[number] = _chosen(profiles, files)
+        notes += _left_aside(number, ranked[number], profiles)
+    return ranked, notes
+
+
+def rank_told(contents: KinetoContents) -> int | None:
+    """The rank as the file itself says it."""
+    number = contents.rank
+    return number if type(number) is int and 0 <= number < MOST_RANKS else None
+
+
+def _named(path: Path) -> int | None:
+    """The rank in a file's name, else in the name of the nearest folder around it."""
+    for name in reversed(path.parts):
+        found = _RANK.search(name)
+        if found and int(found[1]) < MOST_RANKS:
+            return int(found[1])
+    return None
+
+
+def process_of(contents: KinetoContents) -> Process:
+    """The process with most events of the host, and its host."""
+    worker = _WORKER.match(contents.path.name)
+    if contents.part.pid:
+        return Process(contents.host_name, contents.part.pid)
+    events: Counter[str] = Counter()
+    for thread in contents.threads:
+        events[thread.process] += thread.events
+    pid = max(events, key=lambda process: events[process], default="")
+    host = contents.host_name or (worker[1] if worker else "")
+    return Process(host, pid or (worker[2] if worker else ""))
+
+
+def _add(processes: list[list[KinetoContents]], contents: KinetoContents) -> None:
+    """Puts a profile to the others of its process: a process is profiled once at a time."""
+    mine = process_of(contents)
+    for profiles in processes:
+        same = process_of(profiles[0]) == mine and mine.pid
+        if same and not any(_overlap(contents, other) for other in profiles):
+            profiles.append(contents)
+            return
+    processes.append([contents])
+
+
+def _is_of_another(contents: KinetoContents, others: Iterable[KinetoContents]) -> bool:
+    """Whether another process was profiled at the same time, under the same number."""
+    mine = process_of(contents)
+    return any(_overlap(contents, other) and process_of(other) != mine for other in others)
+
+
+def _overlap(one: KinetoContents, other: KinetoContents) -> bool:
+    return one.start_ns < other.end_ns and other.start_ns < one.end_ns
+
+
+def _how(files: int, guessed: int, strange: int, unnamed: int, processes: int) -> list[str]:
+    if files == 1:
+        return []
+    notes = []
+    if guessed:
+        notes.append(f"The ranks of {guessed} files were taken from their names or folders.")
+    if strange:
+        notes.append(
+            f"{strange} files are named like a rank that another process has at the same time; "
+            "they were numbered in order of time."
+        )
+    if unnamed:
+        notes.append(
+            f"{unnamed} files name no rank; the processes that wrote them ({processes}) were "
+            "numbered in order of time."
+        )
+    return notes
+
+
+def _chosen(profiles: Sequence[KinetoContents], files: Sequence[KinetoContents]) -> KinetoContents:
+    """The profile that most others were recorded beside, so that ranks can be compared."""
+    if len(profiles) == 1:
+        return profiles[0]
+    starts = np.sort([file.start_ns for file in files])
+    ends = np.sort([file.end_ns for file in files])
+    beside = [
+        int(np.searchsorted(starts, file.end_ns) - np.searchsorted(ends, file.start_ns, "right"))
+        for file in profiles
+    ]
+    return profiles[beside.index(max(beside))]
+
+
+def _left_aside(
+    number: int, chosen: KinetoContents, profiles: Sequence[KinetoContents]
+) -> list[str]:
+    notes = []
+    for contents in profiles:
+        if contents is chosen:
+            continue
+        process = process_of(contents)
+        is_same = process.pid and process == process_of(chosen)
+        whose = f" ({process.text} wrote both)" if is_same else ""
+        apart = (contents.start_ns - chosen.start_ns) / 1e9
+        when = f"{abs(apart):,.1f} s {'after' if apart >= 0 else 'before'}"
+        mine, other = contents.path, chosen.path
+        names = (mine.name, other.name)
+        if mine.name == other.name:
+            names = (f"{mine.parent.name}/{mine.name}", f"{other.parent.name}/{other.name}")
+        notes.append(
+            f"{names[0]} is another profile of rank {number}, begun {when} {names[1]}{whose}; "
+            "it was left aside. Give it alone to have it analyzed."
+        )
+    return notes

@@ -1,0 +1,300 @@
+"""Reads PyTorch's profiler traces (Kineto), one rank a file, and other Chrome traces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+from pathlib import Path
+
+import numpy as np
+
+from perfscope.errors import UnreadableInputError
+from perfscope.readers.common.blocks import MOST_BOMBS, GrowthError, not_tried
+from perfscope.readers.common.clocks import shift
+from perfscope.readers.detect import Place, Reader, ReadOptions
+from perfscope.readers.kineto.calls import (
+    USER_PHASE,
+    calls,
+    is_export,
+    own_rules,
+    without_readiness,
+)
+from perfscope.readers.kineto.clocks import measure_clocks
+from perfscope.readers.kineto.communication import look_like_communication, named_by_user
+from perfscope.readers.kineto.devices import device_activity, ordinals
+from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Thread, read_kineto
+from perfscope.readers.kineto.foreign import NOT_TOLD, is_foreign, notes_on
+from perfscope.readers.kineto.groups import Groups, ranks_named
+from perfscope.readers.kineto.host import HostTables, host_tables, step_at
+from perfscope.readers.kineto.processes import split
+from perfscope.readers.kineto.ranks import MOST_RANKS, number_ranks, process_of
+from perfscope.readers.kineto.runs import refuse_several_runs
+from perfscope.readers.kineto.window import judged_from
+from perfscope.trace.model import (
+    COUNTER_DTYPE,
+    OPERATION_DTYPE,
+    PEER_NONE,
+    Ending,
+    EndKind,
+    Format,
+    Rank,
+    Table,
+    Trace,
+)
+from perfscope.trace.operations import BY_NAME, MAX_OPERATIONS
+
+_PHASE = re.compile(rb'"ph"\s*:')  # every event has one; notes beside a recording hold a "pid"
+_OWN = re.compile(rb'\s*\{\s*"schema(_version)?"')  # what perfscope itself leaves in a recording
+_START = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)")
+NOT_RECORDED = {
+    "memory": "a profiler trace holds no samples of the process's memory",
+    "threads": "a profiler trace holds no samples of threads and cores",
+    "io": "a profiler trace does not count bytes of files",
+    "environment": "a profiler trace does not hold the environment",
+    "messages": "a profiler trace holds no point-to-point messages",
+}
+
+
+def is_kineto(place: Place) -> bool:
+    """Whether this is a Kineto or Chrome trace: a JSON object or list with such events."""
+    head = place.head
+    if place.is_directory or _START.match(head) is None or _OWN.match(head):
+        return False
+    return b'"traceEvents"' in head or b'"deviceProperties"' in head or bool(_PHASE.search(head))
+
+
+def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
+    """The run whose ranks wrote these files.
+
+    Raises:
+        UnreadableInputError: none of them can be read, or they are of several runs.
+    """
+    files, notes = _read_all(paths)
+    refuse_several_runs(files)
+    ranked, rank_notes = number_ranks(files)
+    ranked = {
+        number: named_by_user(contents, options.communication)
+        for number, contents in ranked.items()
+    }
+    world = _world_size(ranked)
+    groups = Groups(world)
+    origin = min(contents.start_ns for contents in ranked.values())
+    names: dict[str, int] = {"": 0}
+    ranks = []
+    for number, contents in sorted(ranked.items()):
+        rank, said = _rank(number, contents, groups, names, options)
+        ranks.append(rank)
+        notes += said
+        notes += _losses(contents)
+    _clock_domains(ranks, ranked)
+    for rank in ranks:
+        shift(rank, -origin)
+    notes += rank_notes + measure_clocks(ranks, list(names))
+    first = min(rank.start_ns for rank in ranks)
+    for rank in ranks:
+        shift(rank, -first)
+    kept = origin + first
+    judged, reason = judged_from(ranks, list(names))
+    notes += look_like_communication(ranks, list(names))
+    return Trace(
+        command=(),
+        origin_unix_ns=kept if kept >= EPOCH_NS else 0,
+        wall_ns=max(rank.end_ns for rank in ranks),
+        launcher="",
+        exit_code=None,
+        world_size=world,
+        ranks=ranks,
+        names=list(names),
+        communicators=groups.communicators,
+        environment={
+            "hosts": sorted({rank.host for rank in ranks}),
+            "is_export": all(map(is_export, ranked.values())),
+        },
+        notes=notes,
+        source=str(paths[0] if len(paths) == 1 else paths[0].parent),
+        format=Format.KINETO,
+        not_recorded=_not_recorded(ranks, are_foreign=all(map(is_foreign, ranked.values()))),
+        judged_from_ns=judged,
+        judged_reason=reason,
+    )
+
+
+def _read_all(paths: Sequence[Path]) -> tuple[list[KinetoContents], list[str]]:
+    bombs: list[GrowthError] = []
+
+    def attempt(path: Path) -> KinetoContents | UnreadableInputError:
+        if len(bombs) >= MOST_BOMBS:
+            return not_tried(str(path), len(bombs))
+        try:
+            return read_kineto(path)
+        except GrowthError as error:
+            bombs.append(error)
+            return error
+        except UnreadableInputError as error:
+            return error
+
+    with ThreadPoolExecutor(max_workers=min(len(paths), cpu_count() or 1)) as pool:
+        found = list(pool.map(attempt, paths))
+    whole = [contents for contents in found if isinstance(contents, KinetoContents)]
+    failures = [error for error in found if isinstance(error, UnreadableInputError)]
+    if not whole:
+        raise failures[0]
+    files, notes = [], [f"{error.what} {error.why}" for error in failures]
+    for contents in whole:
+        parts, said = split(contents)
+        files += parts
+        notes += said
+    return files, notes
+
+
+def _world_size(ranked: dict[int, KinetoContents]) -> int:
+    told = [contents.distributed.get("world_size") for contents in ranked.values()]
+    sizes = [size for size in told if type(size) is int and 0 < size <= MOST_RANKS]
+    shown = [ranks_named(contents) for contents in ranked.values()]
+    return max([*(sizes or shown), max(ranked) + 1])
+
+
+def _rank(
+    number: int,
+    contents: KinetoContents,
+    groups: Groups,
+    names: dict[str, int],
+    options: ReadOptions,
+) -> tuple[Rank, list[str]]:
+    groups.learn(contents)
+    host = host_tables(contents, (*options.phase_rules, *own_rules(contents)))
+    used = np.zeros(len(contents.names), np.bool_)
+    for table in (contents.device["name"], contents.device["op"], host.runtime["name"]):
+        used[table[table >= 0]] = True
+    used[contents.counters["name"]] = True
+    labels = np.zeros(len(used) + 1, np.int64)
+    for place in np.unique(host.phases["name"][host.phases["name"] > 0]).tolist():
+        label = contents.names[place - 1].removeprefix(USER_PHASE)
+        labels[place] = names.setdefault(label, len(names))
+    numbers = np.zeros(len(used), np.int64)
+    for place in np.flatnonzero(used).tolist():
+        numbers[place] = names.setdefault(contents.names[place], len(names))
+    thread = contents.threads[host.main_thread] if contents.threads else Thread("", "", "", 0)
+    pid = contents.part.pid or thread.process
+    tid = thread.number(0)
+    cut = contents.cut_at is not None
+    rank = Rank(
+        number=number,
+        host=contents.host_name or "unknown host",
+        pid=int(pid) if pid.isascii() and pid.isdigit() and len(pid) < 10 else 0,
+        start_ns=contents.start_ns,
+        end_ns=contents.end_ns,
+        main_tid=tid,
+        ending=Ending(
+            EndKind.UNKNOWN if cut else EndKind.EXITED,
+            source="the file ends in the middle" if cut else "the end of the profile",
+        ),
+        metadata={"frameworks": {"torch": {}}},
+    )
+    rank.steps = host.steps
+    rank.phases = host.phases
+    rank.phases["name"] = labels[rank.phases["name"]]
+    rank.phases["tid"] = tid
+    rank.operations = np.concatenate([_operations(host, groups, tid), calls(contents, groups)])
+    rank.operations.sort(order="t0", kind="stable")
+    rank.background = calls(contents, groups, of_background=True)
+    rank.totals = _totals(rank.operations)
+    rank.devices = device_activity(contents, host, numbers, groups)
+    rank.counters = np.zeros(len(contents.counters), COUNTER_DTYPE)
+    rank.counters["t"], rank.counters["tid"] = contents.counters["t"], tid
+    rank.counters["value"] = contents.counters["value"]
+    rank.counters["name"] = numbers[contents.counters["name"]]
+    rank.counters.sort(order="t", kind="stable")
+    notes = host.notes + without_readiness(contents)
+    if rank.devices is not None and rank.devices.clock_reason:
+        notes.append(
+            f"{contents.path.name}: {rank.devices.clock_reason}. Why devices were idle is not told."
+        )
+    return rank, notes
+
+
+def _operations(host: HostTables, groups: Groups, tid: int) -> Table:
+    """Collectives of CPU backends as operations of the main location."""
+    rows = np.zeros(len(host.collectives), OPERATION_DTYPE)
+    if not len(rows):
+        return rows
+    rows["t0"] = [collective.start_ns for collective in host.collectives]
+    rows["t1"] = [collective.end_ns for collective in host.collectives]
+    rows["op"] = [BY_NAME[collective.operation].code for collective in host.collectives]
+    rows["tid"], rows["comm"], rows["peer"] = tid, groups.only, PEER_NONE
+    rows["seq"] = ordinals(rows["comm"], step_at(host.steps, rows["t0"]))
+    return rows
+
+
+def _totals(operations: Table) -> dict[int, tuple[int, int, int, int]]:
+    calls = np.bincount(operations["op"], minlength=MAX_OPERATIONS)
+    spent = np.zeros(MAX_OPERATIONS, np.int64)
+    np.add.at(spent, operations["op"], operations["t1"] - operations["t0"])
+    return {
+        code: (int(calls[code]), int(spent[code]), 0, 0) for code in np.flatnonzero(calls).tolist()
+    }
+
+
+def _clock_domains(ranks: Sequence[Rank], ranked: dict[int, KinetoContents]) -> None:
+    """Ranks of one file, or of one named host, read one clock; of others nothing is known."""
+    domains: dict[str, int] = {}
+    for rank in ranks:
+        contents = ranked[rank.number]
+        key = process_of(contents).host or f"rank {rank.number}"
+        if contents.part.process:
+            key = f"in {contents.path}"
+        rank.clock_domain = domains.setdefault(key, len(domains))
+
+
+def _losses(contents: KinetoContents) -> list[str]:
+    """What of a file could not be used."""
+    counts, name = contents.counts, contents.path.name
+    reasons = {
+        "without_time": "have no usable time",
+        "damaged": "have a duration that is no number",
+        "negative": "have a negative duration",
+        "unopened": "end what never began",
+    }
+    notes = [
+        f"{name}: {counts[key]:,} events {reason} and were left out."
+        for key, reason in reasons.items()
+        if counts[key]
+    ]
+    if counts["unclosed"]:
+        notes.append(f"{name}: {counts['unclosed']:,} events never end; they last to its end.")
+    if counts["long_names"]:
+        notes.append(f"{name}: names of {counts['long_names']:,} events were cut at 4,096 bytes.")
+    if counts["without_launch"]:
+        notes.append(
+            f"{name}: the launch of {counts['without_launch']:,} of {counts['device']:,} device "
+            "events is not in the file; they count, and their idle time before is `other`."
+        )
+    notes += contents.notes + notes_on(contents)
+    if contents.cut_at is not None:
+        notes.append(f"{name} ends in the middle: events behind byte {contents.cut_at:,} are lost.")
+    if not contents.has_base and contents.start_ns < EPOCH_NS:
+        notes.append(f"{name} does not say which moment its times count from.")
+    return notes
+
+
+def _not_recorded(ranks: Sequence[Rank], *, are_foreign: bool) -> dict[str, str]:
+    reasons = dict(NOT_RECORDED)
+    if are_foreign:
+        reasons["communication"] = NOT_TOLD
+    if all(rank.devices is None for rank in ranks):
+        reasons["devices"] = "the profile holds no device events (ProfilerActivity.CUDA)"
+    if not any(len(rank.steps) for rank in ranks):
+        reasons["steps"] = "no ProfilerStep#N: call profiler.step() after each step"
+    return reasons
+
+
+READER = Reader(
+    format=Format.KINETO,
+    description="a PyTorch profiler trace (.json or .json.gz, a file or a directory of ranks)",
+    recognises=is_kineto,
+    open=open_kineto,
+    joins=True,
+    is_generic=True,
+)

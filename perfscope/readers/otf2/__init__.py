@@ -1,0 +1,1 @@
+"""OTF2 archives of Score-P and others."""

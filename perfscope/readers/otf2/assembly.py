@@ -1,0 +1,183 @@
+"""Makes the ranks of the model from what the engine reduced of an OTF2 archive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.readers.common.amounts import forget_impossible_sizes
+from perfscope.readers.otf2.devices import device_activity
+from perfscope.readers.otf2.ranks import Location, Places, RankPlaces
+from perfscope.readers.otf2.reduced import Reduced
+from perfscope.readers.otf2.regions import STEP
+from perfscope.readers.otf2.threads import PROFILE_ROW, set_teams
+from perfscope.trace.model import (
+    COMPLETION_DTYPE,
+    COUNTER_DTYPE,
+    OPERATION_DTYPE,
+    PHASE_DTYPE,
+    PROFILE_DTYPE,
+    STEP_DTYPE,
+    Ending,
+    EndKind,
+    Rank,
+    RowFlag,
+    Table,
+    ThreadInfo,
+)
+from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, MPI_OTHER, code_of
+
+COUNTER_ROW = np.dtype([("t", "i8"), ("location", "u4"), ("member", "u4"), ("value", "f8")])
+
+MOST_EVENTS = 1 << 62
+"""More are no number of events: the archive does not tell it."""
+
+_FINALIZE = code_of("MPI_Finalize")
+
+
+def assemble_ranks(places: Places, reduced: Reduced, *, creator: str) -> list[Rank]:
+    """The ranks that recorded events, in order of their numbers.
+
+    Args:
+        places: all ranks.
+        reduced: their events.
+        creator: what wrote the archive; in an export of perfscope, threads help the main one.
+    """
+    ranks = [
+        _rank(place, reduced)
+        for place in places.ranks
+        if any(reduced.locations[thread.index]["events"] for thread in place.threads)
+    ]
+    if not creator.startswith("perfscope"):
+        set_teams(ranks, places.ranks, reduced)
+    return ranks
+
+
+def corrected_ranks(places: Places, reduced: Reduced) -> set[int]:
+    """Numbers of the ranks whose times the archive's measurements of clocks correct.
+
+    It takes two: of a single measurement nothing follows, as for libotf2.
+    """
+    return {
+        place.number
+        for place in places.ranks
+        if any(reduced.locations[one.index]["clock_measurements"] > 1 for one in place.threads)
+    }
+
+
+def _rank(place: RankPlaces, reduced: Reduced) -> Rank:
+    seen = [
+        reduced.locations[thread.index]
+        for thread in place.threads
+        if reduced.locations[thread.index]["events"]
+    ]
+    start = reduced.ticks.ns(min(row["first"] for row in seen))
+    end = reduced.ticks.ns(max(row["last"] for row in seen))
+    cut = _cut_ns(place, reduced)
+    operations = reduced.rows(place.threads, "operations", OPERATION_DTYPE)
+    operations["op"][operations["op"] == 0] = MPI_OTHER
+    completions = reduced.rows(place.threads, "completions", COMPLETION_DTYPE)
+    main_tid = place.threads[0].tid
+    operations["tid"][operations["op"] == HOROVOD_EXPOSED] = main_tid
+    for rows in (operations, completions):
+        reduced.impossible_sizes += forget_impossible_sizes(rows)
+    is_background = _is_background(operations, main_tid)
+    phases = reduced.rows(place.threads, "phases", PHASE_DTYPE)
+    return Rank(
+        number=place.number,
+        host=place.host,
+        pid=0,
+        start_ns=start,
+        end_ns=end,
+        main_tid=main_tid,
+        ending=_ending(operations, seen, is_cut=cut is not None),
+        detail_end_ns=cut,
+        operations=operations[~is_background],
+        background=operations[is_background],
+        completions=completions,
+        phases=phases,
+        steps=_steps(phases, main_tid, reduced),
+        counters=_counters([*place.threads, *place.metrics], reduced),
+        profile=_profile(place.threads, reduced),
+        devices=device_activity(place, reduced),
+        threads=tuple(ThreadInfo(thread.tid, thread.name, 0, 0, 0, 0) for thread in place.threads),
+        totals=_totals(operations),
+    )
+
+
+def _cut_ns(place: RankPlaces, reduced: Reduced) -> int | None:
+    """From when events of a rank are missing: its main thread holds fewer than the archive says."""
+    row, told = reduced.locations[place.threads[0].index], place.threads[0].events
+    if row["events"] >= told or told > MOST_EVENTS:
+        return None
+    return reduced.ticks.ns(row["last"]) if row["events"] else 0
+
+
+def _is_background(operations: Table, main_tid: int) -> npt.NDArray[np.bool_]:
+    """Which operations are those of Horovod's own thread: it alone has control cycles."""
+    own = np.unique(operations["tid"][operations["op"] == HOROVOD_CONTROL])
+    found: npt.NDArray[np.bool_] = np.isin(operations["tid"], own[own != main_tid])
+    return found
+
+
+def _steps(phases: Table, main_tid: int, reduced: Reduced) -> Table:
+    """The occurrences of a training step, counted from 0, on the main thread."""
+    chosen = phases[(phases["name"] == reduced.name(STEP)) & (phases["tid"] == main_tid)]
+    rows = np.zeros(len(chosen), STEP_DTYPE)
+    rows["t0"], rows["t1"] = chosen["t0"], chosen["t1"]
+    rows["number"], rows["epoch"] = np.arange(len(chosen)), -1
+    return rows
+
+
+def _ending(operations: Table, seen: Sequence[Mapping[str, Any]], *, is_cut: bool) -> Ending:
+    """How a rank ended, as far as its events tell."""
+    finalized = operations[operations["op"] == _FINALIZE]
+    if len(finalized) and not np.any(finalized["flags"] & RowFlag.OPEN):
+        return Ending(EndKind.FINALIZED, None, "the trace holds its MPI_Finalize")
+    status = next((row["exit_status"] for row in seen if row["exit_status"] is not None), None)
+    if status is not None:
+        return Ending(EndKind.EXITED, status, "the trace holds the end of the program")
+    if is_cut:
+        return Ending(EndKind.UNKNOWN, None, "the trace lacks its last events")
+    if np.any(operations["flags"] & RowFlag.OPEN):
+        return Ending(EndKind.UNKNOWN, None, "the trace ends inside an MPI call")
+    return Ending(EndKind.EXITED, None, "the last event of the trace")
+
+
+def _counters(places: Sequence[Location], reduced: Reduced) -> Table:
+    rows = reduced.rows(places, "counters", COUNTER_ROW)
+    table = np.empty(len(rows), COUNTER_DTYPE)
+    table["t"], table["tid"], table["value"] = rows["t"], rows["location"] + 1, rows["value"]
+    distinct, inverse = np.unique(rows["member"], return_inverse=True)
+    known = reduced.members
+    names = [
+        reduced.name(known[number].name if number in known else f"metric {number}")
+        for number in distinct.tolist()
+    ]
+    table["name"] = np.array(names, np.int32)[inverse.reshape(-1)] if names else 0
+    return table
+
+
+def _profile(places: Sequence[Location], reduced: Reduced) -> Table:
+    rows = reduced.rows(places, "profile", PROFILE_ROW)
+    table = np.empty(len(rows), PROFILE_DTYPE)
+    table["name"] = reduced.region_names(rows["region"]) if len(rows) else 0
+    table["tid"] = rows["location"] + 1
+    table["count"] = rows["count"]
+    table["inclusive_ns"] = reduced.ticks.durations_ns(rows["inclusive"])
+    table["exclusive_ns"] = reduced.ticks.durations_ns(rows["exclusive"])
+    return table
+
+
+def _totals(operations: Table) -> dict[int, tuple[int, int, int, int]]:
+    totals = {}
+    for code in np.unique(operations["op"]).tolist():
+        rows = operations[operations["op"] == code]
+        spent = int((rows["t1"] - rows["t0"]).sum())
+        joined = (rows["flags"] & RowFlag.COALESCED) > 0
+        calls = int(np.where(joined, rows["request"], 1).sum())
+        totals[code] = (calls, spent, int(rows["sent"].sum()), int(rows["received"].sum()))
+    return totals

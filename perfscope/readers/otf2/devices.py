@@ -1,0 +1,96 @@
+"""What the accelerator locations of an OTF2 archive show, as Score-P writes CUDA and HIP."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.readers.otf2.ranks import RankPlaces
+from perfscope.readers.otf2.regions import ARTIFICIAL
+from perfscope.trace.devices import (
+    DEVICE_DTYPE,
+    LAUNCH_UNKNOWN,
+    DeviceActivity,
+    DeviceInfo,
+    DeviceKind,
+)
+
+if TYPE_CHECKING:
+    from perfscope.readers.otf2.reduced import Reduced
+
+STREAM_ROW = np.dtype(
+    [
+        ("t0", "i8"),
+        ("t1", "i8"),
+        ("location", "u4"),
+        ("region", "u4"),  # index of the region, NO_REGION of a copy
+        ("bytes", "u8"),
+        ("kind", "u1"),
+    ]
+)
+NO_REGION = 0xFFFFFFFF
+_LIBRARIES = (
+    *("nccl", "pynccl", "rccl", "msccl", "hccl", "hcom_", "xccl", "oneccl", "oneapi::ccl"),
+    *("oneapi3ccl", "cross_device_reduce", "multimem_all_reduce", "multimem_all_gather"),
+    *("multimem_reduce_scatter", "one_shot_all_reduce", "two_shot_all_reduce"),
+)
+_COMMUNICATION = re.compile(
+    rf"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:{'|'.join(_LIBRARIES)})", re.ASCII
+)
+"""Words of communication libraries where a word may begin: `syncClear` holds none."""
+_COPY = re.compile("memcpy|copy", re.IGNORECASE)
+_FILL = re.compile("memset|fill", re.IGNORECASE)
+
+
+def device_activity(place: RankPlaces, reduced: Reduced) -> DeviceActivity | None:
+    """Kernels and copies of a rank's accelerators; None where no stream was recorded."""
+    if not place.streams:
+        return None
+    tables = []
+    for device, stream, location in place.streams:
+        found = reduced.locations[location.index]["devices"].view(STREAM_ROW)
+        found = found[[_is_work(reduced, region) for region in found["region"].tolist()]]
+        rows = np.zeros(len(found), DEVICE_DTYPE)
+        rows["t0"], rows["t1"] = found["t0"], found["t1"]
+        rows["launch"], rows["correlation"] = LAUNCH_UNKNOWN, -1
+        copies = found["region"] == NO_REGION
+        rows["bytes"] = np.where(copies, np.minimum(found["bytes"], 1 << 62).astype(np.int64), -1)
+        rows["seq"], rows["comm"] = -1, -1
+        rows["device"], rows["stream"] = device, stream
+        if len(found):
+            rows["name"] = np.where(
+                copies, reduced.name("memcpy"), reduced.region_names(found["region"])
+            )
+            kinds = [_kind(reduced, region) for region in found["region"].tolist()]
+            rows["kind"] = np.array(kinds, np.uint16)
+        tables.append(rows)
+    table = np.concatenate(tables)
+    return DeviceActivity(
+        rows=table[np.argsort(table["t0"], kind="stable")],
+        devices=tuple(DeviceInfo(n, name) for n, name in sorted(place.devices.items())),
+        stream_names={(device, stream): loc.name for device, stream, loc in place.streams},
+    )
+
+
+def is_communication(kernel: str) -> bool:
+    """Whether a kernel is of a communication library, by its name."""
+    return _COMMUNICATION.search(kernel) is not None
+
+
+def _is_work(reduced: Reduced, region: int) -> bool:
+    """Whether it is a kernel or a copy and not a region in which the device is said to be idle."""
+    known = region < len(reduced.regions)
+    return not (known and reduced.regions[region].role == ARTIFICIAL)
+
+
+def _kind(reduced: Reduced, region: int) -> DeviceKind:
+    if region == NO_REGION:
+        return DeviceKind.MEMCPY
+    name = reduced.regions[region].name if region < len(reduced.regions) else ""
+    if is_communication(name):
+        return DeviceKind.COMMUNICATION
+    if _FILL.search(name):
+        return DeviceKind.MEMSET
+    return DeviceKind.MEMCPY if _COPY.search(name) else DeviceKind.COMPUTE

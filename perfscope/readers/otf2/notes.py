@@ -1,0 +1,76 @@
+"""What a person has to know about an OTF2 archive: what was odd in it, what it does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perfscope.readers.otf2.ranks import Places
+from perfscope.trace.model import Rank
+
+if TYPE_CHECKING:
+    from perfscope.readers.otf2.reduced import Reduced
+
+_ODD = (
+    ("unknown", "{:,} events are of kinds newer than OTF2 3.2 and were skipped."),
+    ("backwards", "{:,} times lie before the one before them: the clock of a location went back."),
+    ("stray_leaves", "{:,} times a region was left that had not been entered; these were skipped."),
+    ("left_open", "{:,} regions were entered and not left: they end with what encloses them."),
+    ("stray_messages", "{:,} records of messages stand outside any MPI call and have no time."),
+    ("unstarted_requests", "{:,} requests ended that the same thread is not seen to start."),
+    ("undefined_regions", "{:,} calls are of regions that the archive does not define."),
+)
+
+
+def notes_on(reduced: Reduced, places: Places, ranks: Sequence[Rank]) -> list[str]:
+    """What was odd, one sentence each."""
+    notes = []
+    for key, text in _ODD:
+        count = sum(row[key] for row in reduced.locations)
+        if count:
+            notes.append(text.format(count))
+    if reduced.impossible_sizes:
+        notes.append(f"{reduced.impossible_sizes:,} calls carry bytes that cannot be: 0 is taken.")
+    if any(row["counters_thinned"] for row in reduced.locations):
+        notes.append("Counters have more samples than are kept; they were thinned evenly.")
+    if reduced.phases_dropped:
+        notes.append(
+            "The regions that are phases, or the pieces of device work, are too many to be kept: "
+            "none of them is shown."
+        )
+    if places.others:
+        shown = ", ".join(places.others[:5])
+        notes.append(f"{len(places.others)} location groups belong to no rank: {shown}.")
+    wrong = sum(
+        1
+        for rank in places.ranks
+        for place in rank.threads
+        if place.events != reduced.locations[place.index]["events"]
+    )
+    if wrong:
+        notes.append(f"{wrong} locations hold another number of events than their definition says.")
+    if len(places.ranks) > len(ranks):
+        notes.append(f"{len(places.ranks) - len(ranks)} ranks recorded no event.")
+    return notes
+
+
+def reasons(reduced: Reduced, ranks: Sequence[Rank], *, most_calls: int) -> dict[str, str]:
+    """Why parts of the analysis are empty, by part."""
+    found = {
+        "memory": "an OTF2 archive has no samples of the processes' memory",
+        "threads": "an OTF2 archive does not tell which threads ran on a CPU",
+        "io": "an OTF2 archive has no counters of the processes' input and output",
+        "environment": "an OTF2 archive does not hold the environment of the run",
+        "steps": "no region of the archive is a training step",
+    }
+    if all(rank.devices is None for rank in ranks):
+        found["devices"] = "no location of the archive is a stream of an accelerator"
+    if reduced.rows_dropped:
+        calls = sum(row["mpi_calls"] for row in reduced.locations)
+        found["operations"] = (
+            f"the trace holds {calls:,} MPI calls, and at most {most_calls:,} calls and "
+            "completions are kept one by one; their time was only added up"
+        )
+    if any(len(rank.steps) for rank in ranks):
+        del found["steps"]
+    return found

@@ -1,0 +1,153 @@
+"""OTF2 archives, as Score-P and other tools write them: one `Trace` from the engine's reduction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perfscope.engine import engine
+from perfscope.errors import UnreadableInputError
+from perfscope.readers.common.host_clocks import set_clock_domains
+from perfscope.readers.detect import Place, Reader, ReadOptions
+from perfscope.readers.otf2.assembly import assemble_ranks, corrected_ranks
+from perfscope.readers.otf2.communicators import (
+    communicators,
+    number_collectives,
+    with_self_communicators,
+)
+from perfscope.readers.otf2.metrics import Member, counter_kinds
+from perfscope.readers.otf2.notes import notes_on, reasons
+from perfscope.readers.otf2.ranks import Location, LocationGroup, find_ranks
+from perfscope.readers.otf2.reduced import Reduced
+from perfscope.readers.otf2.regions import Phases, Region, roles
+from perfscope.trace.model import Format, Trace
+
+MAGICS = (b"\x03BOTF2\0", b"\x03#OTF2\0")
+
+MOST_CALLS = 2_000_000
+"""MPI calls and completions that are kept one by one; above it only their sums are."""
+MOST_PHASES = 1_000_000
+"""Occurrences of phases, and kernels and copies of devices, that are kept."""
+MOST_SAMPLES = 2_000
+"""Samples kept of each counter on each location."""
+
+
+def open_otf2(paths: Sequence[Path], options: ReadOptions) -> Trace:
+    """The run stored in an OTF2 archive.
+
+    Args:
+        paths: the anchor file.
+        options: the user's phase rules, applied to names of regions.
+
+    Raises:
+        UnreadableInputError: the archive is damaged, or of a kind that is not read.
+    """
+    anchor = paths[0]
+    try:
+        archive = engine.Otf2Archive(os.fsencode(anchor))
+        return _trace(anchor, archive, options)
+    except engine.FormatError as error:
+        path, offset, reason = error.args
+        raise UnreadableInputError(
+            f"{anchor} is not an OTF2 archive that perfscope can read.",
+            why=f"{path}, byte {offset:,}: {reason}.",
+            action="Compare with `otf2-print`; copy the archive again, or record it again.",
+        ) from error
+    except OSError as error:
+        raise UnreadableInputError(
+            f"A part of the OTF2 archive {anchor} cannot be read.",
+            why=f"{error.filename}: {error.strerror}.",
+            action="An archive is the anchor file, the .def file and the directory beside it.",
+        ) from error
+
+
+def _trace(anchor: Path, archive: engine.Otf2Archive, options: ReadOptions) -> Trace:
+    regions = [Region(*row) for row in archive.regions()]
+    phases = Phases.of(regions, options.phase_rules)
+    names = list(dict.fromkeys(phase[1] for phase in phases.of_region if phase is not None))
+    reduced = Reduced(
+        archive.reduce(
+            roles(regions, phases, names).tobytes(),
+            rows=MOST_CALLS,
+            phases=MOST_PHASES,
+            counter_samples=MOST_SAMPLES,
+            threads=len(os.sched_getaffinity(0)),
+        ),
+        archive.clock(),
+        regions,
+        [Member(*row[:4]) for row in archive.metric_members()],
+        names,
+    )
+    locations = [Location(index, *row) for index, row in enumerate(archive.locations())]
+    groups = [LocationGroup(*row) for row in archive.location_groups()]
+    world = archive.world().tolist()
+    places = find_ranks(locations, groups, archive.system_nodes(), world)
+    ranks = assemble_ranks(places, reduced, creator=archive.anchor()["creator"])
+    if not ranks:
+        raise UnreadableInputError(
+            f"{anchor} holds no events of a process.",
+            why="No location of the archive is a thread that recorded anything.",
+            action="Check the recording: otf2-print shows what the archive holds.",
+        )
+    set_clock_domains(ranks, corrected_ranks(places, reduced))
+    shared = communicators(archive, len(ranks))
+    with_self_communicators(ranks, shared)
+    number_collectives(ranks)
+    start = min(rank.start_ns for rank in ranks)
+    end = max(rank.end_ns for rank in ranks)
+    return Trace(
+        command=_program(reduced.locations),
+        origin_unix_ns=archive.clock()["realtime_ns"] or 0,
+        wall_ns=end - start,
+        launcher="",
+        exit_code=_exit_code(reduced.locations),
+        world_size=max(len(world), *(place.number + 1 for place in places.ranks)),
+        ranks=ranks,
+        names=reduced.names,
+        communicators=shared,
+        environment={"recorded_with": archive.anchor()["creator"]},
+        notes=notes_on(reduced, places, ranks),
+        source=str(anchor),
+        format=Format.OTF2,
+        counter_kinds=counter_kinds(reduced.members.values()),
+        not_recorded=reasons(reduced, ranks, most_calls=MOST_CALLS),
+    )
+
+
+def _program(locations: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """The name of the program and its arguments, where a location tells them."""
+    return tuple(next((row["program"] for row in locations if any(row["program"])), ()))
+
+
+def _exit_code(locations: Sequence[dict[str, Any]]) -> int | None:
+    """The first exit status of a process that is not 0, else 0 where all told theirs."""
+    told = [row["exit_status"] for row in locations if row["exit_status"] is not None]
+    return next((code for code in told if code), 0) if told else None
+
+
+def is_otf2(place: Place) -> bool:
+    """Whether it is the anchor file of an archive."""
+    return not place.is_directory and place.raw.startswith(MAGICS)
+
+
+def _companions(anchor: Path) -> tuple[Path, ...]:
+    """The other parts of an archive: global definitions, files of the locations."""
+    return anchor.with_suffix(".def"), anchor.with_suffix("")
+
+
+def decode(anchor: Path, location: int) -> dict[str, np.ndarray[Any, Any]]:
+    """All events of one location as columns; see `Otf2Archive.events`."""
+    return engine.Otf2Archive(os.fsencode(anchor)).events(location)
+
+
+READER = Reader(
+    format=Format.OTF2,
+    description="an OTF2 archive (the .otf2 file or its directory)",
+    recognises=is_otf2,
+    open=open_otf2,
+    companions=_companions,
+)

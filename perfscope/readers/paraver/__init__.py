@@ -1,0 +1,1 @@
+"""Paraver's traces, as Extrae writes them."""

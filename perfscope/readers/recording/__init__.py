@@ -1,0 +1,1 @@
+"""perfscope's own recordings."""

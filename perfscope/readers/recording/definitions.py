@@ -1,0 +1,138 @@
+"""What the ids in a process's records stand for: names, communicators, stacks (.def files)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from perfscope import files
+from perfscope.readers.recording.layout import (
+    COMMUNICATOR_DTYPE,
+    DEFINITION_DTYPE,
+    DEFINITIONS_MAGIC,
+    NO_ID,
+    DefinitionType,
+)
+from perfscope.trace.model import Frame
+
+MOST_BYTES = 1 << 30
+"""A larger file of definitions is damage."""
+
+
+@dataclass(frozen=True)
+class CommunicatorDefinition:
+    """A communicator as one process knows it; `parent` is its index there, None for the world."""
+
+    identity: int
+    parent: int | None
+    members: tuple[int, ...]
+
+
+@dataclass
+class Definitions:
+    """All definitions of one process; what could not be read is missing and said in `notes`."""
+
+    names: dict[int, str] = field(default_factory=dict)
+    communicators: dict[int, CommunicatorDefinition] = field(default_factory=dict)
+    stacks: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    library: str = ""
+    affinity: str = ""
+    devices: dict[int, dict[str, str]] = field(default_factory=dict)
+    """What is known of each GPU, by key; number 0 says why none was sampled."""
+    notes: list[str] = field(default_factory=list)
+
+
+def read_definitions(path: Path) -> Definitions:
+    """The definitions in a .def file; a damaged one gives what is readable and a note."""
+    definitions = Definitions()
+    try:
+        content = files.read_bytes(path, MOST_BYTES)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        definitions.notes.append(
+            f"{path.name}: the definitions cannot be read ({reason}); names are unknown."
+        )
+        return definitions
+    if not content.startswith(DEFINITIONS_MAGIC):
+        definitions.notes.append(f"{path.name}: not a definitions file; names are unknown.")
+        return definitions
+    damaged = 0
+    for kind, number, payload in _entries(content, path.name, definitions.notes):
+        if not _take(definitions, kind, number, payload):
+            damaged += 1
+    if damaged:
+        definitions.notes.append(f"{path.name}: {damaged} damaged definitions were left out.")
+    return definitions
+
+
+def _entries(content: bytes, name: str, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
+    position = len(DEFINITIONS_MAGIC)
+    head_bytes = DEFINITION_DTYPE.itemsize
+    while position + head_bytes <= len(content):
+        head = np.frombuffer(content, DEFINITION_DTYPE, count=1, offset=position)[0]
+        start = position + head_bytes
+        end = start + int(head["bytes"])
+        if int(head["type"]) == 0 and int(head["bytes"]) == 0:
+            return  # room allocated ahead and never used
+        if end > len(content):
+            break
+        yield int(head["type"]), int(head["id"]), content[start:end]
+        position = end
+    if position < len(content):
+        notes.append(f"{name}: cut off after {position} of {len(content)} bytes.")
+
+
+def _take(definitions: Definitions, kind: int, number: int, payload: bytes) -> bool:
+    if kind == DefinitionType.NAME:
+        definitions.names.setdefault(number, payload.decode("utf-8", "replace"))
+    elif kind == DefinitionType.STACK:
+        if len(payload) % 4:
+            return False
+        frames = np.frombuffer(payload, "<u4")
+        definitions.stacks.setdefault(number, tuple(frames.tolist()))
+    elif kind == DefinitionType.COMMUNICATOR:
+        communicator = _communicator(payload)
+        if communicator is None:
+            return False
+        definitions.communicators.setdefault(number, communicator)
+    elif kind == DefinitionType.LIBRARY:
+        definitions.library = definitions.library or payload.decode("utf-8", "replace")
+    elif kind == DefinitionType.AFFINITY:
+        # MPI libraries bind the process when they start: the last mask is that of the work
+        definitions.affinity = payload.decode("ascii", "replace")
+    elif kind == DefinitionType.DEVICE:
+        lines = payload.decode("utf-8", "replace").splitlines()
+        pairs = [line.split("=", 1) for line in lines if "=" in line]
+        definitions.devices.setdefault(number, {}).update((key, value) for key, value in pairs)
+    elif kind == DefinitionType.NOTE:
+        definitions.notes.append(payload.decode("utf-8", "replace"))
+    return True
+
+
+def _communicator(payload: bytes) -> CommunicatorDefinition | None:
+    head_bytes = COMMUNICATOR_DTYPE.itemsize
+    if len(payload) < head_bytes:
+        return None
+    head = np.frombuffer(payload, COMMUNICATOR_DTYPE, count=1)[0]
+    size = int(head["size"])
+    if size == 0 or len(payload) != head_bytes + 4 * size or int(head["my_rank"]) >= size:
+        return None
+    members = tuple(np.frombuffer(payload, "<u4", offset=head_bytes).tolist())
+    if len(set(members)) != size:
+        return None
+    parent = int(head["parent"])
+    return CommunicatorDefinition(
+        identity=int(head["identity"]),
+        parent=None if parent == NO_ID else parent,
+        members=members,
+    )
+
+
+def frame_of(text: str) -> Frame:
+    """The frame that a name of the form function, file, line (separated by 0x1f) describes."""
+    function, _, rest = text.partition("\x1f")
+    file, _, line = rest.partition("\x1f")
+    return Frame(function, file, int(line) if line.isascii() and line.isdigit() else 0)

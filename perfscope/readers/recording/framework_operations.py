@@ -1,0 +1,186 @@
+"""Collectives that the agent saw in a framework: phase records that become operations.
+
+The agent names them `package RS operation RS group RS members` (RS: 0x1E), with the ordinal on the
+group as their step and the root as their epoch. As operations on a communicator of their own they
+are matched, split and replayed like those of MPI.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfscope.readers.recording import agent_metadata
+from perfscope.trace.model import (
+    OPERATION_DTYPE,
+    PEER_NONE,
+    Communicator,
+    EndKind,
+    PhaseKind,
+    Rank,
+    Table,
+)
+from perfscope.trace.operations import (
+    BY_NAME,
+    FIRST_FRAMEWORK_CODE,
+    GRADIENT_EXCHANGE,
+    MAX_OPERATIONS,
+)
+
+PACKAGE = "torch.distributed"
+SEPARATOR = "\x1e"
+_INIT, _DESTROY = "init_process_group", "destroy_process_group"
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What a record's name says."""
+
+    operation: str
+    group: str
+    members: tuple[int, ...]  # empty: all ranks
+
+
+def adopt(
+    ranks: Sequence[Rank], names: Sequence[str], communicators: list[Communicator], world_size: int
+) -> list[str]:
+    """Turns the frameworks' collectives into operations of the ranks; the notes say what failed.
+
+    Args:
+        ranks: the ranks; their phases, operations, totals and lifetimes of communication change.
+        names: what phases are called, by index.
+        communicators: those of the trace; the process groups are added.
+        world_size: ranks that the job had.
+    """
+    calls = {place: call for place, name in enumerate(names) if (call := _parsed(name))}
+    if not calls:
+        return []
+    wrong = [rank.number for rank in ranks if not _same_number(rank, world_size)]
+    groups = _Groups(communicators, world_size)
+    notes = []
+    for rank in ranks:
+        rows = np.isin(rank.phases["name"], list(calls)) & (
+            rank.phases["kind"] == PhaseKind.COMMUNICATION
+        )
+        found = rank.phases[rows]
+        if wrong or not len(found):
+            continue
+        rank.phases = rank.phases[~rows]
+        if not _adopt_rank(rank, found, calls, groups):
+            notes.append(f"Rank {rank.number}: {PACKAGE} records that make no sense were left out.")
+    if wrong:
+        notes.append(
+            f"{PACKAGE} numbers its ranks otherwise than the launcher or MPI (rank {wrong[0]}, for "
+            "example); its collectives are not matched across ranks."
+        )
+    return notes
+
+
+def _parsed(name: str) -> _Call | None:
+    parts = name.split(SEPARATOR)
+    if len(parts) != 4 or parts[0] != PACKAGE:
+        return None
+    texts = parts[3].split(",") if parts[3] else []
+    if any(not (text.isascii() and text.isdigit() and len(text) < 10) for text in texts):
+        return None
+    return _Call(parts[1], parts[2], tuple(int(text) for text in texts))
+
+
+def _same_number(rank: Rank, world_size: int) -> bool:
+    """Whether the framework's number of a rank is the trace's; also where it has none."""
+    told = rank.framework(PACKAGE)
+    number, size = agent_metadata.integer(told, "rank"), agent_metadata.integer(told, "size")
+    return number in (None, rank.number) and size in (None, world_size)
+
+
+class _Groups:
+    """Communicators of the process groups; the exchange of gradients has one of its own."""
+
+    def __init__(self, communicators: list[Communicator], world_size: int) -> None:
+        self._communicators = communicators
+        self._world_size = world_size
+        self._known: dict[tuple[str, tuple[int, ...], bool], int] = {}
+
+    def index(self, call: _Call, rank: int) -> int:
+        """The index of a call's communicator, -1 where the rank cannot be in it."""
+        members = call.members or tuple(range(self._world_size))
+        if rank not in members or max(members) >= self._world_size:
+            return -1
+        if len(set(members)) != len(members):
+            return -1
+        key = (call.group, members, call.operation == GRADIENT_EXCHANGE)
+        if key not in self._known:
+            digest = hashlib.blake2b(repr(key).encode(), digest_size=7).digest()
+            identity = int.from_bytes(digest, "little")
+            self._known[key] = len(self._communicators)
+            self._communicators.append(Communicator(identity, members, 0))
+        return self._known[key]
+
+
+def _adopt_rank(rank: Rank, found: Table, calls: dict[int, _Call], groups: _Groups) -> bool:
+    """Adds the operations; False when some records were left out."""
+    operations = np.zeros(len(found), OPERATION_DTYPE)
+    for column in ("t0", "t1", "flags", "tid"):
+        operations[column] = found[column]
+    operations["seq"], operations["peer"], operations["comm"] = found["step"], found["epoch"], -1
+    sound = True
+    for name in np.unique(found["name"]).tolist():
+        call, rows = calls[name], found["name"] == name
+        operation = BY_NAME.get(f"{PACKAGE}.{call.operation}")
+        if operation is not None and (comm := groups.index(call, rank.number)) >= 0:
+            operations["op"][rows], operations["comm"][rows] = operation.code, comm
+        elif call.operation == _INIT and rank.init_exit_ns is None:
+            rank.init_exit_ns = int(found["t1"][rows].min())
+            rank.init_enter_ns = int(found["t0"][rows].min())
+        elif call.operation == _DESTROY and rank.finalize_enter_ns is None:
+            rank.finalize_enter_ns = int(found["t0"][rows].max())
+        elif call.operation not in (_INIT, _DESTROY):
+            sound = False
+    operations["peer"] = np.where(operations["peer"] < 0, PEER_NONE, operations["peer"])
+    merged = np.concatenate([rank.operations, operations[operations["op"] > 0]])
+    merged = merged[np.argsort(merged["t0"], kind="stable")]
+    rank.operations = _disjoint(merged)
+    _add_totals(rank, rank.operations[rank.operations["op"] >= FIRST_FRAMEWORK_CODE])
+    _close(rank)
+    return sound and len(rank.operations) == len(merged)
+
+
+def _disjoint(operations: Table) -> Table:
+    """Without the adopted calls that reach into the next call of their thread, or begin in one."""
+    while True:
+        order = np.argsort(operations["tid"], kind="stable")  # by thread, then by time
+        ordered = operations[order]
+        reaches = (ordered["t1"][:-1] > ordered["t0"][1:]) & (
+            ordered["tid"][:-1] == ordered["tid"][1:]
+        )
+        adopted = ordered["op"] >= FIRST_FRAMEWORK_CODE
+        bad = np.zeros(len(ordered), np.bool_)
+        bad[:-1] = reaches & adopted[:-1]
+        bad[1:] |= reaches & ~adopted[:-1] & adopted[1:]
+        if not np.any(bad):
+            return operations
+        operations = np.delete(operations, order[bad])
+
+
+def _add_totals(rank: Rank, operations: Table) -> None:
+    calls = np.bincount(operations["op"], minlength=MAX_OPERATIONS)
+    spent = np.zeros(MAX_OPERATIONS, np.int64)
+    np.add.at(spent, operations["op"], operations["t1"] - operations["t0"])
+    added = {
+        int(code): (int(calls[code]), int(spent[code]), 0, 0) for code in np.flatnonzero(calls)
+    }
+    rank.totals = {**rank.totals, **added}
+
+
+def _close(rank: Rank) -> None:
+    """Many programs never destroy their process group: then the last step or collective ends it."""
+    ending = rank.ending
+    done = ending.kind is EndKind.ABORTED_IN_TEARDOWN or (
+        ending.kind is EndKind.EXITED and ending.code == 0
+    )
+    if rank.finalize_enter_ns is None and rank.init_exit_ns is not None and done:
+        ends = [int(table["t1"].max()) for table in (rank.operations, rank.steps) if len(table)]
+        rank.finalize_enter_ns = max(ends, default=None)

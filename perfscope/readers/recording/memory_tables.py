@@ -1,0 +1,62 @@
+"""Samples of memory: of the process tree, in calls of a framework, and of Python's objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.readers.recording.layout import KEPT_NOTHING
+from perfscope.trace import memory_samples
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from perfscope.trace.model import Table
+
+
+def tree_samples(raw: Table) -> Table:
+    """Proportional memory of a process and its descendants, sorted by time."""
+    rows = np.zeros(len(raw), memory_samples.TREE_SAMPLE_DTYPE)
+    rows["t"], rows["own_bytes"], rows["descendants_bytes"] = (
+        raw["t0_ns"],
+        raw["sent"],
+        raw["received"],
+    )
+    rows["descendants"] = np.minimum(raw["request"], np.iinfo(np.int32).max)
+    return rows[np.argsort(rows["t"], kind="stable")]
+
+
+def python_samples(raw: Table) -> Table:
+    """Blocks of Python's allocator, sorted by time."""
+    rows = np.zeros(len(raw), memory_samples.PYTHON_SAMPLE_DTYPE)
+    rows["t"], rows["blocks"] = raw["t0_ns"], raw["sent"]
+    return rows[np.argsort(rows["t"], kind="stable")]
+
+
+def call_samples(raw: Table) -> Table:
+    """What calls of a framework kept, in the order of the records; names are to be filled in."""
+    rows = np.zeros(len(raw), memory_samples.CALL_SAMPLE_DTYPE)
+    rows["t"], rows["calls"], rows["measured"] = raw["t0_ns"], raw["seq"], raw["tag"]
+    rows["compiled"] = np.maximum(raw["peer"], 0)
+    rows["kept_bytes"] = raw["sent"].astype(np.int64) - KEPT_NOTHING
+    rows["private_bytes"] = raw["received"]
+    rows["set_up_ns"] = raw["request"]
+    return rows
+
+
+def plausible_calls(rows: Table) -> npt.NDArray[np.bool_]:
+    """Which rows can be true: a known name, and counts that never fall.
+
+    Damage to one row would otherwise become growth that never was.
+    """
+    keep = (rows["name"] >= 0) & (rows["measured"] >= 0) & (rows["measured"] <= rows["calls"])
+    keep &= np.abs(rows["kept_bytes"]) < KEPT_NOTHING
+    for name in np.unique(rows["name"][keep]).tolist():
+        own = np.flatnonzero(keep & (rows["name"] == name))
+        sound = np.ones(len(own), np.bool_)
+        for column in ("t", "calls", "measured", "compiled", "set_up_ns"):
+            values = rows[column][own]
+            sound &= np.minimum.accumulate(values[::-1])[::-1] == values
+        keep[own] = sound
+    return np.asarray(keep)

@@ -1,0 +1,169 @@
+"""One process of a recording: its header, checked, its records, and what lies beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perfscope.readers.recording import agent_metadata
+from perfscope.readers.recording.definitions import Definitions, read_definitions
+from perfscope.readers.recording.layout import HeaderFlag
+from perfscope.readers.recording.record_file import MAX_LIFE_NS, read_record_file
+from perfscope.trace.model import Table
+
+_BASE_NAME = re.compile(r"(\d{1,10})-(\d{1,19})$")
+
+
+@dataclass
+class ProcessFile:
+    """What one process left behind; times are its CLOCK_MONOTONIC in ns, None where unknown."""
+
+    path: Path
+    host: str
+    pid: int
+    start_ticks: int
+    rank: int
+    size: int
+    flags: HeaderFlag
+    exit_code: int
+    main_tid: int
+    boot_id: str
+    time_namespace: int
+    start_ns: int
+    bound_ns: int
+    """Nothing of this process can be later."""
+    mono0_ns: int
+    real0_ns: int
+    init_exit_ns: int | None
+    finalize_enter_ns: int | None
+    alive_ns: int | None
+    exit_ns: int | None
+    first_drop_ns: int | None
+    dropped: int
+    header: np.void
+    records: Table
+    definitions: Definitions
+    metadata: Mapping[str, Any]
+    notes: list[str] = field(default_factory=list)
+    cut_off: int = 0
+    """Records that were claimed and are not in the file."""
+
+    @property
+    def uses_mpi(self) -> bool:
+        """Whether the process initialised MPI itself."""
+        return bool(self.flags & HeaderFlag.MPI)
+
+    @property
+    def role(self) -> str:
+        """What the agent took the process for: rank, worker, unranked, or "" without an agent."""
+        return agent_metadata.text(self.metadata, "role")
+
+    def unix_ns(self, mono_ns: int) -> int:
+        """The wall-clock time of a moment of this process."""
+        return mono_ns - self.mono0_ns + self.real0_ns
+
+    @property
+    def last_sign_ns(self) -> int:
+        """The latest moment that the header tells the process to have lived."""
+        signs = (self.init_exit_ns, self.finalize_enter_ns, self.alive_ns, self.exit_ns)
+        return max((sign for sign in signs if sign is not None), default=self.start_ns)
+
+
+def _bound(header: np.void, start_ns: int, latest_unix_ns: int | None) -> int:
+    """A moment on the process's clock after which it cannot have lived."""
+    bound_ns = start_ns + MAX_LIFE_NS
+    if latest_unix_ns is None:
+        return bound_ns
+    latest_ns = latest_unix_ns - int(header["real0_ns"]) + int(header["mono0_ns"])
+    return min(bound_ns, latest_ns) if latest_ns > start_ns else bound_ns
+
+
+def read_process(path: Path, *, host: str, latest_unix_ns: int | None = None) -> ProcessFile:
+    """The process whose records are in `path`; by `latest_unix_ns` the run was surely over.
+
+    Raises:
+        UnreadableInputError: the file is damaged beyond its header.
+    """
+    file = read_record_file(path)
+    header, records = file.header, file.records
+    notes = [f"{path.name}: {note}" for note in file.notes]
+    match = _BASE_NAME.match(path.stem)
+    start_ns = int(header["process_start_ns"])
+    bound_ns = _bound(header, start_ns, latest_unix_ns)
+    metadata, problem = agent_metadata.read_json(path.with_suffix(".json"))
+    flags = HeaderFlag(int(header["flags"]) & sum(HeaderFlag))
+    if problem and (flags & HeaderFlag.AGENT or not problem.endswith("missing.")):
+        notes.append(problem)
+    definitions = read_definitions(path.with_suffix(".def"))
+    notes += definitions.notes
+    moments = _Moments(header, start_ns, bound_ns)
+    process = ProcessFile(
+        path=path,
+        host=_text(header["host"]) or host,
+        pid=int(match[1]) if match else int(header["pid"]),
+        start_ticks=int(match[2]) if match else int(header["start_ticks"]),
+        rank=int(header["rank"]),
+        size=int(header["size"]),
+        flags=flags,
+        exit_code=int(header["exit_code"]),
+        main_tid=int(header["main_tid"]) or int(header["pid"]),
+        boot_id=_text(header["boot_id"]),
+        time_namespace=int(header["time_namespace"]),
+        start_ns=start_ns,
+        bound_ns=bound_ns,
+        mono0_ns=int(header["mono0_ns"]),
+        real0_ns=int(header["real0_ns"]),
+        init_exit_ns=moments.take("init_exit_ns"),
+        finalize_enter_ns=moments.take("finalize_enter_ns"),
+        alive_ns=moments.take("alive_ns"),
+        exit_ns=moments.take("exit_ns"),
+        first_drop_ns=moments.take("first_drop_ns"),
+        dropped=min(int(header["dropped"]), 1 << 62),
+        header=header,
+        records=records,
+        definitions=definitions,
+        metadata=metadata,
+        notes=notes,
+    )
+    if file.missing > 1:
+        # one more may be claimed while the process ends; it stands for nothing
+        process.cut_off = file.missing
+        process.first_drop_ns = _end_of_detail(process)
+    if moments.implausible:
+        fields = ", ".join(moments.implausible)
+        notes.append(f"{path.name}: implausible times in the header were ignored ({fields}).")
+    return process
+
+
+class _Moments:
+    """Takes moments out of a header; those outside the life of the process are named, not used."""
+
+    def __init__(self, header: np.void, start_ns: int, bound_ns: int) -> None:
+        self._header, self._start_ns, self._bound_ns = header, start_ns, bound_ns
+        self.implausible: list[str] = []
+
+    def take(self, name: str) -> int | None:
+        value = int(self._header[name])
+        if value == 0:
+            return None
+        if self._start_ns <= value <= self._bound_ns:
+            return value
+        self.implausible.append(name)
+        return None
+
+
+def _end_of_detail(process: ProcessFile) -> int:
+    """The last moment of which the remaining records tell; at least the start of the process."""
+    times = [process.records[name] for name in ("t0_ns", "t1_ns")]
+    inside = [t[(t >= process.start_ns) & (t <= process.bound_ns)] for t in times]
+    last = max((int(t.max()) for t in inside if len(t)), default=process.start_ns)
+    return last if process.first_drop_ns is None else min(last, process.first_drop_ns)
+
+
+def _text(value: Any) -> str:
+    return bytes(value).split(b"\0")[0].decode("utf-8", "replace")

@@ -1,0 +1,163 @@
+"""One process of the recording becomes one rank of the model, on the trace's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from perfscope.readers.common.amounts import MAX_AMOUNT
+from perfscope.readers.common.clocks import Clock
+from perfscope.readers.common.interning import Interning
+from perfscope.readers.recording import agent_metadata
+from perfscope.readers.recording.endings import ObservedEnds, end_time_ns, ending_of, observed_end
+from perfscope.readers.recording.layout import HeaderFlag
+from perfscope.readers.recording.process_file import ProcessFile
+from perfscope.readers.recording.record_tables import Tables, read_tables
+from perfscope.readers.recording.totals import totals_of
+from perfscope.trace.model import Rank, ThreadInfo
+from perfscope.trace.operations import code_of
+from perfscope.units import counted
+
+MOMENTS = (
+    *("stacks", "metrics", "process_samples", "system_samples", "node_samples"),
+    *("tree_samples", "call_samples", "python_samples"),
+)
+
+_FINALIZE = code_of("MPI_Finalize")
+
+
+@dataclass(frozen=True)
+class RankContext:
+    """What the recording as a whole says about one rank; `clock` leads to the trace's own zero."""
+
+    number: int
+    clock: Clock
+    clock_offset_ns: int
+    ends: ObservedEnds
+    command_exit: tuple[int | None, int | None] | None
+    workers: Sequence[ProcessFile]
+
+
+def assemble_rank(process: ProcessFile, context: RankContext, interning: Interning) -> Rank:
+    """The rank that a process was; notes go to the process and the interning."""
+    numbering = interning.number(process.definitions, rank=context.number)
+    seen = observed_end(process, context.ends)
+    tables = read_tables(
+        process, numbering, end_of=lambda last_ns: end_time_ns(process, last_ns, seen)
+    )
+    header, offset = process.header, context.clock.offset_ns
+    rank = Rank(
+        number=context.number,
+        host=process.host,
+        pid=process.pid,
+        start_ns=process.start_ns + offset,
+        end_ns=tables.end_ns + offset,
+        main_tid=_main_tid(process, tables),
+        ending=ending_of(process, seen, command_exit=context.command_exit),
+        init_exit_ns=_shifted(process.init_exit_ns, offset),
+        finalize_enter_ns=_shifted(_finalize_ns(process, tables), offset),
+        cpus_allowed=process.definitions.affinity,
+        cpu_count_allowed=min(int(header["cpus_allowed"]), 1 << 20),
+        cgroup_cpus=_cpus(int(header["cgroup_cpu_quota_us"])),
+        cgroup_memory_bytes=_limit(int(header["cgroup_memory_limit"])),
+        clock_domain=context.clock.domain,
+        clock_offset_ns=context.clock_offset_ns,
+        clock_error_ns=context.clock.error_ns,
+        mpi_library=process.definitions.library,
+        detail_end_ns=_shifted(process.first_drop_ns, offset),
+        dropped_records=process.dropped + process.cut_off,
+        sampler_cpu_ns=min(int(header["sampler_cpu_ns"]), MAX_AMOUNT),
+        threads=_threads(header),
+        metadata=process.metadata,
+        workers=[_worker(worker) for worker in context.workers],
+    )
+    _attach(rank, tables, offset)
+    rank.totals = totals_of(process, rank)
+    _note_quality(process, context.number, tables)
+    return rank
+
+
+def _main_tid(process: ProcessFile, tables: Tables) -> int:
+    """The thread of the program: where Horovod's thread initialised MPI, the process's first."""
+    if np.any(tables.background["tid"] == process.main_tid):
+        return process.pid
+    return process.main_tid
+
+
+def _finalize_ns(process: ProcessFile, tables: Tables) -> int | None:
+    """When the rank had done its work: Horovod's thread finalises as soon as any rank has."""
+    moment = process.finalize_enter_ns
+    if moment is None or not np.any(tables.background["op"] == _FINALIZE):
+        return moment
+    main = tables.phases["tid"] == process.pid
+    ends = (tables.steps["t1"], tables.phases["t1"][main])
+    return max([moment, *(int(column.max()) for column in ends if len(column))])
+
+
+def _attach(rank: Rank, tables: Tables, offset: int) -> None:
+    for name in ("operations", "background", "readiness", "completions", "phases", "steps"):
+        table = getattr(tables, name)
+        table["t0"] += offset
+        table["t1"] += offset
+        setattr(rank, name, table)
+    for name in MOMENTS:
+        table = getattr(tables, name)
+        table["t"] += offset
+        setattr(rank, name, table)
+
+
+def _note_quality(process: ProcessFile, number: int, tables: Tables) -> None:
+    for reason, rows in sorted(tables.left_out.items()):
+        process.notes.append(f"Rank {number}: {counted(rows, 'record')} left out: {reason}.")
+    for reason, rows in sorted(tables.incomplete.items()):
+        text = f"{counted(rows, 'record')} {reason}; their time is counted."
+        process.notes.append(f"Rank {number}: {text}")
+    if process.dropped:
+        why = "the size limit was reached"
+        if process.flags & HeaderFlag.DISK_FULL:
+            why = "the disk was full"
+        process.notes.append(
+            f"Rank {number}: {process.dropped} records were dropped because {why}; totals per "
+            "operation are complete."
+        )
+
+
+def _threads(header: np.void) -> tuple[ThreadInfo, ...]:
+    entries = header["threads"]
+    used = entries[(entries["seen"] > 0) & (entries["runnable_seen"] <= entries["seen"])]
+    used = used[(used["cpu_ns"] < MAX_AMOUNT) & (used["queue_ns"] < MAX_AMOUNT)]
+    return tuple(
+        ThreadInfo(
+            tid=int(entry["tid"]),
+            name=bytes(entry["name"]).split(b"\0")[0].decode("utf-8", "replace"),
+            cpu_ns=int(entry["cpu_ns"]),
+            queue_delay_ns=int(entry["queue_ns"]),
+            samples=int(entry["seen"]),
+            runnable_samples=int(entry["runnable_seen"]),
+        )
+        for entry in used
+    )
+
+
+def _worker(process: ProcessFile) -> dict[str, Any]:
+    return {
+        "pid": process.pid,
+        "host": process.host,
+        "role": process.role,
+        "argv": list(agent_metadata.texts(process.metadata, "argv")),
+    }
+
+
+def _shifted(moment_ns: int | None, offset_ns: int) -> int | None:
+    return None if moment_ns is None else moment_ns + offset_ns
+
+
+def _cpus(quota_us: int) -> float | None:
+    return quota_us / 1e6 if 0 < quota_us < MAX_AMOUNT else None
+
+
+def _limit(memory_bytes: int) -> int | None:
+    return memory_bytes if 0 < memory_bytes < MAX_AMOUNT else None

@@ -1,0 +1,395 @@
+"""Reads a run directory that `perfscope run` wrote into the trace model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perfscope.errors import UnreadableInputError
+from perfscope.readers.common.clocks import Clock, align, domain_of, measure, shift
+from perfscope.readers.common.interning import Interning
+from perfscope.readers.detect import Place, Reader, ReadOptions
+from perfscope.readers.recording import agent_metadata
+from perfscope.readers.recording.definitions import frame_of
+from perfscope.readers.recording.endings import ObservedEnds, read_ends, stopped_on_request
+from perfscope.readers.recording.framework_operations import adopt
+from perfscope.readers.recording.gpu_samples import GpuNumbering, adopt_gpus
+from perfscope.readers.recording.input_queues import adopt_queues
+from perfscope.readers.recording.memory_detail import ENDING as MEMORY_ENDING
+from perfscope.readers.recording.memory_detail import read_memory_detail
+from perfscope.readers.recording.process_file import ProcessFile, read_process
+from perfscope.readers.recording.rank_assembly import RankContext, assemble_rank
+from perfscope.readers.recording.record_file import MAX_LIFE_NS, MAX_RANKS
+from perfscope.readers.recording.stack_sampling import STATE_ENDING, read_stack_sampling
+from perfscope.readers.recording.worlds import Arrangement, arrange
+from perfscope.trace.model import Format, Rank, Trace
+from perfscope.trace.stack_spans import MemoryRecording, StackSampling
+
+RUN_FILE = "run.json"
+MAX_TIME_NS = 1 << 62
+LATE_WRITING_NS = 60 * 10**9
+"""A process may outlive the command by this much (teardown, launchers that return early)."""
+
+BOUNDS = {
+    "start_mono_ns": (1, MAX_TIME_NS),
+    "end_mono_ns": (1, MAX_TIME_NS),
+    "start_unix_ns": (1, MAX_TIME_NS),
+    "ranks_requested": (1, MAX_RANKS),
+    "exit_code": (0, 255),
+    "signal": (1, 64),
+}
+"""Least and most of numbers in run.json."""
+
+__all__ = ["frame_of", "is_recording", "open_recording"]
+
+
+def is_recording(path: Path) -> bool:
+    """Whether a directory looks like what `perfscope run` writes."""
+    return path.is_dir() and ((path / RUN_FILE).exists() or any(path.glob("*/*.rec")))
+
+
+@dataclass
+class _Run:
+    """What run.json says of the whole command, every field checked."""
+
+    values: Mapping[str, Any]
+    notes: list[str]
+
+    @property
+    def boot_id(self) -> str:
+        return agent_metadata.text(self.values, "boot_id")
+
+    def moment(self, key: str) -> int | None:
+        value = agent_metadata.integer(self.values, key)
+        return value if value is not None and value > 0 else None
+
+    @property
+    def end_unix_ns(self) -> int | None:
+        """When the command ended, by the wall clock at its start."""
+        start, end = self.moment("start_mono_ns"), self.moment("end_mono_ns")
+        unix = self.moment("start_unix_ns")
+        if start is None or end is None or unix is None or end < start:
+            return None
+        return unix + end - start
+
+    @property
+    def launcher(self) -> str:
+        launcher = agent_metadata.mapping(self.values, "launcher")
+        kind = agent_metadata.text(launcher, "kind")
+        flavour = agent_metadata.text(launcher, "flavour")
+        if kind == "direct":
+            return "direct"
+        return f"{kind} ({flavour})" if kind and flavour else kind or flavour
+
+    def is_command_itself(self, world_size: int) -> bool:
+        launcher = agent_metadata.mapping(self.values, "launcher")
+        return agent_metadata.text(launcher, "kind") == "direct" and world_size == 1
+
+
+def open_recording(path: Path) -> Trace:
+    """The trace of a recorded run.
+
+    What cannot be read or cannot be true is left out and said in `Trace.notes`.
+
+    Args:
+        path: the run directory.
+
+    Raises:
+        UnreadableInputError: there is nothing to analyse in it.
+    """
+    run = _read_run(path)
+    processes, ends = _read_processes(path, run)
+    arrangement = arrange(
+        processes, ranks_requested=agent_metadata.integer(run.values, "ranks_requested")
+    )
+    return _Assembly(path, run, arrangement, ends).trace()
+
+
+def _read_run(path: Path) -> _Run:
+    if not path.is_dir():
+        raise UnreadableInputError(
+            f"There is no recording at {path}.",
+            why="It is not a directory." if path.exists() else "The path does not exist.",
+            action="Record a run first: perfscope run -- mpirun -n 2 python train.py",
+        )
+    values, note = agent_metadata.read_json(path / RUN_FILE)
+    if note is None and agent_metadata.integer(values, "schema") != 1:
+        note = f"{RUN_FILE} is of an unknown schema; what it says may be misunderstood."
+    notes = [note] if note else []
+    values = _without_nonsense(values, notes)
+    return _Run(values, notes)
+
+
+def _without_nonsense(values: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+    """What can be true of run.json; fields that cannot be are named and not used."""
+    kept, wrong = dict(values), []
+    for name, (least, most) in BOUNDS.items():
+        value = agent_metadata.integer(values, name)
+        if values.get(name) is not None and (value is None or not least <= value <= most):
+            wrong.append(name)
+    begin, end = (agent_metadata.integer(values, f"{name}_mono_ns") for name in ("start", "end"))
+    if begin is not None and end is not None and not begin <= end <= begin + MAX_LIFE_NS:
+        wrong.append("end_mono_ns")
+    for name in wrong:
+        kept.pop(name, None)
+    if wrong:
+        told = ", ".join(dict.fromkeys(wrong))
+        notes.append(f"{RUN_FILE}: values that cannot be true are not used ({told}).")
+    return kept
+
+
+def _read_processes(path: Path, run: _Run) -> tuple[list[ProcessFile], dict[str, ObservedEnds]]:
+    files = sorted(path.glob("*/*.rec"))
+    end = run.end_unix_ns
+    processes, failures = [], []
+    for file in files:
+        host = file.parent.name
+        same_host = host == agent_metadata.text(run.values, "host")
+        latest = end + LATE_WRITING_NS if end is not None and same_host else None
+        try:
+            processes.append(read_process(file, host=host, latest_unix_ns=latest))
+        except UnreadableInputError as error:
+            failures.append(error)
+    if not processes:
+        raise _nothing_recorded(path, run, failures)
+    run.notes.extend(f"{error.what} {error.why}" for error in failures)
+    ends: dict[str, ObservedEnds] = {}
+    for folder in sorted({file.parent for file in files}):
+        ends[folder.name], notes = read_ends(sorted(folder.glob("*.ends")))
+        run.notes.extend(notes)
+    return processes, ends
+
+
+def _nothing_recorded(
+    path: Path, run: _Run, failures: list[UnreadableInputError]
+) -> UnreadableInputError:
+    if failures:
+        first = failures[0]
+        return UnreadableInputError(
+            f"None of the {len(failures)} recordings in {path} can be read.",
+            why=f"{first.what} {first.why}",
+            action=first.action,
+        )
+    code = agent_metadata.integer(run.values, "exit_code")
+    ended = (
+        f"The command ended with exit code {code} before" if code is not None else "It ended before"
+    )
+    return UnreadableInputError(
+        f"Nothing was recorded in {path}.",
+        why=f"{ended} any process initialized MPI or started Python, or it is no run directory.",
+        action="Run the command without perfscope first; if it works, run `perfscope doctor`.",
+    )
+
+
+class _Assembly:
+    """Puts the processes of the chosen world on one clock and into one set of names."""
+
+    def __init__(
+        self, path: Path, run: _Run, arrangement: Arrangement, ends: Mapping[str, ObservedEnds]
+    ) -> None:
+        self._path, self._run, self._ends = path, run, ends
+        self._arrangement = arrangement
+        self._numbers = sorted(arrangement.world.processes)
+        self._processes = [arrangement.world.processes[number] for number in self._numbers]
+        self._reference = self._choose_reference()
+        # differences of times from here on are small enough to be exact as floating point
+        self._provisional_ns = self._reference.start_ns
+        self._sampling: StackSampling | None = None
+        self._memory: list[MemoryRecording] = []
+
+    def _choose_reference(self) -> ProcessFile:
+        """A rank on the machine that ran `perfscope run`; its clock is that of the trace."""
+        at_home = [p for p in self._processes if p.boot_id and p.boot_id == self._run.boot_id]
+        return (at_home or self._processes)[0]
+
+    def trace(self) -> Trace:
+        world = self._arrangement.world
+        interning = Interning(world.size)
+        gpus = GpuNumbering()
+        ranks = self._ranks(interning)
+        self._sample_gpus(ranks, gpus)
+        notes = adopt(ranks, interning.names, interning.communicators, world.size)
+        clock_notes = measure(ranks)
+        start = min(rank.start_ns for rank in ranks) + self._provisional_ns
+        run_start, run_end = self._run_times(start)
+        origin = min(start, run_start) if run_start is not None else start
+        for rank in ranks:
+            shift(rank, self._provisional_ns - origin)
+            adopt_queues(rank, interning.names)
+        first_sign = min(rank.start_ns for rank in ranks)
+        last_sign = max(rank.end_ns for rank in ranks)
+        whole = run_start is not None and run_end is not None
+        wall = run_end - origin if whole and run_end is not None else last_sign - first_sign
+        return Trace(
+            command=agent_metadata.texts(self._run.values, "command"),
+            origin_unix_ns=self._reference.unix_ns(origin),
+            wall_ns=wall,
+            launcher=self._run.launcher,
+            exit_code=agent_metadata.integer(self._run.values, "exit_code"),
+            world_size=world.size,
+            ranks=ranks,
+            names=interning.names,
+            frames=interning.frames,
+            stacks=interning.stacks,
+            communicators=interning.communicators,
+            gpus=gpus.gpus,
+            environment=self._environment(),
+            notes=[
+                *self._run.notes,
+                *agent_metadata.texts(self._run.values, "notes"),
+                *self._arrangement.notes,
+                *clock_notes,
+                *(note for process in self._processes for note in process.notes),
+                *interning.notes,
+                *notes,
+            ],
+            source=str(self._path),
+            stack_sampling=self._sampling,
+            memory_recordings=self._memory,
+            other_processes=[
+                {**_brief(process), "role": role} for process, role in self._arrangement.others
+            ],
+        )
+
+    def _ranks(self, interning: Interning) -> list[Rank]:
+        """The ranks on the reference's clock as the wall clocks have it, from `_provisional_ns`."""
+        clocks = align(self._processes, self._reference)
+        ranks = []
+        was_stopped = bool(agent_metadata.mapping(self._run.values, "stopped"))
+        for number, process, clock in zip(self._numbers, self._processes, clocks, strict=True):
+            offset = clock.offset_ns - self._provisional_ns
+            context = RankContext(
+                number=number,
+                clock=Clock(offset, clock.error_ns, clock.domain),
+                clock_offset_ns=clock.offset_ns,
+                ends=self._ends.get(process.path.parent.name, {}),
+                command_exit=self._command_exit(),
+                workers=self._arrangement.workers.get(number, []),
+            )
+            rank = assemble_rank(process, context, interning)
+            if (memory := read_memory_detail(rank, process, offset)) is not None:
+                self._memory.append(memory)
+            if was_stopped:
+                rank.ending = stopped_on_request(rank.ending)
+            ranks.append(rank)
+        options = agent_metadata.mapping(self._run.values, "options")
+        offsets = [clock.offset_ns - self._provisional_ns for clock in clocks]
+        self._sampling = read_stack_sampling(ranks, self._processes, offsets, options)
+        return ranks
+
+    def _sample_gpus(self, ranks: Sequence[Rank], gpus: GpuNumbering) -> None:
+        """Takes the samples of each process; one that is no rank may have sampled for the ranks."""
+        for rank, process in zip(ranks, self._processes, strict=True):
+            adopt_gpus(rank, process, gpus, rank.clock_offset_ns - self._provisional_ns)
+        beside = [process for process, _ in self._arrangement.others]
+        beside += [worker for number in self._numbers for worker in self._workers(number)]
+        for process in beside:
+            domain = domain_of(process)
+            for rank, own in zip(ranks, self._processes, strict=True):
+                if domain_of(own) == domain:
+                    offset = rank.clock_offset_ns - self._provisional_ns
+                    adopt_gpus(rank, process, gpus, offset)
+                    break
+
+    def _workers(self, number: int) -> Sequence[ProcessFile]:
+        return self._arrangement.workers.get(number, [])
+
+    def _run_times(self, first_ns: int) -> tuple[int | None, int | None]:
+        """Start and end of the command on the reference clock; None when they do not fit it."""
+        start, end = self._run.moment("start_mono_ns"), self._run.moment("end_mono_ns")
+        if not self._run.boot_id or self._run.boot_id != self._reference.boot_id:
+            return None, None
+        unix = self._run.moment("start_unix_ns")
+        if start is None or start > first_ns or unix is None:
+            return None, None
+        if abs(self._reference.unix_ns(start) - unix) > LATE_WRITING_NS:
+            self._run.notes.append(
+                f"{RUN_FILE}: its start does not fit the ranks' clocks, ignored."
+            )
+            return None, None
+        return start, end if end is not None and end >= start else None
+
+    def _command_exit(self) -> tuple[int | None, int | None] | None:
+        if not self._run.is_command_itself(self._arrangement.world.size):
+            return None
+        # A command that was stopped on request counts as exit code 0; how it really ended is here.
+        values = agent_metadata.mapping(self._run.values, "stopped") or self._run.values
+        return agent_metadata.integer(values, "exit_code"), agent_metadata.integer(values, "signal")
+
+    def _environment(self) -> dict[str, Any]:
+        values = self._run.values
+        versions: dict[str, Any] = {}
+        topology: dict[str, Any] = {}
+        for process in self._processes:
+            told = agent_metadata.mapping(process.metadata, "versions")
+            for name, version in told.items():
+                if isinstance(version, str):
+                    versions.setdefault(name, version)
+            if found := agent_metadata.mapping(process.metadata, "topology"):
+                topology.setdefault(process.host, found)
+        if (own := agent_metadata.mapping(values, "topology")) and not topology:
+            topology[agent_metadata.text(values, "host") or self._reference.host] = own
+        libraries = {p.definitions.library for p in self._processes if p.definitions.library}
+        return {
+            "hosts": sorted({process.host for process in self._processes}),
+            "clock_domains": len({domain_of(process) for process in self._processes}),
+            "versions": versions,
+            "launcher": agent_metadata.mapping(values, "launcher"),
+            "variables": agent_metadata.mapping(values, "environment"),
+            "topology": topology,
+            "mpi_libraries": sorted(libraries),
+            "options": agent_metadata.mapping(values, "options"),
+            "signal": agent_metadata.integer(values, "signal"),
+            "signals_received": list(agent_metadata.texts(values, "signals_received")),
+            "ranks_requested": agent_metadata.integer(values, "ranks_requested"),
+            "perfscope": agent_metadata.text(values, "perfscope"),
+            "commit": agent_metadata.mapping(values, "commit"),
+            "oom_kills": _kills(values),
+        }
+
+
+def _kills(values: Mapping[str, Any]) -> dict[str, int]:
+    """Processes that the kernel ended for want of memory meanwhile, by the launcher's host."""
+    told = agent_metadata.mapping(values, "oom_kills")
+    start, end = agent_metadata.integer(told, "start"), agent_metadata.integer(told, "end")
+    host = agent_metadata.text(values, "host")
+    if not host or start is None or end is None or not 0 <= start < end:
+        return {}
+    return {host: end - start}
+
+
+def _brief(process: ProcessFile) -> dict[str, Any]:
+    return {
+        "pid": process.pid,
+        "host": process.host,
+        "argv": list(agent_metadata.texts(process.metadata, "argv")),
+    }
+
+
+def _recognises(place: Place) -> bool:
+    return is_recording(place.path)
+
+
+def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
+    return open_recording(paths[0])
+
+
+def _companions(path: Path) -> list[Path]:
+    """What is read with the directory: run.json, and of each process records, names, metadata."""
+    parts = [
+        file.with_suffix(ending)
+        for file in path.glob("*/*.rec")
+        for ending in (".rec", ".def", ".json", STATE_ENDING, MEMORY_ENDING)
+    ]
+    return [path / RUN_FILE, *parts, *path.glob("*/*.stacks-*.json.gz")]
+
+
+READER = Reader(
+    Format.PERFSCOPE,
+    "the directory that `perfscope run` printed (trace/)",
+    _recognises,
+    _open,
+    companions=_companions,
+)

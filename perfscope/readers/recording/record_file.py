@@ -1,0 +1,154 @@
+"""The file of one process's records: its header, checked, and the slots in which something is."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from perfscope.errors import UnreadableInputError
+from perfscope.files import open_input
+from perfscope.readers.recording.layout import (
+    FORMAT_VERSION,
+    HEADER_BYTES,
+    HEADER_DTYPE,
+    MAGIC,
+    RECORD_BYTES,
+    RECORD_DTYPE,
+    RecordKind,
+)
+from perfscope.trace.model import Table
+
+MAX_LIFE_NS = 400 * 86400 * 10**9
+"""No process of a training job lives longer: later times are damage."""
+
+MAX_RANKS = 1 << 20
+"""A larger world is damage."""
+
+BLOCK_BYTES = 1 << 20
+_BLOCK_SLOTS = BLOCK_BYTES // RECORD_BYTES
+
+
+@dataclass
+class RecordFile:
+    """What a file of records holds.
+
+    Attributes:
+        header: its header.
+        records: its slots, without blocks of empty ones.
+        missing: records that the process had claimed and that the file does not hold.
+        notes: what is unusual about it.
+    """
+
+    header: np.void
+    records: Table
+    missing: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def read_record_file(path: Path) -> RecordFile:
+    """The header and the records in a file.
+
+    The records are read, not mapped: a file that another process cuts short meanwhile would end
+    this one. Memory is needed for what was written, not for what a sparse file claims.
+
+    Raises:
+        UnreadableInputError: the file is damaged beyond its header.
+    """
+    try:
+        with open_input(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < HEADER_BYTES:
+                why = f"It has {size} bytes, less than its header of {HEADER_BYTES}."
+                raise unreadable(path, why)
+            header = np.frombuffer(file.read(HEADER_DTYPE.itemsize), HEADER_DTYPE, count=1)[0]
+            _check(path, header)
+            slots = (size - HEADER_BYTES) // RECORD_BYTES
+            records, used = _written(file, slots)
+    except OSError as error:
+        raise unreadable(path, f"{error.strerror or type(error).__name__}.") from error
+    except ValueError as error:  # it is shorter by now than when it was opened
+        raise unreadable(path, "It became shorter while it was read.") from error
+    claimed = min(int(header["claimed"]), int(header["capacity"]))
+    found = RecordFile(header, records, missing=max(claimed - slots, 0))
+    if found.missing > 1:
+        found.notes.append(
+            f"the file is cut off: {found.missing} records that were claimed are not there."
+        )
+    elif used > claimed:
+        found.notes.append("it holds more records than its header says; all of them are read.")
+    return found
+
+
+def _written(file: BinaryIO, slots: int) -> tuple[Table, int]:
+    """The slots without blocks that are empty, and the number behind the last used one."""
+    extents = list(_extents(file.fileno(), slots))
+    records = np.empty(sum(end - first for first, end in extents), RECORD_DTYPE)
+    count = used = 0
+    for first, end in extents:
+        file.seek(HEADER_BYTES + first * RECORD_BYTES)
+        for start in range(first, end, _BLOCK_SLOTS):
+            target = records[count : count + min(_BLOCK_SLOTS, end - start)]
+            got = file.readinto(target.view(np.uint8)) // RECORD_BYTES  # type: ignore[attr-defined]
+            block = target[:got]
+            kinds = np.flatnonzero(block["kind"] != RecordKind.NONE)
+            if len(kinds):
+                used = start + int(kinds[-1]) + 1
+            if len(kinds) or np.any(block["t0_ns"]):
+                count += got
+    found: Table = records[:count]
+    return found, used
+
+
+def _extents(descriptor: int, slots: int) -> Iterator[tuple[int, int]]:
+    """First slot and end of each part of the file that is stored; the others are all zero."""
+    position, end = HEADER_BYTES, HEADER_BYTES + slots * RECORD_BYTES
+    while position < end:
+        try:
+            start = max(os.lseek(descriptor, position, os.SEEK_DATA), position)
+            stop = min(os.lseek(descriptor, start, os.SEEK_HOLE), end)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # nothing more is stored
+                return
+            start, stop = position, end  # a file system that does not tell
+        first = (start - HEADER_BYTES) // RECORD_BYTES
+        behind = -(-(stop - HEADER_BYTES) // RECORD_BYTES)
+        yield first, behind
+        position = HEADER_BYTES + behind * RECORD_BYTES
+
+
+def _check(path: Path, header: np.void) -> None:
+    if bytes(header["magic"]) != MAGIC:
+        raise unreadable(path, "It does not begin with the mark of a recording.")
+    if int(header["version"]) != FORMAT_VERSION:
+        raise unreadable(
+            path,
+            f"It has format version {int(header['version'])}; this perfscope reads version "
+            f"{FORMAT_VERSION}.",
+            action="Analyse it with the version of perfscope that recorded it.",
+        )
+    sizes = (int(header["header_bytes"]), int(header["record_bytes"]))
+    if sizes != (HEADER_BYTES, RECORD_BYTES):
+        raise unreadable(path, f"Its header claims sizes of {sizes}, which no version writes.")
+    if int(header["size"]) > MAX_RANKS:
+        raise unreadable(path, f"Its header claims {int(header['size'])} ranks.")
+    start_ns, mono0_ns, real0_ns = (
+        int(header[name]) for name in ("process_start_ns", "mono0_ns", "real0_ns")
+    )
+    plausible = 0 < start_ns < 1 << 61 and 0 < real0_ns < 1 << 62
+    if not plausible or abs(mono0_ns - start_ns) > MAX_LIFE_NS:
+        raise unreadable(path, "The times in its header are damaged.")
+
+
+def unreadable(path: Path, why: str, *, action: str = "") -> UnreadableInputError:
+    """The error about a file of records."""
+    return UnreadableInputError(
+        f"The recording {path.name} cannot be read.",
+        why=why,
+        action=action or "Record the run again; the recordings of other processes may be intact.",
+    )

@@ -1,0 +1,92 @@
+"""Totals per operation in a header, taken where they agree with the records of the same process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfscope.readers.common.amounts import MAX_AMOUNT
+from perfscope.readers.recording.layout import MAX_OPERATIONS, HeaderFlag
+from perfscope.readers.recording.process_file import ProcessFile
+from perfscope.trace.model import Rank, RowFlag, Table
+from perfscope.trace.operations import KNOWN, OperationClass, codes_mask, name_of
+
+Total = tuple[int, int, int, int]
+"""Calls, nanoseconds, bytes sent and received."""
+
+MAX_THREADS_PER_RANK = 4096
+"""So many threads at most can have spent time in one operation at once; more time is damage."""
+SHOWN_OPERATIONS = 5
+
+_POLLING = codes_mask([OperationClass.TEST, OperationClass.PROBE, OperationClass.CONTROL])
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """What the records say of one operation; several calls that only looked may be one record."""
+
+    rows: Total
+    closed: int
+    closed_ns: int
+
+
+def totals_of(process: ProcessFile, rank: Rank) -> dict[int, Total]:
+    """Totals from the header where they can be true, else from the records, with a note."""
+    known = _recorded((rank.operations, rank.background))
+    totals: dict[int, Total] = {}
+    replaced = []
+    for code in range(MAX_OPERATIONS):
+        count, ns, sent, received = (int(value) for value in process.header["totals"][code])
+        total, seen = (count, ns, sent, received), known.get(code)
+        if not any(total) and seen is None:
+            continue
+        life_ns = max(1, rank.end_ns - rank.start_ns)
+        possible = KNOWN[code] and ns <= life_ns * min(MAX_THREADS_PER_RANK, max(count, 1))
+        possible = possible and max(count, sent, received) < MAX_AMOUNT
+        possible = possible and (count > 0 or (ns == 0 and sent == 0))
+        if possible and (seen is None or _agrees(process, code, total, seen)):
+            totals[code] = total
+            continue
+        replaced.append(code)
+        if seen is not None:
+            totals[code] = seen.rows
+    if replaced:
+        names = ", ".join(name_of(code) for code in replaced[:SHOWN_OPERATIONS] if KNOWN[code])
+        shown = f" ({names})" if names else ""
+        process.notes.append(
+            f"Rank {rank.number}: the totals of {len(replaced)} operations{shown} in the header of "
+            f"{process.path.name} cannot be true; they were taken from its records."
+        )
+    return totals
+
+
+def _agrees(process: ProcessFile, code: int, total: Total, seen: _Recorded) -> bool:
+    """Whether a total is at least what the records show, and no more where they show all calls."""
+    count, ns, sent, received = total
+    if _POLLING[code]:
+        # the record of several calls that only looked also spans what lay between them
+        return count >= seen.closed and (count > seen.rows[0] or ns <= seen.rows[1])
+    if count < seen.closed:
+        return False
+    ended = process.flags & (HeaderFlag.FINALIZED | HeaderFlag.EXITED)
+    if count > seen.closed or not ended or seen.rows[0] != seen.closed:
+        return ns >= seen.closed_ns
+    return (ns, sent, received) == (seen.closed_ns, *seen.rows[2:])
+
+
+def _recorded(tables: Sequence[Table]) -> dict[int, _Recorded]:
+    sums = np.zeros((6, MAX_OPERATIONS), np.int64)
+    for rows in tables:
+        codes = rows["op"].astype(np.intp)
+        is_closed = (rows["flags"] & np.uint16(RowFlag.OPEN)) == 0
+        length = rows["t1"] - rows["t0"]
+        amounts = (1, length, rows["sent"], rows["received"], is_closed, length * is_closed)
+        for total, amount in zip(sums, amounts, strict=True):
+            np.add.at(total, codes, np.asarray(amount, np.int64))
+    found = {}
+    for code in np.flatnonzero(sums[0]).tolist():
+        count, ns, sent, received, closed, closed_ns = sums[:, code].tolist()
+        found[code] = _Recorded((count, ns, sent, received), closed, closed_ns)
+    return found

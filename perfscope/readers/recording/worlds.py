@@ -1,0 +1,196 @@
+"""Which processes are ranks, of which MPI world, and what the others belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from perfscope.readers.recording import agent_metadata
+from perfscope.readers.recording.layout import RecordKind
+from perfscope.readers.recording.process_file import ProcessFile
+from perfscope.readers.recording.record_file import MAX_RANKS
+
+START_SPREAD_NS = 10 * 10**9
+"""Ranks of one job may start this far apart: one that fails at once can be gone by then."""
+
+
+@dataclass
+class World:
+    """Processes that are the ranks of one job."""
+
+    job: str
+    size: int
+    processes: dict[int, ProcessFile] = field(default_factory=dict)
+
+    @property
+    def rank_seconds(self) -> float:
+        """How much there is to analyse: the lives of its ranks together."""
+        return sum(_life_ns(process) for process in self.processes.values()) / 1e9
+
+    def admits(self, process: ProcessFile, number: int, *, size: int, job: str) -> bool:
+        """Whether the process can be rank `number` of this world."""
+        if self.size != size or self.job != job or number in self.processes:
+            return False
+        return all(_overlap(process, other) for other in self.processes.values())
+
+
+@dataclass
+class Arrangement:
+    """The world to analyse, the workers of its ranks, and all other processes."""
+
+    world: World
+    workers: dict[int, list[ProcessFile]]
+    others: list[tuple[ProcessFile, str]]
+    notes: list[str]
+
+
+def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) -> Arrangement:
+    """Chooses the world with the most rank-seconds and says what the other processes are."""
+    ordered = sorted(processes, key=lambda p: (p.unix_ns(p.start_ns), p.host, p.pid))
+    worlds, rest = _worlds(ordered)
+    notes: list[str] = []
+    if worlds:
+        world = max(worlds, key=lambda w: w.rank_seconds)
+        others = [
+            (process, f"rank {number} of another world")
+            for other in worlds
+            if other is not world
+            for number, process in other.processes.items()
+        ]
+        notes += _other_world_notes(world, [w for w in worlds if w is not world])
+    else:
+        chosen = max(rest, key=lambda p: (_trained(p), _life_ns(p)))
+        rest = [process for process in rest if process is not chosen]
+        world, others = World("", 1, {0: chosen}), []
+        if chosen.role == "worker":
+            notes.append("No process was a rank; the longest-living one is analyzed as rank 0.")
+    if ranks_requested is not None and ranks_requested > world.size and len(worlds) <= 1:
+        notes.append(
+            f"The command asked for {ranks_requested} ranks, but the recorded world has "
+            f"{world.size}."
+        )
+    workers, unowned = _owned(world, rest)
+    others += [(process, process.role or "not a rank") for process in unowned]
+    return Arrangement(world, workers, others, notes)
+
+
+def _worlds(processes: Sequence[ProcessFile]) -> tuple[list[World], list[ProcessFile]]:
+    """MPI's own ranks first; the agent's word fills the numbers that MPI left open."""
+    worlds: list[World] = []
+    rest: list[ProcessFile] = []
+    told: list[ProcessFile] = []
+    for process in processes:
+        if process.uses_mpi and 0 <= process.rank < process.size:
+            _place(process, process.rank, size=process.size, worlds=worlds)
+        else:
+            told.append(process)
+    mpi_worlds = list(worlds)
+    for process in told:
+        number, size = _told_rank(process)
+        if number is None or process.role == "worker":
+            rest.append(process)
+            continue
+        size = max(size or 0, number + 1)
+        if size > MAX_RANKS:
+            rest.append(process)
+            continue
+        same_job = [w for w in mpi_worlds if w.job in ("", _job(process))]
+        home = next((w for w in same_job if w.size == size and number not in w.processes), None)
+        if home is not None and all(_overlap(process, p) for p in home.processes.values()):
+            home.processes[number] = process
+        elif same_job:
+            rest.append(process)
+        else:
+            _place(process, number, size=size, worlds=worlds)
+    return worlds, rest
+
+
+def _place(process: ProcessFile, number: int, *, size: int, worlds: list[World]) -> None:
+    job = _job(process)
+    for world in worlds:
+        if world.admits(process, number, size=size, job=job):
+            break
+    else:
+        world = World(job, size)
+        worlds.append(world)
+    world.processes[number] = process
+
+
+def _job(process: ProcessFile) -> str:
+    return agent_metadata.job_of(agent_metadata.mapping(process.metadata, "rank_environment"))
+
+
+def _told_rank(process: ProcessFile) -> tuple[int | None, int | None]:
+    number, size = agent_metadata.rank_and_size(
+        agent_metadata.mapping(process.metadata, "rank_environment")
+    )
+    if 0 <= process.rank < process.size:
+        return process.rank, process.size
+    return (number, size) if process.role == "rank" else (None, None)
+
+
+def _owned(
+    world: World, rest: Sequence[ProcessFile]
+) -> tuple[dict[int, list[ProcessFile]], list[ProcessFile]]:
+    """Workers by the rank that owns them, directly or through another worker; the others apart."""
+    owners = {(p.host, p.pid): number for number, p in world.processes.items()}
+    workers: dict[int, list[ProcessFile]] = {number: [] for number in world.processes}
+    left = list(rest)
+    while True:
+        owned = [
+            (process, owners[process.host, owner])
+            for process in left
+            if (owner := agent_metadata.integer(process.metadata, "owner_pid")) is not None
+            and (process.host, owner) in owners
+        ]
+        if not owned:
+            return workers, left
+        for process, number in owned:
+            workers[number].append(process)
+            owners.setdefault((process.host, process.pid), number)
+            left.remove(process)
+
+
+def _other_world_notes(world: World, others: Sequence[World]) -> list[str]:
+    notes = []
+    if others:
+        names = ", ".join(f"{len(w.processes)} of {w.size} ranks" for w in others[:5])
+        notes.append(
+            f"The recording holds {len(others) + 1} MPI worlds; the one with the most rank-seconds "
+            f"({len(world.processes)} of {world.size} ranks) is analyzed, not: {names}."
+        )
+    singles = [w for w in (world, *others) if w.size == 1 and _launched_size(w) > 1]
+    if len(singles) > 1:
+        notes.append(
+            f"{len(singles)} processes each were alone in their MPI_COMM_WORLD although the "
+            f"launcher started {_launched_size(singles[0])}: the MPI library of the program is not "
+            "that of the launcher."
+        )
+    return notes
+
+
+def _launched_size(world: World) -> int:
+    sizes = [
+        agent_metadata.rank_and_size(agent_metadata.mapping(p.metadata, "rank_environment"))[1]
+        for p in world.processes.values()
+    ]
+    return max((size for size in sizes if size is not None), default=0)
+
+
+def _trained(process: ProcessFile) -> bool:
+    kinds = process.records["kind"]
+    return bool(np.any((kinds == RecordKind.STEP) | (kinds == RecordKind.PHASE)))
+
+
+def _life_ns(process: ProcessFile) -> int:
+    return process.last_sign_ns - process.start_ns
+
+
+def _overlap(one: ProcessFile, other: ProcessFile) -> bool:
+    """Whether both can have lived at the same time, each until its last sign of life."""
+    start = max(one.unix_ns(one.start_ns), other.unix_ns(other.start_ns))
+    end = min(one.unix_ns(one.last_sign_ns), other.unix_ns(other.last_sign_ns))
+    same_clock = one.boot_id == other.boot_id and one.time_namespace == other.time_namespace
+    return start <= end + START_SPREAD_NS or not same_clock

@@ -1,0 +1,261 @@
+"""The environment that a job gets: the user's own, with the recorder and the agent in front."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perfscope.record.launcher import Flavour, Launcher
+from perfscope.record.places import LIBRARY_NAME
+from perfscope.record.stack_sampling import spy_program
+
+DEFAULT_MAX_BYTES = 256 * 1024 * 1024
+DEFAULT_HZ = 10
+DEFAULT_STACKS_HZ = 100
+DEFAULT_GPU_HZ = 2
+
+_OWN_VARIABLES = (
+    "PERFSCOPE_DIR",
+    "PERFSCOPE_RECORDER",
+    "PERFSCOPE_MAX_BYTES",
+    "PERFSCOPE_SAMPLE_HZ",
+    "PERFSCOPE_STACK_HZ",
+    "PERFSCOPE_GPU_HZ",
+    "PERFSCOPE_STEPS",
+    "PERFSCOPE_STOP_AFTER",
+    "PERFSCOPE_TORCH_PROFILER",
+    "PERFSCOPE_TF_PROFILER",
+    "PERFSCOPE_STACKS_HZ",
+    "PERFSCOPE_STACKS_RANKS",
+    "PERFSCOPE_STACKS_SPY",
+    "PERFSCOPE_MEMORY_DETAIL",
+    "PERFSCOPE_SPY",
+    "PERFSCOPE_OWNER",
+)
+_OF_ONE_PROCESS = ("PERFSCOPE_SPY", "PERFSCOPE_OWNER")
+FORWARDED = (
+    "LD_PRELOAD",
+    "PYTHONPATH",
+    *(name for name in _OWN_VARIABLES if name not in _OF_ONE_PROCESS),
+    "PERFSCOPE_LOCAL_DIR",
+    "PERFSCOPE_NVML",
+)
+"""What a rank on another host, or in a container, needs of the environment."""
+
+OPENMPI_LIST = "OMPI_MCA_mca_base_env_list"
+_OPENMPI_DELIMITER = "OMPI_MCA_mca_base_env_list_delimiter"
+
+
+@dataclass(frozen=True)
+class RecordingOptions:
+    """What the user may ask of a recording.
+
+    Attributes:
+        max_size_bytes: bound on the records of one process; behind it only totals grow.
+        sample_hz: samples of memory, threads and CPU per second, 0 for none.
+        stack_hz: samples of the Python stack per second, 0 for none.
+        gpu_hz: samples of the GPUs per second, 0 for none.
+        steps: the steps [first, end) whose MPI calls are recorded one by one, None all of them.
+        stop_after: the step after which the job is ended, None for the job's own end.
+        torch_profiler: first and last step that PyTorch's profiler records, None for none.
+        tf_profiler: first and last step that TensorFlow's profiler records, None for none.
+        stacks: whether py-spy samples all Python processes of the job.
+        stacks_hz: how often it does, per second.
+        stacks_ranks: the ranks that it samples, None all.
+        memory_detail: the rank whose allocations are recorded and the engine ("" memray),
+            None for none.
+    """
+
+    max_size_bytes: int = DEFAULT_MAX_BYTES
+    sample_hz: int = DEFAULT_HZ
+    stack_hz: int = DEFAULT_HZ
+    gpu_hz: int = DEFAULT_GPU_HZ
+    steps: tuple[int, int | None] | None = None
+    stop_after: int | None = None
+    torch_profiler: tuple[int, int] | None = None
+    tf_profiler: tuple[int, int] | None = None
+    stacks: bool = False
+    stacks_hz: int = DEFAULT_STACKS_HZ
+    stacks_ranks: tuple[int, ...] | None = None
+    memory_detail: tuple[int, str] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The options as they stand in run.json."""
+        document: dict[str, Any] = {
+            "max_size_bytes": self.max_size_bytes,
+            "sample_hz": self.sample_hz,
+            "stack_hz": self.stack_hz,
+            "gpu_hz": self.gpu_hz,
+        }
+        if self.steps is not None:
+            document["steps"] = list(self.steps)
+        if self.stop_after is not None:
+            document["stop_after"] = self.stop_after
+        if self.torch_profiler is not None:
+            document["torch_profiler"] = list(self.torch_profiler)
+        if self.tf_profiler is not None:
+            document["tf_profiler"] = list(self.tf_profiler)
+        if self.stacks:
+            ranks = None if self.stacks_ranks is None else list(self.stacks_ranks)
+            document["stacks"] = {"hz": self.stacks_hz, "ranks": ranks}
+        if self.memory_detail is not None:
+            document["memory_detail"] = list(self.memory_detail)
+        return document
+
+    def variables(self) -> dict[str, str]:
+        """The options as the processes of the job find them."""
+        variables = {
+            "PERFSCOPE_MAX_BYTES": str(self.max_size_bytes),
+            "PERFSCOPE_SAMPLE_HZ": str(self.sample_hz),
+            "PERFSCOPE_STACK_HZ": str(self.stack_hz),
+            "PERFSCOPE_GPU_HZ": str(self.gpu_hz),
+        }
+        if self.steps is not None:
+            first, end = self.steps
+            variables["PERFSCOPE_STEPS"] = f"{first}:{'' if end is None else end}"
+        if self.stop_after is not None:
+            variables["PERFSCOPE_STOP_AFTER"] = str(self.stop_after)
+        if self.torch_profiler is not None:
+            variables["PERFSCOPE_TORCH_PROFILER"] = "{}:{}".format(*self.torch_profiler)
+        if self.tf_profiler is not None:
+            variables["PERFSCOPE_TF_PROFILER"] = "{}:{}".format(*self.tf_profiler)
+        if self.stacks:
+            variables["PERFSCOPE_STACKS_HZ"] = str(self.stacks_hz)
+            variables["PERFSCOPE_STACKS_SPY"] = str(spy_program(os.environ) or "")
+        if self.stacks and self.stacks_ranks is not None:
+            variables["PERFSCOPE_STACKS_RANKS"] = ",".join(map(str, self.stacks_ranks))
+        if self.memory_detail is not None:
+            variables["PERFSCOPE_MEMORY_DETAIL"] = "{}:{}".format(*self.memory_detail)
+        return variables
+
+
+@dataclass(frozen=True)
+class Injection:
+    """What is loaded into the processes of a job; None leaves a part out.
+
+    Attributes:
+        recorder: the library put first into LD_PRELOAD.
+        agent: the directory put first into PYTHONPATH.
+    """
+
+    recorder: Path | None
+    agent: Path | None
+
+
+def job_environment(
+    base: Mapping[str, str],
+    *,
+    directory: Path,
+    injection: Injection,
+    options: RecordingOptions,
+    launcher: Launcher,
+) -> dict[str, str]:
+    """The environment of a recorded job; the user's own settings stay.
+
+    A recording around this one is taken out: a job inside a job writes to its own directory.
+    """
+    environment = without_recording(base)
+    environment["PERFSCOPE_DIR"] = str(directory)
+    environment.update(options.variables())
+    if injection.recorder is not None:
+        environment["PERFSCOPE_RECORDER"] = str(injection.recorder)
+        _put_first(environment, "LD_PRELOAD", str(injection.recorder))
+    if injection.agent is not None:
+        _put_first(environment, "PYTHONPATH", str(injection.agent))
+    if _open_mpi_may_forward(environment, launcher):
+        _forward_to_other_hosts(environment)
+    return environment
+
+
+def without_recording(base: Mapping[str, str]) -> dict[str, str]:
+    """An environment without the traces of a recording that this process itself runs under."""
+    environment = {name: value for name, value in base.items() if name not in _OWN_VARIABLES}
+    _filter(environment, "LD_PRELOAD", lambda entry: Path(entry).name != LIBRARY_NAME)
+    _filter(environment, "PYTHONPATH", lambda entry: not Path(entry, "perfscope_agent").is_dir())
+    if "PERFSCOPE_DIR" in base and OPENMPI_LIST in environment:
+        delimiter = environment.get(_OPENMPI_DELIMITER, ";")
+        names = environment[OPENMPI_LIST].split(delimiter)
+        kept = [name for name in names if name not in FORWARDED]
+        environment[OPENMPI_LIST] = delimiter.join(kept)
+        if not kept:
+            del environment[OPENMPI_LIST]
+    return environment
+
+
+@contextmanager
+def loadable_paths(injection: Injection) -> Iterator[Injection]:
+    """The same parts under paths that LD_PRELOAD and PYTHONPATH can hold.
+
+    The dynamic linker splits LD_PRELOAD at blanks and colons and knows no quoting; a link in a
+    directory of its own stands in for a path that has any.
+    """
+    recorder, agent = injection.recorder, injection.agent
+    awkward = recorder is not None and set(" \t\n:;") & set(str(recorder))
+    if not awkward and not (agent is not None and ":" in str(agent)):
+        yield injection
+        return
+    place = Path(tempfile.mkdtemp(prefix="perfscope-"))
+    try:
+        if recorder is not None:
+            (place / LIBRARY_NAME).symlink_to(recorder)
+        if agent is not None:
+            (place / "agent").symlink_to(agent)
+        yield Injection(
+            recorder=place / LIBRARY_NAME if recorder is not None else None,
+            agent=place / "agent" if agent is not None else None,
+        )
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def forwarding_note(launcher: Launcher) -> str | None:
+    """What to tell a user whose Open MPI cannot carry the recording to other hosts, else None."""
+    if launcher.flavour is Flavour.OPEN_MPI and _passes_variables(launcher.arguments):
+        names = " ".join(f"-x {name}" for name in FORWARDED)
+        return f"ranks on other hosts are recorded only with {names} on the mpirun command line"
+    return None
+
+
+def _open_mpi_may_forward(environment: Mapping[str, str], launcher: Launcher) -> bool:
+    """Whether the list may be set: Open MPI 4 ends a job that uses both the list and option -x."""
+    if OPENMPI_LIST in environment:
+        return True
+    return launcher.flavour is Flavour.OPEN_MPI and not _passes_variables(launcher.arguments)
+
+
+def _passes_variables(arguments: Sequence[str]) -> bool:
+    return any(word in ("-x", "--x") or "mca_base_env_list" in word for word in arguments)
+
+
+def _forward_to_other_hosts(environment: dict[str, str]) -> None:
+    """Adds what a rank on another host needs to Open MPI's list of forwarded variables."""
+    delimiter = environment.get(_OPENMPI_DELIMITER, ";")
+    names = [name for name in environment.get(OPENMPI_LIST, "").split(delimiter) if name]
+    # Open MPI 5 ends a job that names a variable which does not exist.
+    names += [name for name in FORWARDED if name in environment and name not in names]
+    environment[OPENMPI_LIST] = delimiter.join(names)
+
+
+def _put_first(environment: dict[str, str], name: str, entry: str) -> None:
+    kept = environment.get(name)
+    environment[name] = f"{entry}{os.pathsep}{kept}" if kept else entry
+
+
+def _filter(environment: dict[str, str], name: str, keep: Callable[[str], bool]) -> None:
+    """Takes entries out of a path-like variable; without any it stays as it was written."""
+    value = environment.get(name)
+    if value is None:
+        return
+    entries = value.split(os.pathsep)
+    kept = [entry for entry in entries if keep(entry)]
+    if len(kept) == len(entries):
+        return
+    environment[name] = os.pathsep.join(kept)
+    if not kept:
+        del environment[name]

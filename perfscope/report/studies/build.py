@@ -1,0 +1,75 @@
+"""Makes the page of a study: study.html, offline as the report of a run, and without a script."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment
+
+from perfscope.registry import members
+from perfscope.report import build
+from perfscope.report.access import Document, text
+from perfscope.report.labels import status_word
+from perfscope.report.studies.section import StudySection
+from perfscope.report.text import shortened, visible_document
+
+HERE = Path(__file__).parent
+PAGE_FILE = "study.html"
+KINDS = {
+    "scaling": "Scaling",
+    "sweep": "Sweep",
+    "compare": "Comparison",
+    "history": "History",
+}
+
+
+def build_html(document: Document) -> str:
+    """The study as one HTML page; the same document gives the same page, byte for byte.
+
+    Args:
+        document: as study.json holds it. Its texts come from recorded jobs and are not trusted.
+    """
+    safe: Document = visible_document(dict(document))
+    sheets = [build.HERE / "assets" / "report.css", *sorted((HERE / "assets").glob("*.css"))]
+    style = "".join(path.read_text(encoding="utf-8") for path in sheets)
+    page = build.Page("study", "study.json", _title(safe), style)
+    return build.render(safe, _sections(safe), _environment(), page)
+
+
+def write_page(document: Document, directory: Path) -> Path:
+    """Writes study.html into a directory, replacing one that is there; returns its path.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path = directory / PAGE_FILE
+    build.write_page(build_html(document), path)
+    return path
+
+
+def _title(document: Document) -> str:
+    kind = KINDS.get(text(document, "kind"), "Study")
+    sentence = text(document, "verdict", "sentence")
+    status = status_word(document.get("verdict", {}).get("status")).word
+    return shortened(f"{kind}: {status}: {sentence}" if sentence else kind, build.TITLE_LENGTH)
+
+
+def _sections(document: Document) -> list[StudySection]:
+    kind = text(document, "kind")
+    found = [
+        section
+        for section in _all_sections()
+        if (not section.kinds or kind in section.kinds) and section.applies(document)
+    ]
+    return sorted(found, key=lambda section: (section.place, section.id))
+
+
+@cache
+def _all_sections() -> tuple[StudySection, ...]:
+    return tuple(members("perfscope.report.studies.sections", "SECTION"))
+
+
+@cache
+def _environment() -> Environment:
+    return build.environment_of(HERE / "templates", build.HERE / "templates")

@@ -1,0 +1,112 @@
+"""Where the time went that a side takes more or less: the ledgers' difference as a waterfall."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perfscope.report.access import Document, mapping, number, numbers, rows, text
+from perfscope.report.charts_changes import Fall
+from perfscope.report.charts_changes import waterfall as draw
+from perfscope.report.formats import seconds, time_scale
+from perfscope.report.studies.section import Context, StudySection
+from perfscope.report.studies.sections.compare_answer import side_labels
+
+
+def _context(document: Document) -> Context:
+    words = tables(document)
+    found = mapping(document, "compare", "waterfall")
+    labels = side_labels(document)
+    bars = (
+        _bars(labels, numbers(found, "totals_s"), numbers(found, "speedups"), rows(found, "steps"))
+        if words["steps"]
+        else []
+    )
+    longest = max((max(bar.start, bar.end) for bar in bars), default=0.0)
+    label = f"Seconds of {words['unit']} from {labels[0]} to {labels[-1]}" if labels else ""
+    return words | {
+        "chart": draw("waterfall", label, bars, scale=time_scale(longest)) if bars else ""
+    }
+
+
+def tables(document: Document) -> Context:
+    """What the section says without its chart, which takes a second to draw."""
+    found = mapping(document, "compare", "waterfall")
+    labels, steps = side_labels(document), rows(found, "steps")
+    whole = bool(steps) and len(numbers(found, "totals_s")) == len(steps) + 1 == len(labels)
+    return {
+        "reason": text(found, "reason") or "the study holds no ledgers",
+        "unit": "a step of a mean rank" if found.get("per_step") else "a mean rank",
+        "takeaway": _takeaway(steps) if whole and len(steps) == 1 else "",
+        "steps": [_table(row, labels) for row in steps] if whole else [],
+    }
+
+
+def signed(value: float | None) -> str:
+    """A change of seconds with its sign."""
+    if value is None:
+        return seconds(value)
+    return f"+{seconds(value)}" if value > 0 else seconds(value).replace("-", "−")
+
+
+def _bars(
+    labels: list[str],
+    totals: list[float],
+    speedups: list[float],
+    steps: list[Mapping[str, Any]],
+) -> list[Fall]:
+    """Totals with their speed-up over the first side, and the changes between them."""
+    bars = [Fall(labels[0], 0.0, totals[0], seconds(totals[0]), is_total=True)]
+    for n, step in enumerate(steps):
+        level = totals[n]
+        for part in rows(step, "parts"):
+            delta = number(part.get("delta_s")) or 0.0
+            bars.append(Fall(text(part, "label"), level, level + delta, signed(delta)))
+            level += delta
+        end = totals[n + 1]
+        told = f", ×\u00a0{speedups[n + 1]:.2f}" if n + 1 < len(speedups) else ""
+        bars.append(Fall(labels[n + 1], 0.0, end, f"{seconds(end)}{told}", is_total=True))
+    return bars
+
+
+def _takeaway(steps: list[Mapping[str, Any]]) -> str:
+    parts = [
+        (delta, text(row, "label"))
+        for row in rows(steps[0], "parts")
+        if (delta := number(row.get("delta_s"))) is not None
+    ]
+    if not parts:
+        return ""
+    delta, label = max(parts, key=lambda part: abs(part[0]))
+    if not delta:
+        return ""
+    moved = "grew" if delta > 0 else "shrank"
+    return f"{label} {moved} most, by {seconds(abs(delta))}"
+
+
+def _table(step: Mapping[str, Any], labels: list[str]) -> Context:
+    start, end = (int(number(step.get(key)) or 0) for key in ("from", "to"))
+    return {
+        "from": labels[start] if start < len(labels) else "",
+        "to": labels[end] if end < len(labels) else "",
+        "rows": [
+            (
+                text(part, "label"),
+                seconds(number(part.get("from_s"))),
+                seconds(number(part.get("to_s"))),
+                signed(number(part.get("delta_s"))),
+                "" if (error := number(part.get("error_s"))) is None else f"± {seconds(error)}",
+            )
+            for part in rows(step, "parts")
+        ],
+    }
+
+
+SECTION = StudySection(
+    "waterfall",
+    "Where the time went",
+    "compare_waterfall.html",
+    _context,
+    place=30,
+    kinds=("compare",),
+)

@@ -1,0 +1,1 @@
+"""Two or more configurations of one job beside each other."""

@@ -1,0 +1,132 @@
+"""The answer of a comparison in sentences, and how it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from perfscope.studies.compare.compare import POWER
+from perfscope.units import format_bytes, format_seconds
+
+Json = dict[str, Any]
+STATUSES = {
+    "slower": "fail",
+    "faster": "pass",
+    "same": "pass",
+    "unclear": "info",
+    "unknown": "info",
+}
+ORDER = ("slower", "unknown", "unclear", "same", "faster")
+
+
+def verdict(found: Json) -> tuple[str, str]:
+    """Status and sentence on the first screen, from the `compare` object of study.json."""
+    comparisons = found["comparisons"]
+    worst = min(comparisons, key=lambda row: ORDER.index(row["answer"]))
+    status = STATUSES[worst["answer"]]
+    sentence = " ".join(sentence_of(row, found) for row in comparisons)
+    if found["unlike"]:
+        status = "fail" if status == "fail" else "warn"
+        sentence = f"Not like with like: {' '.join(found['unlike'])} {sentence}"
+    return status, sentence
+
+
+def sentence_of(row: Json, found: Json) -> str:
+    """What one comparison says."""
+    side, against = row["side"], row["against"]
+    before, after = row["before"]["median"], row["after"]["median"]
+    label = found["unit"]["label"]
+    if before is None or after is None:
+        return f"{side} cannot be compared with {against}: {row['reason']}."
+    unit = found["unit"]["unit"]
+    values = f"{label} {written(after, unit)} instead of {written(before, unit)}"
+    change = f"{percent(row['ratio'])}"
+    runs = "{} and {} runs".format(*row["counts"])
+    if row["answer"] == "unknown":
+        return (
+            f"It cannot be told whether {side} differs from {against}: {row['reason']}. "
+            f"Measured: {values} ({change})."
+        )
+    low, high = row["interval"]
+    certain = f"estimated change {change}, 95 % interval {percent(low)} to {percent(high)}, {runs}"
+    if row["answer"] in ("slower", "faster"):
+        return f"{side} is {row['answer']} than {against}: {values} ({certain})."
+    limit = f"{100 * (found['factor'] - 1):.3g} %"
+    if row["answer"] == "same":
+        return f"{side} is as fast as {against} within {limit}: {values} ({certain})."
+    reach = row["detectable"]
+    told = (
+        f" So many runs with this noise show a difference of {100 * reach:.0f} % or more in "
+        f"{10 * POWER:.0f} of 10 cases; more repeats show smaller ones."
+        if reach is not None
+        else ""
+    )
+    return f"No difference is shown between {side} and {against}: {values} ({certain}).{told}"
+
+
+def percent(ratio: float | None) -> str:
+    """A ratio as a change: `+4.9 %`."""
+    if ratio is None:
+        return "unknown"
+    change = 100 * (ratio - 1)
+    return f"{change:+.1f} %" if abs(change) < 1000 else f"x {ratio:.3g}"
+
+
+def written(value: float, unit: str) -> str:
+    """A value of a measure with its unit."""
+    if unit == "s":
+        return format_seconds(value)
+    if unit == "B":
+        return format_bytes(value)
+    return f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.4g} {unit}"
+
+
+def how_measured(found: Json) -> Sequence[tuple[str, str]]:
+    """Definitions behind the numbers of the page."""
+    methods = {row["method"] for row in found["comparisons"]}
+    certain = _CERTAIN.format(level=100 * found["level"], factor=found["factor"])
+    terms = [
+        ("Slower, faster", certain),
+        ("As fast", _AS_FAST),
+        ("Unit of comparison", f"{_capital(found['unit']['label'])}: {found['unit']['why']}."),
+        ("Repeats", _REPEATS),
+    ]
+    if "ranks" in methods:
+        terms.append(("Test", _RANKS))
+    if "student" in methods:
+        terms.append(("Test of few runs", _STUDENT))
+    if len(found["comparisons"]) > 1:
+        terms.append(("Several sides", "Each against the first; p is corrected as Holm does."))
+    terms.append(("Waterfall", _WATERFALL))
+    return terms
+
+
+_CERTAIN = (
+    "Noise alone would give such a difference in at most {level:.0f} % of the cases, and it is at "
+    "least a factor of {factor:g} (--factor)."
+)
+_AS_FAST = (
+    "The whole interval of the difference lies within that factor. Where it does not, and the "
+    "difference is not certain either, no difference is shown, which is not the same."
+)
+_REPEATS = (
+    "One number a run is compared. The steps of a run share its nodes, neighbors and memory, so "
+    "they are no repeats, and a single run on a side cannot tell."
+)
+_RANKS = (
+    "Mann-Whitney's rank test, exact, two-sided; the difference is Hodges-Lehmann's estimate with "
+    "its interval. No distribution of the noise is assumed."
+)
+_STUDENT = (
+    "Student's t of the logarithms: fewer than four runs a side have no arrangement of ranks that "
+    "is rare enough. It assumes log-normal noise, alike on both sides."
+)
+_WATERFALL = (
+    "Seconds of a mean rank by account of the time ledger, means over repeats, so that the parts "
+    "add up to the difference exactly. Where the sides did different numbers of steps: per step, "
+    "without start-up and shutdown, which happen once a run."
+)
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"

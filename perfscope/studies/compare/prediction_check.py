@@ -1,0 +1,187 @@
+"""Findings that went and came, and what was predicted for them beside what was obtained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from perfscope.studies.common import fields
+from perfscope.studies.common.run import StudyRun
+from perfscope.studies.compare.sides import Side
+
+Json = dict[str, Any]
+OPEN = ("fail", "warn")
+NO_GAIN = "no finding of the first side that is gone had a predicted gain"
+
+
+def changes_reason(sides: Sequence[Side]) -> str:
+    """Why it cannot be said which findings went or came, "" when it can."""
+    empty = [side.label for side in (sides[0], sides[-1]) if not side.runs]
+    return f"no run of {' and '.join(empty)} counts" if empty else ""
+
+
+def finding_changes(sides: Sequence[Side]) -> list[Json]:
+    """Every finding that stands on a side: on how many runs of each, and whether it went or came.
+
+    Empty where the first or the last side has no run that counts, see `changes_reason`: a crash
+    cures nothing.
+
+    A finding stands on a side when at least half of the side's runs have it as fail or warn.
+    `change` compares the first side with the last: `gone`, `new`, `stayed`, or `between` for one
+    that stands on neither.
+    """
+    if changes_reason(sides):
+        return []
+    names: dict[str, Json] = {}
+    for side in sides:
+        for run in side.runs:
+            for row in run.findings:
+                if fields.text(row, "status") in OPEN:
+                    names.setdefault(fields.text(row, "id"), row)
+    found = []
+    for name, row in names.items():
+        counts = [sum(_is_open(run, name) for run in side.runs) for side in sides]
+        stands = [_stands(side, name) for side in sides]
+        if any(stands):
+            found.append(
+                {
+                    "id": name,
+                    "title": fields.text(row, "title"),
+                    "change": _change(first=stands[0], last=stands[-1]),
+                    "sides": [
+                        {"runs_with_it": count, "runs": len(side.runs)}
+                        for count, side in zip(counts, sides, strict=True)
+                    ],
+                }
+            )
+    order = ("gone", "new", "stayed", "between")
+    return sorted(found, key=lambda row: (order.index(row["change"]), row["id"]))
+
+
+def _change(*, first: bool, last: bool) -> str:
+    if first and last:
+        return "stayed"
+    if first:
+        return "gone"
+    return "new" if last else "between"
+
+
+def promise(before: Side, after: Side) -> Json | None:
+    """What the findings of `before` promised beside what `after` gave back; None without gains.
+
+    Both are seconds of the focus of analysis; where the sides did different numbers of steps, what
+    was obtained is told for the steps of `before`.
+
+    Returns:
+        `rows`: `id`, `title`, `gone`, `predicted_s`, `interval_s`, `basis`; `predicted_s` for all
+        that are gone together and `predicted_interval_s` (None where it is not known, with the
+        `reason`); `obtained_s`, `obtained_range_s` (lowest and highest over pairs of runs),
+        `relative_error` of the prediction.
+    """
+    if not (before.runs and after.runs):
+        return None
+    rows = _rows(before, after)
+    if not rows:
+        return None
+    gone = [row for row in rows if row["gone"]]
+    predicted, interval, reason = _together(before, gone)
+    pairs = [_obtained(a, b) for a in before.runs for b in after.runs]
+    obtained = median(pairs)
+    error = None
+    if predicted is not None and obtained > 0:
+        error = (predicted - obtained) / obtained
+    return {
+        "rows": rows,
+        "predicted_s": predicted,
+        "predicted_interval_s": interval,
+        "reason": reason,
+        "obtained_s": obtained,
+        "obtained_range_s": [min(pairs), max(pairs)],
+        "relative_error": error,
+    }
+
+
+def _rows(before: Side, after: Side) -> list[Json]:
+    names: dict[str, list[Json]] = {}
+    for run in before.runs:
+        for row in run.findings:
+            gain = fields.number(row, "gain_s")
+            if fields.text(row, "status") in OPEN and gain is not None:
+                names.setdefault(fields.text(row, "id"), []).append(row)
+    rows = [
+        {
+            "id": name,
+            "title": fields.text(found[0], "title"),
+            "gone": not _stands(after, name),
+            "predicted_s": median(row["gain_s"] for row in found),
+            "interval_s": _median_interval(found),
+            "basis": fields.text(found[0], "gain_basis") or None,
+        }
+        for name, found in names.items()
+        if _stands(before, name)
+    ]
+    return sorted(rows, key=lambda row: (-row["predicted_s"], row["id"]))
+
+
+def _together(
+    before: Side, gone: Sequence[Json]
+) -> tuple[float | None, list[float] | None, str | None]:
+    """What the findings that are gone promised together: gains overlap and are not added up."""
+    replayed = [row for row in gone if row["basis"] == "replay"]
+    if not gone:
+        return None, None, NO_GAIN
+    if len(replayed) != len(gone):
+        return None, None, "a gain is an upper bound only, as it could not be replayed"
+    if len(replayed) == 1:
+        return replayed[0]["predicted_s"], replayed[0]["interval_s"], None
+    names = {row["id"] for row in gone}
+    combined = [
+        value
+        for run in before.runs
+        if _top(run) == names
+        and _is_whole(run, names)
+        and (value := fields.number(run.document, "verdict", "combined_gain_s")) is not None
+    ]
+    if len(combined) * 2 > len(before.runs):
+        return median(combined), None, None
+    return None, None, "gains overlap, and these were not replayed together"
+
+
+def _top(run: StudyRun) -> set[str]:
+    """Ids of the findings whose gains the run's verdict replayed together."""
+    found = fields.follow(run.document, "verdict", "top")
+    return {str(name) for name in found} if isinstance(found, list) else set()
+
+
+def _is_whole(run: StudyRun, names: set[str]) -> bool:
+    """Whether the first actions, which were replayed together, save all that the faults cost."""
+    return all(
+        fields.number(row, "first_action", "gain_s") in (None, fields.number(row, "gain_s"))
+        for row in run.findings
+        if fields.text(row, "id") in names
+    )
+
+
+def _median_interval(found: Sequence[Json]) -> list[float] | None:
+    known = [fields.numbers(row, "gain_interval_s") for row in found]
+    if not all(len(interval) == 2 for interval in known):
+        return None
+    return [median(interval[n] for interval in known) for n in (0, 1)]
+
+
+def _obtained(before: StudyRun, after: StudyRun) -> float:
+    scale = before.steps / after.steps if before.steps and after.steps else 1.0
+    return before.focus_s - after.focus_s * scale
+
+
+def _is_open(run: StudyRun, name: str) -> bool:
+    return any(
+        fields.text(row, "id") == name and fields.text(row, "status") in OPEN
+        for row in run.findings
+    )
+
+
+def _stands(side: Side, name: str) -> bool:
+    count = sum(_is_open(run, name) for run in side.runs)
+    return count > 0 and count * 2 >= len(side.runs)

@@ -1,0 +1,114 @@
+"""The sides of a comparison: each a configuration with one or several repeats of the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perfscope.errors import UsageError
+from perfscope.studies.common.places import find_runs
+from perfscope.studies.common.run import StudyRun
+from perfscope.studies.common.runs import labels, load_runs
+from perfscope.studies.scaling.excluded import left_out
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Options
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: repeats of one configuration.
+
+    Attributes:
+        label: unique among the sides.
+        runs: those that count.
+        left_out: runs that do not count, with the reason.
+    """
+
+    label: str
+    runs: tuple[StudyRun, ...]
+    left_out: tuple[tuple[StudyRun, str], ...] = ()
+
+    @property
+    def all_runs(self) -> tuple[StudyRun, ...]:
+        """Also those that do not count."""
+        return (*self.runs, *(run for run, _ in self.left_out))
+
+    def as_json(self, first: int) -> Json:
+        """The object of `sides`; `first` is the place of its first run in study.json's `runs`."""
+        return {
+            "label": self.label,
+            "runs": list(range(first, first + len(self.runs))),
+            "left_out": [
+                {"run": first + len(self.runs) + n, "reason": reason}
+                for n, (_, reason) in enumerate(self.left_out)
+            ],
+        }
+
+
+def read_sides(
+    groups: Sequence[Sequence[Path]],
+    *,
+    names: Sequence[str] = (),
+    options: Options | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[Side, ...]:
+    """The sides at some groups of paths; a directory of recordings gives one repeat each.
+
+    Args:
+        groups: the paths of each side, in the order of the sides.
+        names: labels of the sides; by default their paths.
+        options: what the user narrowed, as for `perfscope analyze`.
+        progress: is told what is being read.
+
+    Raises:
+        UsageError: names and sides do not fit together, or a run stands on two sides.
+        PerfscopeError: a run cannot be read.
+    """
+    paths = [[run for path in group for run in find_runs(path)] for group in groups]
+    runs = load_runs([run for group in paths for run in group], options=options, progress=progress)
+    sides, start = [], 0
+    for label, group in zip(_names(groups, names), paths, strict=True):
+        sides.append(make_side(label, runs[start : start + len(group)]))
+        start += len(group)
+    return tuple(sides)
+
+
+def make_side(label: str, runs: Sequence[StudyRun]) -> Side:
+    """A side of runs, of which those that failed and copies of others do not count."""
+    kept: list[StudyRun] = []
+    dropped: list[tuple[StudyRun, str]] = []
+    for run in runs:
+        if reason := left_out(run):
+            dropped.append((run, reason))
+        elif (copied := next((other for other in kept if _is_copy(run, other)), None)) is not None:
+            dropped.append((run, f"it is a copy of {copied.label}"))
+        else:
+            kept.append(run)
+    return Side(label, tuple(kept), tuple(dropped))
+
+
+def _is_copy(run: StudyRun, other: StudyRun) -> bool:
+    """Whether two recordings are the same run: repeats never start in the same nanosecond."""
+    identity = [(r.start_unix_s, r.wall_s, r.command) for r in (run, other)]
+    return identity[0] == identity[1] and bool(run.start_unix_s)
+
+
+def _names(groups: Sequence[Sequence[Path]], names: Sequence[str]) -> list[str]:
+    if names and len(names) != len(groups):
+        raise UsageError(
+            f"There are {len(groups)} sides and {len(names)} labels.",
+            why="Each --label names one side, in their order.",
+            action="Give one --label for each side, or none.",
+        )
+    if len(set(names)) != len(names):
+        raise UsageError(
+            "Two sides have the same label.",
+            why="The result names the sides by their labels.",
+            action="Give each side a label of its own.",
+        )
+    return list(names) or labels([group[0] for group in groups])

@@ -1,0 +1,64 @@
+"""All diagnoses of a kind of study. One more is one more file with a DIAGNOSIS in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from perfscope import registry
+from perfscope.findings.core.finding import Confidence, Finding, Status
+
+
+@dataclass(frozen=True)
+class StudyFinding(Finding):
+    """A finding about several runs; `gain_s` is None unless seconds of a named run are meant."""
+
+    runs: tuple[str, ...] = ()
+    """Labels of the runs that show it."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of study.json's `findings`."""
+        return {**super().as_json(), "scope": "study", "runs": list(self.runs)}
+
+
+@dataclass(frozen=True)
+class StudyDiagnosis:
+    """One diagnosis: its identity, and the pure function that judges a study of its kind.
+
+    `kind` is `scaling`, `sweep`, `compare` or `history`; `judge` gets what that study's own module
+    makes (for scaling: `perfscope.studies.scaling.scaling.Scaling`).
+    """
+
+    id: str
+    kind: str
+    title: str
+    description: str
+    judge: Callable[[Any], StudyFinding]
+
+
+def diagnoses(kind: str) -> list[StudyDiagnosis]:
+    """Every diagnosis of a kind of study, by name."""
+    found: list[StudyDiagnosis] = registry.members("perfscope.studies.findings", "DIAGNOSIS")
+    return [diagnosis for diagnosis in found if diagnosis.kind == kind]
+
+
+def judge_study(
+    kind: str, study: Any, *, catalogue: Sequence[StudyDiagnosis] | None = None
+) -> tuple[StudyFinding, ...]:
+    """The outcome of every diagnosis of this kind; one that throws becomes an error row."""
+    chosen = diagnoses(kind) if catalogue is None else catalogue
+    return tuple(_judge(diagnosis, study) for diagnosis in chosen)
+
+
+def _judge(diagnosis: StudyDiagnosis, study: Any) -> StudyFinding:
+    try:
+        return diagnosis.judge(study)
+    except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the study
+        return StudyFinding(
+            id=diagnosis.id,
+            status=Status.ERROR,
+            title=diagnosis.title,
+            summary=f"The diagnosis failed: {type(error).__name__}: {error}",
+            confidence=Confidence.LOW,
+        )

@@ -1,0 +1,111 @@
+"""Moving data takes more and more of the time: the job is too large for its work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.finding import Confidence, Evidence, Status
+from perfscope.studies.findings import thresholds
+from perfscope.studies.findings.catalogue import StudyDiagnosis, StudyFinding
+from perfscope.units import format_share
+
+if TYPE_CHECKING:
+    from perfscope.studies.common.run import StudyRun
+    from perfscope.studies.scaling.scaling import Scaling
+    from perfscope.studies.scaling.series import Point
+
+ID = "communication_at_scale"
+TITLE = "Communication takes too much of the time at this scale"
+DESCRIPTION = (
+    "Looks at the share of the ranks' time that moving data takes (waiting for late ranks is not "
+    "counted) and whether it grows with the size of the job."
+)
+
+
+def judge(study: Scaling) -> StudyFinding:
+    """Whether the largest size spends too much time on moving data."""
+    several = [point for point in study.points if point.ranks > 1]
+    if len(study.points) < 2 or not several:
+        return _quiet(Status.NOT_APPLICABLE, "It needs runs of two sizes, one with several ranks.")
+    shares = [moving_share(point.representative) for point in several]
+    last, first = shares[-1], shares[0]
+    if last < thresholds.TRANSFER_SHARE_WARN:
+        return _quiet(
+            Status.PASS,
+            f"Moving data takes {format_share(last)} of the ranks' time at the largest size.",
+        )
+    if len(several) > 1 and last < thresholds.TRANSFER_GROWTH * first:
+        return _quiet(
+            Status.PASS,
+            f"Moving data takes {format_share(last)} of the time, but no more than with fewer "
+            "ranks: it is not a question of scale.",
+        )
+    return _finding(study, several, shares)
+
+
+def moving_share(run: StudyRun) -> float:
+    """Share of the focus of analysis that a rank spends moving data, mean of the ranks."""
+    spent = run.ledger_s.get("communication_transfer", 0.0)
+    # where partners are not known, waiting cannot be told apart
+    spent += run.ledger_s.get("communication_other", 0.0)
+    whole = run.focus_s * max(run.recorded_ranks, 1)
+    return spent / whole if whole > 0 else 0.0
+
+
+def _finding(study: Scaling, several: list[Point], shares: list[float]) -> StudyFinding:
+    last = several[-1]
+    size = study.axis.count(last.size)
+    fine = [
+        point
+        for point, share in zip(several, shares, strict=True)
+        if share < thresholds.TRANSFER_SHARE_WARN
+    ]
+    until = (
+        f" Up to {study.axis.count(fine[-1].size)} it takes less than "
+        f"{format_share(thresholds.TRANSFER_SHARE_WARN)}."
+        if fine
+        else ""
+    )
+    return StudyFinding(
+        id=ID,
+        status=Status.FAIL if shares[-1] >= thresholds.TRANSFER_SHARE_FAIL else Status.WARN,
+        title=f"With {size} moving data takes {format_share(shares[-1])} of the time",
+        summary=f"Waiting for late ranks is not counted.{until} {_means(study)}",
+        confidence=Confidence.MEDIUM if _has_unmatched(last.representative) else Confidence.HIGH,
+        evidence=tuple(
+            Evidence(
+                f"Share with {study.axis.count(point.size)}",
+                share,
+                "share",
+                f"below {format_share(thresholds.TRANSFER_SHARE_WARN)}",
+            )
+            for point, share in zip(several, shares, strict=True)
+        ),
+        actions=(
+            "Give each rank more work between exchanges: larger batches, or several for each.",
+            "Send less or later: overlap with the backward pass, fusion, 16-bit gradients.",
+            "See whether the largest run gets the bandwidth of its network: perfscope analyze.",
+        ),
+        runs=(last.representative.label,),
+    )
+
+
+def _means(study: Scaling) -> str:
+    if not (study.growth.is_strong or study.growth.is_weak):
+        return "What each rank has to exchange does not become less with more ranks."
+    work = "is divided over" if study.growth.is_strong else "grows with"
+    return f"The work {work} the ranks; what each has to exchange does not become less."
+
+
+def _has_unmatched(run: StudyRun) -> bool:
+    return run.ledger_s.get("communication_other", 0.0) > run.ledger_s.get(
+        "communication_transfer", 0.0
+    )
+
+
+def _quiet(status: Status, summary: str) -> StudyFinding:
+    title = "Communication does not limit this scale" if status is Status.PASS else TITLE
+    return StudyFinding(ID, status, title, summary, confidence=Confidence.HIGH)
+
+
+DIAGNOSIS = StudyDiagnosis(ID, "scaling", TITLE, DESCRIPTION, judge)

@@ -1,0 +1,93 @@
+"""The noise between repeats is larger than the differences between configurations."""
+
+from __future__ import annotations
+
+from perfscope.findings.core.finding import Confidence, Evidence, Status
+from perfscope.studies.findings.catalogue import StudyDiagnosis, StudyFinding
+from perfscope.sweep.study.model import Result, Sweep
+
+ID = "noise_over_differences"
+TITLE = "The noise is larger than the differences"
+MOST_NAMED = 5
+
+
+def judge(study: Sweep) -> StudyFinding:
+    """Whether the repeats are far enough from each other to hide which configuration is best."""
+    noise, measured = study.noise, study.measured
+    if len(measured) < 2:
+        return StudyFinding(
+            ID,
+            Status.NOT_APPLICABLE,
+            title=TITLE,
+            summary="Fewer than two configurations were measured.",
+        )
+    if study.no_best:
+        return StudyFinding(
+            ID,
+            Status.NOT_APPLICABLE,
+            title=TITLE,
+            summary=f"The configurations are not compared: {study.no_best}.",
+        )
+    if noise.reason:
+        return StudyFinding(
+            ID,
+            Status.NOT_MEASURED,
+            title="Whether differences are larger than the noise",
+            summary=f"It is not known, because {noise.reason}: run the sweep with --repeat 3.",
+            actions=("perfscope sweep --resume --repeat 3 adds the repeats that are missing.",),
+        )
+    evidence = (
+        Evidence("Noise of one run (relative standard deviation)", noise.noise or 0.0, "share"),
+        Evidence("Fastest over slowest configuration, less one", noise.span, "share"),
+    )
+    near = [study.result(number) for number in noise.numbers[1:]]
+    if not near:
+        return StudyFinding(
+            ID,
+            Status.PASS,
+            title="The best configuration stands out from the noise",
+            summary="Its lead over every other one is larger than the noise explains.",
+            confidence=Confidence.HIGH,
+            evidence=evidence,
+        )
+    return _hidden(study, near, evidence)
+
+
+def _hidden(study: Sweep, near: list[Result], evidence: tuple[Evidence, ...]) -> StudyFinding:
+    """The finding when others may be the best as well."""
+    noise = study.noise
+    everyone = len(near) == len(study.measured) - 1
+    names = "; ".join(result.configuration.label for result in near[:MOST_NAMED])
+    more = f" and {len(near) - MOST_NAMED} more" if len(near) > MOST_NAMED else ""
+    summary = (
+        "No configuration is slower than the fastest by more than the noise between repeats "
+        "explains: this sweep does not tell which is best."
+        if everyone
+        else f"Within the noise of the fastest, and so perhaps the best: {names}{more}."
+    )
+    if noise.repeats_needed is not None:
+        count = max(noise.repeats_needed, study.plan.repeat + 1)
+        action = f"perfscope sweep --resume --repeat {count}: about so many repeats would tell the "
+        action += "two fastest apart."
+    else:
+        action = "Choose among them by something else, such as memory: they are too near to tell."
+    return StudyFinding(
+        ID,
+        Status.WARN if everyone else Status.INFO,
+        title=TITLE if everyone else "Several configurations may be the best",
+        summary=summary,
+        confidence=Confidence.HIGH,
+        evidence=evidence,
+        actions=(action,),
+        runs=tuple(run.stored.name for result in near for run in result.runs if run.is_measured),
+    )
+
+
+DIAGNOSIS = StudyDiagnosis(
+    ID,
+    "sweep",
+    TITLE,
+    "Hsu's multiple comparisons with the best over the repeats: which configurations are slower "
+    "than the fastest by more than noise explains.",
+    judge,
+)

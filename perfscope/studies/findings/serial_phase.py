@@ -1,0 +1,170 @@
+"""A part of the run that more ranks do not shorten, and that bounds what they can give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.finding import Confidence, Evidence, Status
+from perfscope.studies.findings import thresholds
+from perfscope.studies.findings.catalogue import StudyDiagnosis, StudyFinding
+from perfscope.studies.scaling.models import Amdahl
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.studies.common.run import StudyPhase
+    from perfscope.studies.scaling.scaling import Scaling
+    from perfscope.studies.scaling.series import Point
+
+ID = "serial_phase"
+TITLE = "A serial part bounds what more ranks can give"
+DESCRIPTION = (
+    "Looks in strong scaling for phases whose time does not shrink with the job, and fits Amdahl's "
+    "law to the run time: with a serial share s no size is more than 1/s times as fast."
+)
+REFERENCES = (
+    "G. Amdahl, AFIPS spring joint computer conference, 1967: https://doi.org/10.1145/1465482.1465560",
+)
+
+
+@dataclass(frozen=True)
+class _Serial:
+    """A phase that stays as long as it was, communication inside it not counted.
+
+    Attributes:
+        label: of the phase.
+        ranks: that enter it at the largest size.
+        seconds, share: at the largest size, of the rank that works longest in it.
+        gained: its own speed-up.
+    """
+
+    label: str
+    ranks: int
+    seconds: float
+    share: float
+    gained: float
+
+
+def judge(study: Scaling) -> StudyFinding:
+    """Whether time that does not shrink takes enough of the largest run to bound it."""
+    if len(study.points) < 2:
+        return _quiet(Status.NOT_APPLICABLE, "Runs of one size cannot show what does not shrink.")
+    if not study.growth.is_strong:
+        grows = "grows" if study.growth.is_weak else "is uneven"
+        return _quiet(
+            Status.NOT_APPLICABLE, f"Where the work {grows} no phase is expected to become shorter."
+        )
+    if len(study.uncrowded) < 2 or study.uncrowded[0] != 0:
+        return _quiet(
+            Status.NOT_MEASURED,
+            "Threads share CPUs at all sizes but one, or at the smallest one: what takes long "
+            "there may be waiting for a CPU.",
+        )
+    names = [part.id for part in study.phases]
+    serial = [found for name in names if (found := _serial(study, name)) is not None]
+    law = study.whole.amdahl
+    bound = _bound_share(study, law)
+    if not serial and bound < thresholds.SERIAL_SHARE_WARN:
+        return _quiet(
+            Status.PASS, "No phase that takes time stays as long as it was with fewer ranks."
+        )
+    worst = max(serial, key=lambda found: found.share) if serial else None
+    share = worst.share if worst else bound
+    if share < thresholds.SERIAL_SHARE_WARN:
+        return _quiet(Status.PASS, f"What does not shrink takes {format_share(share)} of the run.")
+    return _finding(study, worst, share)
+
+
+def _serial(study: Scaling, identity: str) -> _Serial | None:
+    """The phase if it gains hardly anything; what waits inside it waits for another one."""
+    last = _largest(study).representative
+    before, after = study.points[0].representative.phase(identity), last.phase(identity)
+    if before is None or after is None:
+        return None
+    first_s, last_s = work_s(before), work_s(after)
+    if first_s <= 0 or last_s <= 0:
+        return None
+    ideal, gained = study.ratio(study.uncrowded[-1]), first_s / last_s
+    if gained - 1 > thresholds.CONSTANT_SPEEDUP * (ideal - 1):
+        return None
+    return _Serial(after.label, len(after.ranks), last_s, last_s / last.focus_s, gained)
+
+
+def _largest(study: Scaling) -> Point:
+    """The largest size at which no thread waits for the CPU of another."""
+    return study.points[study.uncrowded[-1]]
+
+
+def work_s(phase: StudyPhase) -> float:
+    """Seconds of a phase outside communication, of the rank that works longest in it."""
+    spent = phase.communication_s_by_rank or (0.0,) * len(phase.seconds_by_rank)
+    return max((a - b for a, b in zip(phase.seconds_by_rank, spent, strict=False)), default=0.0)
+
+
+def _bound_share(study: Scaling, law: Amdahl | str) -> float:
+    """Share of the largest run that the law calls serial, by the end of its interval that is sure.
+
+    A run that grows slower in communication looks serial to the law as well: where communication
+    is what does not shrink, it is not called so here.
+    """
+    place = study.uncrowded[-1]
+    whole = study.whole.values[place].time_s
+    if isinstance(law, str) or whole is None or law.serial_interval is None:
+        return 0.0
+    serial_s = law.serial_interval[0] * (law.constant_s + law.parallel_s)
+    exchange = next((part for part in study.phases if part.id == "communication"), None)
+    spent = exchange.values[place].time_s if exchange else None
+    return max(serial_s - (spent.median if spent else 0.0), 0.0) / whole.median
+
+
+def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFinding:
+    last = _largest(study)
+    size = study.axis.count(last.size)
+    law = study.whole.amdahl
+    what = f"“{worst.label}”" if worst else "Time outside any phase"
+    summary = f"{what} takes {format_share(share)} of the run with {size}"
+    if worst:
+        first = study.axis.count(study.points[0].size)
+        summary += (
+            f", {format_seconds(worst.seconds)}, and is {worst.gained:.2f} times as fast as with "
+            f"{first}"
+        )
+    evidence = [Evidence(f"Share of the run with {size}", share, "share")]
+    if worst:
+        ideal = study.ratio(study.uncrowded[-1])
+        evidence.append(Evidence(f"Time with {size}", worst.seconds, "s"))
+        evidence.append(Evidence("Its own speed-up", worst.gained, "", f"up to {ideal:.3g}"))
+    if not isinstance(law, str) and law.most_speedup is not None:
+        summary += (
+            f". By Amdahl's law (serial share {format_share(law.serial_share)}) no size is more "
+            f"than {law.most_speedup:.3g} times as fast as {study.axis.count(study.points[0].size)}"
+        )
+        evidence.append(Evidence("Amdahl: serial share", law.serial_share, "share"))
+        evidence.append(Evidence("Amdahl: speed-up at most", law.most_speedup, ""))
+    elif isinstance(law, str):
+        summary += f". The bound itself is not told: {law}"
+    alone = worst is not None and worst.ranks == 1 and last.ranks > 1
+    who = "one rank does it while the others wait" if alone else "every rank does all of it"
+    return StudyFinding(
+        id=ID,
+        status=Status.FAIL if share >= thresholds.SERIAL_SHARE_FAIL else Status.WARN,
+        title=f"{what} does not become shorter and bounds the speed-up",
+        summary=f"{summary}.",
+        confidence=Confidence.HIGH if len(study.uncrowded) > 2 and worst else Confidence.MEDIUM,
+        evidence=tuple(evidence),
+        actions=(
+            f"Distribute it over all ranks ({who}), or do it beside the training.",
+            "Do it less often where that is enough.",
+            "Until then more ranks are paid for and not used: choose the size from the table.",
+        ),
+        references=REFERENCES,
+        runs=(last.representative.label,),
+    )
+
+
+def _quiet(status: Status, summary: str) -> StudyFinding:
+    title = "No serial part bounds the speed-up" if status is Status.PASS else TITLE
+    return StudyFinding(ID, status, title, summary, confidence=Confidence.HIGH)
+
+
+DIAGNOSIS = StudyDiagnosis(ID, "scaling", TITLE, DESCRIPTION, judge)

@@ -1,0 +1,95 @@
+"""Samples per second that scale while the run does not become shorter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.finding import Confidence, Evidence, Status
+from perfscope.studies.findings import thresholds
+from perfscope.studies.findings.catalogue import StudyDiagnosis, StudyFinding
+
+if TYPE_CHECKING:
+    from perfscope.studies.scaling.scaling import Scaling
+
+ID = "throughput_without_time"
+TITLE = "Throughput scales and the run time does not"
+DESCRIPTION = (
+    "Compares the speed-up of the throughput that a log shows (samples of a step over its median "
+    "time, or samples per second) with that of the run time: they part where time is lost outside "
+    "of steps, or where every rank trains on all of the data."
+)
+
+
+def judge(study: Scaling) -> StudyFinding:
+    """Whether the throughput of the largest size promises what its run time does not keep."""
+    if len(study.points) < 2:
+        return _quiet(Status.NOT_APPLICABLE, "Runs of one size cannot show it.")
+    rate, whole = study.throughput[-1], study.whole.values[-1]
+    known = [value for value in (rate.step_speedup, rate.speedup) if value is not None]
+    if not known or whole.speedup is None:
+        return _quiet(
+            Status.NOT_MEASURED,
+            "The samples of a step are not known in every run: tell them with "
+            "perfscope.step(samples=N), or use a framework that does.",
+        )
+    shown = max(known)
+    behind = shown / whole.speedup
+    ratio = study.ratio(len(study.points) - 1)
+    if shown / ratio < thresholds.THROUGHPUT_SCALES or behind < thresholds.TIME_BEHIND_WARN:
+        more = (
+            " Of the same work, as more ranks do more; --strong judges a job that was to finish "
+            "earlier."
+            if not study.growth.is_strong and study.growth.basis != "option"
+            else ""
+        )
+        return _quiet(
+            Status.PASS,
+            f"At the largest size throughput is {shown:.2f} times, and the run "
+            f"{whole.speedup:.2f} times as fast.{more}",
+        )
+    # what the table of the study calls throughput is samples per second of the whole run
+    name = "throughput" if shown == rate.speedup else "the step rate"
+    return _finding(study, name, shown, whole.speedup)
+
+
+def _finding(study: Scaling, name: str, shown: float, gained: float) -> StudyFinding:
+    size, first = (study.axis.count(study.points[n].size) for n in (-1, 0))
+    last = study.points[-1].representative
+    grown = study.growth.work_ratio
+    is_more_work = (
+        study.growth.is_strong and grown is not None and grown >= thresholds.TIME_BEHIND_WARN
+    )
+    why = (
+        f"The job trains on {grown:.2f} times as many samples as with {first}."
+        if is_more_work
+        else "The time is lost outside of the steps: in evaluation, input, start of epochs."
+    )
+    actions = (
+        ("Give each rank its own part of the data, or divide the steps by the number of ranks.",)
+        if is_more_work
+        else ("See in the composition of the time which part does not shrink, and cure that one.",)
+    )
+    return StudyFinding(
+        id=ID,
+        status=Status.FAIL if shown / gained >= thresholds.TIME_BEHIND_FAIL else Status.WARN,
+        title=f"With {size} {name} is {shown:.2f} times as high, but the run only "
+        f"{gained:.2f} times as fast",
+        summary=f"Against {first}. {why}",
+        confidence=Confidence.HIGH,
+        evidence=(
+            Evidence(f"Speed-up of {name.removeprefix('the ')}", shown, ""),
+            Evidence("Speed-up of the run time", gained, "", "the same"),
+        ),
+        actions=(*actions, "Judge sizes by the time to the result, not by samples per second."),
+        runs=(last.label,),
+    )
+
+
+def _quiet(status: Status, summary: str) -> StudyFinding:
+    title = (
+        "Throughput promises no more than the run time keeps" if status is Status.PASS else TITLE
+    )
+    return StudyFinding(ID, status, title, summary, confidence=Confidence.HIGH)
+
+
+DIAGNOSIS = StudyDiagnosis(ID, "scaling", TITLE, DESCRIPTION, judge)

@@ -1,0 +1,1 @@
+"""Runs of one job in the order of time."""

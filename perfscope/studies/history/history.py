@@ -1,0 +1,251 @@
+"""Runs of the same job over commits and dates: trends, and where they changed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from perfscope.studies.common.measures import PEAK, STEP, THROUGHPUT, WALL, Measure
+from perfscope.studies.common.run import StudyRun
+from perfscope.studies.history.change_points import LEVEL, change_points, least_points
+from perfscope.studies.scaling.excluded import left_out
+
+Json = dict[str, Any]
+FACTOR = 1.02  # as in a comparison: smaller changes come and go with the layout of memory
+MOST_LETTERS = 80
+
+
+def _efficiency(name: str, label: str) -> Measure:
+    return Measure(name, label, "ratio", False, lambda run: run.metric(name))
+
+
+TRENDS = (
+    THROUGHPUT,
+    STEP,
+    WALL,
+    _efficiency("parallel_efficiency", "parallel efficiency"),
+    _efficiency("training_efficiency", "training efficiency"),
+    PEAK,
+)
+SPEEDS = (THROUGHPUT, STEP, WALL)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One place of a trend: all runs of one commit, or one run whose commit is not known."""
+
+    commit: str
+    branch: str
+    start_unix_s: float
+    runs: tuple[StudyRun, ...]
+
+    @property
+    def label(self) -> str:
+        """The commit, or the date where it is not known."""
+        return self.commit[:10] or day(self.start_unix_s)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that are alike: the same command, ranks and batch size."""
+
+    command: tuple[str, ...]
+    ranks: int
+    batch_size: int | None
+    points: tuple[Point, ...]
+
+    @property
+    def label(self) -> str:
+        """The group in words."""
+        command = shlex.join(self.command)
+        if len(command) > MOST_LETTERS:
+            command = f"{command[: MOST_LETTERS - 1]}…"
+        noun = "rank" if self.ranks == 1 else "ranks"
+        batch = f", batch size {self.batch_size}" if self.batch_size else ""
+        return f"{command or 'unknown command'} ({self.ranks} {noun}{batch})"
+
+
+def groups(runs: Sequence[StudyRun], *, ignore_command: bool = False) -> tuple[Group, ...]:
+    """The runs that count, by what makes them alike; the group with most points first.
+
+    Args:
+        runs: in any order.
+        ignore_command: whether runs of different commands are alike too.
+    """
+    found: dict[tuple[Any, ...], list[StudyRun]] = {}
+    for run in runs:
+        if not left_out(run):
+            command = () if ignore_command else run.command
+            found.setdefault((command, run.ranks, run.batch_size), []).append(run)
+    made = [
+        Group(of[0].command, ranks, batch_size, _points(of))
+        for (_, ranks, batch_size), of in found.items()
+    ]
+    return tuple(sorted(made, key=lambda group: (-len(group.points), group.label)))
+
+
+def _points(runs: Sequence[StudyRun]) -> tuple[Point, ...]:
+    """Repeats of a commit together, by when they were first started."""
+    ordered = sorted(runs, key=lambda run: (run.start_unix_s or 0.0, run.label))
+    found: dict[str, list[StudyRun]] = {}
+    for number, run in enumerate(ordered):
+        key = run.commit.id if run.commit is not None else f"run {number}"
+        found.setdefault(key, []).append(run)
+    return tuple(
+        Point(
+            commit=of[0].commit.id if of[0].commit is not None else "",
+            branch=of[0].commit.branch if of[0].commit is not None else "",
+            start_unix_s=of[0].start_unix_s or 0.0,
+            runs=tuple(of),
+        )
+        for of in found.values()
+    )
+
+
+def body(found: Sequence[Group], runs: Sequence[StudyRun], *, factor: float = FACTOR) -> Json:
+    """The `history` object of study.json.
+
+    Args:
+        found: from `groups`.
+        runs: all runs, in the order of study.json's `runs`.
+        factor: a change below it is none.
+    """
+    places = {run.label: place for place, run in enumerate(runs)}
+    shown = [_group(group, places, factor) for group in found]
+    return {
+        "factor": factor,
+        "level": LEVEL,
+        "least_points": least_points(),
+        "groups": shown,
+        "left_out": [
+            {"run": places[run.label], "reason": reason}
+            for run in runs
+            if (reason := left_out(run))
+        ],
+        "badge": badge(shown),
+    }
+
+
+def _group(group: Group, places: dict[str, int], factor: float) -> Json:
+    return {
+        "label": group.label,
+        "command": list(group.command),
+        "ranks": group.ranks,
+        "batch_size": group.batch_size,
+        "points": [
+            {
+                "label": point.label,
+                "commit": point.commit or None,
+                "branch": point.branch or None,
+                "start_unix_s": point.start_unix_s,
+                "day": day(point.start_unix_s),
+                "runs": [places[run.label] for run in point.runs],
+            }
+            for point in group.points
+        ],
+        "judged": _judged(group).id,
+        "series": [_series(measure, group, factor) for measure in TRENDS],
+    }
+
+
+def _judged(group: Group) -> Measure:
+    """The speed that most points have, of those that the newest point has, if it has any."""
+    values = {measure.id: _values(measure, group) for measure in SPEEDS}
+    newest = [measure for measure in SPEEDS if values[measure.id][-1] is not None]
+    counts = {name: sum(value is not None for value in of) for name, of in values.items()}
+    if not any(counts.values()):
+        return WALL
+    return max(newest or SPEEDS, key=lambda measure: counts[measure.id])
+
+
+def _values(measure: Measure, group: Group) -> list[float | None]:
+    """The median of each point's runs, None where no run has the number."""
+    found: list[float | None] = []
+    for point in group.points:
+        known = [value for value in measure.values(point.runs) if value is not None and value > 0]
+        found.append(float(np.median(known)) if known else None)
+    return found
+
+
+def _series(measure: Measure, group: Group, factor: float) -> Json:
+    """One quantity over the points, its changes, and the level between them."""
+    values = _values(measure, group)
+    known = [(place, value) for place, value in enumerate(values) if value is not None]
+    changes = change_points([value for _, value in known], factor=factor)
+    edges = [0, *(change.at for change in changes), len(known)]
+    return {
+        "id": measure.id,
+        "label": measure.label,
+        "unit": measure.unit,
+        "is_lower_better": measure.is_lower_better,
+        "values": values,
+        "reason": measure.reason([run for point in group.points for run in point.runs])
+        if not known
+        else None,
+        "changes": [
+            {
+                "at": known[change.at][0],
+                "before": change.before,
+                "after": change.after,
+                "ratio": change.ratio,
+                "p": change.p,
+                "is_worse": (change.ratio > 1) == measure.is_lower_better,
+            }
+            for change in changes
+        ],
+        "segments": [
+            {
+                "first": known[start][0],
+                "last": known[end - 1][0],
+                "level": float(np.median([value for _, value in known[start:end]])),
+            }
+            for start, end in pairwise(edges)
+            if end > start
+        ],
+    }
+
+
+def judged_series(group: Json) -> Json:
+    """The series of a group by which its speed is judged."""
+    found: Json = next(row for row in group["series"] if row["id"] == group["judged"])
+    return found
+
+
+def newest_group(shown: Sequence[Json]) -> Json:
+    """The group of the newest run: what is judged is what runs today, not what ran most often."""
+    return max(shown, key=lambda group: float(group["points"][-1]["start_unix_s"]))
+
+
+def badge(shown: Sequence[Json]) -> Json:
+    """What a badge says of the group of the newest run: label, text and status."""
+    from perfscope.studies.compare.labels import percent, written  # noqa: PLC0415 - words only
+
+    if not shown:
+        return {"label": "training", "text": "no runs", "status": "none"}
+    series = judged_series(newest_group(shown))
+    if not series["segments"]:
+        return {"label": series["label"], "text": "not measured", "status": "none"}
+    level = written(series["segments"][-1]["level"], series["unit"])
+    if not series["changes"]:
+        return {"label": series["label"], "text": level, "status": "info"}
+    last = series["changes"][-1]
+    status = "fail" if last["is_worse"] else "pass"
+    return {
+        "label": series["label"],
+        "text": f"{level} ({percent(last['ratio'])})",
+        "status": status,
+    }
+
+
+def day(unix_s: float) -> str:
+    """The day in UTC, as ISO writes it; "" for a time that no calendar holds."""
+    try:
+        return datetime.fromtimestamp(unix_s, tz=timezone.utc).date().isoformat()
+    except (OverflowError, ValueError, OSError):
+        return ""

@@ -1,0 +1,78 @@
+"""What a history says in sentences, and how it was found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perfscope.studies.compare.labels import percent, written
+from perfscope.studies.history.change_points import LEAST_POINTS
+from perfscope.studies.history.history import judged_series, newest_group
+
+Json = dict[str, Any]
+
+
+def verdict(found: Json) -> tuple[str, str]:
+    """Status and sentence on the first screen, from the `history` object of study.json."""
+    if not found["groups"]:
+        return "info", "No run of this history counts, so that nothing can be said."
+    group = newest_group(found["groups"])
+    status, sentence = _judged(found, group)
+    if len(found["groups"]) > 1:
+        sentence += f" Judged is the trend of the newest run: {group['label']}."
+    return status, sentence
+
+
+def _judged(found: Json, group: Json) -> tuple[str, str]:
+    series, points = judged_series(group), group["points"]
+    count = sum(value is not None for value in series["values"])
+    if not count:
+        return "info", f"No run tells its speed: {series['reason']}."
+    label = f"{series['label'][:1].upper()}{series['label'][1:]}"
+    level = written(series["segments"][-1]["level"], series["unit"])
+    if not series["changes"]:
+        short = count < found["least_points"]
+        told = (
+            f"; {found['least_points']} points are needed to show a change, and there are {count}"
+            if short
+            else ""
+        )
+        state = "info" if short else "pass"
+        return state, f"{label} shows no change over {_counted(count)}: {level}{told}."
+    last = series["changes"][-1]
+    where = points[last["at"]]
+    before = written(last["before"], series["unit"])
+    sentence = (
+        f"{label} is {level} since {where['label']} ({where['day']}), {percent(last['ratio'])} "
+        f"against {before} before, which is {'worse' if last['is_worse'] else 'better'}."
+    )
+    return "warn" if last["is_worse"] else "pass", sentence
+
+
+def _counted(count: int) -> str:
+    return f"{count:,} {'point' if count == 1 else 'points'}"
+
+
+def how_measured(found: Json) -> list[tuple[str, str]]:
+    """Definitions behind the numbers of the page."""
+    return [
+        ("Point", _POINT),
+        ("Change", _CHANGE.format(level=100 * found["level"], factor=found["factor"])),
+        ("What a change needs", _NEEDS.format(least=LEAST_POINTS, points=found["least_points"])),
+        ("Level", "The median of the points between two changes."),
+    ]
+
+
+_POINT = (
+    "The median of all runs of one commit; where the commit was not recorded, one run. Points are "
+    "in the order of their first start. Only runs with the same command, ranks and batch size are "
+    "in one trend, and runs that failed are in none."
+)
+_CHANGE = (
+    "The place where the ranks of the values before and after differ most, if at most "
+    "{level:.0f} % of 1,999 permutations of the series reach that, and the levels differ by a "
+    "factor of {factor:g}; each part is then searched again."
+)
+_NEEDS = (
+    "At least {least} points on each side, and {points} in all: the newest points may have "
+    "changed before this can be shown. Use perfscope compare with repeats to judge one commit."
+)

@@ -1,0 +1,1 @@
+"""Runs of one job at several sizes."""

@@ -1,0 +1,365 @@
+"""A scaling study as the `scaling` object of study.json, its verdict, and the POP table as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from perfscope.studies.scaling import models
+from perfscope.studies.scaling.growth import SAME_WORK, UNEVEN, trained_samples
+from perfscope.studies.scaling.pop_table import COUNTER_ROWS, ROWS
+from perfscope.units import format_ratio, format_seconds
+
+if TYPE_CHECKING:
+    from perfscope.findings.core.finding import Finding
+    from perfscope.studies.common.external import External
+    from perfscope.studies.scaling.extra_p import ExtraP
+    from perfscope.studies.scaling.scaling import Part, Scaling, Superlinear
+    from perfscope.studies.scaling.series import Spread
+
+Json = dict[str, Any]
+GOOD_FROM, ACCEPTABLE_FROM = 0.8, 0.6  # the POP Centre's bands
+LIMITS = {
+    "load_balance": "load balance",
+    "serialization_efficiency": "serialization efficiency",
+    "transfer_efficiency": "transfer efficiency",
+    "communication_efficiency": "communication efficiency",
+    "computation_scalability": "computation scalability",
+}
+HOW = (
+    (
+        "Speed-up and efficiency",
+        (
+            "Strong scaling: time at the smallest size over time at this size. Weak scaling and "
+            "uneven work: that times the work of this size over that of the smallest, by the "
+            "samples trained; where they are not known, of weak scaling the ratio of the sizes. "
+            "Efficiency is speed-up over the ratio of the sizes. The time of a phase is that of "
+            "the rank that spends most in it."
+        ),
+    ),
+    (
+        "POP table",
+        (
+            "Global efficiency = parallel efficiency x computation scalability. Computation "
+            "scalability is the useful time of all ranks at the smallest size over that at this "
+            "size (weak scaling and uneven work: times the work over that of the smallest). With "
+            "counters it is exactly IPC x instruction x frequency scalability. On an axis of "
+            "ranks, efficiency of the run time is the global efficiency over the parallel "
+            "efficiency of the smallest size."
+        ),
+    ),
+    (
+        "Repeats",
+        (
+            "Runs of one size are repeats: times are their median with the smallest and the "
+            "largest; efficiencies are those of the run of median length, so that factors "
+            "multiply exactly."
+        ),
+    ),
+    (
+        "Amdahl's law",
+        (
+            "t = serial + parallel / size, by least squares of relative errors over all runs, "
+            "from three sizes on; intervals are 95 % and hold if the law does. Sizes at which "
+            "threads share CPUs do not count."
+        ),
+    ),
+    (
+        "Performance models",
+        (
+            "t(p) = c0 + c1 p^i log2(p)^j with c0, c1 not below zero, from five sizes on. The "
+            "law is chosen by leave-one-out cross-validation; intervals of an extrapolation "
+            "span all laws that predict the left-out sizes as well within the standard error."
+        ),
+    ),
+)
+
+
+def body(study: Scaling, external: Sequence[External] = ()) -> Json:
+    """The `scaling` object."""
+    return {
+        "axis": study.axis.value,
+        "axis_one": study.axis.one,
+        "axis_many": study.axis.many,
+        "axis_reason": study.axis_reason,
+        "growth": {
+            "kind": study.growth.word,
+            "basis": study.growth.basis,
+            "work_ratio": study.growth.work_ratio,
+            "work": None if study.growth.work is None else list(study.growth.work),
+            "sentence": study.growth.sentence,
+        },
+        "points": [_point(study, place) for place in range(len(study.points))],
+        "parts": [_part(part) for part in (study.whole, *study.phases)],
+        "pop": _pop(study),
+        "composition": {
+            "accounts": list(study.composition.accounts),
+            "labels": list(study.composition.labels),
+            "seconds": [list(row) for row in study.composition.seconds],
+        },
+        "superlinear": [
+            asdict(found) | {"sentence": superlinear_sentence(study, found)}
+            for found in study.superlinear
+        ],
+        "external": [
+            {
+                "label": series.label,
+                "file": series.file,
+                "sizes": list(series.sizes),
+                "speedup": list(series.speedups(weak=study.growth.is_weak)),
+                **{
+                    name: list(values)
+                    for name, values in series.values.items()
+                    if name != "speedup"
+                },
+            }
+            for series in external
+        ],
+        "left_out": [
+            {"run": study.runs.index(run), "reason": reason} for run, reason in study.left_out
+        ],
+        "notes": notes(study),
+    }
+
+
+def _point(study: Scaling, place: int) -> Json:
+    point, rate = study.points[place], study.throughput[place]
+    whole = study.whole.values[place]
+    return {
+        "size": point.size,
+        "ranks": point.ranks,
+        "runs": [run.label for run in point.runs],
+        "representative": point.representative.label,
+        "ideal_speedup": study.ratio(place),
+        "shared_cpus": study.crowded[place] or None,
+        "time_s": _spread(whole.time_s),
+        "speedup": whole.speedup,
+        "efficiency": whole.efficiency,
+        "samples_per_s": _spread(rate.samples_per_s),
+        "samples_per_s_reason": point.representative.samples_per_s.reason or None,
+        "throughput_speedup": rate.speedup,
+        "throughput_efficiency": rate.efficiency,
+        "step_samples_per_s": _spread(rate.step_samples_per_s),
+        "step_speedup": rate.step_speedup,
+    }
+
+
+def _spread(spread: Spread | None) -> Json | None:
+    return asdict(spread) if spread is not None else None
+
+
+def _part(part: Part) -> Json:
+    return {
+        "id": part.id,
+        "label": part.label,
+        "ranks": list(part.ranks) if part.ranks is not None else None,
+        "time_s": [_spread(value.time_s) for value in part.values],
+        "speedup": [value.speedup for value in part.values],
+        "efficiency": [value.efficiency for value in part.values],
+        "amdahl": _amdahl(part.amdahl),
+        "model": _model(part.model),
+        "extra_p": _extra_p(part.extra_p),
+    }
+
+
+def _amdahl(found: models.Amdahl | str) -> Json:
+    if isinstance(found, str):
+        return {"value": None, "reason": found}
+    return {"value": found.serial_share, "reason": None, **asdict(found)}
+
+
+def _model(found: models.Model | str) -> Json:
+    if isinstance(found, str):
+        return {"value": None, "reason": found}
+    return {
+        "value": found.text,
+        "reason": None,
+        "power": str(found.law.power),
+        "log": found.law.log,
+        "constant": found.constant,
+        "slope": found.slope,
+        "cross_validation_error": found.cross_validation_error,
+        "alternatives": [law.text() or "constant" for law in found.alternatives],
+        "forecasts": [asdict(forecast) for forecast in found.forecasts],
+        "fitted": list(found.fitted),
+    }
+
+
+def _extra_p(found: ExtraP | str) -> Json:
+    if isinstance(found, str):
+        return {"value": None, "reason": found}
+    forecasts = [{"size": size, "value": value} for size, value in found.forecasts]
+    return {
+        "value": found.text,
+        "reason": None,
+        "cross_validation_error": found.error,
+        "forecasts": forecasts,
+    }
+
+
+def _pop(study: Scaling) -> Json:
+    table = study.table
+    rows = []
+    for level, identity, label in ROWS:
+        if identity in COUNTER_ROWS and not table.has_counters:
+            continue
+        metrics = [getattr(column, identity) for column in table.columns]
+        spreads = [found.get(identity) for found in table.spreads]
+        rows.append(
+            {
+                "id": identity,
+                "label": label,
+                "level": level,
+                "values": [metric.as_json() for metric in metrics],
+                "spreads": [list(bounds) if bounds else None for bounds in spreads],
+            }
+        )
+    return {
+        "sizes": list(study.sizes),
+        "formula": study.variant.value,
+        "rows": rows,
+        "counters_reason": None if table.has_counters else table.columns[-1].ipc_scalability.reason,
+    }
+
+
+def pop_csv(document: Json) -> str:
+    """The POP table of a document: a line a factor, a column a size."""
+    found = document["scaling"]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    units = [
+        found["axis_one"] if size == 1 else found["axis_many"] for size in found["pop"]["sizes"]
+    ]
+    sizes = zip(found["pop"]["sizes"], units, strict=True)
+    writer.writerow(["metric", *(f"{size} {unit}" for size, unit in sizes)])
+    for row in found["pop"]["rows"]:
+        values = (value["value"] for value in row["values"])
+        writer.writerow([row["id"], *("" if value is None else f"{value:.8f}" for value in values)])
+    for name in ("ideal_speedup", "speedup", "efficiency", "throughput_efficiency"):
+        values = (point[name] for point in found["points"])
+        writer.writerow([name, *("" if value is None else f"{value:.8f}" for value in values)])
+    times = (point["time_s"]["median"] for point in found["points"])
+    writer.writerow(["time_s", *(f"{time:.9f}" for time in times)])
+    return out.getvalue()
+
+
+def verdict(study: Scaling, findings: Sequence[Finding]) -> tuple[str, str]:
+    """Status and sentence: how far the series scales, and what limits it most."""
+    programs = sorted({run.program for run in study.counted if run.program})
+    if len(programs) < 2:
+        return _scaled(study, findings)
+    _, sentence = _scaled(study, findings)
+    return "warn", f"The runs are of different programs ({', '.join(programs)}). {sentence}"
+
+
+def _scaled(study: Scaling, findings: Sequence[Finding]) -> tuple[str, str]:
+    """The verdict on runs of one program."""
+    sizes = study.axis.count(study.points[-1].size)
+    if len(study.points) < 2:
+        return "info", f"All runs have {sizes}: scaling needs runs of at least two sizes."
+    whole, ratio = study.whole.values[-1], study.ratio(len(study.points) - 1)
+    first = study.axis.count(study.points[0].size)
+    assert whole.speedup is not None
+    assert whole.efficiency is not None
+    grown = study.growth
+    kind = "Scaling" if grown.word == UNEVEN else f"{grown.word.capitalize()} scaling"
+    sentence = f"{kind} from {first} to {sizes}: "
+    if not grown.is_strong:
+        times = [value.time_s for value in (study.whole.values[0], whole)]
+        assert times[0] is not None
+        assert times[1] is not None
+        sentence += (
+            f"{grown.factors[-1]:.3g} times the work takes {format_seconds(times[1].median)} "
+            f"instead of {format_seconds(times[0].median)}, efficiency "
+            f"{format_ratio(whole.efficiency)}."
+        )
+    else:
+        sentence += (
+            f"{whole.speedup:.2f} times as fast where {ratio:.3g} is ideal, efficiency "
+            f"{format_ratio(whole.efficiency)}."
+        )
+    sentence += _limit(study)
+    return _status(whole.efficiency, findings), sentence
+
+
+def _limit(study: Scaling) -> str:
+    """The lowest factor at the largest size, where it is below the band of good ones."""
+    column = study.table.columns[-1]
+    known = {name: getattr(column, name).value for name in LIMITS}
+    if known["serialization_efficiency"] is not None:
+        del known["communication_efficiency"]  # it is the product of two others
+    values = {name: value for name, value in known.items() if value is not None}
+    if not values:
+        return ""
+    name = min(values, key=lambda key: values[key])
+    if values[name] >= 0.95:
+        return ""
+    size = study.axis.count(study.points[-1].size)
+    return f" What limits it most at {size} is {LIMITS[name]}: {format_ratio(values[name])}."
+
+
+def _status(efficiency: float, findings: Sequence[Finding]) -> str:
+    if any(finding.status.value == "fail" for finding in findings) or efficiency < ACCEPTABLE_FROM:
+        return "fail"
+    has_warning = any(finding.status.value == "warn" for finding in findings)
+    return "warn" if has_warning or efficiency < GOOD_FROM else "pass"
+
+
+def superlinear_sentence(study: Scaling, found: Superlinear) -> str:
+    """Why a size is faster than ideal."""
+    text = (
+        f"{study.axis.count(found.size)} are faster than ideal (efficiency {found.efficiency:.3f})"
+    )
+    if study.axis.value != "ranks":
+        return f"{text}; computation scalability, which would explain it, counts ranks."
+    if found.computation is None or found.parallel_ratio is None:
+        return f"{text}; computation scalability, which would explain it, is not known."
+    text += (
+        f": computation scalability {found.computation:.3f} x change of parallel efficiency "
+        f"{found.parallel_ratio:.3f}."
+    )
+    if found.computation > 1:
+        text += " The ranks together computed for a shorter time than at the smallest size"
+        factors = (("IPC", found.ipc), ("instructions", found.instructions))
+        known = [f"{name} {value:.3f}" for name, value in factors if value is not None]
+        if known and found.frequency is not None:
+            return f"{text}: {', '.join(known)}, frequency {found.frequency:.3f}."
+        return (
+            f"{text}. Usually the data of a rank then fit into a cache, less work was done, or the "
+            "smallest run was disturbed; counters would tell (IPC and instructions)."
+        )
+    return f"{text} The smallest size lost more in communication or imbalance."
+
+
+def notes(study: Scaling) -> list[str]:
+    """What may make the runs incomparable."""
+    found = [f"{run.label} does not count: {reason}." for run, reason in study.left_out]
+    names = sorted({name for run in study.counted for name in run.versions})
+    for name in names:
+        texts = {run.versions.get(name, "") for run in study.counted} - {""}
+        if len(texts) > 1:
+            found.append(f"The runs differ in {name}: {'; '.join(sorted(texts))}.")
+    launchers = {run.launcher for run in study.counted} - {""}
+    if len(launchers) > 1:
+        found.append(f"The runs differ in the launcher: {', '.join(sorted(launchers))}.")
+    for point, shared in zip(study.points, study.crowded, strict=True):
+        if shared:
+            found.append(
+                f"With {study.axis.count(point.size)} threads shared CPUs: {shared}. What that "
+                "size lost to it says nothing about more CPUs, so no law is fitted to it."
+            )
+    for point in study.points:
+        samples = [done for run in point.runs if (done := trained_samples(run))]
+        if samples and max(samples) > SAME_WORK * min(samples):
+            found.append(
+                f"The runs with {study.axis.count(point.size)} trained on {min(samples):,.0f} to "
+                f"{max(samples):,.0f} samples: their times are not of the same work."
+            )
+    if any(len(point.runs) < 2 for point in study.points):
+        found.append(
+            "A size with a single run has no spread: repeat runs to tell differences from noise."
+        )
+    return found

@@ -1,0 +1,262 @@
+"""Laws of growth: Amdahl's law and one-term performance models, with what they foretell.
+
+A performance model is t(p) = c0 + c1 p^i log2(p)^j, the normal form of A. Calotoiu et al., "Using
+automated performance modeling to find scalability bugs in complex codes", SC13, which Extra-P uses,
+with negative i for strong scaling. The law is chosen by leave-one-out cross-validation over sizes:
+of those that predict the left-out size as well as the best one does, within the standard error of
+its errors, the simplest is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from perfscope.studies.compare.regression import ROUNDING, Fit, fit, student_95
+
+AMDAHL_SIZES = 3
+MODEL_SIZES = 5  # what Extra-P asks for
+EXPONENTS = tuple(
+    Fraction(text)
+    for text in "-2 -3/2 -4/3 -5/4 -1 -3/4 -2/3 -1/2 -1/3 -1/4 0 1/4 1/3 1/2 2/3 3/4 1 5/4 4/3 3/2 "
+    "5/3 7/4 2 9/4 7/3 5/2 8/3 11/4 3".split()
+)
+LOG_EXPONENTS = (0, 1, 2)  # of what grows; what falls has no logarithm
+EXTRAPOLATED = (2, 4)  # times the largest size measured
+NEGLIGIBLE = 1e-9  # relative errors below which a law is exact
+
+
+@dataclass(frozen=True)
+class Law:
+    """p^i log2(p)^j; both exponents 0 mean a constant."""
+
+    power: Fraction
+    log: int
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether nothing grows."""
+        return self.power == 0 and self.log == 0
+
+    def at(self, size: float) -> float:
+        """Its value at a size."""
+        return float(size ** float(self.power) * math.log2(size) ** self.log)
+
+    @property
+    def complexity(self) -> tuple[float, ...]:
+        """Orders laws from simple to contrived: constant, 1/p, log p, p, sqrt p, ..."""
+        exotic = self.power.denominator > 1
+        mixed = self.power != 0 and self.log != 0
+        return (
+            int(mixed) + int(exotic) + max(self.log - 1, 0),
+            abs(float(self.power)) + self.log,
+            float(self.power),
+        )
+
+    def text(self) -> str:
+        """`p^(1/2) log2(p)`."""
+        parts = []
+        if self.power != 0:
+            is_plain = self.power.denominator == 1 and self.power > 0
+            exponent = f"^{self.power}" if is_plain else f"^({self.power})"
+            parts.append("p" if self.power == 1 else f"p{exponent}")
+        if self.log:
+            parts.append("log2(p)" if self.log == 1 else f"log2(p)^{self.log}")
+        return " ".join(parts)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a law foretells beyond what was measured.
+
+    Attributes:
+        size: on the axis; larger than every size measured.
+        value: in seconds.
+        interval: 95 % interval of a further run, also over the laws that the runs cannot tell
+            apart; None where nothing is left to tell it from.
+    """
+
+    size: int
+    value: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Model:
+    """A performance model of one quantity.
+
+    Attributes:
+        law, constant, slope: constant + slope x law.
+        cross_validation_error: mean relative error of sizes predicted from all others.
+        alternatives: laws that predict as well, within the standard error.
+        forecasts: extrapolations.
+        fitted: values at the sizes measured.
+    """
+
+    law: Law
+    constant: float
+    slope: float
+    cross_validation_error: float
+    alternatives: tuple[Law, ...]
+    forecasts: tuple[Forecast, ...]
+    fitted: tuple[float, ...]
+
+    def at(self, size: float) -> float:
+        """Its value at a size."""
+        return self.constant + self.slope * self.law.at(size)
+
+    @property
+    def text(self) -> str:
+        """`1.2 + 3.4 p^(1/2)`."""
+        return expression(self.constant, self.slope, self.law)
+
+
+@dataclass(frozen=True)
+class Amdahl:
+    """T(q) = T(1) (s + (1 - s) / q) with q times the smallest size.
+
+    Attributes:
+        serial_share: s, of the run time at the smallest size.
+        serial_interval: 95 % interval, None where no run is left to tell it.
+        most_speedup: 1 / s, over the smallest size; None when s is zero.
+        most_speedup_at_least: when s is zero: one over the upper end of the interval, below which
+            no bound lies; None otherwise.
+        constant_s, parallel_s: s T(1) and (1 - s) T(1).
+        error: relative standard deviation of the runs around the law.
+        forecasts: extrapolations of the run time.
+    """
+
+    serial_share: float
+    serial_interval: tuple[float, float] | None
+    most_speedup: float | None
+    most_speedup_at_least: float | None
+    constant_s: float
+    parallel_s: float
+    error: float
+    forecasts: tuple[Forecast, ...]
+
+
+def expression(constant: float, slope: float, law: Law) -> str:
+    """A model in one line, three digits."""
+    if law.is_constant or slope == 0:
+        return f"{constant:.3g}"
+    term = f"{slope:.3g} {law.text()}"
+    return term if constant == 0 else f"{constant:.3g} + {term}"
+
+
+def too_few(sizes: Sequence[int], least: int, what: str) -> str | None:
+    """Why there is no fit; None when there are sizes enough."""
+    count = len(set(sizes))
+    if count >= least:
+        return None
+    return f"{what} needs runs of {least} sizes, and {count} {'is' if count == 1 else 'are'} there"
+
+
+def amdahl(
+    sizes: Sequence[int], values: Sequence[float], *, largest: int | None = None
+) -> Amdahl | str:
+    """Amdahl's law fitted to run times of strong scaling, or why it cannot be.
+
+    Args:
+        sizes: of each run.
+        values: run times in seconds.
+        largest: the size beyond which to extrapolate, if not the largest of these.
+    """
+    if reason := too_few(sizes, AMDAHL_SIZES, "Amdahl's law"):
+        return reason
+    first = min(sizes)
+    found = fit(sizes, values, lambda size: first / size)
+    if found is None:
+        return "the run times are no positive numbers"
+    whole = found.constant + found.slope
+    share = found.constant / whole
+    interval = _share_interval(found)
+    ceiling = interval is not None and share <= 0 and interval[1] > ROUNDING
+    return Amdahl(
+        serial_share=share,
+        serial_interval=interval,
+        most_speedup=1 / share if share > 0 else None,
+        most_speedup_at_least=1 / interval[1] if interval is not None and ceiling else None,
+        constant_s=found.constant,
+        parallel_s=found.slope,
+        error=found.error,
+        forecasts=tuple(
+            Forecast(size, found.at(size), found.interval(size)) for size in _beyond(sizes, largest)
+        ),
+    )
+
+
+def model(
+    sizes: Sequence[int], values: Sequence[float], *, largest: int | None = None
+) -> Model | str:
+    """The performance model of a quantity, or why there is none; arguments as of `amdahl`."""
+    if reason := too_few(sizes, MODEL_SIZES, "a performance model"):
+        return reason
+    candidates = _candidates(sizes, values)
+    if not candidates:
+        return "the values are no positive numbers"
+    scored = {law: sum(found.loo_errors) / len(found.loo_errors) for law, found in candidates}
+    fits = dict(candidates)
+    best = min(scored, key=lambda law: (scored[law], law.complexity))
+    bound = scored[best] + _standard_error(fits[best].loo_errors) + NEGLIGIBLE
+    equal = sorted((law for law in scored if scored[law] <= bound), key=lambda law: law.complexity)
+    law = equal[0]
+    chosen = fits[law]
+    return Model(
+        law=law,
+        constant=chosen.constant,
+        slope=chosen.slope,
+        cross_validation_error=scored[law],
+        alternatives=tuple(equal[1:]),
+        forecasts=tuple(
+            _forecast(size, chosen, [fits[other] for other in equal])
+            for size in _beyond(sizes, largest)
+        ),
+        fitted=tuple(chosen.at(size) for size in sorted(set(sizes))),
+    )
+
+
+def _candidates(sizes: Sequence[int], values: Sequence[float]) -> list[tuple[Law, Fit]]:
+    """Every law that grows or falls as the runs do; a slope of zero is the constant law."""
+    out = []
+    for power in EXPONENTS:
+        for log in LOG_EXPONENTS if power >= 0 else (0,):
+            law = Law(power, log)
+            found = fit(sizes, values, None if law.is_constant else law.at)
+            if found is not None and (law.is_constant or found.slope > 0):
+                out.append((law, found))
+    return out
+
+
+def _standard_error(errors: Sequence[float]) -> float:
+    if len(errors) < 2:
+        return 0.0
+    mean = sum(errors) / len(errors)
+    variance = sum((error - mean) ** 2 for error in errors) / (len(errors) - 1)
+    return math.sqrt(variance / len(errors))
+
+
+def _forecast(size: int, chosen: Fit, equal: Sequence[Fit]) -> Forecast:
+    intervals = [interval for found in equal if (interval := found.interval(size)) is not None]
+    whole = (min(i[0] for i in intervals), max(i[1] for i in intervals)) if intervals else None
+    return Forecast(size, chosen.at(size), whole)
+
+
+def _beyond(sizes: Sequence[int], largest: int | None) -> list[int]:
+    return [factor * (largest or max(sizes)) for factor in EXTRAPOLATED]
+
+
+def _share_interval(found: Fit) -> tuple[float, float] | None:
+    """By error propagation of s = a / (a + b) around the free coefficients, cut to what can be."""
+    whole = sum(found.free)
+    if found.freedom < 1 or whole <= 0:
+        return None
+    share = found.free[0] / whole
+    gradient = ((1 - share) / whole, -share / whole)
+    variance = sum(
+        gradient[i] * gradient[j] * float(found.covariance[i, j]) for i in (0, 1) for j in (0, 1)
+    )
+    half = student_95(found.freedom) * math.sqrt(max(variance, 0.0))
+    return min(max(share - half, 0.0), 1.0), max(min(share + half, 1.0), 0.0)

@@ -1,0 +1,54 @@
+"""Whether the ranks of a run shared CPUs: its times then tell of waiting for CPUs, not of a law."""
+
+from __future__ import annotations
+
+from perfscope.studies.common import fields
+from perfscope.studies.common.run import StudyRun
+from perfscope.studies.scaling.series import Point
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+)
+"""Variables that tell a rank how many threads to compute with."""
+CROWDED = 1.2
+"""Threads that want to run, for each CPU, from which on they wait for each other."""
+
+
+def threads_told(run: StudyRun) -> int:
+    """Threads that the environment tells each rank to compute with; 1 where it does not say."""
+    named = [run.environment.get(name, "").partition(",")[0] for name in THREAD_VARIABLES]
+    return max((int(text) for text in named if text.isascii() and text.isdigit()), default=1) or 1
+
+
+def crowding(run: StudyRun) -> str:
+    """How many threads share how few CPUs of a node; "" where they do not, or nothing tells.
+
+    Ranks that mostly sleep or wait for something else than a CPU may be more than the CPUs: where
+    hardly more threads wanted to run than there were CPUs, none had to wait for one.
+    """
+    threads = threads_told(run)
+    for node in fields.rows(run.document, "threads", "nodes"):
+        cpus, ranks = fields.number(node, "cpus"), len(fields.numbers(node, "ranks"))
+        wanting = fields.number(node, "runnable_mean")
+        if (
+            not cpus
+            or ranks * threads <= cpus
+            or (wanting is not None and wanting < CROWDED * cpus)
+        ):
+            continue
+        each = f" x {threads} threads" if threads > 1 else ""
+        return f"{ranks} {'rank' if ranks == 1 else 'ranks'}{each} on {_cpus(cpus)}"
+    return ""
+
+
+def crowded(point: Point) -> str:
+    """The same of a size: of the first of its runs that shared CPUs."""
+    return next((shared for run in point.runs if (shared := crowding(run))), "")
+
+
+def _cpus(cpus: float) -> str:
+    return f"{cpus:g} CPU{'' if cpus == 1 else 's'}"

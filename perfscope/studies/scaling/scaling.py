@@ -1,0 +1,367 @@
+"""`perfscope scaling`: what more ranks, cores, GPUs or nodes give, where they are lost, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from perfscope.errors import UsageError
+from perfscope.metrics.efficiency.scalability import Variant
+from perfscope.studies.common.run import StudyPhase, StudyRun
+from perfscope.studies.scaling import models
+from perfscope.studies.scaling.excluded import left_out
+from perfscope.studies.scaling.extra_p import ExtraP
+from perfscope.studies.scaling.growth import Growth, growth, trained_samples
+from perfscope.studies.scaling.laws import laws_of
+from perfscope.studies.scaling.oversubscription import crowded
+from perfscope.studies.scaling.pop_table import PopTable, pop_table, totals_of
+from perfscope.studies.scaling.series import Axis, Point, Spread, choose_axis, fold
+
+COMMUNICATION = ("communication_wait", "communication_transfer", "communication_other")
+OUTSIDE_FOCUS = ("start_up", "shutdown")
+EXCHANGE = "communication"
+NOT_DIVIDED = "Amdahl's law is about work that is divided, not about communication"
+SUPERLINEAR = 1.02  # efficiency above which a speed-up is more than noise above ideal
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """One size against the smallest; ideal is `ratio`.
+
+    Attributes:
+        time_s: run time, or time in a phase of the rank that spent most in it; None where missing.
+        speedup: t(first)/t, times the work of this size over that of the first where it is more or
+            less than that.
+        efficiency: speedup over ratio.
+    """
+
+    time_s: Spread | None
+    speedup: float | None
+    efficiency: float | None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the run over all sizes: the whole, a phase, or communication.
+
+    Attributes:
+        id: `run`, the id of a phase, or `communication`.
+        label: for people.
+        ranks: how many ranks enter it at each size, None for the whole.
+        values: one by size.
+        amdahl, model: a law of its time, or why there is none.
+        extra_p: the model that Extra-P chooses, or why there is none.
+    """
+
+    id: str
+    label: str
+    ranks: tuple[int, ...] | None
+    values: tuple[Speedup, ...]
+    amdahl: models.Amdahl | str
+    model: models.Model | str
+    extra_p: ExtraP | str
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Training samples per second at one size, by both clocks.
+
+    Attributes:
+        samples_per_s: of the whole focus of analysis.
+        speedup, efficiency: of that, against the smallest size.
+        step_samples_per_s: samples of a step over its median time: what a log line shows.
+        step_speedup: of that.
+    """
+
+    samples_per_s: Spread | None
+    speedup: float | None
+    efficiency: float | None
+    step_samples_per_s: Spread | None
+    step_speedup: float | None
+
+
+@dataclass(frozen=True)
+class Superlinear:
+    """A size that is faster than ideal: efficiency = parallel_ratio x computation (over ranks)."""
+
+    size: int
+    efficiency: float
+    computation: float | None  # computation scalability
+    parallel_ratio: float | None  # parallel efficiency over that of the smallest size
+    ipc: float | None
+    instructions: float | None
+    frequency: float | None
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Mean seconds of a rank at each size by account of the ledger, inside the focus."""
+
+    accounts: tuple[str, ...]
+    labels: tuple[str, ...]
+    seconds: tuple[tuple[float, ...], ...]  # by account, then size
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Everything that a scaling study found.
+
+    Attributes:
+        runs: in the order given, also those that do not count.
+        axis, axis_reason: what the sizes are of.
+        points: runs by size.
+        growth: strong or weak.
+        whole: the run time.
+        phases: each phase, then communication.
+        throughput: one by size.
+        table: the POP table.
+        variant: of serialization and transfer efficiency.
+        superlinear: sizes above ideal.
+        composition: where the time of a rank goes.
+        crowded: of each size, how many threads shared how few CPUs; "" where they did not.
+        left_out: runs that do not count, with the reason.
+    """
+
+    runs: tuple[StudyRun, ...]
+    axis: Axis
+    axis_reason: str
+    points: tuple[Point, ...]
+    growth: Growth
+    whole: Part
+    phases: tuple[Part, ...]
+    throughput: tuple[Throughput, ...]
+    table: PopTable
+    variant: Variant
+    superlinear: tuple[Superlinear, ...]
+    composition: Composition
+    crowded: tuple[str, ...]
+    left_out: tuple[tuple[StudyRun, str], ...] = ()
+
+    @property
+    def counted(self) -> tuple[StudyRun, ...]:
+        """The runs that count."""
+        return tuple(run for run in self.runs if not left_out(run))
+
+    @property
+    def uncrowded(self) -> tuple[int, ...]:
+        """Places of the sizes at which every thread had a CPU."""
+        return tuple(place for place, shared in enumerate(self.crowded) if not shared)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes on the axis."""
+        return tuple(point.size for point in self.points)
+
+    def ratio(self, place: int) -> float:
+        """A size over the smallest: the ideal speed-up."""
+        return self.points[place].size / self.points[0].size
+
+
+def scaling(
+    runs: Sequence[StudyRun],
+    *,
+    axis: Axis | None = None,
+    weak: bool | None = None,
+    variant: Variant = Variant.POP,
+) -> Scaling:
+    """The study of some runs of one program at different sizes.
+
+    Args:
+        runs: at least one; those that failed or were killed do not count.
+        axis: what grows; None to choose.
+        weak: True or False where the user knows, None to tell it from the runs.
+        variant: of serialization and transfer efficiency.
+
+    Raises:
+        UsageError: no run counts, the axis is not known of a run, or runs of one size are no
+            repeats.
+    """
+    counted, dropped = _divided(runs)
+    for run in counted:
+        if length(run) <= 0:
+            raise UsageError(
+                f"{run.label} has no length.",
+                why="Its focus of analysis is empty, so no speed-up can be told.",
+                action="Leave it out, or analyze it alone: perfscope analyze.",
+            )
+    chosen, reason = choose_axis(counted, axis)
+    points = fold(counted, chosen)
+    totals = [totals_of(point.representative) for point in points]
+    grown = growth(points, totals, wanted=weak)
+    table = pop_table(points, grown, variant=variant)
+    whole = _part("run", "Whole run", points, [[length(r) for r in p.runs] for p in points], grown)
+    return Scaling(
+        runs=tuple(runs),
+        axis=chosen,
+        axis_reason=reason,
+        points=points,
+        growth=grown,
+        whole=whole,
+        phases=_phases(points, grown),
+        throughput=_throughput(points),
+        table=table,
+        variant=variant,
+        superlinear=_superlinear(points, whole, table),
+        composition=_composition(points),
+        crowded=tuple(map(crowded, points)),
+        left_out=tuple(dropped),
+    )
+
+
+def _divided(runs: Sequence[StudyRun]) -> tuple[list[StudyRun], list[tuple[StudyRun, str]]]:
+    """The runs that count, and the others with the reason: who dies early only seems fast."""
+    dropped = [(run, reason) for run in runs if (reason := left_out(run))]
+    counted = [run for run in runs if not left_out(run)]
+    if not counted:
+        run, reason = dropped[0]
+        raise UsageError(
+            "None of the runs counts.",
+            why=f"{run.label}: {reason}.",
+            action="Record runs that come to their end, or analyze one: perfscope analyze.",
+        )
+    return counted, dropped
+
+
+def length(run: StudyRun) -> float:
+    """T: the run time that efficiencies are over."""
+    return totals_of(run).runtime_s
+
+
+def phase_seconds(phase: StudyPhase | None) -> float | None:
+    """Time in a phase of the rank that spent most in it."""
+    return max(phase.seconds_by_rank, default=0.0) if phase is not None else None
+
+
+def communication_s(run: StudyRun) -> float:
+    """Mean seconds of a rank in communication, waiting included."""
+    return sum(run.ledger_s.get(name, 0.0) for name in COMMUNICATION) / max(run.recorded_ranks, 1)
+
+
+def _phases(points: Sequence[Point], grown: Growth) -> tuple[Part, ...]:
+    names: dict[str, str] = {}
+    for point in points:
+        for phase in point.representative.phases:
+            names.setdefault(phase.id, phase.label or phase.id)
+    parts = []
+    for identity, label in names.items():
+        values = [[phase_seconds(run.phase(identity)) for run in p.runs] for p in points]
+        entered = [p.representative.phase(identity) for p in points]
+        ranks = tuple(len(phase.ranks) if phase else 0 for phase in entered)
+        parts.append(_part(identity, label, points, values, grown, ranks=ranks))
+    values = [[communication_s(run) for run in point.runs] for point in points]
+    if any(value for group in values for value in group):
+        ranks = tuple(point.ranks for point in points)
+        label = "Communication (mean rank)"
+        parts.append(_part(EXCHANGE, label, points, values, grown, ranks=ranks))
+    return tuple(parts)
+
+
+def _part(
+    identity: str,
+    label: str,
+    points: Sequence[Point],
+    values: Sequence[Sequence[float | None]],
+    grown: Growth,
+    *,
+    ranks: tuple[int, ...] | None = None,
+) -> Part:
+    """A part from its seconds by point and repeat."""
+    times = [_spread(group) for group in values]
+    reference = times[0]
+    found = []
+    for point, time, factor in zip(points, times, grown.factors, strict=True):
+        ratio = point.size / points[0].size
+        speedup = None
+        if reference and time and reference.median > 0 and time.median > 0:
+            speedup = reference.median / time.median * factor
+        found.append(Speedup(time, speedup, speedup / ratio if speedup is not None else None))
+    # a rank alone exchanges nothing, which is no point of a law of exchanging
+    counted = [not (identity == EXCHANGE and point.ranks == 1) for point in points]
+    laws = laws_of(points, values, grown, counted)
+    if identity == EXCHANGE:
+        laws = (NOT_DIVIDED, *laws[1:])
+    return Part(identity, label, ranks, tuple(found), *laws)
+
+
+def _spread(values: Sequence[float | None]) -> Spread | None:
+    known = [value for value in values if value is not None]
+    if not known or len(known) != len(values):
+        return None
+    return Spread(median(known), min(known), max(known), len(known))
+
+
+def _throughput(points: Sequence[Point]) -> tuple[Throughput, ...]:
+    whole = [point.spread(lambda run: run.samples_per_s.value) for point in points]
+    steps = [point.spread(step_rate) for point in points]
+    found = []
+    for place, point in enumerate(points):
+        ratio = point.size / points[0].size
+        speedup = _over(whole[place], whole[0])
+        found.append(
+            Throughput(
+                samples_per_s=whole[place],
+                speedup=speedup,
+                efficiency=speedup / ratio if speedup is not None else None,
+                step_samples_per_s=steps[place],
+                step_speedup=_over(steps[place], steps[0]),
+            )
+        )
+    return tuple(found)
+
+
+def step_rate(run: StudyRun) -> float | None:
+    """Samples per second inside a median step: those of a step of all ranks, over its time."""
+    samples = trained_samples(run)
+    if run.batch_size is not None:
+        step = float(run.batch_size * run.ranks)
+    elif samples is not None and run.steps:
+        step = samples / run.steps  # as the program told them, step by step
+    else:
+        return None
+    return step / run.step_s.value if run.step_s.value else None
+
+
+def _over(spread: Spread | None, reference: Spread | None) -> float | None:
+    if spread is None or reference is None or reference.median <= 0:
+        return None
+    return spread.median / reference.median
+
+
+def _superlinear(points: Sequence[Point], whole: Part, table: PopTable) -> tuple[Superlinear, ...]:
+    """Sizes whose speed-up is above ideal, with the factors that it is the product of."""
+    found = []
+    for point, value, column in zip(points, whole.values, table.columns, strict=True):
+        if value.efficiency is None or value.efficiency <= SUPERLINEAR:
+            continue
+        own = column.parallel_efficiency.value
+        first = table.columns[0].parallel_efficiency.value
+        found.append(
+            Superlinear(
+                size=point.size,
+                efficiency=value.efficiency,
+                computation=column.computation_scalability.value,
+                parallel_ratio=own / first if own is not None and first else None,
+                ipc=column.ipc_scalability.value,
+                instructions=column.instruction_scalability.value,
+                frequency=column.frequency_scalability.value,
+            )
+        )
+    return tuple(found)
+
+
+def _composition(points: Sequence[Point]) -> Composition:
+    runs = [point.representative for point in points]
+    names = [
+        name
+        for name in runs[0].ledger_s
+        if name not in OUTSIDE_FOCUS and any(run.ledger_s.get(name, 0.0) > 0 for run in runs)
+    ]
+    return Composition(
+        accounts=tuple(names),
+        labels=tuple(runs[0].ledger_labels.get(name, name) for name in names),
+        seconds=tuple(
+            tuple(run.ledger_s.get(name, 0.0) / max(run.recorded_ranks, 1) for run in runs)
+            for name in names
+        ),
+    )

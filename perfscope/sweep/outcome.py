@@ -1,0 +1,190 @@
+"""How a run of a sweep ended: the record that makes it a finished run."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from signal import Signals
+from typing import Any
+
+from perfscope import files
+from perfscope.record.rundir import RUN_FILE
+
+SCHEMA_VERSION = "1"
+OUTCOME_FILE = "outcome.json"
+RECORDING = "recording"
+OUTPUT_FILE, ERRORS_FILE = "stdout.txt", "stderr.txt"
+TIME_LIMIT_FILE = "time-limit"
+"""Written before a run is ended for its length, so that this is known whatever happens next."""
+_MOST_BYTES = 16 << 20
+_TAIL_BYTES = 64 << 10
+_NOT_STARTED = (125, 126, 127)
+_SIGNAL_BASE = 128
+# What programs print when an allocation fails, in lower case.
+_MEMORY_SIGNS = (
+    b"memoryerror",
+    b"std::bad_alloc",
+    b"out of memory",
+    b"outofmemoryerror",
+    b"oom when allocating",
+    b"oom_kill",
+    b"cannot allocate memory",
+    b"unable to allocate",
+)
+_INTERRUPTING = {"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"}
+
+
+class End(Enum):
+    """Why a run ended; the set is closed."""
+
+    FINISHED = "finished"
+    OUT_OF_MEMORY = "out_of_memory"
+    KILLED = "killed"
+    EXIT_CODE = "exit_code"
+    TIME_LIMIT = "time_limit"
+    NOT_STARTED = "not_started"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one run.
+
+    Attributes:
+        end: why it ended.
+        exit_code: of the job, 128 + n after signal n.
+        wall_s: from its start to its end.
+        start_unix_s: when it was started.
+    """
+
+    end: End
+    exit_code: int
+    wall_s: float
+    start_unix_s: float
+
+    @property
+    def reason(self) -> str:
+        """How it ended, in words."""
+        texts = {
+            End.FINISHED: "finished",
+            End.OUT_OF_MEMORY: f"out of memory ({_code_text(self.exit_code)})",
+            End.KILLED: _code_text(self.exit_code),
+            End.EXIT_CODE: _code_text(self.exit_code),
+            End.TIME_LIMIT: "ended at the time limit",
+            End.NOT_STARTED: f"could not be started ({_code_text(self.exit_code)})",
+        }
+        return texts[self.end]
+
+
+def _code_text(code: int) -> str:
+    if code > _SIGNAL_BASE:
+        try:
+            return f"killed by {Signals(code - _SIGNAL_BASE).name}"
+        except ValueError:
+            pass
+    return f"exit code {code}"
+
+
+def write(place: Path, outcome: Outcome, *, run: str, configuration: int, repeat: int) -> None:
+    """Writes the record of a run into its directory.
+
+    Raises:
+        OSError: the file system takes nothing.
+    """
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "run": run,
+        "configuration": configuration,
+        "repeat": repeat,
+        "end": outcome.end.value,
+        "reason": outcome.reason,
+        "exit_code": outcome.exit_code,
+        "start_unix_s": outcome.start_unix_s,
+        "wall_s": outcome.wall_s,
+        "recording": RECORDING if (place / RECORDING / RUN_FILE).is_file() else None,
+    }
+    content = (json.dumps(document, indent=1) + "\n").encode("ascii")
+    files.replace_file(place / OUTCOME_FILE, content, durable=True)
+
+
+def judge(place: Path, *, exit_code: int, wall_s: float, start_unix_s: float) -> Outcome:
+    """Why a run ended, from its exit code and what it left in its directory."""
+    if (place / TIME_LIMIT_FILE).exists():
+        end = End.TIME_LIMIT
+    elif exit_code == 0:
+        end = End.FINISHED
+    elif _memory_ran_out(place):
+        end = End.OUT_OF_MEMORY
+    elif exit_code > _SIGNAL_BASE and _code_text(exit_code).startswith("killed"):
+        end = End.KILLED
+    elif exit_code in _NOT_STARTED and not (place / RECORDING / RUN_FILE).exists():
+        end = End.NOT_STARTED
+    else:
+        end = End.EXIT_CODE
+    return Outcome(end, exit_code, wall_s, start_unix_s)
+
+
+def is_over(place: Path) -> bool:
+    """Whether the recording of a run has its end."""
+    return _run_file(place).get("end_mono_ns") is not None
+
+
+def age_s(place: Path) -> float:
+    """Seconds since the job of a run was started; 0 while nothing tells."""
+    began = _run_file(place).get("start_unix_ns")
+    return max(0.0, time.time() - began / 1e9) if isinstance(began, int) else 0.0
+
+
+def _run_file(place: Path) -> dict[str, Any]:
+    try:
+        found = files.read_json(place / RECORDING / RUN_FILE, _MOST_BYTES)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def from_recording(place: Path) -> Outcome | None:
+    """The outcome of a run whose recording is complete though nobody was left to note it.
+
+    None when the job did not come to its own end: such a run has to be made again.
+    """
+    found = _run_file(place)
+    try:
+        wall_s = (found["end_mono_ns"] - found["start_mono_ns"]) / 1e9
+        was_ended = bool(_INTERRUPTING & set(found["signals_received"]))
+        code, start_unix_s = int(found["exit_code"]), found["start_unix_ns"] / 1e9
+    except (ValueError, TypeError, KeyError):
+        return None
+    if was_ended and not (place / TIME_LIMIT_FILE).exists():
+        return None
+    return judge(place, exit_code=code, wall_s=wall_s, start_unix_s=start_unix_s)
+
+
+def _memory_ran_out(place: Path) -> bool:
+    """Whether the job said so at the end of its output; reports also read the kernel's counter."""
+    return any(
+        sign in _tail(place / name).lower()
+        for name in (ERRORS_FILE, OUTPUT_FILE)
+        for sign in _MEMORY_SIGNS
+    )
+
+
+def _tail(path: Path) -> bytes:
+    try:
+        with files.open_input(path) as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL_BYTES))
+            return file.read(_TAIL_BYTES)
+    except OSError:
+        return b""
+
+
+def facts(place: Path) -> dict[str, Any] | None:
+    """The record of a finished run, None when there is none that can be read."""
+    try:
+        found = files.read_json(place / OUTCOME_FILE, _MOST_BYTES)
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,214 @@
+"""The document of a sweep: study.json, from the directory of a sweep alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perfscope.studies.common import document
+from perfscope.sweep.study import fabric, why
+from perfscope.sweep.study.model import FAILED, MISSING, REFUSED, Result, Sweep, measure
+from perfscope.sweep.study.runs import load
+from perfscope.sweep.study.stored import read_plan
+
+if TYPE_CHECKING:
+    from perfscope.findings.core.finding import Finding
+
+Json = dict[str, Any]
+
+
+def read(place: Path, *, progress: Callable[[str], None] = lambda _: None) -> Sweep:
+    """What the runs measured that are finished in a directory.
+
+    Raises:
+        UnreadableInputError: it holds no plan that can be read.
+    """
+    plan = read_plan(place)
+    return measure(plan, load(plan, progress=progress))
+
+
+def as_document(sweep: Sweep, findings: Sequence[Finding]) -> Json:
+    """study.json of a sweep and what was found in it."""
+    return document.build(
+        "sweep",
+        [run.as_json() for run in sweep.runs],
+        verdict=_verdict(sweep),
+        body=_body(sweep),
+        findings=findings,
+        how_measured=_how_measured(sweep),
+    )
+
+
+def _body(sweep: Sweep) -> Json:
+    plan, best = sweep.plan, sweep.best
+    return {
+        "command": list(plan.command),
+        "recording": list(plan.recording),
+        "repeat": plan.repeat,
+        "time_limit_s": plan.time_limit_s,
+        "search": plan.search,
+        "cpus": plan.cpus,
+        "axes": [
+            {
+                "name": axis.name,
+                "kind": axis.kind,
+                "values": list(axis.values),
+                "numbers": None if axis.numbers is None else list(axis.numbers),
+            }
+            for axis in sweep.axes
+        ],
+        "objective": {
+            "id": sweep.objective.id,
+            "label": sweep.objective.label,
+            "unit": sweep.objective.unit,
+            "meaning": sweep.objective.meaning,
+            "reason": sweep.objective_reason or None,
+            "caution": sweep.caution or None,
+        },
+        "quality": _quality_name(sweep),
+        "configurations": [_configuration(sweep, result) for result in sweep.results],
+        "best": None if best is None else best.number,
+        "best_reason": sweep.no_best or None,
+        "contenders": list(sweep.noise.numbers),
+        "noise": {
+            "relative": sweep.noise.noise,
+            "span": sweep.noise.span,
+            "reason": sweep.noise.reason or None,
+            "repeats_needed": sweep.noise.repeats_needed,
+        },
+        "why": why.explanations(sweep),
+        "memory": why.memory_warning(sweep) or None,
+        "constant": {axis.name: axis.values[0] for axis in sweep.axes if len(axis.values) == 1},
+        "fabric": fabric.comparison(sweep),
+    }
+
+
+def _configuration(sweep: Sweep, result: Result) -> Json:
+    one, best = result.configuration, sweep.best
+    interval = result.interval
+    return {
+        "number": one.number,
+        "label": one.label,
+        "values": dict(one.values),
+        "environment": dict(one.environment),
+        "command": list(one.command),
+        "ranks": one.ranks,
+        "threads": one.threads,
+        "status": result.status,
+        "reason": result.reason or None,
+        "end": next((run.stored.end for run in result.runs if run.failure), None),
+        "runs": len(result.runs),
+        "failed_runs": sum(bool(run.failure) for run in result.runs),
+        "speeds": list(result.speeds),
+        "speed": result.speed,
+        "speed_interval": None if interval is None else list(interval),
+        "is_best": best is not None and result.number == best.number,
+        "may_be_best": result.number in sweep.noise.numbers and not sweep.noise.reason,
+        "quality": result.quality,
+        "factors": None if result.factors is None else result.factors.as_json(),
+    }
+
+
+def _quality_name(sweep: Sweep) -> str | None:
+    names = [run.quality.name for run in sweep.runs if run.quality is not None]
+    return names[0] if names else None
+
+
+def _verdict(sweep: Sweep) -> tuple[str, str]:
+    plan, best, count = sweep.plan, sweep.best, len(sweep.results)
+    counts = {
+        words: sum(result.status == status for result in sweep.results)
+        for status, words in (
+            (FAILED, "failed"),
+            (REFUSED, "not run for want of CPUs"),
+            (MISSING, "not run yet" if plan.search is None else "not tried"),
+        )
+    }
+    measured = len(sweep.measured)
+    rest = "; ".join(f"{number} of {count} {words}" for words, number in counts.items() if number)
+    if sweep.no_best:
+        told = f"{measured} configurations were measured, and none is named the best"
+        return "warn", f"{told}: {sweep.no_best}{f' ({rest})' if rest else ''}."
+    if best is None or best.speed is None:
+        if not sweep.runs:
+            return "info", f"None of the {count} configurations has been run yet."
+        return "fail", f"No configuration was measured: {rest}."
+    unit = sweep.objective.unit
+    said = (
+        f"{_written(best.speed)} {unit} with {best.configuration.label or 'the command as it is'}"
+    )
+    if measured < 2:
+        sentence = f"{said}, the only configuration that was measured"
+    else:
+        sentence = f"Fastest of {measured}: {said}{_lead(sweep)}"
+    if rest:
+        sentence += f" ({rest})"
+    if sweep.caution:
+        return "warn", f"{sentence}. Careful: {sweep.caution}."
+    is_told = len(sweep.noise.numbers) < measured or measured < 2
+    return ("info" if rest else "pass") if is_told else "warn", f"{sentence}."
+
+
+def _lead(sweep: Sweep) -> str:
+    """How far the best is from the others, and whether that is more than noise."""
+    fastest, slowest = sweep.measured[0], sweep.measured[-1]
+    assert fastest.speed is not None
+    assert slowest.speed is not None
+    lead = f", {fastest.speed / slowest.speed:.2f} times the slowest"
+    if sweep.noise.reason:
+        return f"{lead}; whether that is more than noise is not known, as {sweep.noise.reason}"
+    others = len(sweep.noise.numbers) - 1
+    if others:
+        noun = "configuration is" if others == 1 else "configurations are"
+        return f"{lead}; {others} other {noun} within the noise of it"
+    return f"{lead}, and by more than noise explains"
+
+
+def _written(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _how_measured(sweep: Sweep) -> list[tuple[str, str]]:
+    plan = sweep.plan
+    found = [
+        (
+            sweep.objective.label,
+            f"{sweep.objective.meaning} Of several runs of a configuration the median counts."
+            + (f" It is used because {sweep.objective_reason}." if sweep.objective_reason else ""),
+        ),
+        (
+            "Spread",
+            (
+                "95 % interval of the median over the repeats, by resampling; of two repeats both "
+                "values. One repeat has no spread."
+            ),
+        ),
+        (
+            "Order of the runs",
+            "Round by round: each configuration once a round, shuffled anew in every round with a "
+            "fixed seed, so that what drifts with time meets all configurations alike."
+            if plan.search is None
+            else "Chosen one after the other by Optuna's TPE sampler with a fixed seed, from what "
+            "was measured before.",
+        ),
+        (
+            "Within the noise",
+            (
+                "Hsu's multiple comparisons with the best: a configuration is slower when the "
+                "fastest of the others leads by more than the noise between repeats explains (5 %, "
+                "shared between the comparisons). The noise is pooled over all configurations."
+            ),
+        ),
+        (
+            "Why",
+            (
+                "Speed = ranks x parallel efficiency x work speed, where the work speed is the "
+                "work of a rank in a second outside communication. A ratio of two speeds is the "
+                "product of these three ratios."
+            ),
+        ),
+    ]
+    if plan.recording:
+        found.append(("Part of the training", f"perfscope run {' '.join(plan.recording)}"))
+    return found

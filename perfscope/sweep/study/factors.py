@@ -1,0 +1,125 @@
+"""What the speed of a configuration is made of, and what it costs: medians over its runs.
+
+speed = ranks x parallel efficiency x work speed, exactly: the work speed is the work that a rank
+does in a second outside communication. So a ratio of two speeds is the product of three ratios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from perfscope.studies.common import fields
+from perfscope.studies.common.runs import StudyRun
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Of one configuration; None where it was not measured.
+
+    Attributes:
+        ranks: of the job.
+        parallel_efficiency: share of the ranks' time outside communication.
+        load_balance: how evenly the work is spread.
+        communication_efficiency: share in which the busiest rank worked.
+        work_speed: speed divided by ranks and parallel efficiency.
+        threads: of the rank that had most.
+        runnable_per_cpu: threads that want to run, for each CPU of the node; over 1 they queue.
+        cpus_busy: CPUs that the ranks kept busy together.
+        cpus: CPUs that the ranks may use together.
+        queue_share: time that threads waited for a CPU, for each second of a rank.
+        peak_bytes: largest resident memory of a rank.
+        memory_share: peaks of a node's ranks together, as a share of what it may use.
+    """
+
+    ranks: float | None
+    parallel_efficiency: float | None
+    load_balance: float | None
+    communication_efficiency: float | None
+    work_speed: float | None
+    threads: float | None
+    runnable_per_cpu: float | None
+    cpus_busy: float | None
+    cpus: float | None
+    queue_share: float | None
+    peak_bytes: float | None
+    memory_share: float | None
+
+    def as_json(self) -> Json:
+        """The object of study.json."""
+        return asdict(self)
+
+
+def factors_of(runs: Sequence[tuple[StudyRun, float | None]]) -> Factors:
+    """The factors of a configuration, each a median over its runs and their speeds."""
+    rows = [_of_run(run) for run, _ in runs]
+    medians = {}
+    for name in rows[0]:
+        known = [value for row in rows if (value := row[name]) is not None]
+        medians[name] = median(known) if known else None
+    speeds = [speed for _, speed in runs if speed]
+    divisor = (medians["ranks"] or 0.0) * (medians["parallel_efficiency"] or 0.0)
+    # of medians, so that speed is exactly the product: a median of quotients would not be
+    medians["work_speed"] = median(speeds) / divisor if speeds and divisor else None
+    return Factors(**medians)
+
+
+def _of_run(run: StudyRun) -> dict[str, float | None]:
+    efficiency = run.metric("parallel_efficiency").value
+    ranks = float(run.ranks) or None
+    return {
+        "ranks": ranks,
+        "parallel_efficiency": efficiency,
+        "load_balance": run.metric("load_balance").value,
+        "communication_efficiency": run.metric("communication_efficiency").value,
+        **_of_threads(run),
+        **_of_memory(run),
+    }
+
+
+def _of_threads(run: StudyRun) -> dict[str, float | None]:
+    rows = run.threads_by_rank
+    nodes = fields.rows(run.document, "threads", "nodes")
+    per_cpu = [
+        runnable / cpus
+        for node in nodes
+        if (cpus := fields.number(node, "cpus"))
+        and (runnable := fields.number(node, "runnable_mean")) is not None
+    ]
+    cpu_s = _numbers(rows, "cpu_s")
+    queued_s = _numbers(rows, "queue_delay_s")
+    life_s = run.focus_s
+    return {
+        "threads": max(_numbers(rows, "threads_max"), default=None),
+        "runnable_per_cpu": max(per_cpu, default=None),
+        "cpus_busy": sum(cpu_s) / life_s if cpu_s and life_s else None,
+        "cpus": sum(_numbers(nodes, "cpus")) or None,
+        "queue_share": sum(queued_s) / (life_s * len(queued_s)) if queued_s and life_s else None,
+    }
+
+
+def _of_memory(run: StudyRun) -> dict[str, float | None]:
+    peaks = {
+        fields.integer(row, "rank"): peak
+        for row in fields.rows(run.document, "memory", "ranks")
+        if (peak := fields.number(row, "peak_bytes")) is not None
+    }
+    shares = []
+    for node in fields.rows(run.document, "memory", "nodes"):
+        total = fields.number(node, "total_bytes")
+        used = [peaks.get(int(rank)) for rank in fields.numbers(node, "ranks")]
+        known = [peak for peak in used if peak is not None]
+        if total and known and len(known) == len(used):
+            shares.append(sum(known) / total)
+    return {
+        "peak_bytes": max(peaks.values(), default=None),
+        "memory_share": max(shares, default=None),
+    }
+
+
+def _numbers(rows: Sequence[Json], name: str) -> list[float]:
+    return [value for row in rows if (value := fields.number(row, name)) is not None]

@@ -1,0 +1,156 @@
+"""A sweep, measured: every configuration with its speed, its spread, and what it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from perfscope.studies.common.statistics import bootstrap_interval
+from perfscope.sweep.study.factors import Factors, factors_of
+from perfscope.sweep.study.noise import Contenders, contenders
+from perfscope.sweep.study.objective import Objective, caution, choose, no_best, speed
+from perfscope.sweep.study.run import SweepRun
+from perfscope.sweep.study.stored import Axis, Configuration, StoredPlan
+
+MEASURED, FAILED, REFUSED, MISSING = "measured", "failed", "refused", "missing"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One configuration.
+
+    Attributes:
+        configuration: what it is.
+        runs: its finished runs.
+        speeds: of those that were measured, by repeat.
+        status: `measured`, `failed`, `refused` (not run), `missing` (not run yet).
+        reason: why it is not measured, or what became of some of its runs; "" when all is well.
+        factors: what its speed is made of, medians over its runs; None when not measured.
+        quality: median of the final values, None when there is none.
+    """
+
+    configuration: Configuration
+    runs: tuple[SweepRun, ...]
+    speeds: tuple[float, ...]
+    status: str
+    reason: str
+    factors: Factors | None
+    quality: float | None
+
+    @property
+    def number(self) -> int:
+        """Of the configuration."""
+        return self.configuration.number
+
+    @property
+    def speed(self) -> float | None:
+        """The median over its runs; None when none was measured."""
+        return median(self.speeds) if self.speeds else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the median; the extremes of two runs; None of one."""
+        if len(self.speeds) < 2:
+            return None
+        return bootstrap_interval(self.speeds) or (min(self.speeds), max(self.speeds))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep as its diagnoses see it.
+
+    Attributes:
+        plan: what was asked for.
+        runs: every finished run.
+        objective: what is compared.
+        objective_reason: why it is not samples a second; "" when it is.
+        caution: what may make the speeds incomparable; "" when nothing does.
+        results: one a configuration, in the order of the grid.
+        no_best: why none of them is named the best although they were measured; "" when one is.
+        noise: which configurations may be the best.
+    """
+
+    plan: StoredPlan
+    runs: tuple[SweepRun, ...]
+    objective: Objective
+    objective_reason: str
+    caution: str
+    no_best: str
+    results: tuple[Result, ...]
+    noise: Contenders
+
+    @property
+    def measured(self) -> list[Result]:
+        """The configurations that were measured, fastest first."""
+        found = [result for result in self.results if result.speed is not None]
+        return sorted(found, key=lambda result: (-(result.speed or 0.0), result.number))
+
+    @property
+    def best(self) -> Result | None:
+        """The fastest configuration; None when none was measured or none may be named."""
+        return None if self.no_best else next(iter(self.measured), None)
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """What was varied."""
+        return self.plan.axes
+
+    def result(self, number: int) -> Result:
+        """The configuration of a number."""
+        return next(result for result in self.results if result.number == number)
+
+
+def measure(plan: StoredPlan, runs: Sequence[SweepRun]) -> Sweep:
+    """What the runs of a plan measured."""
+    usable = [run for run in runs if run.is_measured]
+    objective, reason = choose(plan, usable)
+    results = tuple(
+        _result(
+            configuration,
+            [run for run in runs if run.stored.configuration == configuration.number],
+            objective,
+            plan,
+        )
+        for configuration in plan.configurations
+    )
+    unnamed = no_best(plan, usable, objective)
+    noise = contenders({result.number: result.speeds for result in results if result.speeds})
+    if unnamed:
+        noise = replace(noise, numbers=(), repeats_needed=None, reason=unnamed)
+    careful = caution(plan, usable, objective)
+    return Sweep(plan, tuple(runs), objective, reason, careful, unnamed, results, noise)
+
+
+def _result(
+    configuration: Configuration, runs: Sequence[SweepRun], objective: Objective, plan: StoredPlan
+) -> Result:
+    good = [run for run in runs if run.is_measured]
+    speeds = [value for run in good if (value := speed(run, objective)) is not None]
+    qualities = [run.quality.value for run in runs if run.is_measured and run.quality is not None]
+    failures = [run.failure for run in runs if run.failure]
+    known = [(run.run, speed(run, objective)) for run in good if run.run is not None]
+    if speeds:
+        status = MEASURED
+        reason = f"{len(failures)} of {len(runs)} runs failed: {failures[0]}" if failures else ""
+    elif failures:
+        status, reason = FAILED, failures[0]
+    elif configuration.refused:
+        status, reason = REFUSED, configuration.refused
+    else:
+        status, reason = MISSING, _why_missing(plan)
+    return Result(
+        configuration,
+        tuple(runs),
+        tuple(speeds),
+        status,
+        reason,
+        factors_of(known) if known and speeds else None,
+        median(qualities) if qualities else None,
+    )
+
+
+def _why_missing(plan: StoredPlan) -> str:
+    if plan.search is not None:
+        return "the search did not try it"
+    return "its job has not finished" if plan.batch else "it has not been run yet"

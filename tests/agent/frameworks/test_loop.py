@@ -1,0 +1,150 @@
+"""What the PyTorch hooks make of the order of events, without PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perfscope.agent.perfscope_agent import recorder, steps
+from perfscope.agent.perfscope_agent.frameworks import wrap
+from perfscope.agent.perfscope_agent.frameworks.torch import _Loop
+
+PHASES = {
+    value: name.lower() for name, value in vars(recorder.Phase).items() if isinstance(value, int)
+}
+
+
+class Written:
+    """Stands in for the recorder: a clock that each event moves on, and what is written."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int, int]] = []
+        self.phases: list[tuple[str, int, int]] = []
+        self.loop = _Loop()
+        self._now = 0
+
+    def name(self, text: str) -> int:
+        return len(text)
+
+    def step(self, *values: Any) -> None:
+        _, _, samples, _, t0, t1 = values
+        self.steps.append((t0, t1, samples))
+
+    def phase(self, kind: int, *rest: int) -> None:
+        self.phases.append((PHASES[kind], rest[-2], rest[-1]))
+
+    def play(self, events: str) -> Written:
+        """n, N: next batch, the first of its iterator; v, V without gradients; x exhausted;
+        b backward; o, p two optimizers; e, t the model is set to evaluation, to training.
+        """
+        for event in events.split():
+            self._now += 10
+            self._play(event)
+        self.loop.finish()
+        return self
+
+    def _play(self, event: str) -> None:
+        loop, now = self.loop, self._now
+        if event in "nNvV":
+            loop.asks_for_batch(event.isupper(), event in "nN", now)
+            loop.takes_batch(4, event in "nN", now + 1)
+        elif event == "x":
+            loop.exhausts_loader(now)
+        elif event == "b":
+            loop.begins_backward(now)
+        elif event in "op":
+            loop.optimizer_start_ns = now
+            loop.ends_optimizer(ord(event), now + 2)
+        elif event == "e":
+            loop.begin_evaluation(1, now)
+        elif event == "t" and loop.evaluation_root == 1 and loop.evaluation_start_ns:
+            loop.end_evaluation(now)
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Written:
+    found = Written()
+    monkeypatch.setattr(recorder, "current", found)
+    monkeypatch.setattr(steps, "source", None)
+    monkeypatch.setattr(steps, "last_number", -1)
+    monkeypatch.setattr(steps, "epoch", -1)
+    return found
+
+
+def of(written: Written, kind: str) -> list[tuple[int, int]]:
+    return [(t0, t1) for name, t0, t1 in written.phases if name == kind]
+
+
+def test_an_epoch_of_two_steps(written: Written) -> None:
+    written.play("N b o n b o x")
+    assert written.steps == [(10, 32, 4), (32, 62, 4)]
+    assert of(written, "train") == [(10, 70)]
+    assert of(written, "forward") == [(11, 20), (41, 50)]
+    assert of(written, "optimizer") == [(30, 32), (60, 62)]
+
+
+def test_gradient_accumulation_keeps_its_micro_batches(written: Written) -> None:
+    written.play("N b n b o n b n b o x")
+    assert [samples for _, _, samples in written.steps] == [8, 8]
+    assert len(of(written, "forward")) == 4
+
+
+def test_two_optimizers_make_one_step(written: Written) -> None:
+    written.play("N b o b p n b o b p x")
+    assert [samples for _, _, samples in written.steps] == [4, 4]
+
+
+@pytest.mark.parametrize("events", ["e V v x t", "e N n x t"])
+def test_evaluation_lasts_until_the_model_trains_again(written: Written, events: str) -> None:
+    written.play(f"N b o x {events} N b o x")
+    assert of(written, "evaluate") == [(50, 90)]
+    assert len(of(written, "train")) == 2
+    assert len(written.steps) == 2
+
+
+def test_evaluation_without_a_mode_is_seen_by_its_gradients(written: Written) -> None:
+    written.play("N b o x V v x N b o x")
+    assert of(written, "evaluate") == [(50, 70)]
+
+
+def test_evaluation_ends_with_its_data_when_training_mode_is_never_set(written: Written) -> None:
+    written.play("N b o x e V v x N b o x e V x")
+    assert of(written, "evaluate") == [(50, 80), (130, 150)]
+
+
+def test_frozen_model_is_no_evaluation(written: Written) -> None:
+    written.play("e N b o n b o x")
+    assert of(written, "evaluate") == []
+    assert len(written.steps) == 2
+
+
+def test_loop_without_a_loader_has_steps(written: Written) -> None:
+    written.play("b o b o b o")
+    assert written.steps == [(10, 22, 0), (22, 42, 0), (42, 62, 0)]
+    assert of(written, "forward") == []
+
+
+class Array:
+    """Something with a shape."""
+
+    def __init__(self, *shape: int | None) -> None:
+        self.shape = shape
+
+
+@pytest.mark.parametrize(
+    ("batch", "expected"),
+    [
+        (Array(5, 2), 5),
+        ([Array(6), Array(7)], 6),
+        ({"x": (Array(8), 1)}, 8),
+        (Array(), 0),
+        (Array(None, 3), 0),
+        ("text", 0),
+        (None, 0),
+        ([], 0),
+        ([[[[Array(3)]]]], 0),
+    ],
+)
+def test_batch_length_is_the_first_dimension(batch: object, expected: int) -> None:
+    assert wrap.batch_length(batch) == expected

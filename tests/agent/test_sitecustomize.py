@@ -1,0 +1,207 @@
+"""The agent starts where it should, once, and leaves the program as it is."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.agent.jobs import AGENT, RANK_ZERO, Job, recording_variables, run
+from tests.support.recording import job_variables
+
+TALKER = """
+import sys
+print("out", sys.argv[1:])
+print("err", file=sys.stderr)
+sys.exit(7)
+"""
+FAILING = """
+import json
+def inner(value):
+    return json.loads(value)
+def outer():
+    try:
+        inner("{")
+    except ValueError as error:
+        raise RuntimeError("no luck") from error
+outer()
+"""
+INTERRUPTED = "raise KeyboardInterrupt"
+THREADED = """
+import threading
+print(threading.active_count(), [t.name for t in threading.enumerate()])
+def fail(): raise ValueError("in a thread")
+t = threading.Thread(target=fail); t.start(); t.join()
+"""
+SYSTEM_EXIT = 'import sys; sys.exit("words")'
+MODULES = """
+import sys
+print(sorted(m for m in sys.modules if "sitecustomize" in m))
+try:
+    import sitecustomize
+    print(sitecustomize.__file__)
+except ImportError as error:
+    print(repr(error))
+"""
+
+
+@pytest.mark.parametrize("text", [TALKER, FAILING, INTERRUPTED, THREADED, SYSTEM_EXIT, MODULES])
+def test_output_and_exit_code_are_those_of_an_unrecorded_run(
+    job: Callable[..., Job], text: str
+) -> None:
+    plain = job(text, recorded=False, arguments=("a",))
+    recorded = job(text, variables=RANK_ZERO, arguments=("a",))
+    assert (recorded.exit_code, recorded.stdout, recorded.stderr) == (
+        plain.exit_code,
+        plain.stdout,
+        plain.stderr,
+    )
+    assert recorded.process.metadata["agent_notes"] == []
+
+
+def test_users_own_sitecustomize_runs(job: Callable[..., Job], tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("VALUE = 41\nprint('mine runs')\n")
+    recorded = job(
+        "import sitecustomize; print(sitecustomize.VALUE + 1, sitecustomize.__name__)",
+        variables={"PYTHONPATH": str(own)},
+    )
+    assert recorded.stdout == b"mine runs\n42 sitecustomize\n"
+    assert recorded.process.recording is not None
+
+
+def test_users_failing_sitecustomize_is_reported_as_without_the_agent(
+    job: Callable[..., Job], tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("import nothing_of_this_name\n")
+    variables = {"PYTHONPATH": str(own)}
+    plain = job("print('runs')", variables=variables, recorded=False)
+    assert plain.stderr
+    recorded = job("print('runs')", variables=variables)
+    assert (recorded.stdout, recorded.stderr) == (plain.stdout, plain.stderr)
+
+
+@pytest.mark.parametrize("option", ["-E", "-I", "-S"])
+def test_isolated_python_runs_without_the_agent(job: Callable[..., Job], option: str) -> None:
+    recorded = job("print('runs')", options=(option,))
+    assert (recorded.exit_code, recorded.stdout, recorded.processes) == (0, b"runs\n", [])
+
+
+def test_starting_twice_records_once(job: Callable[..., Job], tmp_path: Path) -> None:
+    text = (
+        f"exec(open({str(AGENT / 'sitecustomize.py')!r}).read(), "
+        f"{{'__name__': 'again', '__file__': {str(AGENT / 'sitecustomize.py')!r}}})"
+    )
+    recorded = job(f"try:\n    {text}\nexcept ImportError as error:\n    print(error.name)\n")
+    assert recorded.stdout == b"sitecustomize\n"
+    assert len(list(tmp_path.glob("trace/*/*.rec"))) == 1
+
+
+def test_nothing_happens_without_a_directory(tmp_path: Path) -> None:
+    variables = recording_variables(tmp_path / "trace")
+    del variables["PERFSCOPE_DIR"]
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; print([m for m in sys.modules if 'perfscope_agent' in m])",
+        ],
+        env=job_variables(variables),
+        capture_output=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == (b"[]\n", b"")
+
+
+def test_agent_stays_off_without_the_recorder(tmp_path: Path) -> None:
+    variables = recording_variables(tmp_path / "trace")
+    variables["PERFSCOPE_RECORDER"] = str(tmp_path / "gone.so")
+    del variables["LD_PRELOAD"]
+    done = subprocess.run(
+        [sys.executable, "-c", "print('runs')"],
+        env=job_variables(variables),
+        capture_output=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == (b"runs\n", b"")
+    (note,) = Job(0, b"", b"", tmp_path / "trace").process.metadata["agent_notes"]
+    assert note.startswith("recorder library not usable")
+
+
+def test_unwritable_directory_leaves_the_program_alone(tmp_path: Path) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a directory should be")
+    script = tmp_path / "program.py"
+    script.write_text("print('runs')")
+    variables = recording_variables(tmp_path / "trace")
+    variables["PERFSCOPE_DIR"] = str(blocked / "trace")
+    done = subprocess.run(
+        [sys.executable, script], env=job_variables(variables), capture_output=True, check=True
+    )
+    assert (done.stdout, done.stderr) == (b"runs\n", b"")
+
+
+EVERYTHING = """
+import os, time
+from perfscope_agent import marker
+@marker.phase("evaluate")
+def evaluate():
+    deadline = time.monotonic() + 0.5
+    while time.monotonic() < deadline:
+        pass
+for i in range(3):
+    marker.step(samples=2)
+evaluate()
+"""
+
+
+def interpreters() -> list[str]:
+    """Every Python from 3.7 on that can be started here."""
+    found = []
+    for minor in range(7, 20):
+        path = shutil.which(f"python3.{minor}")
+        if (
+            path
+            and subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0
+        ):
+            found.append(path)
+    return found
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_every_python_from_3_7_is_recorded(job: Callable[..., Job], python: str) -> None:
+    done = job(EVERYTHING, python=python, variables=RANK_ZERO)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, b"", b"")
+    process = done.process
+    assert process.metadata["agent_notes"] == []
+    assert [step.sent for step in process.steps()] == [2, 2, 2]
+    assert [name for name, _ in process.phases()] == ["evaluate"]
+    assert any(stack[-1][0] == "evaluate" for stack in process.functions())
+
+
+def test_virtual_environment_is_recorded(tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False)
+    python = tmp_path / "venv" / "bin" / "python"
+    recorded = run(["-c", "print('runs')"], tmp_path / "trace", python=python)
+    assert recorded.process.metadata["prefix"] == str(tmp_path / "venv")
+    assert recorded.process.recording is not None
+
+
+def test_paths_with_spaces_and_other_letters(job: Callable[..., Job], tmp_path: Path) -> None:
+    place = tmp_path / "größe und 重み"
+    place.mkdir()
+    recorded = job(
+        "print('runs')", name="größe und 重み/träin.py", directory=place / "trace", cwd=place
+    )
+    assert recorded.stdout == b"runs\n"
+    assert recorded.process.metadata["cwd"] == str(place)
+    assert recorded.process.metadata["argv"][1] == str(place / "träin.py")
+    assert recorded.process.recording is not None

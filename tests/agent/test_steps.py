@@ -1,0 +1,96 @@
+"""Calls of a training loop are grouped into steps, one for each iteration."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from perfscope.agent.perfscope_agent import recorder, steps
+
+
+class Written:
+    """Stands in for the recorder: keeps what is written."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int, int]] = []
+
+    def step(self, *values: Any) -> None:
+        """Keeps begin, end and samples."""
+        _, _, samples, _, t0, t1 = values
+        self.steps.append((t0, t1, samples))
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Written:
+    found = Written()
+    monkeypatch.setattr(recorder, "current", found)
+    monkeypatch.setattr(steps, "source", None)
+    monkeypatch.setattr(steps, "last_number", -1)
+    return found
+
+
+def play(calls: str, *, sums_samples: bool = False) -> None:
+    """Each letter is a call of that model, 10 ns long and begun each 20 ns; | is an evaluation."""
+    cycle = steps.Cycle(sums_samples=sums_samples)
+    start = 1000
+    for letter in calls:
+        if letter == "|":
+            cycle.cut()
+        else:
+            unit = steps.Unit("test", letter, start_ns=start, end_ns=start + 10, samples=8)
+            cycle.add(unit)
+        start += 20
+    cycle.cut()
+
+
+def lengths(calls: str, written: Written) -> list[int]:
+    """Calls in each step, from its times."""
+    play(calls)
+    return [math.ceil((t1 - t0) / 20) for t0, t1, _ in written.steps]
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ("M", [1]),
+        ("MMMM", [1] * 4),
+        ("M" * 40, [1] * 40),
+        ("DGDGDG", [2] * 3),
+        ("DDGDDGDDG", [3] * 3),
+        ("DDDDDGDDDDDG", [6] * 2),
+        ("ABCABC", [3, 3]),
+        ("MMM|MM|M", [1] * 6),
+        ("DDG|DDG|", [3, 3]),
+        ("D" * 20 + "DGDGDG", [1] * 20 + [2] * 3),
+        ("DGDG" + "M" * 22, [2, 2] + [1] * 22),
+        ("MMMMOOOO", [1] * 8),
+        ("AAA" + "B" * 40, [1] * 43),
+        ("DG", [2]),
+        ("DDGGDDGG|DDGG", [4, 4, 4]),
+        ("DDGDDG|MMMMOOOO", [3, 3] + [1] * 8),
+    ],
+)
+def test_iterations_are_found(written: Written, calls: str, expected: list[int]) -> None:
+    assert lengths(calls, written) == expected
+
+
+def test_steps_follow_each_other_up_to_an_interruption(written: Written) -> None:
+    play("DG" * 3 + "|" + "DG")
+    times = [(t0, t1) for t0, t1, _ in written.steps]
+    assert times == [(1000, 1040), (1040, 1080), (1080, 1110), (1140, 1170)]
+
+
+def test_samples_are_those_of_the_first_call_or_their_sum(written: Written) -> None:
+    play("DDG")
+    play("DDG", sums_samples=True)
+    assert [samples for _, _, samples in written.steps] == [8, 24]
+
+
+def test_marker_replaces_the_steps_of_a_framework(written: Written) -> None:
+    steps.emit("torch", 10, 20)
+    steps.emit(steps.MARKER, 20, 30)
+    steps.emit("torch", 30, 40)
+    assert written.steps == [(10, 20, 0), (20, 30, 0)]
+    assert steps.source == steps.MARKER

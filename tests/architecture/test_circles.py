@@ -1,0 +1,105 @@
+"""Modules that import each other cannot be read one after the other: there are none."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tests.support.environments import REPOSITORY
+
+PACKAGE = REPOSITORY / "perfscope"
+AGENT = PACKAGE / "agent"
+
+
+def module_name(path: Path) -> str:
+    """As the file is imported: the agent's package is one of its own."""
+    base = AGENT if AGENT in path.parents else REPOSITORY
+    return ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported(path: Path) -> Iterator[str]:
+    """What a file imports anywhere, also for its annotations alone."""
+    inside = module_name(path).split(".")
+    package = inside if path.name == "__init__.py" else inside[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            start = ".".join([*above, *([node.module] if node.module else [])])
+            yield start
+            yield from (f"{start}.{alias.name}" for alias in node.names)
+
+
+def import_graph() -> dict[str, set[str]]:
+    """Which module imports which; a package beside what is in it counts as no import."""
+    paths = {module_name(path): path for path in PACKAGE.rglob("*.py")}
+    return {
+        name: {
+            other
+            for other in imported(path)
+            if other in paths and other != name and not name.startswith(f"{other}.")
+        }
+        for name, path in paths.items()
+    }
+
+
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Modules of one circle, in order; empty where there is none."""
+    done: set[str] = set()
+    for start in sorted(graph):
+        stack = [(start, iter(sorted(graph[start])))]
+        path = [start]
+        while stack and start not in done:
+            following = next(stack[-1][1], None)
+            if following is None:
+                done.add(path.pop())
+                stack.pop()
+            elif following in path:
+                return [*path[path.index(following) :], following]
+            elif following not in done:
+                path.append(following)
+                stack.append((following, iter(sorted(graph[following]))))
+    return []
+
+
+def test_no_modules_import_each_other() -> None:
+    assert circle(import_graph()) == []
+
+
+def test_a_circle_is_seen() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_no_finding_imports_another_one() -> None:
+    """What two of them need is a fact, which is no finding's own."""
+    graph = import_graph()
+    findings = {
+        name
+        for name in graph
+        if name.startswith(("perfscope.findings.", "perfscope.studies.findings."))
+        and "\nDIAGNOSIS = " in _source(name)
+    }
+    assert len(findings) > 40
+    assert {name: found for name in findings if (found := graph[name] & findings)} == {}
+
+
+def _source(name: str) -> str:
+    path = REPOSITORY.joinpath(*name.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return path.read_text(encoding="utf-8")
+
+
+def test_tests_are_imported_by_tests_alone() -> None:
+    paths = [path for top in ("perfscope", "benchmarks", "scripts") for path in _python(top)]
+    assert [path.name for path in paths if any(_is_test(name) for name in imported(path))] == []
+
+
+def _python(top: str) -> list[Path]:
+    return sorted((REPOSITORY / top).rglob("*.py"))
+
+
+def _is_test(name: str) -> bool:
+    return name.split(".", maxsplit=1)[0] == "tests"

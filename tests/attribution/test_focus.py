@@ -1,0 +1,159 @@
+"""The focus of analysis: its default and what the user may ask for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from perfscope.attribution.focus import Focus, focus_of_analysis
+from perfscope.errors import ExitCode, UsageError
+from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import Ending, EndKind, Format, PhaseKind, Trace
+
+S = 10**9
+
+
+def two_ranks() -> TraceBuilder:
+    builder = TraceBuilder(2, end_s=10.0)
+    builder.rank(0).init(1.0).finalize(8.0)
+    builder.rank(1).init(1.5).finalize(9.0)
+    return builder
+
+
+def span(focus: Focus) -> tuple[float, float]:
+    return focus.start_ns / S, focus.end_ns / S
+
+
+def test_from_the_last_init_to_the_last_finalize() -> None:
+    focus = focus_of_analysis(two_ranks().build())
+    assert span(focus) == (1.5, 9.0)
+    assert focus.kind == "communication_lifetime"
+    assert focus.length_ns == 7_500_000_000
+
+
+def test_a_killed_rank_closes_it() -> None:
+    builder = two_ranks()
+    builder.rank(0).set(
+        finalize_enter_ns=None, end_ns=6 * S, ending=Ending(EndKind.KILLED, 9), operations=None
+    )
+    trace = builder.build()
+    trace.ranks[0].operations = trace.ranks[1].operations[:0]
+    focus = focus_of_analysis(trace)
+    assert span(focus) == (1.5, 6.0)
+    assert "rank 0 (killed)" in focus.reason
+
+
+def test_dropped_detail_closes_it() -> None:
+    builder = two_ranks()
+    builder.rank(1).set(detail_end_ns=4 * S)
+    focus = focus_of_analysis(builder.build())
+    assert span(focus) == (1.5, 4.0)
+    assert "records of rank 1 end" in focus.reason
+
+
+def test_without_communication_from_the_first_step() -> None:
+    builder = TraceBuilder(1, end_s=10.0)
+    builder.rank(0).step(0, 2.0, 3.0).step(1, 3.0, 4.0).phase(PhaseKind.EVALUATE, 5.0, 6.0)
+    focus = focus_of_analysis(builder.build())
+    assert (*span(focus), focus.kind) == (2.0, 6.0, "steps")
+
+
+def test_without_anything_the_life_of_the_process() -> None:
+    focus = focus_of_analysis(TraceBuilder(1, end_s=10.0).build())
+    assert (*span(focus), focus.kind) == (0.0, 10.0, "process_lifetime")
+
+
+@pytest.mark.parametrize("kind", [Format.KINETO, Format.OTF2])
+def test_of_profiles_only_what_all_ranks_have(kind: Format) -> None:
+    builder = TraceBuilder(3, end_s=13.0)
+    for rank, (start, end) in enumerate([(0.0, 10.0), (3.0, 13.0), (1.0, 12.0)]):
+        builder.rank(rank).set(start_ns=int(start * S), end_ns=int(end * S))
+    trace = replace(builder.build(), format=kind)
+    focus = focus_of_analysis(trace)
+    if kind is Format.OTF2:
+        assert (*span(focus), focus.kind) == (0.0, 13.0, "whole_trace")
+        return
+    assert (*span(focus), focus.kind) == (3.0, 10.0, "common_window")
+    assert "first event of rank 1 to the last of rank 0" in focus.reason
+
+
+def test_profiles_without_a_common_moment_are_judged_whole() -> None:
+    builder = TraceBuilder(2, end_s=5.0)
+    builder.rank(0).set(end_ns=2 * S)
+    builder.rank(1).set(start_ns=3 * S)
+    focus = focus_of_analysis(replace(builder.build(), format=Format.KINETO))
+    assert (*span(focus), focus.kind) == (0.0, 5.0, "whole_trace")
+    assert "no moment in common" in focus.reason
+
+
+def test_a_job_that_ended_before_it_began() -> None:
+    builder = TraceBuilder(2, end_s=10.0)
+    builder.rank(0).init(1.0)
+    builder.rank(0).set(end_ns=2 * S, ending=Ending(EndKind.KILLED, 9))
+    builder.rank(1).init(5.0).finalize(9.0)
+    assert focus_of_analysis(builder.build()).kind == "process_lifetime"
+
+
+def marked() -> Trace:
+    builder = two_ranks()
+    rank = builder.rank(0)
+    rank.phase(PhaseKind.EVALUATE, 3.0, 4.0).phase(PhaseKind.EVALUATE, 6.0, 7.0)
+    rank.phase(PhaseKind.USER, 2.0, 2.5, name="mine", epoch=8)
+    for number in range(4):
+        rank.step(number, 2.0 + number, 2.8 + number, epoch=number // 2)
+    builder.rank(1).step(2, 4.5, 5.0, epoch=1)
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2:5", (2.0, 5.0)),
+        ("2.5:", (2.5, 10.0)),
+        (":3", (0.0, 3.0)),
+        ("-5:1e300", (0.0, 10.0)),
+        ("phase:evaluate", (3.0, 7.0)),
+        ("phase:user:mine", (2.0, 2.5)),
+        ("epoch:1", (4.0, 5.8)),
+        ("epoch:8", (2.0, 2.5)),
+        ("step:2", (4.0, 5.0)),
+        ("step:1-2", (3.0, 5.0)),
+        (" step:0-0 ", (2.0, 2.8)),
+    ],
+)
+def test_what_the_user_asks_for(text: str, expected: tuple[float, float]) -> None:
+    results = compute(marked(), Options(focus=text))
+    assert span(results.focus) == pytest.approx(expected)
+    assert results.focus.kind == text.strip()
+    assert results.ledger.ns.sum(axis=0).tolist() == results.ledger.life_ns.tolist()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "5",
+        "x:y",
+        "nan:3",
+        "5:2",
+        "100:200",
+        "phase:nothing",
+        "phase:",
+        "epoch:99",
+        "epoch:-1",
+        "step:x",
+        "step:",
+        "step:9-12",
+        "step:3-1",
+        "epoch:1e3",
+        "step:99999999999999999999",
+    ],
+)
+def test_what_cannot_be_asked_for(text: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        compute(marked(), Options(focus=text))
+    assert raised.value.exit_code is ExitCode.USAGE
+    assert len(raised.value.lines()) == 3

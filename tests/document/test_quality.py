@@ -1,0 +1,185 @@
+"""Can it be trusted: every row says why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from perfscope.document.quality import quality
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import Ending, EndKind, Format, Trace
+from tests.findings.analysed import analyse_trace
+from tests.findings.training_runs import Plan, training_run
+
+IDS = [
+    "run_length",
+    "overhead",
+    "dropped_records",
+    "missing_ranks",
+    "endings",
+    "clocks",
+    "unlabelled_time",
+    "replay_error",
+    "recording_notes",
+]
+
+
+def rows(trace: Trace) -> dict[str, dict[str, Any]]:
+    analysed = analyse_trace(trace)
+    return {row["id"]: row for row in quality(analysed.results, analysed.replay)}
+
+
+def test_all_is_well() -> None:
+    found = rows(training_run(Plan(evaluate_s=1.0)))
+    assert list(found) == IDS
+    assert {row["status"] for row in found.values()} == {"pass"}
+
+
+def test_short_runs_are_named() -> None:
+    assert rows(training_run(Plan(steps=5)))["run_length"]["status"] == "warn"
+
+
+def test_cost_is_estimated_from_what_was_recorded() -> None:
+    def busy(builder: TraceBuilder) -> None:
+        builder.rank(2).set(sampler_cpu_ns=2_000_000_000)
+
+    row = rows(training_run(Plan(steps=100), change=busy))["overhead"]
+    assert row["status"] == "fail"
+    assert "rank 2" in row["detail"]
+    assert "100 ns" in row["detail"]
+
+
+def test_what_another_tool_cost_is_not_known() -> None:
+    trace = training_run(Plan(steps=100))
+    trace.format = Format.OTF2
+    assert rows(trace)["overhead"]["status"] == "not_measured"
+
+
+def test_what_a_framework_did_unseen_is_said_once_with_the_reason() -> None:
+    told = {"fsdp": {"exposed_reason": "it gathers all through a step"}, "mpi4py": {"vendor": "x"}}
+
+    def shard(builder: TraceBuilder) -> None:
+        for rank in range(4):
+            builder.rank(rank).set(metadata={"frameworks": told})
+
+    row = rows(training_run(Plan(steps=50), change=shard))["unmeasured"]
+    assert row["status"] == "not_measured"
+    assert row["title"] == "Not measured: exposed communication of FSDP"
+    assert row["detail"].count("it gathers all through a step") == 1
+
+
+@pytest.mark.parametrize("broken", [None, [], {"fsdp": None}, {"fsdp": {"exposed_reason": 3}}])
+def test_odd_metadata_is_no_reason(broken: object) -> None:
+    def spoil(builder: TraceBuilder) -> None:
+        builder.rank(0).set(metadata={"frameworks": broken})
+
+    assert "unmeasured" not in rows(training_run(Plan(steps=50), change=spoil))
+
+
+def test_dropped_records() -> None:
+    def drop(builder: TraceBuilder) -> None:
+        builder.rank(1).set(dropped_records=1234, detail_end_ns=5_000_000_000)
+
+    row = rows(training_run(Plan(steps=50), change=drop))["dropped_records"]
+    assert row["status"] == "warn"
+    assert "rank 1: 1,234" in row["detail"]
+
+
+def test_phases_from_samples_alone_are_said_to_be_estimates() -> None:
+    plan = Plan(ranks=2, steps=100, evaluate_s=2.0)
+    assert "sampled_only" not in rows(training_run(plan))
+    row = rows(training_run(replace(plan, markers=False)))["sampled_only"]
+    assert row["status"] == "info"
+    assert "stack samples" in row["detail"]
+    assert "perfscope.phase" in row["detail"]
+
+
+def test_missing_ranks_cannot_be_replayed() -> None:
+    trace = training_run(Plan(steps=50))
+    del trace.ranks[2]
+    found = rows(trace)
+    assert found["missing_ranks"]["status"] == "fail"
+    assert "Missing: 2." in found["missing_ranks"]["detail"]
+    assert found["replay_error"]["status"] == "not_measured"
+    assert "rank 2" in found["replay_error"]["detail"]
+
+
+def test_endings_name_the_ranks() -> None:
+    def kill(builder: TraceBuilder) -> None:
+        builder.rank(3).set(ending=Ending(EndKind.ABORTED, 7))
+
+    row = rows(training_run(Plan(steps=50), change=kill))["endings"]
+    assert row["status"] == "warn"
+    assert "rank 3 called MPI_Abort with code 7" in row["detail"]
+
+
+def test_clocks_of_two_hosts() -> None:
+    trace = training_run(Plan(steps=50))
+    trace.ranks[1].host = "node1"
+    trace.ranks[1].clock_offset_ns = 2_000_000
+    trace.ranks[1].clock_domain = 1
+    trace.ranks[1].clock_error_ns = 1_000_000
+    row = rows(trace)["clocks"]
+    assert row["status"] == "warn"
+    assert "1.00 ms" in row["detail"]
+
+
+def test_clocks_that_leave_nothing_to_tell() -> None:
+    def elsewhere(builder: TraceBuilder) -> None:
+        builder.rank(1).set(host="node1", clock_domain=1, clock_error_ns=10**10)
+
+    row = rows(training_run(Plan(steps=50), change=elsewhere))["clocks"]
+    assert row["status"] == "warn"
+    assert "not resolvable: the clocks may be wrong by 10.0 s" in row["detail"]
+
+
+def test_factors_above_one_are_reported() -> None:
+    analysed = analyse_trace(training_run(Plan(evaluate_s=1.0)))
+    tree = analysed.results.efficiency
+    high = replace(tree, transfer_efficiency=replace(tree.transfer_efficiency, value=1.02))
+    found = quality(replace(analysed.results, efficiency=high), analysed.replay)
+    row = next(row for row in found if row["id"] == "clocks")
+    assert row["status"] == "warn"
+    assert "Transfer efficiency is 1.0200" in row["detail"]
+
+
+def test_unlabelled_time() -> None:
+    builder = TraceBuilder(2, end_s=20.0)
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(19.0)
+    row = rows(builder.build())["unlabelled_time"]
+    assert row["status"] == "warn"
+    assert "--stack-hz" in row["detail"]
+
+
+def test_processes_that_never_met() -> None:
+    """mpi4py under another MPI's mpirun: each process is rank 0 of 1 while four were started."""
+    builder = TraceBuilder(1, end_s=20.0).set(launcher="mpirun (Open MPI)")
+    builder.rank(0).init(1.0).finalize(19.0).set(
+        metadata={"rank_environment": {"PMI_SIZE": "4"}}, mpi_library="/usr/lib/libmpich.so.12"
+    )
+    row = rows(builder.build())["separate_worlds"]
+    assert row["status"] == "fail"
+    assert row["title"].startswith("4 processes")
+    assert "libmpich.so.12" in row["detail"]
+    assert "pip install" in row["detail"]
+
+
+def test_notes_are_passed_on() -> None:
+    trace = training_run(Plan(steps=50))
+    trace.notes = ["First.", "Second."]
+    row = rows(trace)["recording_notes"]
+    assert (row["status"], row["title"], row["detail"]) == (
+        "info",
+        "2 notes on the recording",
+        "First. Second.",
+    )
+
+
+def test_an_exact_replay_is_said_to_be_exact() -> None:
+    row = rows(training_run(Plan(steps=5)))["replay_error"]
+    assert row["detail"] == (
+        "The replay of the unchanged run takes exactly as long as the measured one."
+    )

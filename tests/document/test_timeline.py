@@ -1,0 +1,70 @@
+"""The timeline of analysis.json: one letter for each bin of each rank."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+import pytest
+
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind
+from tests.document.shape import DOCUMENT, problems
+from tests.findings.analysed import analyse_trace
+
+
+def timeline(builder: TraceBuilder) -> dict[str, Any]:
+    document: Any = analyse_trace(builder.build()).document()
+    found: dict[str, Any] = document["timeline"]
+    assert list(problems({"timeline": found}, {"timeline": DOCUMENT["timeline"]})) == []
+    return found
+
+
+def trained(ranks: int) -> TraceBuilder:
+    """Ranks that train from second 1 to 5; rank 0 evaluates for the rest, until second 9."""
+    builder = TraceBuilder(ranks, end_s=10.0)
+    for number in range(ranks):
+        builder.rank(number).init(1.0).finalize(9.0).phase(PhaseKind.TRAIN, 1.0, 5.0)
+    builder.rank(0).phase(PhaseKind.EVALUATE, 5.0, 9.0)
+    return builder
+
+
+def runs(cells: str) -> list[tuple[str, int]]:
+    return [(letter, len(list(run))) for letter, run in groupby(cells)]
+
+
+def test_letters_name_the_accounts_of_the_ledger() -> None:
+    found = timeline(trained(2))
+    names = {row["letter"]: (row["id"], row["label"]) for row in found["accounts"]}
+    assert names["a"] == ("training", "Training work")
+    assert names["c"] == ("evaluation", "Evaluation")
+    assert "." not in names
+    assert [level["bins"] for level in found["levels"]] == [256, 2048, 16384]
+    for level in found["levels"]:
+        half = level["bins"] // 2
+        assert runs(level["rows"][0]) == [("a", half), ("c", half)]
+        assert level["bin_s"] * level["bins"] == pytest.approx(8.0, rel=1e-3)
+    assert (found["start_s"], found["length_s"]) == (1.0, 8.0)
+
+
+def test_rows_follow_the_ranks_and_name_their_hosts() -> None:
+    found = timeline(trained(3))
+    assert [row["rank"] for row in found["rows"]] == [0, 1, 2]
+    assert all(row["host"] for row in found["rows"])
+    assert found["ranks_left_out"] == 0
+
+
+def test_of_many_ranks_64_have_rows() -> None:
+    found = timeline(trained(80))
+    ranks = [row["rank"] for row in found["rows"]]
+    assert (len(ranks), ranks[0], ranks[-1]) == (64, 0, 79)
+    assert found["ranks_left_out"] == 16
+    assert all(len(level["rows"]) == 64 for level in found["levels"])
+    assert sum(len(row) for row in found["levels"][-1]["rows"]) <= 300_000
+
+
+def test_a_rank_that_is_gone_has_dots() -> None:
+    builder = trained(2)
+    builder.rank(1).set(end_ns=7 * 10**9, finalize_enter_ns=7 * 10**9)
+    found = timeline(builder)
+    assert runs(found["levels"][0]["rows"][1])[-1] == (".", 64)  # the last 2 of 8 s

@@ -1,0 +1,211 @@
+"""The verdict: one sentence, honest sums."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from perfscope.document.build import build
+from perfscope.document.verdict import verdict as build_verdict
+from perfscope.findings.core.finding import Finding, Status
+from perfscope.replay.model import Edit
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import Ending, EndKind
+from perfscope.units import format_seconds
+from tests.findings.analysed import Analysed, analyse, analyse_trace
+from tests.findings.training_runs import Plan, training_run
+
+
+def verdict(analysed: Analysed) -> dict[str, Any]:
+    found: dict[str, Any] = build(
+        analysed.results, analysed.replay, tuple(analysed.findings.values())
+    )["verdict"]
+    return found
+
+
+def test_names_rank_function_line_and_gain() -> None:
+    found = verdict(analyse(Plan(ranks=2, evaluate_s=2.0)))
+    assert found["status"] == "fail"
+    assert found["sentence"].startswith(
+        "Rank 0 evaluates alone in evaluate() (train.py:212) while 1 rank waits. "
+    )
+    first = analyse(Plan(ranks=2, evaluate_s=2.0)).findings["rank_zero_evaluation"].first
+    assert first is not None
+    assert first.gain_s == pytest.approx(10.0, rel=0.01)  # each of two ranks evaluates half
+    assert "Estimated saving: 9.99 s (13.6 % of the 73.6 s run, 13.9 % of " in found["sentence"]
+    assert found["top"] == ["rank_zero_evaluation"]
+    assert found["combined_gain_s"] == first.gain_s
+
+
+def test_gains_together_are_replayed_together() -> None:
+    """Rank 1 is slow where rank 0 evaluates: what each fix gives depends on the other."""
+    plan = Plan(
+        ranks=2,
+        steps=100,
+        evaluate_s=0.1,
+        evaluate_every=1,
+        slow_rank=1,
+        slow_forward_s=0.1,
+        samples=(32, 32),
+    )
+    found = verdict(analyse(plan))
+    truth = analyse(Plan(ranks=2, steps=100)).results.focus.length_ns
+    measured = analyse(plan).results.focus.length_ns
+    assert found["combined_gain_s"] == pytest.approx((measured - truth) * 1e-9, rel=0.1)
+
+
+def test_healthy() -> None:
+    found = verdict(analyse(Plan()))
+    assert found["status"] == "pass"
+    assert found["sentence"].startswith(
+        "Nothing to fix was found: 4 ranks, parallel efficiency 0.9"
+    )
+    assert found["top"] == []
+    assert found["combined_gain_s"] is None
+
+
+def test_says_when_nothing_can_be_said() -> None:
+    found = verdict(analyse_trace(TraceBuilder(1, end_s=5.0).build()))
+    assert found["status"] == "info"
+    assert found["sentence"].startswith("Nothing can be said about this run.")
+
+
+def test_a_killed_rank_comes_first() -> None:
+    def kill(builder: TraceBuilder) -> None:
+        builder.rank(1).set(ending=Ending(EndKind.KILLED, 9))
+
+    found = verdict(analyse_trace(training_run(Plan(steps=20), change=kill)))
+    assert found["sentence"].startswith("The run was cut short 6.73 s after the start: rank 1 was ")
+    assert (
+        "killed by SIGKILL (9). Up to then nothing to fix was found: 4 ranks" in found["sentence"]
+    )
+
+
+def test_processes_that_never_met_come_first() -> None:
+    def alone(builder: TraceBuilder) -> None:
+        builder.rank(0).set(metadata={"rank_environment": {"PMI_SIZE": "4"}})
+
+    found = verdict(analyse_trace(training_run(Plan(ranks=1, steps=20), change=alone)))
+    assert found["sentence"].startswith("The 4 processes never met: ")
+
+
+def test_crowded_cpus_come_before_the_jitter_they_cause() -> None:
+    def crowd(builder: TraceBuilder) -> None:
+        for number in range(4):
+            rank = builder.rank(number).set(cpus_allowed="0-3", cpu_count_allowed=4)
+            for tick in range(10, 500):
+                at = tick * 0.1
+                rank.process_sample(at, cpu_s=at, queue_delay_s=at, threads=4, runnable=3)
+
+    analysed = analyse_trace(training_run(Plan(unlucky_s=0.1), change=crowd))
+    found = verdict(analysed)
+    assert found["top"] == ["threads_over_cores"]
+    assert found["sentence"].startswith("12.0 threads want to run on 4 CPUs of node0.")
+    imbalance = analysed.findings["transient_imbalance"]
+    assert (imbalance.status, imbalance.gain_s) == (Status.INFO, None)
+    assert imbalance.title == ("In each step another rank is late, because the ranks wait for CPUs")
+    assert "CPUs of their own" in imbalance.actions[0]
+
+
+def test_two_findings_say_what_both_fixes_give() -> None:
+    found = verdict(analyse(Plan(evaluate_s=4.0, slow_rank=1, slow_forward_s=0.05)))
+    assert found["top"] == ["rank_zero_evaluation", "load_imbalance"]
+    gain = format_seconds(found["combined_gain_s"])
+    assert found["sentence"].endswith(" There is 1 more finding.")
+    assert found["combined_text"].startswith(f"fixed together, they would save {gain} (")
+
+
+def fault(name: str, status: Status, gain_s: float | None, *edits: Edit) -> Finding:
+    """A finding made by hand, of a focus of 100 s."""
+    share = None if gain_s is None else gain_s / 100
+    return Finding(name, status, name, ".", gain_s=gain_s, gain_share=share, edits=edits)
+
+
+def test_faults_without_seconds_leave_a_place_to_one_that_has_them() -> None:
+    faults = [fault(name, Status.FAIL, None) for name in "abc"]
+    faults += [fault("small", Status.WARN, 2.0), fault("priced", Status.FAIL, 4.0)]
+    analysed = analyse(Plan(steps=10))
+    found = build_verdict(analysed.results, analysed.replay, faults)
+    assert found["top"] == ["a", "b", "priced"]
+    assert found["combined_gain_s"] == 4.0
+
+
+def test_a_warning_with_seconds_does_not_push_a_failure_away() -> None:
+    faults = [fault(name, Status.FAIL, None) for name in "abc"]
+    faults.append(fault("small", Status.WARN, 2.0))
+    analysed = analyse(Plan(steps=10))
+    assert build_verdict(analysed.results, analysed.replay, faults)["top"] == ["a", "b", "c"]
+
+
+def test_a_bound_that_was_not_replayed_is_no_part_of_a_sum() -> None:
+    analysed = analyse(Plan(ranks=2, evaluate_s=2.0))
+    alone = analysed.findings["rank_zero_evaluation"]
+    assert alone.edits
+    found = build_verdict(
+        analysed.results, analysed.replay, [alone, fault("bound", Status.FAIL, 3.0)]
+    )
+    assert found["top"] == ["rank_zero_evaluation", "bound"]
+    assert found["combined_gain_s"] is None
+    assert found["sentence"].endswith("There is 1 more finding.")
+
+
+def test_what_is_fixed_together_is_told_in_one_way() -> None:
+    """Of three findings two are replayed, one of them as a bound; the third is not."""
+    analysed = analyse(Plan(ranks=2, evaluate_s=2.0))
+    alone = analysed.findings["rank_zero_evaluation"]
+    bound = replace(fault("bound", Status.FAIL, 3.0, *alone.edits), gain_basis="upper_bound")
+    faults = [alone, bound, fault("unknown", Status.FAIL, 2.0)]
+    found = build_verdict(analysed.results, analysed.replay, faults)
+    gain = format_seconds(found["combined_gain_s"])
+    told = f"fixed together, the two that can be replayed would save up to {gain}"
+    assert found["combined_text"].startswith(f"{told} (")
+    assert found["sentence"].endswith(" There are 2 more findings.")
+
+
+def test_one_finding_is_nothing_together() -> None:
+    found = verdict(analyse(Plan(ranks=2, evaluate_s=2.0)))
+    assert found["top"] == ["rank_zero_evaluation"]
+    assert found["combined_text"] is None
+
+
+def test_what_does_not_apply_is_no_diagnosis_that_could_not_be_made() -> None:
+    analysed = analyse(Plan(ranks=2, steps=100))
+    findings = [
+        fault("fine", Status.PASS, None),
+        fault("absent", Status.NOT_APPLICABLE, None),
+        fault("unseen", Status.NOT_MEASURED, None),
+    ]
+    found = build_verdict(analysed.results, analysed.replay, findings)
+    assert found["sentence"].endswith(" 1 of 3 diagnoses could not be made.")
+
+
+def test_a_low_efficiency_without_a_finding_is_not_called_healthy() -> None:
+    builder = TraceBuilder(2, end_s=30.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).finalize(29.0)
+        for second in range(2, 28):
+            rank.op("MPI_Win_flush", second + 0.1, second + 0.95)
+    found = verdict(analyse_trace(builder.build()))
+    assert found["status"] == "warn"
+    assert found["sentence"].startswith(
+        "No cause was found for a low efficiency: 2 ranks, parallel efficiency 0.211; "
+        "communication took 78.9 % of their time (other 78.9 %)."
+    )
+
+
+@pytest.mark.parametrize(("gains", "together"), [((30.0, 1.0), 30.0), ((9.0, 0.5), 9.5)])
+def test_together_lies_between_the_best_and_the_sum(
+    gains: tuple[float, float], together: float
+) -> None:
+    """The replay of both says 20 s."""
+    analysed = analyse(Plan(ranks=2, evaluate_s=2.0))
+    alone = analysed.findings["rank_zero_evaluation"]
+    assert alone.gain_s == pytest.approx(20.0, rel=0.05)
+    faults = [
+        fault(name, Status.FAIL, gain_s, *alone.edits)
+        for name, gain_s in zip("ab", gains, strict=True)
+    ]
+    found = build_verdict(analysed.results, analysed.replay, faults)
+    assert found["combined_gain_s"] == pytest.approx(together)

@@ -1,0 +1,253 @@
+"""Evaluation and progress output by all ranks: named, priced, and told from the training itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.balance import frequent_evaluation
+from perfscope.findings.core.finding import Finding, Status
+from perfscope.replay.segments import SegmentReplay
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind, Trace
+from tests.attribution.test_periodic_metrics import run
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.training_runs import Plan
+
+OUTPUT = ("print_progress", "/job/mnist.py", 88)
+MAIN = ("main", "/job/mnist.py", 20)
+
+
+def judged(plan: Plan) -> Finding:
+    return analyse(plan).findings["frequent_evaluation"]
+
+
+def epochs(
+    count: int,
+    *,
+    output_s: float,
+    work_s: float = 1.0,
+    every: int = 1,
+    output: tuple[str, str, int] = OUTPUT,
+    steps: int = 1,
+) -> Trace:
+    """All ranks train an epoch, then compute and print an error; nothing is marked."""
+    builder = TraceBuilder(2, end_s=1e6)
+    clock = 1.0
+    for epoch in range(1, count + 1):
+        prints = output_s if epoch % every == 0 else 0.0
+        for number in (0, 1):
+            rank = builder.rank(number)
+            for tick in range(int(clock * 20), int((clock + work_s) * 20)):
+                rank.stack((tick + 0.5) / 20, [MAIN, ("train_epoch", "/job/mnist.py", 40)])
+            for tick in range(int((clock + work_s) * 20), int((clock + work_s + prints) * 20)):
+                rank.stack((tick + 0.5) / 20, [MAIN, output])
+            for step in range(1, steps):
+                at = clock + work_s * step / steps
+                rank.op("MPI_Allreduce", at, at + 0.001, sent=8, received=8)
+            rank.op("MPI_Allreduce", clock + work_s, clock + work_s + 0.001, sent=8, received=8)
+            end = clock + work_s + prints + 0.002
+            rank.op("MPI_Allreduce", end - 0.001, end, sent=8, received=8)
+        clock += work_s + prints + 0.002
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(clock)
+        builder.rank(number).end_s = clock + 0.5
+    return builder.set(wall_ns=round((clock + 0.5) * 1e9)).build()
+
+
+def test_all_ranks_evaluate_too_often() -> None:
+    """Ten times one second on each of four ranks; two are left."""
+    finding = judged(Plan(steps=200, evaluate_s=1.0, evaluators=4))
+    assert finding.status is Status.FAIL
+    assert finding.title == (
+        "Evaluation too often: evaluate() (train.py:212), 10 times on each rank"
+    )
+    assert finding.gain_basis == "replay"
+    assert finding.gain_s == pytest.approx(8.0, abs=0.1)
+    assert "every 5th time" in finding.actions[0]
+
+
+@pytest.mark.parametrize(
+    ("share", "status"), [(0.07, Status.PASS), (0.17, Status.PASS), (0.3, Status.FAIL)]
+)
+def test_validation_once_an_epoch_is_ordinary(share: float, status: Status) -> None:
+    """20 epochs of 10 steps; validation takes up to a third of the run."""
+    builder = TraceBuilder(1, end_s=1e6)
+    rank, clock = builder.rank(0).init(1.0), 1.0
+    for epoch in range(20):
+        for step in range(10):
+            rank.step(epoch * 10 + step, clock, clock + 0.1, epoch=epoch)
+            clock += 0.1
+        spent = share / (1.0 - share)
+        rank.phase(PhaseKind.EVALUATE, clock, clock + spent)
+        clock += spent
+    rank.finalize(clock)
+    rank.end_s = clock + 0.1
+    trace = builder.set(wall_ns=round((clock + 0.1) * 1e9)).build()
+    assert analyse_trace(trace).findings["frequent_evaluation"].status is status
+
+
+def test_progress_output_is_not_hidden_by_evaluation_that_may_take_more() -> None:
+    """20 epochs of 1 s: validation of 250 ms is ordinary, output of 150 ms is too much."""
+    builder = TraceBuilder(1, end_s=1e6)
+    rank, clock = builder.rank(0).init(1.0), 1.0
+    for epoch in range(20):
+        rank.step(epoch, clock, clock + 1.0, epoch=epoch)
+        rank.phase(PhaseKind.EVALUATE, clock + 1.0, clock + 1.25)
+        rank.phase(PhaseKind.USER, clock + 1.25, clock + 1.4, name="progress")
+        clock += 1.4
+    rank.phase(PhaseKind.EVALUATE, clock, clock + 0.25)  # once more, at the end
+    rank.finalize(clock + 0.25)
+    rank.end_s = clock + 0.3
+    trace = builder.set(wall_ns=round((clock + 0.3) * 1e9)).build()
+    finding = analyse_trace(trace).findings["frequent_evaluation"]
+    assert finding.status is Status.FAIL
+    assert finding.title.startswith("Progress output too often")
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "status"),
+    [("train_epoch", "/job/solve.py", Status.FAIL), ("advance", "/job/solve.py", Status.PASS)],
+)
+def test_evaluation_is_a_habit_of_programs_that_train(name: str, file: str, status: Status) -> None:
+    """A solver whose forces are evaluated half of the time is for that."""
+    builder = TraceBuilder(1, end_s=41.0)
+    rank = builder.rank(0).init(0.5).finalize(40.5)
+    for tick in range(20, 800):
+        inside = ("evaluate_forces", file, 9) if tick // 20 % 2 else (name, file, 5)
+        library = ("run", "/venv/lib/python3.11/site-packages/keras/src/training.py", 7)
+        rank.stack((tick + 0.5) / 20, [("main", file, 3), inside, library])
+    assert analyse_trace(builder.build()).findings["frequent_evaluation"].status is status
+
+
+def test_progress_output_is_named_with_its_line() -> None:
+    finding = analyse_trace(epochs(60, output_s=1.0)).findings["frequent_evaluation"]
+    assert finding.status is Status.FAIL
+    assert finding.title == (
+        "Progress output too often: print_progress() (mnist.py:88), 60 times on each rank"
+    )
+    # every 30th of 60 seconds stays
+    assert "every 30th time" in finding.actions[0]
+    assert finding.gain_s == pytest.approx(58.0, rel=0.03)
+    assert finding.where[0].line == 88
+
+
+def test_an_error_after_each_epoch_is_progress_output() -> None:
+    output = ("calc_error", "/job/mnist.py", 91)
+    run = epochs(60, output_s=1.0, output=output, steps=10)
+    finding = analyse_trace(run).findings["frequent_evaluation"]
+    assert finding.status is Status.FAIL
+    assert finding.title == (
+        "Progress output too often: calc_error() (mnist.py:91), 60 times on each rank"
+    )
+
+
+@pytest.mark.parametrize("name", ["calc_error", "accuracy", "compute_loss"])
+def test_a_figure_in_each_step_is_training(name: str) -> None:
+    run = epochs(60, output_s=1.0, output=(name, "/job/mnist.py", 91))
+    finding = analyse_trace(run).findings["frequent_evaluation"]
+    assert finding.status is Status.PASS
+    assert not finding.actions
+
+
+def test_output_now_and_then_is_silent() -> None:
+    finding = analyse_trace(epochs(60, output_s=0.3, every=30)).findings["frequent_evaluation"]
+    assert finding.status is Status.PASS
+    assert not finding.actions
+
+
+def test_what_was_advised_is_not_complained_of_again() -> None:
+    """Every 30th of 240 times, as advised where a half of the time goes there: 3.2 % are left."""
+    finding = analyse_trace(epochs(240, output_s=1.0, every=30)).findings["frequent_evaluation"]
+    assert finding.status is Status.PASS
+    assert not finding.actions
+
+
+def test_what_four_samples_tell_is_no_fault() -> None:
+    """7 % of the run by four samples of each rank: the output may as well take half of that."""
+    few = analyse_trace(epochs(2, output_s=0.1, work_s=1.3)).findings["frequent_evaluation"]
+    assert few.status is Status.PASS
+    assert few.title.endswith("is not certain")
+    assert few.summary.endswith("a longer recording shows.")
+    often = epochs(60, output_s=0.1, work_s=1.3)
+    assert analyse_trace(often).findings["frequent_evaluation"].status is Status.FAIL
+
+
+def test_one_rank_alone_is_another_diagnosis() -> None:
+    analysed = analyse(Plan(steps=200, evaluate_s=1.0))
+    assert analysed.findings["frequent_evaluation"].status is Status.PASS
+    assert analysed.findings["rank_zero_evaluation"].status is Status.FAIL
+
+
+def test_a_single_rank_may_evaluate_too_often() -> None:
+    finding = judged(Plan(ranks=1, steps=200, evaluate_s=1.0))
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(8.0, abs=0.1)
+
+
+def test_evaluation_in_every_step_is_too_often() -> None:
+    finding = judged(Plan(steps=50, evaluate_s=0.5, evaluate_every=1, evaluators=4))
+    assert finding.status is Status.FAIL
+    # one of 50 stays
+    assert finding.gain_s == pytest.approx(24.5, abs=0.1)
+
+
+def test_predictions_that_each_step_needs_are_training() -> None:
+    builder = TraceBuilder(1, end_s=41.0)
+    rank = builder.rank(0).init(0.5).finalize(40.5)
+    for step in range(40):
+        at = 0.5 + step
+        rank.phase(PhaseKind.PREDICT, at, at + 0.5).phase(PhaseKind.TRAIN, at + 0.5, at + 1.0)
+        rank.step(step, at, at + 1.0)
+    finding = analyse_trace(builder.build()).findings["frequent_evaluation"]
+    assert finding.status is Status.PASS
+
+
+def test_healthy_is_silent() -> None:
+    assert judged(Plan(steps=100)).status is Status.PASS
+
+
+def test_nothing_recorded_names_the_flag() -> None:
+    builder = TraceBuilder(2, end_s=11.0)
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(10.0).op("MPI_Barrier", 5.0, 6.0)
+    finding = analyse_trace(builder.build()).findings["frequent_evaluation"]
+    assert finding.status is Status.NOT_MEASURED
+
+
+def test_without_a_replay_the_bound_is_one() -> None:
+    """Four ranks evaluate by turns: the job loses the sum of what each does."""
+    builder = TraceBuilder(4, end_s=1e6)
+    clock = 1.0
+    for turn in range(12):
+        for number in range(4):
+            rank = builder.rank(number)
+            rank.phase(PhaseKind.TRAIN, clock, clock + 1.0)
+            end = clock + (2.0 if number == turn % 4 else 1.0)
+            if number == turn % 4:
+                rank.phase(PhaseKind.EVALUATE, clock + 1.0, end)
+            rank.op("MPI_Allreduce", end, clock + 2.001, sent=8, received=8)
+        clock += 2.001
+    builder.rank(0).op("MPI_Put", 1.0001, 1.0002, peer=1, sent=8)
+    builder.rank(1).op("MPI_Win_flush", 1.0001, 1.0003)
+    for number in range(4):
+        builder.rank(number).init(1.0).finalize(clock)
+        builder.rank(number).end_s = clock + 0.5
+    analysed = analyse_trace(builder.set(wall_ns=round((clock + 0.5) * 1e9)).build())
+    assert not analysed.replay.available
+    finding = analysed.findings["frequent_evaluation"]
+    assert finding.gain_basis == "upper_bound"
+    assert finding.gain_s is not None
+    assert finding.gain_s >= 8.0  # three turns of each rank, of which one is left
+
+
+def test_three_times_is_said_in_words() -> None:
+    finding = judged(Plan(steps=60, evaluate_s=2.0, evaluators=4))
+    assert "once in the run" in finding.actions[0]
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(0.18, Status.PASS), (0.5, Status.FAIL)])
+def test_a_figure_has_the_allowance_of_an_evaluation(seconds: float, status: Status) -> None:
+    """An accuracy after every tenth step, 8 or 20 % of the run, is all the evaluation there is."""
+    results = run("compute_accuracy", every=10, figure_s=seconds)
+    finding = frequent_evaluation.judge(results, SegmentReplay(results))
+    assert finding.status is status

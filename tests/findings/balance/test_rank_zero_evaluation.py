@@ -1,0 +1,211 @@
+"""Evaluation on one rank: any rank, marked or not, and told from imbalance."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.replay.model import Edit
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind
+from tests.findings import training_runs
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.training_runs import Plan, training_run
+
+
+def judged(plan: Plan) -> Finding:
+    return analyse(plan).findings["rank_zero_evaluation"]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_names_the_rank_of_two(rank: int) -> None:
+    finding = judged(Plan(ranks=2, steps=100, evaluate_s=1.0, evaluate_rank=rank))
+    assert finding.status is Status.FAIL
+    assert finding.title == (
+        f"Rank {rank} evaluates alone in evaluate() (train.py:212) while 1 rank waits"
+    )
+    assert finding.gain_basis == "replay"
+    assert finding.gain_s == pytest.approx(5.0, abs=0.1)
+
+
+def test_one_evaluation_in_a_few_steps_has_no_interval() -> None:
+    finding = judged(Plan(ranks=2, steps=5, evaluate_s=1.0, evaluate_every=5))
+    assert finding.gain_basis == "replay"
+    assert finding.gain_s == pytest.approx(1.0, abs=0.1)
+    assert finding.gain_interval_s is None
+
+
+def test_needs_no_marker() -> None:
+    finding = judged(Plan(steps=100, evaluate_s=2.0, markers=False))
+    assert finding.status is Status.FAIL
+    assert "evaluate() (train.py:212)" in finding.title
+    assert finding.gain_s == pytest.approx(10.0, rel=0.05)
+
+
+def test_names_a_function_that_no_rule_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training_runs, "EVALUATOR", ("score", "/job/train.py", 99))
+    finding = judged(Plan(steps=100, evaluate_s=2.0, markers=False))
+    assert finding.status is Status.FAIL
+    assert finding.title == "Rank 0 works alone in score() (train.py:99) while 3 ranks wait"
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.gain_s == pytest.approx(10.0, rel=0.05)
+
+
+def test_progress_output_of_one_rank_keeps_the_others_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(training_runs, "EVALUATOR", ("print_progress", "/job/train.py", 99))
+    found = analyse(Plan(steps=100, evaluate_s=2.0, markers=False)).findings
+    finding = found["rank_zero_evaluation"]
+    assert finding.status is Status.FAIL
+    assert finding.title == (
+        "Rank 0 computes its progress output alone in print_progress() (train.py:99) while 3 ranks "
+        "wait"
+    )
+    assert finding.gain_s == pytest.approx(10.0, rel=0.05)
+    told = {row.label: row.value for row in finding.evidence}
+    assert told["Gain if done every 2nd time only"] == pytest.approx(5.0, abs=1.1)
+    assert found["frequent_evaluation"].status is Status.PASS
+    assert found["load_imbalance"].status is not Status.FAIL
+
+
+def test_shared_evaluation_passes() -> None:
+    finding = judged(Plan(steps=100, evaluate_s=1.0, evaluators=4))
+    assert finding.status is Status.PASS
+    assert "4 of 4 ranks" in finding.summary
+
+
+def test_half_a_percent_does_not_fail() -> None:
+    finding = judged(Plan(steps=100, evaluate_s=0.02))
+    assert finding.status is Status.PASS
+
+
+def test_a_slow_rank_is_not_evaluation() -> None:
+    assert judged(Plan(steps=100, slow_rank=1, slow_forward_s=0.1)).status is Status.PASS
+
+
+def test_one_rank_waits_for_nobody() -> None:
+    finding = judged(Plan(ranks=1, steps=50, evaluate_s=1.0))
+    assert finding.status is Status.NOT_APPLICABLE
+
+
+def test_nothing_seen_names_the_flag() -> None:
+    builder = TraceBuilder(2, end_s=11.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).finalize(10.0)
+        rank.op("MPI_Barrier", 5.0, 6.0)
+    finding = analyse_trace(builder.build()).findings["rank_zero_evaluation"]
+    assert finding.status is Status.NOT_MEASURED
+    assert "--stack-hz" in finding.summary
+
+
+def test_checkpoints_of_one_rank_have_their_own_advice() -> None:
+    builder = TraceBuilder(2, end_s=31.0)
+    at = [1.0, 1.0]
+    for _ in range(10):
+        builder.rank(0).phase(PhaseKind.CHECKPOINT, at[0], at[0] + 0.5)
+        for number in (0, 1):
+            begin = at[number] + (0.5 if number == 0 else 0.0)
+            builder.rank(number).phase(PhaseKind.TRAIN, begin, begin + 1.0)
+            builder.rank(number).op("MPI_Allreduce", begin + 1.0, max(at) + 1.6)
+        at = [max(at) + 1.6] * 2
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(at[number])
+    finding = analyse_trace(builder.build()).findings["rank_zero_evaluation"]
+    assert finding.status is Status.FAIL
+    assert "saves a checkpoint alone" in finding.title
+    assert finding.gain_s == pytest.approx(5.0, abs=1e-6)
+    assert "background" in finding.actions[0]
+
+
+def test_without_a_replay_the_stall_bounds_the_gain() -> None:
+    def put(builder: TraceBuilder) -> None:
+        builder.rank(0).op("MPI_Put", 1.0001, 1.0002, peer=1, sent=8)
+        builder.rank(1).op("MPI_Win_flush", 1.0001, 1.0003)
+
+    analysed = analyse_trace(training_run(Plan(ranks=2, evaluate_s=2.0), change=put))
+    assert not analysed.replay.available
+    assert "MPI_Win_flush (1 call)" in analysed.replay.reason
+    finding = analysed.findings["rank_zero_evaluation"]
+    assert finding.status is Status.FAIL
+    assert finding.gain_basis == "upper_bound"
+    assert finding.gain_interval_s is None
+    # nobody waits at a collective for the last of the ten evaluations
+    assert finding.gain_s == pytest.approx(18.0, rel=0.15)
+
+
+def test_replays_what_it_found() -> None:
+    finding = judged(Plan(steps=100, evaluate_s=1.0))
+    assert [type(edit) for edit in finding.edits] == [Edit]
+    assert finding.edits[0].ranks == (0,)
+
+
+def test_once_is_enough() -> None:
+    finding = judged(Plan(steps=100, evaluate_s=5.0, evaluate_every=60))
+    # how long another one would take is not known, so there is no interval
+    assert finding.gain_interval_s is None
+    assert (finding.status, finding.confidence) == (Status.FAIL, Confidence.MEDIUM)
+    assert "It does so once, 5.00 s, " in finding.summary
+
+
+def test_a_function_of_the_training_step_is_not_solo_work() -> None:
+    """One stray sample outside the marked phases does not make its function a cause of its own."""
+
+    def stray(builder: TraceBuilder) -> None:
+        spend = [training_runs.TRAINER, ("spend", "/job/faults.py", 53)]
+        at = 1.0
+        for _ in range(20):
+            for number in (0, 1):
+                end = at + (0.9 if number else 0.4)
+                builder.rank(number).phase(PhaseKind.FORWARD, at, end)
+                if number:
+                    builder.rank(1).stack(at + 0.45, spend)
+                    builder.rank(1).stack(at + 0.85, spend)
+                else:
+                    builder.rank(0).stack(at + 0.2, [training_runs.TRAINER])
+                builder.rank(number).op("MPI_Allreduce", end, at + 1.0)
+            at += 1.0
+        builder.rank(1).stack(at + 0.2, spend)
+        builder.rank(0).op("MPI_Allreduce", at + 0.01, at + 0.5)
+        builder.rank(1).op("MPI_Allreduce", at + 0.4, at + 0.5)
+        for number in (0, 1):
+            builder.rank(number).init(1.0).finalize(at + 0.5)
+
+    builder = TraceBuilder(2, end_s=30.0)
+    stray(builder)
+    findings = analyse_trace(builder.build()).findings
+    assert findings["rank_zero_evaluation"].status is Status.PASS
+    assert findings["load_imbalance"].status is Status.FAIL
+
+
+def test_the_first_action_says_its_own_number() -> None:
+    finding = judged(Plan(ranks=2, steps=100, evaluate_s=1.0))
+    assert finding.gain_s == pytest.approx(5.0, abs=0.1)
+    assert finding.actions[0].startswith("Distribute evaluation over all ranks")
+    assert finding.actions[0].endswith(": that saves 2.49 s.")
+    # the 1st, 3rd and 5th of five are left out
+    assert finding.actions[1] == "Evaluate every 2nd time only: that saves 3.00 s."
+    assert finding.actions[2].endswith("that saves 4.99 s.")
+
+
+def test_unlabelled_work_has_numbers_for_each_action() -> None:
+    finding = judged(Plan(steps=100, evaluate_s=2.0, markers=False))
+    gains = {evidence.label: evidence.value for evidence in finding.evidence}
+    assert gains["Gain if distributed over all ranks"] == pytest.approx(7.5, rel=0.05)
+
+
+def test_without_a_replay_the_numbers_are_bounds() -> None:
+    def put(builder: TraceBuilder) -> None:
+        builder.rank(0).op("MPI_Put", 1.0001, 1.0002, peer=1, sent=8)
+        builder.rank(1).op("MPI_Win_flush", 1.0001, 1.0003)
+
+    run = training_run(Plan(ranks=2, evaluate_s=2.0), change=put)
+    finding = analyse_trace(run).findings["rank_zero_evaluation"]
+    assert "that saves up to " in finding.actions[0]
+
+
+def test_what_costs_little_is_not_titled_as_a_fault() -> None:
+    finding = judged(Plan(steps=100, evaluate_s=0.04))
+    assert finding.status is Status.PASS
+    assert finding.evidence
+    assert finding.title == "What one rank does alone costs little"

@@ -1,0 +1,130 @@
+"""Stragglers: which ranks or host, in what, and what it costs that they are slow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from perfscope.findings.core.finding import Finding, Status
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind, Trace
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.training_runs import Plan
+
+IMBALANCES = ("load_imbalance", "straggler", "transient_imbalance", "initialization_skew")
+FAULTS = {Status.FAIL, Status.WARN}
+
+
+def fired(plan: Plan) -> Finding:
+    """The one finding about uneven work."""
+    findings = analyse(plan).findings
+    [finding] = [findings[name] for name in IMBALANCES if findings[name].status in FAULTS]
+    return finding
+
+
+def on_hosts(slow: tuple[int, ...], *, hosts: int = 2, ranks: int = 4, steps: int = 60) -> Trace:
+    """Steps of 100 ms, 130 ms on the slow ranks; neighbors share a host."""
+    share = ranks // hosts
+    names = [f"node{number // share}" for number in range(ranks)]
+    builder = TraceBuilder(ranks, end_s=100.0, hosts=names)
+    at = 1.0
+    for number in range(steps):
+        for rank in range(ranks):
+            work_s = 0.13 if rank in slow else 0.1
+            builder.rank(rank).phase(PhaseKind.TRAIN, at, at + work_s, step=number)
+            builder.rank(rank).op("MPI_Allreduce", at + work_s, at + 0.132, sent=8, received=8)
+        at += 0.132
+    for rank in range(ranks):
+        builder.rank(rank).init(1.0).finalize(at)
+    return builder.build()
+
+
+def test_slow_in_everything() -> None:
+    finding = fired(Plan(slow_rank=2, slow_factor=1.3))
+    assert (finding.id, finding.status) == ("straggler", Status.FAIL)
+    assert finding.title == "Rank 2 is slower than the others in everything while 3 ranks wait"
+    assert "CPU binding" in finding.actions[0]
+    assert "node0" in finding.actions[0]
+    length_s = analyse(Plan(slow_rank=2, slow_factor=1.3)).results.focus.length_ns * 1e-9
+    healthy_s = analyse(Plan()).results.focus.length_ns * 1e-9
+    assert finding.gain_s == pytest.approx(length_s - healthy_s, rel=0.03)
+
+
+def test_of_two_ranks_slow_in_everything_one_should_be_as_fast_as_the_other() -> None:
+    finding = fired(Plan(ranks=2, slow_rank=1, slow_factor=1.3))
+    assert finding.id == "straggler"
+    length_s = analyse(Plan(ranks=2, slow_rank=1, slow_factor=1.3)).results.focus.length_ns
+    healthy_s = analyse(Plan(ranks=2)).results.focus.length_ns
+    assert finding.gain_s == pytest.approx((length_s - healthy_s) * 1e-9, rel=0.03)
+
+
+def test_late_in_one_phase_with_as_many_samples() -> None:
+    finding = fired(Plan(ranks=2, slow_rank=1, slow_backward_s=0.05, samples=(32, 32)))
+    assert (finding.id, finding.status, finding.ranks) == ("straggler", Status.FAIL, (1,))
+    assert finding.gain_s == pytest.approx(10.0, rel=0.05)
+    assert finding.title.startswith("Rank 1 is slower than rank 0 in backward")
+    assert "as many samples" in finding.summary
+    arrivals = finding.evidence[0]
+    assert arrivals.label == "Last to come where ranks waited"
+    last, met = str(arrivals.value).removesuffix(" times").split(" of ")
+    assert int(last) >= 0.95 * int(met) >= 190
+
+
+def test_all_ranks_of_one_host() -> None:
+    findings = analyse_trace(on_hosts((2, 3))).findings
+    finding = findings["straggler"]
+    assert (finding.status, finding.ranks) == (Status.FAIL, (2, 3))
+    assert finding.title.startswith("Ranks 2 and 3, all those of node1, are slower than the others")
+    assert "--exclude=node1" in finding.actions[0]
+    assert finding.gain_s == pytest.approx(60 * 0.03, rel=0.02)
+    assert findings["load_imbalance"].status is Status.PASS
+
+
+@pytest.mark.parametrize("slow", [(1, 2), (1, 3)])
+def test_ranks_of_several_hosts_may_have_more_to_do(slow: tuple[int, ...]) -> None:
+    findings = analyse_trace(on_hosts(slow)).findings
+    assert findings["load_imbalance"].status is Status.FAIL
+    assert findings["load_imbalance"].ranks == slow
+    assert findings["straggler"].status is Status.PASS
+
+
+def test_one_host_with_all_ranks_is_no_slow_host() -> None:
+    findings = analyse_trace(on_hosts((2, 3), hosts=1)).findings
+    assert findings["straggler"].status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(),
+        Plan(ranks=2, jitter=0.03),
+        Plan(unlucky_s=0.1),
+        Plan(evaluate_s=4.0),
+        Plan(allreduce_s=0.2),
+        Plan(slow_rank=1, slow_forward_s=0.05, samples=(32, 48, 32, 32)),
+    ],
+    ids=str,
+)
+def test_no_other_fault_is_a_straggler(plan: Plan) -> None:
+    found = analyse(plan).findings["straggler"]
+    assert (found.status, found.gain_s, found.ranks) == (Status.PASS, None, ())
+
+
+def test_one_rank_or_no_work() -> None:
+    assert analyse(Plan(ranks=1, steps=20)).findings["straggler"].status is Status.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(
+    ("plan", "name"),
+    [
+        (Plan(slow_rank=1, slow_forward_s=0.1), "load_imbalance"),
+        (Plan(slow_rank=1, slow_forward_s=0.1, samples=(8, 8, 8, 8)), "straggler"),
+        (Plan(slow_rank=3, slow_factor=1.2), "straggler"),
+        (Plan(unlucky_s=0.1), "transient_imbalance"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_exactly_one_fires(plan: Plan, name: str, seed: int) -> None:
+    assert fired(replace(plan, steps=100, seed=seed)).id == name

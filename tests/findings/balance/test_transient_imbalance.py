@@ -1,0 +1,89 @@
+"""Ranks that are late by turns: what it costs, and when waiting for CPUs explains it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from perfscope.findings.core.finding import Finding, Status
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.training_runs import Plan, training_run
+
+
+def judged(plan: Plan, *, queued: float | None = None) -> Finding:
+    """With `queued`, other processes use the CPUs: seconds that each rank waits, per second."""
+
+    def crowd(builder: TraceBuilder) -> None:
+        for number in range(plan.ranks if queued is not None else 0):
+            rank = builder.rank(number).set(cpus_allowed="0-3", cpu_count_allowed=4)
+            for tick in range(10, 500):
+                at = tick * 0.1
+                delay_s = at * (queued or 0.0)
+                rank.process_sample(at, cpu_s=at, queue_delay_s=delay_s, threads=4, runnable=3)
+
+    return analyse_trace(training_run(plan, change=crowd)).findings["transient_imbalance"]
+
+
+def test_the_evidence_is_a_good_balance_and_a_low_serialization_efficiency() -> None:
+    finding = judged(Plan(unlucky_s=0.1))
+    assert (finding.status, finding.ranks) == (Status.FAIL, ())
+    told = {row.label: row.value for row in finding.evidence}
+    assert float(told["Load balance"]) > 0.98
+    assert float(told["Serialization efficiency"]) == pytest.approx(0.795, abs=0.02)
+    last = [label for label in told if label.endswith("was the last to come")]
+    assert len(last) == 4  # each of the ranks by turns
+
+
+@pytest.mark.parametrize(
+    ("queued", "status"), [(None, Status.FAIL), (0.1, Status.WARN), (1.0, Status.INFO)]
+)
+def test_waiting_for_cpus(queued: float | None, status: Status) -> None:
+    """About 40 s are lost; 3 threads of each of 4 ranks wait for CPUs: 0, 7 or 67 s at a time."""
+    finding = judged(Plan(unlucky_s=0.2), queued=queued)
+    assert finding.status is status
+    assert ("because the ranks wait for CPUs" in finding.title) == (queued is not None)
+    assert (finding.gain_s is None) == (status is Status.INFO)
+    assert (finding.edits == ()) == (status is Status.INFO)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [Plan(), Plan(slow_rank=1, slow_forward_s=0.1), Plan(evaluate_s=4.0), Plan(allreduce_s=0.2)],
+    ids=str,
+)
+def test_no_other_fault_is_transient(plan: Plan) -> None:
+    found = analyse(plan).findings["transient_imbalance"]
+    assert (found.status, found.gain_s) == (Status.PASS, None)
+
+
+def by_turns(steps_on_end: int) -> Finding:
+    """Two ranks of which one takes 40 ms more for 100 ms of work, for so many steps on end."""
+    builder, clock = TraceBuilder(2, end_s=1e6), 1.0
+    turns = np.random.default_rng(3).integers(0, 2, 200 // steps_on_end + 1)
+    for step in range(200):
+        for number in (0, 1):
+            work_s = 0.14 if number == turns[step // steps_on_end] else 0.1
+            builder.rank(number).phase(PhaseKind.TRAIN, clock, clock + work_s, step=step)
+            builder.rank(number).op("MPI_Allreduce", clock + work_s, clock + 0.141)
+        clock += 0.141
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(clock)
+        builder.rank(number).end_s = clock + 0.1
+    return analyse_trace(builder.build()).findings["transient_imbalance"]
+
+
+def test_ranks_that_are_late_for_several_steps_on_end_are_told_of() -> None:
+    """The same seconds, dealt out anew in each step or every 10 steps."""
+    assert by_turns(1).status is Status.FAIL
+    slow = by_turns(10)
+    assert (slow.status, slow.gain_s) == (Status.INFO, None)
+    assert slow.title == "Ranks are late by turns, each for several steps on end"
+    assert "different rank" not in slow.summary
+    assert "shuffle" in slow.actions[1]
+
+
+def test_one_rank() -> None:
+    finding = analyse(Plan(ranks=1, steps=20)).findings["transient_imbalance"]
+    assert finding.status is Status.NOT_APPLICABLE

@@ -1,0 +1,99 @@
+"""All diagnoses are found, in a stated order, and a broken one costs nothing but itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from perfscope.findings.core import catalogue
+from perfscope.findings.core.finding import Diagnosis, Finding, Status
+from perfscope.findings.core.thresholds import WARN_SHARE
+from perfscope.metrics.results import Results
+from perfscope.replay.assumptions import ALWAYS, NETWORK
+from perfscope.replay.model import Replay
+from perfscope.trace.model import Trace
+from tests.findings.analysed import analyse, analyse_trace, without_replay
+from tests.findings.balance.test_load_imbalance import working
+from tests.findings.training_runs import Plan, training_run
+
+
+def test_the_stated_order_comes_first() -> None:
+    names = [diagnosis.id for diagnosis in catalogue.diagnoses()]
+    assert tuple(names[: len(catalogue.ORDER)]) == catalogue.ORDER
+    assert len(set(names)) == len(names)
+
+
+def test_every_diagnosis_says_what_it_looks_for() -> None:
+    for diagnosis in catalogue.diagnoses():
+        assert diagnosis.title
+        assert diagnosis.description.endswith(".")
+
+
+def test_a_diagnosis_that_throws_becomes_an_error() -> None:
+    def throw(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+        raise ZeroDivisionError("no ranks at all")
+
+    analysed = analyse(Plan(steps=10))
+    broken = Diagnosis(id="broken", title="Broken", description="Throws.", judge=throw)
+    (finding,) = catalogue.run_all(analysed.results, analysed.replay, catalogue=[broken])
+    assert finding.status is Status.ERROR
+    assert "ZeroDivisionError: no ranks at all" in finding.summary
+
+
+def test_every_finding_is_about_itself() -> None:
+    for name, finding in analyse(Plan(steps=10)).findings.items():
+        assert finding.id == name
+        assert finding.title
+        assert finding.summary
+
+
+def test_the_docs_tell_every_diagnosis() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "findings.md").read_text(encoding="utf-8")
+    missing = [one.id for one in catalogue.diagnoses() if f"| `{one.id}` |" not in text]
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        *(working(shares) for shares in ([0.3, 0.3, 0.3, 0.2], [0.3, 0.295, 0.29, 0.285])),
+        training_run(Plan(input_s=0.0, unlucky_s=0.03, steps=60)),
+        training_run(Plan(input_s=0.0, unlucky_s=0.03, slow_rank=1, slow_forward_s=0.01, steps=60)),
+        training_run(Plan(input_s=0.0, noise=0.3, steps=60)),
+        training_run(Plan(input_s=0.0, tail=0.05, steps=60)),
+    ],
+)
+def test_what_a_replay_gives_back_is_no_pass(trace: Trace) -> None:
+    """The runs wait for no input, of which some is ordinary and passes."""
+    for finding in analyse_trace(trace).findings.values():
+        if finding.status is Status.PASS and finding.gain_basis == "replay":
+            assert finding.gain_share is not None
+            assert finding.gain_share < WARN_SHARE, finding
+
+
+def test_replayed_gains_carry_what_they_assume_and_others_nothing() -> None:
+    plan = Plan(evaluate_s=1.0, allreduce_s=0.2, steps=60)
+    replayed = 0
+    for finding in analyse(plan).findings.values():
+        is_replayed = finding.gain_basis == "replay" or bool(finding.edits)
+        assert finding.assumptions[:1] == ((ALWAYS,) if is_replayed else ()), finding.id
+        replayed += is_replayed
+    assert replayed
+    assert not any(finding.assumptions for finding in without_replay(plan))
+
+
+def test_a_faster_network_is_assumed_where_one_was_replayed() -> None:
+    found = analyse(Plan(allreduce_s=0.2, steps=60)).findings
+    assert NETWORK in found["network_bound"].assumptions
+    assert NETWORK in found["network_bound"].as_json()["assumptions"]
+
+
+def test_one_of_several_ranks_is_no_run_of_one_rank() -> None:
+    trace = replace(training_run(Plan(ranks=1, steps=20)), world_size=2)
+    findings = analyse_trace(trace).findings
+    names = ("load_imbalance", "network_bound", "initialization_skew", "rank_zero_evaluation")
+    for name in names:
+        assert findings[name].status is Status.NOT_MEASURED
+        assert "rank 1 of 2 ranks is missing" in findings[name].summary

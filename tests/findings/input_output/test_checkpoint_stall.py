@@ -1,0 +1,60 @@
+"""Checkpoints that hold the training up."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.core.finding import Status
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind, Trace
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.training_runs import Plan
+
+
+def saving(writers: tuple[int, ...], *, save_s: float, count: int = 10) -> Trace:
+    """Two ranks train for 2 s and save, again and again."""
+    builder = TraceBuilder(2, end_s=1e6)
+    clock = 1.0
+    for _ in range(count):
+        for number in (0, 1):
+            rank = builder.rank(number)
+            rank.phase(PhaseKind.TRAIN, clock, clock + 2.0)
+            rank.op("MPI_Allreduce", clock + 2.0, clock + 2.001, sent=8, received=8)
+            if number in writers:
+                rank.phase(PhaseKind.CHECKPOINT, clock + 2.001, clock + 2.001 + save_s)
+            enter = clock + 2.001 + (save_s if number in writers else 0.0)
+            rank.op("MPI_Barrier", enter, clock + 2.002 + save_s)
+        clock += 2.002 + save_s
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).finalize(clock)
+        rank.end_s = clock + 0.5
+        rank.system_sample(1.0)
+        rank.system_sample(clock, written_bytes=(1 << 30) if number in writers else 0)
+    return builder.set(wall_ns=round((clock + 0.5) * 1e9)).build()
+
+
+def test_every_rank_writes() -> None:
+    finding = analyse_trace(saving((0, 1), save_s=0.5)).findings["checkpoint_stall"]
+    assert finding.status is Status.FAIL
+    assert finding.title == "Every rank writes checkpoints"
+    # the last one still has to be written when the training is done
+    assert finding.gain_s == pytest.approx(5.0, abs=0.51)
+    assert finding.ranks == (0, 1)
+    assert "let rank 0 write it" in finding.actions[1]
+    assert "2.00 GiB" in str(finding.evidence)
+
+
+def test_what_one_rank_writes_is_judged_apart() -> None:
+    findings = analyse_trace(saving((0,), save_s=0.5)).findings
+    assert findings["checkpoint_stall"].status is Status.PASS
+    assert findings["rank_zero_evaluation"].status is Status.FAIL
+
+
+def test_short_checkpoints_are_silent() -> None:
+    finding = analyse_trace(saving((0, 1), save_s=0.01)).findings["checkpoint_stall"]
+    assert finding.status is Status.PASS
+    assert not finding.actions
+
+
+def test_no_checkpoint_is_silent() -> None:
+    assert analyse(Plan(steps=50)).findings["checkpoint_stall"].status is Status.PASS

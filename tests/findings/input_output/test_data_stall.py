@@ -1,0 +1,236 @@
+"""Waiting for input: how long, whose setting helps, and silence where there is none."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from perfscope.findings.core.finding import Finding, Status
+from perfscope.trace.builder import TraceBuilder
+from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.training_runs import Plan, training_run
+from tests.replay.test_input_queues import Plan as Queues
+from tests.replay.test_input_queues import length_of, recorded
+
+LOADER = {
+    "workers": 0,
+    "prefetch_factor": None,
+    "persistent_workers": False,
+    "pin_memory": False,
+    "batch_size": 32,
+}
+
+
+STARTED = [
+    (name, "/usr/lib/python3.12/threading.py", 1000)
+    for name in ("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run")
+]
+"""How the stack of every thread begins."""
+
+
+def judged(plan: Plan) -> Finding:
+    return analyse(plan).findings["data_stall"]
+
+
+def with_torch(builder: TraceBuilder, **settings: object) -> None:
+    loaders = [{**LOADER, **settings}]
+    torch = {"version": "2.9", "input_wait": "DataLoader", "loaders": loaders}
+    for number in range(4):
+        builder.rank(number).set(metadata={"frameworks": {"torch": torch}})
+
+
+def test_every_rank_starves() -> None:
+    finding = judged(Plan(steps=100, input_s=0.1))
+    assert finding.status is Status.FAIL
+    assert finding.title.startswith("The ranks wait for input")
+    assert finding.gain_basis == "replay"
+    assert finding.gain_s == pytest.approx(10.0, rel=0.01)
+    assert finding.ranks == (0, 1, 2, 3)
+
+
+def test_one_rank_starves() -> None:
+    """The others wait for it: what it waits beyond its ordinary 4 ms is given back, and those."""
+    finding = judged(Plan(steps=100, starved_rank=2, starved_s=0.1, jitter=0.0))
+    assert finding.status is Status.FAIL
+    assert finding.title.startswith("Rank 2 waits for input")
+    assert finding.ranks == (2,)
+    assert finding.gain_s == pytest.approx(10.4, rel=1e-6)
+    assert "load_imbalance" in finding.overlaps
+
+
+def test_healthy_is_silent() -> None:
+    finding = judged(Plan(steps=100, input_s=0.001))
+    assert finding.status is Status.PASS
+    assert not finding.actions
+    assert not finding.ranks
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, ["num_workers=1 or more"]),
+        ({"workers": 2, "prefetch_factor": 2}, ["from 2 to 4", "persistent_workers=True"]),
+        ({"workers": "many"}, ["threads or processes"]),
+    ],
+)
+def test_the_loader_names_the_setting(settings: dict[str, object], words: list[str]) -> None:
+    trace = training_run(
+        Plan(steps=50, input_s=0.2), change=lambda builder: with_torch(builder, **settings)
+    )
+    actions = " ".join(analyse_trace(trace).findings["data_stall"].actions)
+    for word in words:
+        assert word in actions
+
+
+def test_tensorflow_names_its_pipeline() -> None:
+    def tensorflow(builder: TraceBuilder) -> None:
+        builder.rank(0).set(metadata={"frameworks": {"tensorflow": {"version": "2.15.1"}}})
+
+    trace = training_run(Plan(steps=50, input_s=0.2, ranks=1), change=tensorflow)
+    finding = analyse_trace(trace).findings["data_stall"]
+    assert finding.status is Status.FAIL
+    assert "prefetch(tf.data.AUTOTUNE)" in finding.actions[0]
+
+
+def test_what_cannot_be_seen_is_not_measured() -> None:
+    reason = "the batch is taken inside the compiled function"
+
+    def keras(builder: TraceBuilder) -> None:
+        metadata = {"frameworks": {"keras": {"input_wait": None, "input_wait_reason": reason}}}
+        for number in range(2):
+            builder.rank(number).set(metadata=metadata)
+
+    trace = training_run(Plan(ranks=2, steps=50, markers=False), change=keras)
+    finding = analyse_trace(trace).findings["data_stall"]
+    assert finding.status is Status.NOT_MEASURED
+    assert "inside the compiled function" in finding.summary
+    assert "--tf-profiler" in finding.summary
+    assert "TensorBoard's input pipeline analyzer" in finding.summary
+
+
+def test_nothing_recorded_names_the_flag() -> None:
+    builder = TraceBuilder(2, end_s=11.0)
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(10.0).op("MPI_Barrier", 5.0, 6.0)
+    finding = analyse_trace(builder.build()).findings["data_stall"]
+    assert finding.status is Status.NOT_MEASURED
+    assert "--stack-hz" in finding.summary
+
+
+def test_more_producers_are_priced_where_the_queue_was_recorded() -> None:
+    plan = Queues(evaluate_s=0.0, service_s=0.15)
+    finding = analyse_trace(recorded(plan)).findings["data_stall"]
+    assert finding.status is Status.FAIL
+    given_back = length_of(plan) - length_of(replace(plan, producers=2))
+    told = re.search(r"2 save (\S+) s", finding.actions[0])
+    assert told is not None, finding.actions
+    assert float(told[1]) == pytest.approx(given_back, rel=0.05)
+
+
+def test_the_queue_tells_producer_against_consumer() -> None:
+    """A batch is made in 150 ms by one thread; work on it, evaluation and an allreduce: 110 ms."""
+    plan = Queues(evaluate_s=0.0, service_s=0.15, spread=0.01)
+    finding = analyse_trace(recorded(plan)).findings["data_stall"]
+    rows = {row.label: row.value for row in finding.evidence}
+    assert rows["Batches that the input queue holds at most"] == plan.depth
+    assert rows["Threads that put batches into it"] == 1
+    assert rows["One of them makes a batch in, median"] == pytest.approx(0.15, rel=0.02)
+    assert rows["The training works on a batch for, median"] == pytest.approx(0.11, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("service_s", "queued", "status"),
+    [
+        (0.03, 0.5, Status.INFO),
+        (0.03, 0.1, Status.FAIL),  # 2 of 6 s explained
+        (0.03, None, Status.FAIL),
+        (0.1, 0.5, Status.FAIL),  # the producer needs as long as the training
+    ],
+)
+def test_batches_that_come_late_for_want_of_cpus(
+    service_s: float, queued: float | None, status: Status
+) -> None:
+    """Every get takes 50 ms, whatever there is in the queue: 6 s of 19 s."""
+    plan = Queues(evaluate_s=0.0, service_s=service_s, spread=0.01, overhead_s=0.05, queued=queued)
+    finding = analyse_trace(recorded(plan)).findings["data_stall"]
+    assert finding.status is status
+    assert (finding.gain_s is None) == (status is Status.INFO)
+    assert ("CPUs that nobody else uses" in finding.actions[0]) == (status is Status.INFO)
+
+
+@pytest.mark.parametrize(
+    ("counts", "status"),
+    [
+        ({"asked": 100, "ready": 95, "ready_ns": 9 * 10**9, "late_ns": 10**9}, Status.WARN),
+        ({"asked": 100, "ready": 95, "ready_ns": 10**9, "late_ns": 9 * 10**9}, Status.FAIL),
+        ({"asked": 5, "ready": 5, "ready_ns": 10**9, "late_ns": 0}, Status.FAIL),
+        ({"asked": 5, "ready": 50, "ready_ns": 10**9, "late_ns": 0}, Status.FAIL),
+        ({"asked": "100", "ready": None}, Status.FAIL),
+        ([], Status.FAIL),
+    ],
+)
+def test_batches_that_are_there_in_time_are_no_stall(counts: object, status: Status) -> None:
+    """A batch takes 100 of 350 ms; the time of those that came late tells whether it is a stall."""
+    plan = Plan(ranks=2, steps=100, input_s=0.1)
+    finding = loaded(plan, counts)
+    assert finding.status is status
+    assert finding.gain_basis == ("upper_bound" if status is Status.WARN else "replay")
+    assert ("taking them over" in finding.title) == (status is Status.WARN)
+    told = {row.label: row.value for row in finding.evidence}
+    if status is Status.WARN:
+        assert told["Batches that were there when asked for"] == "95 of 100"
+
+
+def test_taking_batches_over_for_little_is_only_told() -> None:
+    counts = {"asked": 100, "ready": 100, "ready_ns": 10**9, "late_ns": 0}
+    finding = loaded(Plan(ranks=2, steps=100, input_s=0.015), counts)
+    assert (finding.status, finding.gain_s, finding.edits) == (Status.INFO, None, ())
+
+
+def loaded(plan: Plan, counts: object) -> Finding:
+    """Of a run whose batches PyTorch's loader counted."""
+
+    def tell(builder: TraceBuilder) -> None:
+        for number in range(plan.ranks):
+            builder.rank(number).set(metadata={"frameworks": {"torch": {"batches": counts}}})
+
+    return analyse_trace(training_run(plan, change=tell)).findings["data_stall"]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("read_shard", "Most of it is reading: "),
+        ("decode", "Most of it is decoding and transforming: "),
+        ("collate", "Most of it is copying and putting together: "),
+        ("make", ""),
+    ],
+)
+def test_what_making_batches_consists_of(function: str, words: str) -> None:
+    """Two of three samples in one function of the producer, the third where it waits for room."""
+    queue = ("Queue.put", "/usr/lib/python3.12/queue.py", 3)
+
+    def watch(builder: TraceBuilder) -> None:
+        for number in range(2):
+            rank = builder.rank(number)
+            for tick in range(60):
+                busy = tick % 3 > 0
+                places = [*STARTED, (function, "/job/train.py", 7)] if busy else [*STARTED, queue]
+                rank.stack(2.0 + tick * 0.1, places, tid=rank.main_tid + 1)
+            rank.queue(1.5, 1.6, depth=4, is_get=False)
+            rank.queue(1.5, 1.7, depth=4, is_get=True)
+
+    plan = Plan(ranks=2, steps=100, input_s=0.1)
+    finding = analyse_trace(training_run(plan, change=watch)).findings["data_stall"]
+    rows = {row.label: row.value for row in finding.evidence}
+    told = str(rows["Seen in the threads that make batches"])
+    assert told.startswith("66.7 % ")
+    assert told.endswith("33.3 % waiting (of 60 samples)")
+    assert finding.actions[-1].startswith(words)
+    assert finding.actions[-1].startswith("Most of it is") == bool(words)
+
+
+def test_more_producers_have_no_price_where_no_queue_was_seen() -> None:
+    assert "save" not in judged(Plan(steps=100, input_s=0.1)).actions[0]

@@ -1,0 +1,219 @@
+"""Transfer on the critical path: priced by the ideal network, small collectives told apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.facts.network_facts import Cause, network_facts
+from perfscope.replay.edit_parser import parse_edit
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind, Trace
+from perfscope.units import format_seconds
+from tests.findings.analysed import analyse, analyse_trace, without_replay
+from tests.findings.exchange_runs import exchanges
+from tests.findings.training_runs import Plan, training_run
+from tests.replay.test_network_edits import SIZES, recorded
+from tests.replay.test_network_edits import Plan as Exchange
+
+
+def judged(size: int, count: int, each_s: float, **environment: str) -> dict[str, Finding]:
+    trace = exchanges(size=size, count=count, each_s=each_s, environment=environment)
+    return analyse_trace(trace).findings
+
+
+MAIN = ("main", "/job/train.py", 5)
+MPI = ("Allreduce", "/usr/lib/python3/site-packages/mpi4py/comm.py", 9)
+EXCHANGE = (MAIN, ("exchange", "/job/train.py", 88), MPI)
+REPORT = (MAIN, ("report", "/job/train.py", 30), MPI)
+
+
+@pytest.mark.parametrize(
+    ("identity", "size", "count", "each_s"),
+    [("network_bound", 1 << 24, 1, 0.1), ("small_allreduces", 2048, 100, 0.001)],
+)
+def test_the_function_that_communicates_is_named(
+    identity: str, size: int, count: int, each_s: float
+) -> None:
+    stacks = (*[EXCHANGE] * 4, *[REPORT] * 3, (MPI,))
+    trace = exchanges(size=size, count=count, each_s=each_s, stacks=stacks)
+    finding = analyse_trace(trace).findings[identity]
+    assert finding.status is Status.FAIL
+    assert finding.title.endswith(", most of it in exchange() (train.py:88)")
+    assert [frame.function for frame in finding.where] == ["exchange", "report"]
+    told = {row.label: row.value for row in finding.evidence}
+    assert told["Seen in exchange() (train.py:88)"] == "4 of 8 samples"
+
+
+@pytest.mark.parametrize(
+    ("stacks", "where"),
+    [
+        ((EXCHANGE, EXCHANGE), []),  # too few
+        (((MPI,),) * 5, []),  # of a library
+        ((*[EXCHANGE] * 4, *[REPORT] * 3, *[(MPI,)] * 2), ["exchange", "report"]),  # not half
+    ],
+)
+def test_a_function_that_hardly_communicates_is_not_named(
+    stacks: tuple[tuple[tuple[str, str, int], ...], ...], where: list[str]
+) -> None:
+    trace = exchanges(size=1 << 24, count=1, each_s=0.1, stacks=stacks)
+    finding = analyse_trace(trace).findings["network_bound"]
+    assert finding.title.endswith("between ranks")
+    assert [frame.function for frame in finding.where] == where
+
+
+def test_transfer_that_is_no_fault_has_no_place() -> None:
+    trace = exchanges(size=1 << 20, count=1, each_s=0.002, stacks=[EXCHANGE] * 9)
+    finding = analyse_trace(trace).findings["network_bound"]
+    assert (finding.status, finding.where) == (Status.PASS, ())
+
+
+def test_the_published_case_of_a_slow_allreduce() -> None:
+    """200 ms of each of 200 steps: an ideal network saves 41.0 s (docs/metrics.md, section 7)."""
+    finding = analyse(Plan(allreduce_s=0.2)).findings["network_bound"]
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(40.0, rel=0.03)
+    assert finding.gain_basis == "upper_bound"
+
+
+def test_healthy_is_silent() -> None:
+    finding = analyse(Plan()).findings["network_bound"]
+    assert finding.status is Status.PASS
+    assert not finding.actions
+
+
+def test_waiting_is_not_transfer() -> None:
+    plan = Plan(slow_rank=1, slow_forward_s=0.2)
+    assert analyse(plan).findings["network_bound"].status is Status.PASS
+
+
+def test_many_small_collectives_are_to_be_fused() -> None:
+    findings = judged(2048, 100, 0.001)
+    finding = findings["small_allreduces"]
+    assert finding.status is Status.FAIL
+    assert findings["network_bound"].status is Status.INFO
+    assert findings["network_bound"].gain_s is None
+    assert finding.gain_s == pytest.approx(50 * 100 * 0.001, rel=1e-6)
+    assert "many small collectives into one: 5,000 calls of about 2.00 KiB" in finding.actions[0]
+
+
+def test_one_small_collective_a_step_cannot_be_fused() -> None:
+    findings = judged(8, 1, 0.02)
+    finding = findings["network_bound"]
+    assert findings["small_allreduces"].status is Status.PASS
+    assert finding.status is Status.FAIL
+    assert not any("small" in action for action in finding.actions)
+
+
+def test_large_ones_are_not() -> None:
+    findings = judged(1 << 24, 1, 0.1)
+    finding = findings["network_bound"]
+    assert findings["small_allreduces"].status is Status.PASS
+    assert finding.status is Status.FAIL
+    assert not any("small" in action for action in finding.actions)
+
+
+def test_one_rank_moves_nothing() -> None:
+    finding = analyse_trace(training_run(Plan(ranks=1, steps=20))).findings["network_bound"]
+    assert finding.status is Status.NOT_APPLICABLE
+
+
+def test_actions_are_priced_by_their_own_replay() -> None:
+    """Small allreduces behind a backward pass: fused, halved and overlapped each by its edit."""
+    plan = Exchange(sizes=(*SIZES[:3], *[1 << 10] * 40), backward_s=0.005)
+    case = analyse_trace(recorded(plan))
+    findings = case.findings["network_bound"], case.findings["small_allreduces"]
+    actions = [action for finding in findings for action in finding.actions]
+    for text, start in (
+        ("fuse:64M", "Put many"),
+        ("bytes:0.5", "Send half"),
+        ("overlap", "Exchange gradients"),
+    ):
+        edit = parse_edit(text, ranks=range(4), phases=()).edit
+        prediction = case.replay.predict([edit])
+        assert prediction is not None
+        action = next(action for action in actions if action.startswith(start))
+        assert format_seconds(prediction.gain_s) in action
+
+
+def messages(*, message_s: float, small: int, steps: int = 50) -> Trace:
+    """Four ranks train for 100 ms, send 64 MiB to their neighbor, and then reduce numbers."""
+    builder, at = TraceBuilder(4, end_s=1e6), 1.0
+    for step in range(steps):
+        end = at + 0.1
+        for number in range(4):
+            rank, is_sender = builder.rank(number), number % 2 == 0
+            rank.phase(PhaseKind.TRAIN, at, end, step=step)
+            until = end + message_s
+            if is_sender:
+                rank.op("MPI_Send", end, until, peer=number + 1, tag=0, sent=64 << 20)
+            else:
+                rank.op("MPI_Recv", end, until, peer=number - 1, tag=0, received=64 << 20)
+            for call in range(small):
+                begin = end + message_s + call * 1e-4
+                rank.op("MPI_Allreduce", begin, begin + 1e-4, sent=8, received=8)
+        end += message_s + small * 1e-4
+        for number in range(4):
+            builder.rank(number).step(step, at, end)
+        at = end
+    for number in range(4):
+        builder.rank(number).init(1.0).finalize(at).end_s = at + 0.1
+    return builder.set(wall_ns=round((at + 0.1) * 1e9)).build()
+
+
+def test_large_messages_beside_small_collectives() -> None:
+    """All collectives are small, and yet nearly all of the transfer is messages."""
+    findings = analyse_trace(messages(message_s=0.04, small=4)).findings
+    assert findings["small_allreduces"].status is Status.PASS
+    finding = findings["network_bound"]
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(50 * 0.0404, rel=0.01)
+
+
+def test_collectives_of_parts_of_the_ranks_are_counted_for_each_rank() -> None:
+    """One allreduce a step on each of four communicators is one for each rank."""
+    builder, at = TraceBuilder(8, end_s=1e6), 1.0
+    comms = [builder.communicator((first, first + 1)) for first in range(0, 8, 2)]
+    for step in range(50):
+        for number in range(8):
+            rank = builder.rank(number).phase(PhaseKind.TRAIN, at, at + 0.1, step=step)
+            comm = comms[number // 2]
+            rank.op("MPI_Allreduce", at + 0.1, at + 0.12, comm=comm, sent=2048, received=2048)
+            rank.step(step, at, at + 0.12)
+        at += 0.12
+        if step % 10 == 9:
+            for number in range(8):
+                builder.rank(number).op("MPI_Barrier", at, at + 1e-5)
+            at += 1e-5
+    for number in range(8):
+        builder.rank(number).init(1.0).finalize(at).end_s = at
+    case = analyse_trace(builder.set(wall_ns=round(at * 1e9)).build())
+    facts = network_facts(case.results, case.replay)
+    assert facts.small.calls == 50
+    assert facts.small.seconds == pytest.approx(50 * 0.02, rel=1e-3)
+    assert facts.cause is Cause.BANDWIDTH
+
+
+def test_a_bound_of_small_collectives_has_no_change_and_no_interval() -> None:
+    finding = judged(2048, 100, 0.001)["small_allreduces"]
+    assert (finding.gain_basis, finding.edits) == ("upper_bound", ())
+    assert finding.gain_interval_s is None
+
+
+def test_without_a_replay_waiting_is_no_transfer() -> None:
+    found = {f.id: f for f in without_replay(Plan(slow_rank=1, slow_forward_s=0.2))}
+    assert found["network_bound"].status is Status.PASS
+    found = {f.id: f for f in without_replay(Plan(allreduce_s=0.2))}
+    finding = found["network_bound"]
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(40.0, rel=0.03)
+    assert finding.title.startswith("Up to ")
+    assert "would take up to" in finding.summary
+
+
+def test_beginning_and_ending_move_no_data() -> None:
+    builder = TraceBuilder(2, end_s=20.0)
+    for number in (0, 1):
+        enter_s = 1.0 if number == 0 else 14.0
+        builder.rank(number).init(15.0, enter_s=enter_s).finalize(15.0)
+    assert analyse_trace(builder.build()).findings["network_bound"].status is Status.PASS

@@ -1,0 +1,115 @@
+"""Phases are exclusive of the phases nested in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.attribution.ledger import Account
+from perfscope.attribution.phase_catalog import MOST_OWN_PHASES, OTHER_PHASES
+from perfscope.metrics.compute import compute
+from perfscope.metrics.efficiency.phases import PhaseResult
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind
+
+
+def by_id(builder: TraceBuilder) -> dict[str, PhaseResult]:
+    return {phase.id: phase for phase in compute(builder.build()).phases}
+
+
+def nested() -> TraceBuilder:
+    builder = TraceBuilder(2, end_s=10.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(0.0).finalize(10.0)
+        rank.phase(PhaseKind.TRAIN, 1.0, 9.0)
+        rank.op("MPI_Allreduce", 2.0 + number, 3.5)
+    builder.rank(0).phase(PhaseKind.EVALUATE, 5.0, 8.0).phase(PhaseKind.INPUT, 5.5, 6.0)
+    builder.rank(0).phase(PhaseKind.USER, 1.0, 1.5, name="mine")
+    return builder
+
+
+def test_by_hand() -> None:
+    phases = by_id(nested())
+    assert set(phases) == {"train", "evaluate", "input", "user:mine"}
+    train = phases["train"]
+    assert train.seconds_by_rank == pytest.approx((4.5, 8.0))
+    assert train.communication_s_by_rank == pytest.approx((1.5, 0.5))
+    assert (train.count, train.entering_ranks, train.source) == (2, (0, 1), "marker")
+    assert train.label == "Training"
+    evaluate = phases["evaluate"]
+    assert evaluate.seconds_by_rank == pytest.approx((2.5, 0.0))
+    assert evaluate.entering_ranks == (0,)
+    assert evaluate.windows_s == ((0, 5.0, 8.0),)
+    assert phases["user:mine"].label == "mine"
+    assert phases["user:mine"].kind is PhaseKind.USER
+
+
+def many_names(count: int, name: str) -> TraceBuilder:
+    """A phase of 1 ms for each name, and a long one."""
+    builder = TraceBuilder(1, end_s=count / 1e3 + 10)
+    rank = builder.rank(0).phase(PhaseKind.USER, 0.0, 5.0, name="long")
+    for number in range(count):
+        start = 5 + number / 1e3
+        rank.phase(PhaseKind.USER, start, start + 1e-3, name=name.format(number))
+    return builder
+
+
+def test_names_that_differ_in_numbers_are_one_phase_where_there_are_too_many() -> None:
+    few = by_id(many_names(MOST_OWN_PHASES - 1, "batch {}"))
+    assert len(few) == MOST_OWN_PHASES
+    assert few["user:batch 7"].count == 1
+    many = by_id(many_names(3000, "batch {} of 3000"))
+    assert set(many) == {"user:long", "user:batch # of # (any number)"}
+    joined = many["user:batch # of # (any number)"]
+    assert (joined.count, joined.label) == (3000, "batch # of # (any number)")
+    assert joined.seconds_by_rank == pytest.approx((3.0,))
+
+
+def test_other_names_beyond_the_longest_are_one_phase() -> None:
+    letters = str.maketrans("0123456789", "abcdefghij")
+    builder = many_names(0, "")
+    rank = builder.rank(0)
+    for number in range(1000):
+        start, length = 5 + number / 1e3, 1e-3 if number < 900 else 5e-4
+        rank.phase(PhaseKind.USER, start, start + length, name=str(number).translate(letters))
+    phases = by_id(builder)
+    assert len(phases) == MOST_OWN_PHASES
+    assert phases["user:long"].seconds_by_rank == pytest.approx((5.0,))
+    others = phases[OTHER_PHASES]
+    assert others.count == 1001 - (MOST_OWN_PHASES - 1)
+    total = sum(sum(phase.seconds_by_rank) for phase in phases.values())
+    assert total == pytest.approx(5 + 0.9 + 0.05)
+
+
+def test_efficiency_of_a_phase() -> None:
+    tree = by_id(nested())["train"].efficiency
+    assert tree is not None
+    assert tree.window_s == pytest.approx(8.0)
+    assert tree.outside_s == pytest.approx((3.0, 7.5))
+    assert tree.load_balance.value == pytest.approx(5.25 / 7.5)
+    assert tree.communication_efficiency.value == pytest.approx(7.5 / 8.0)
+    assert tree.parallel_efficiency.value == pytest.approx(10.5 / 16.0)
+    assert tree.serialization_efficiency.value is None
+    assert tree.parallel_efficiency.foa == "phase:train"
+
+
+def test_predict_inside_a_step_is_training_work() -> None:
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0).init(0.0).finalize(10.0).step(0, 1.0, 4.0)
+    rank.phase(PhaseKind.PREDICT, 2.0, 3.0).phase(PhaseKind.PREDICT, 6.0, 8.0)
+    ledger = compute(builder.build()).ledger
+    accounts = list(Account)
+    assert ledger.ns[accounts.index(Account.TRAINING), 0] == 3 * 10**9
+    assert ledger.ns[accounts.index(Account.EVALUATION), 0] == 2 * 10**9
+    assert ledger.share(Account.EVALUATION) == pytest.approx(0.2)
+
+
+def test_phases_of_a_framework_say_so() -> None:
+    builder = nested()
+    builder.rank(0).set(metadata={"frameworks": {"keras": {}}})
+    assert by_id(builder)["evaluate"].source == "framework"
+
+
+def test_phases_of_other_threads_are_not_the_main_ones() -> None:
+    builder = nested()
+    builder.rank(0).phase(PhaseKind.IO, 0.0, 10.0, tid=77)
+    assert "io" not in by_id(builder)

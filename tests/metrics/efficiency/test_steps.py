@@ -1,0 +1,125 @@
+"""Steps, told or found, and throughput."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from perfscope.metrics.compute import compute
+from perfscope.metrics.efficiency.steps import StepsResult
+from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.model import PhaseKind
+
+
+def steps_of(builder: TraceBuilder) -> StepsResult:
+    return compute(builder.build()).steps
+
+
+def told(*, samples: int = 0, global_batch: int = 0, numbers: bool = True) -> TraceBuilder:
+    """Two ranks, T = 10 s, ten steps of 0.5 s on rank 0 and 0.6 s on rank 1."""
+    builder = TraceBuilder(2, end_s=12.0)
+    for rank in (0, 1):
+        made = builder.rank(rank).init(1.0).finalize(11.0)
+        for step in range(10):
+            start = 1.0 + step * 0.9
+            made.step(
+                step if numbers else step % 5,
+                start,
+                start + 0.5 + 0.1 * rank,
+                epoch=step // 5,
+                samples=samples,
+                global_batch=global_batch,
+            )
+    return builder
+
+
+def test_steps_of_a_marker() -> None:
+    steps = steps_of(told(samples=32))
+    assert (steps.source, steps.count) == ("marker", 10)
+    assert steps.samples_per_s.value == pytest.approx(2 * 10 * 32 / 10.0)
+    assert steps.step_s_median.value == pytest.approx(0.6)
+    assert steps.step_s_p95.value == pytest.approx(0.6)
+    assert steps.max_seconds == pytest.approx((0.6,) * 10)
+    assert steps.min_seconds == pytest.approx((0.5,) * 10)
+    assert steps.epoch_s_median.value == pytest.approx(4 * 0.9 + 0.6)
+    assert steps.time_to_solution_s.value == pytest.approx(12.0)
+
+
+def test_samples_from_the_global_batch_or_the_agent() -> None:
+    assert steps_of(told(global_batch=64)).samples_per_s.value == pytest.approx(64.0)
+    builder = told()
+    builder.rank(0).set(metadata={"batch_size": 8})
+    builder.rank(1).set(metadata={"batch_size": 8, "frameworks": {"torch": {}}})
+    steps = steps_of(builder)
+    assert steps.source == "framework"
+    assert steps.samples_per_s.value == pytest.approx(2 * 10 * 8 / 10.0)
+
+
+def test_unknown_samples_have_a_reason() -> None:
+    rate = steps_of(told()).samples_per_s
+    assert rate.value is None
+    assert "perfscope.step" in (rate.reason or "")
+
+
+def test_numbers_that_repeat_become_ordinals() -> None:
+    assert steps_of(told(numbers=False)).numbers == tuple(range(10))
+
+
+def pattern(calls: list[list[tuple[str, int]]], *, work_s: float = 0.1) -> TraceBuilder:
+    """One rank that works before the first call of each step."""
+    builder = TraceBuilder(1, end_s=100.0)
+    rank = builder.rank(0).init(0.0)
+    now = 0.0
+    for step in calls:
+        now += work_s
+        for name, sent in step:
+            rank.op(name, now + 0.001, now + 0.002, sent=sent)
+            now += 0.002
+    rank.finalize(now + 0.1)
+    return builder
+
+
+GRADIENT, LOSS = ("MPI_Allreduce", 4000), ("MPI_Allreduce", 8)
+EVALUATION = ("MPI_Allreduce", 16)
+LAYER = ("MPI_Allreduce", 400)
+
+
+@pytest.mark.parametrize(
+    ("calls", "count"),
+    [
+        ([[GRADIENT]] * 50, 49),
+        ([[GRADIENT, LOSS]] * 50, 49),
+        (([[GRADIENT, LOSS]] * 4 + [[EVALUATION]]) * 12, 47),
+        ([[LAYER] * 6 + [LOSS]] * 30, 29),
+        (([[GRADIENT]] * 10 + [[("MPI_Barrier", 0)]]) * 5, 49),
+        ([[GRADIENT]] * 50 + [[("MPI_Barrier", 0)]], 49),
+        ([[("MPI_Barrier", 0)]] * 3, 0),
+        ([[("MPI_Barrier", 0)], [GRADIENT], [LOSS], [EVALUATION], [LAYER]], 0),
+    ],
+)
+def test_steps_found_in_the_pattern_of_collectives(
+    calls: list[list[tuple[str, int]]], count: int
+) -> None:
+    steps = steps_of(pattern(calls))
+    assert steps.count == count
+    assert steps.source == ("collectives" if count else None)
+    if count:
+        assert steps.samples_per_s.value is None
+        assert steps.step_s_median.value == pytest.approx(0.1 + 0.002 * len(calls[0]), rel=0.05)
+    else:
+        assert "no steps were found" in (steps.step_s_median.reason or "")
+
+
+def test_what_the_framework_reported() -> None:
+    builder = TraceBuilder(1, end_s=5.0)
+    builder.rank(0).metric("loss", 1.0, 0.5).metric("loss", 2.0, math.nan).metric("loss", 3.0, 0.25)
+    assert steps_of(builder).metric_series == {"loss": ((1.0, 0.5), (3.0, 0.25))}
+
+
+def test_epochs_from_phases() -> None:
+    builder = TraceBuilder(1, end_s=9.0)
+    builder.rank(0).phase(PhaseKind.TRAIN, 1.0, 3.0, epoch=0).phase(
+        PhaseKind.TRAIN, 3.0, 7.0, epoch=1
+    )
+    assert steps_of(builder).epoch_s_median.value == pytest.approx(3.0)

@@ -1,0 +1,53 @@
+"""Paraver traces of several applications, whose tasks and communicators count anew in each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perfscope.matching.waits import split_operations
+from perfscope.readers.paraver.reader import open_paraver
+from tests.support.trace_invariants import check_trace
+
+
+def test_each_application_has_communicators_of_its_own(tmp_path: Path) -> None:
+    """Two applications of two tasks whose communicators have the same numbers, 1 and 2."""
+    path = tmp_path / "two.prv"
+    lines = ["#Paraver (01/02/2024 at 10:00):100000_ns:1(4):2:2(1:1,1:1),2:2(1:1,1:1),2"]
+    for application in (1, 2):
+        lines += [f"c:{application}:1:2:1:2", f"c:{application}:2:1:2"]
+    lines += ["c:9:1:0"]  # of no application, and without tasks
+    for application, task, begin, number in (
+        *((1, 1, 10, 1), (1, 2, 12, 1), (2, 1, 50, 1), (2, 2, 54, 1)),
+        *((1, 2, 20, 2), (2, 2, 60, 2), (2, 2, 66, 3)),
+        *((1, 1, 30, 0), (1, 2, 32, 0), (2, 1, 80, 0), (2, 2, 84, 0)),
+    ):
+        where = f"2:1:{application}:{task}:1"
+        named = f":50100004:{number}" if number else ""
+        lines += [f"{where}:{begin}000:50000002:8{named}", f"{where}:{begin + 5}000:50000002:0"]
+    path.write_text("\n".join([*lines, ""]))
+    trace = open_paraver(path)
+    check_trace(trace)
+    assert [(one.members, one.parent) for one in trace.communicators] == [
+        ((0, 1, 2, 3), -1),
+        ((0, 1), 0),
+        ((2, 3), 0),
+        ((1,), 1),
+        ((3,), 2),
+    ]
+    assert [rank.operations["comm"].tolist() for rank in trace.ranks] == [
+        [1, 1],
+        [1, 3, 1],
+        [2, 2],
+        [2, 4, -1, 2],
+    ]
+    assert [rank.operations["seq"].tolist() for rank in trace.ranks] == [
+        [0, 1],
+        [0, 0, 1],
+        [0, 1],
+        [0, 0, -1, 1],
+    ]
+    # each barrier is met by the other task of its application, 2 us and 4 us late
+    waits = split_operations(trace)
+    waited = (waits.need - waits.pool.enter)[waits.pool.comm == 1].tolist()
+    assert waited == [2000, 2000, 0, 0]
+    assert (waits.need - waits.pool.enter)[waits.pool.comm == 2].tolist() == [4000, 4000, 0, 0]

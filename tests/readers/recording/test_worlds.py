@@ -1,0 +1,124 @@
+"""Which processes are ranks, and of which world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from perfscope.readers import open_recording
+from perfscope.readers.recording.layout import HeaderFlag
+from perfscope.trace.model import PhaseKind
+from tests.support.write_recording import ProcessWriter, write_run
+
+NO_MPI = HeaderFlag.EXITED
+
+
+def process(
+    directory: Path,
+    pid: int,
+    *,
+    rank: int = -1,
+    size: int = -1,
+    end_s: float = 5.0,
+    start_s: float = 0.0,
+    mpi: bool = True,
+    **metadata: Any,
+) -> ProcessWriter:
+    flags = HeaderFlag.MPI | HeaderFlag.FINALIZED | HeaderFlag.EXITED if mpi else NO_MPI
+    writer = ProcessWriter(rank=rank, size=size, pid=pid, flags=flags, start_s=start_s)
+    writer.header["exit_ns"] = writer.mono(end_s)
+    if metadata:
+        writer.metadata = {"schema": 1, "pid": pid} | metadata
+    writer.write(directory)
+    return writer
+
+
+def test_workers_belong_to_their_rank(tmp_path: Path) -> None:
+    process(tmp_path, 10, rank=0, size=2, role="rank")
+    process(tmp_path, 11, rank=1, size=2, role="rank")
+    process(tmp_path, 20, mpi=False, role="worker", owner_pid=11, argv=["loader"])
+    process(tmp_path, 21, mpi=False, role="worker", owner_pid=20)
+    process(tmp_path, 30, mpi=False, role="unranked", argv=["tool"])
+    write_run(tmp_path)
+    trace = open_recording(tmp_path)
+    assert [rank.pid for rank in trace.ranks] == [10, 11]
+    assert [worker["pid"] for worker in trace.ranks[1].workers] == [20, 21]
+    assert trace.ranks[0].workers == []
+    assert [other["pid"] for other in trace.other_processes] == [30]
+
+
+def test_without_ranks_the_process_that_trains_is_rank_zero(tmp_path: Path) -> None:
+    process(tmp_path, 10, mpi=False, end_s=9.0, role="unranked")
+    trains = ProcessWriter(rank=-1, size=-1, pid=11, flags=NO_MPI)
+    trains.phase(PhaseKind.TRAIN, 1.0, 2.0)
+    trains.header["exit_ns"] = trains.mono(3.0)
+    trains.write(tmp_path)
+    trace = open_recording(tmp_path)
+    assert (trace.world_size, trace.ranks[0].pid) == (1, 11)
+    assert trace.other_processes[0]["pid"] == 10
+
+
+def test_a_job_inside_a_job(tmp_path: Path) -> None:
+    for rank in (0, 1, 2):
+        process(
+            tmp_path, 10 + rank, rank=rank, size=3, end_s=3.0, rank_environment={"PMI_JOBID": "o"}
+        )
+    for rank in (0, 1):
+        process(
+            tmp_path, 20 + rank, rank=rank, size=2, end_s=9.0, rank_environment={"PMI_JOBID": "i"}
+        )
+    write_run(tmp_path)
+    trace = open_recording(tmp_path)
+    assert [rank.pid for rank in trace.ranks] == [20, 21]
+    assert any("2 MPI worlds" in note for note in trace.notes)
+    assert {other["role"] for other in trace.other_processes} == {
+        f"rank {number} of another world" for number in (0, 1, 2)
+    }
+
+
+def test_two_jobs_one_after_the_other_without_job_ids(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        process(tmp_path, 10 + rank, rank=rank, size=2, end_s=4.0)
+        process(tmp_path, 20 + rank, rank=rank, size=2, start_s=30.0, end_s=40.0)
+    write_run(tmp_path, end_mono_ns=None)
+    trace = open_recording(tmp_path)
+    assert [rank.pid for rank in trace.ranks] == [20, 21]
+
+
+def test_a_rank_that_failed_before_mpi_is_still_a_rank(tmp_path: Path) -> None:
+    process(tmp_path, 10, rank=0, size=2, role="rank", rank_environment={"PMI_RANK": "0"})
+    told = {"PMI_RANK": "1", "PMI_SIZE": "2"}
+    process(tmp_path, 11, mpi=False, role="rank", rank_environment=told)
+    write_run(tmp_path)
+    trace = open_recording(tmp_path)
+    assert [rank.pid for rank in trace.ranks] == [10, 11]
+    assert trace.ranks[1].init_exit_ns is None
+
+
+def test_a_wrapper_around_each_rank_is_not_a_rank(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        told = {"PMI_RANK": str(rank), "PMI_SIZE": "2"}
+        process(tmp_path, 10 + rank, mpi=False, role="rank", rank_environment=told)
+        process(tmp_path, 20 + rank, rank=rank, size=2, role="worker", owner_pid=10 + rank)
+    write_run(tmp_path)
+    trace = open_recording(tmp_path)
+    assert [rank.pid for rank in trace.ranks] == [20, 21]
+    assert sorted(other["pid"] for other in trace.other_processes) == [10, 11]
+
+
+def test_a_library_that_does_not_fit_its_launcher(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        told = {"PMI_RANK": str(rank), "PMI_SIZE": "2"}
+        process(tmp_path, 10 + rank, rank=0, size=1, role="rank", rank_environment=told)
+    write_run(tmp_path)
+    trace = open_recording(tmp_path)
+    assert any("alone in their MPI_COMM_WORLD" in note for note in trace.notes)
+
+
+def test_torch_ranks_told_by_their_environment(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        told = {"RANK": str(rank), "WORLD_SIZE": "2"}
+        process(tmp_path, 10 + rank, mpi=False, role="rank", rank_environment=told)
+    write_run(tmp_path)
+    trace = open_recording(tmp_path)
+    assert (trace.world_size, len(trace.ranks)) == (2, 2)

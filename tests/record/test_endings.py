@@ -1,0 +1,147 @@
+"""Jobs that end badly: the exit code is the job's own, and what was written before stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from perfscope.record.summary import summarise
+from tests.support.environments import Mpi
+from tests.support.processes import is_alive, perfscope_started, started
+from tests.support.recording import Recorder, run_plain
+from tests.support.waiting import wait_for
+
+START = """
+import os, signal, sys, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+for _ in range(20):
+    world.Barrier()
+time.sleep(0.1)  # every rank leaves its last barrier before one ends
+"""
+ENDINGS = {
+    "abort": START + "if world.rank == 1: world.Abort(5)\nworld.Barrier()",
+    "killed_rank": START + "if world.rank == 1: os.kill(os.getpid(), 9)\nworld.Barrier()",
+    "killed_all": START + "os.kill(os.getpid(), 9)",
+    "exception": START + "if world.rank == 1: raise RuntimeError('lost')",
+    "never_finalised": START + "os._exit(0)",
+}
+# What a launcher answers to several ranks that die at once depends on which one it sees first.
+MOST_PLAIN_RUNS = 5
+# Each rank leaves its pid, then waits in a receive that never ends.
+WAITING = START + (
+    "open(f'pid-{world.rank}', 'w').write(str(os.getpid()))\n"
+    "world.recv(source=(world.rank + 1) % world.size)\n"
+)
+
+
+@pytest.mark.parametrize("ending", sorted(ENDINGS))
+def test_exit_code_is_that_of_the_same_job_unrecorded(
+    mpi: Mpi, ending: str, record: Recorder, tmp_path: Path
+) -> None:
+    command = mpi.python_command(2, "-c", ENDINGS[ending])
+    recorded = record(command, variables=mpi.variables)
+    expected: set[int] = set()
+    for _ in range(MOST_PLAIN_RUNS):
+        plain = run_plain(command, cwd=tmp_path, variables=mpi.variables).returncode
+        expected.add(plain if plain >= 0 else 128 - plain)
+        if recorded.exit_code in expected:
+            break
+    assert recorded.exit_code in expected
+    assert summarise(recorded.directory).ranks == 2
+
+
+def rank_pids(directory: Path, ranks: int) -> list[int]:
+    """The pids that WAITING ranks have left, as soon as all have."""
+
+    def look() -> list[int] | None:
+        files = [directory / f"pid-{rank}" for rank in range(ranks)]
+        texts = [file.read_text(encoding="utf-8") if file.exists() else "" for file in files]
+        return [int(text) for text in texts] if all(texts) else None
+
+    return wait_for("all ranks", look)
+
+
+def child_of(pid: int) -> int:
+    """The child of perfscope that runs the job; the witness of signals is a copy of perfscope."""
+    task = Path(f"/proc/{pid}/task/{pid}/children")
+    own = Path(f"/proc/{pid}/cmdline").read_bytes()
+    children = [int(word) for word in task.read_text(encoding="ascii").split()]
+    others = [child for child in children if Path(f"/proc/{child}/cmdline").read_bytes() != own]
+    assert len(others) == 1
+    return others[0]
+
+
+def end_of(
+    command: Sequence[str], victims: str, directory: Path, *, mpi: Mpi, recorded: bool
+) -> int:
+    """The exit code, as a shell shows it, of a job of which something is killed."""
+    directory.mkdir()
+    start = perfscope_started if recorded else started
+    with start(command, cwd=directory, variables=mpi.variables) as process:
+        pids = rank_pids(directory, 2)
+        launcher = child_of(process.pid) if recorded else process.pid
+        for victim in {"rank": pids[1:], "ranks": pids, "mpirun": [launcher]}[victims]:
+            os.kill(victim, signal.SIGKILL)
+        code = process.wait(timeout=60)
+    return code if code >= 0 else 128 - code
+
+
+@pytest.mark.parametrize("victims", ["rank", "ranks", "mpirun"])
+def test_killed_from_outside(mpich: Mpi, victims: str, tmp_path: Path) -> None:
+    command = mpich.python_command(2, "-c", WAITING)
+    recorded = end_of(command, victims, tmp_path / "recorded", mpi=mpich, recorded=True)
+    plain = end_of(command, victims, tmp_path / "plain", mpi=mpich, recorded=False)
+    assert recorded == plain
+    assert summarise(tmp_path / "recorded" / "trace").ranks == 2
+
+
+def test_killing_perfscope_leaves_the_job_and_its_recording(mpich: Mpi, tmp_path: Path) -> None:
+    job = START + (
+        "open(f'pid-{world.rank}', 'w').write(str(os.getpid()))\n"
+        "time.sleep(1.5)\n"
+        "world.Barrier()\n"
+        "open(f'done-{world.rank}', 'w').write('done')\n"
+    )
+    command = mpich.python_command(2, "-c", job)
+    with perfscope_started(command, cwd=tmp_path, variables=mpich.variables) as process:
+        pids = rank_pids(tmp_path, 2)
+        process.kill()
+        process.wait(timeout=10)
+        assert all(is_alive(pid) for pid in pids)
+        wait_for("the end of the job", lambda: len(list(tmp_path.glob("done-*"))) == 2)
+        wait_for("the ranks to go", lambda: not any(is_alive(pid) for pid in pids))
+    run_file = (tmp_path / "trace" / "run.json").read_text(encoding="utf-8")
+    assert '"exit_code": null' in run_file
+    assert summarise(tmp_path / "trace").ranks == 2
+
+
+def test_a_job_that_forks(record: Recorder, mpich: Mpi) -> None:
+    job = START + (
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    time.sleep(0.2)\n"
+        "    os._exit(9)\n"
+        "assert os.waitpid(pid, 0)[1] >> 8 == 9\n"
+        "world.Barrier()\n"
+        "print('rank', world.rank, flush=True)\n"
+    )
+    recorded = record(mpich.python_command(2, "-c", job), variables=mpich.variables)
+    assert recorded.exit_code == 0
+    assert sorted(recorded.stdout.split("\n")) == ["", "rank 0", "rank 1"]
+    assert summarise(recorded.directory).ranks == 2
+
+
+def test_a_job_that_outlives_its_launcher_does_not_hold_perfscope(
+    record: Recorder, tmp_path: Path
+) -> None:
+    recorded = record(
+        ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $! >left_behind; exit 4"], cwd=tmp_path
+    )
+    assert recorded.exit_code == 4
+    left_behind = int((tmp_path / "left_behind").read_text())
+    os.kill(left_behind, signal.SIGKILL)  # fails if perfscope had waited for it

@@ -1,0 +1,41 @@
+"""The last line of `perfscope run` reads header fields: their places are those of format.h."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from perfscope.record import summary
+from tests.support.environments import REPOSITORY
+from tests.support.requirements import require_tool
+
+OFFSETS = """
+#include <stddef.h>
+#include <stdio.h>
+#include "format.h"
+int main(void)
+{
+    printf("%s %zu %zu", PS_MAGIC, offsetof(ps_header, rank), offsetof(ps_header, dropped));
+    return 0;
+}
+"""
+
+
+def test_places_in_the_header_are_those_of_the_recorder(tmp_path: Path) -> None:
+    source, program = tmp_path / "offsets.c", tmp_path / "offsets"
+    source.write_text(OFFSETS, encoding="utf-8")
+    include = REPOSITORY / "native" / "recorder"
+    options = ["-std=c11", f"-I{include}", "-o", str(program)]
+    subprocess.run([str(require_tool("cc")), *options, str(source)], check=True)
+    told = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    magic, rank, dropped = told.split()
+    assert magic.encode() == summary.MAGIC
+    assert (int(rank), int(dropped)) == (summary.RANK_OFFSET, summary.DROPPED_OFFSET)
+
+
+def test_files_that_are_no_recordings_count_for_nothing(tmp_path: Path) -> None:
+    (tmp_path / "host").mkdir()
+    (tmp_path / "host" / "1-2.rec").write_bytes(b"")
+    (tmp_path / "host" / "1-3.rec").write_bytes(b"x" * 4096)
+    found = summary.summarise(tmp_path)
+    assert (found.ranks, found.processes, found.dropped) == (0, 0, 0)

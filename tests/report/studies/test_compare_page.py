@@ -1,0 +1,134 @@
+"""The page, the terminal and the Markdown of a comparison, from its document alone."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from perfscope.report.studies.build import build_html
+from perfscope.report.studies.markdown import comparison, escaped
+from perfscope.report.studies.terminal import print_study
+from perfscope.studies.common import document
+from perfscope.studies.compare import labels as compare_words
+from perfscope.studies.compare.compare import FACTOR, body
+from perfscope.studies.compare.sides import Side, make_side
+from tests.report.sample_document import HOSTILE_TEXTS
+from tests.support.study_runs import made_run
+
+GAIN = {
+    "id": "slow_input",
+    "status": "fail",
+    "title": "Input is slow",
+    "gain_s": 1.9,
+    "gain_interval_s": [1.7, 2.1],
+    "gain_basis": "replay",
+}
+SPREAD = (1.0, 1.004, 0.996, 1.002, 0.999)
+
+
+def side(label: str, seconds: float, *, findings: list[Any], spread: tuple[float, ...]) -> Side:
+    runs = [
+        made_run(
+            f"{label}-{n}",
+            focus_s=seconds * factor,
+            work_s=[0.8 * seconds * factor, 0.6 * seconds * factor],
+            step_s=seconds * factor / 100,
+            steps=100,
+            findings=findings,
+        )
+        for n, factor in enumerate(spread)
+    ]
+    return make_side(label, runs)
+
+
+def made(
+    labels: tuple[str, ...] = ("before", "after"), *, spread: tuple[float, ...] = SPREAD
+) -> dict[str, Any]:
+    sides = [
+        side(label, 10.0 - 2 * n, findings=[GAIN] if n == 0 else [], spread=spread)
+        for n, label in enumerate(labels)
+    ]
+    found = body(sides, measure=None, factor=FACTOR)
+    runs = [run for one in sides for run in one.all_runs]
+    return document.build(
+        "compare",
+        runs,
+        verdict=compare_words.verdict(found),
+        body=found,
+        how_measured=compare_words.how_measured(found),
+    )
+
+
+def terminal(found: dict[str, Any]) -> str:
+    out = io.StringIO()
+    print_study(found, Console(file=out, width=100))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("shown", [build_html, comparison, terminal], ids=["page", "md", "tty"])
+def test_answer_waterfall_efficiency_and_promise_are_shown(shown: Any) -> None:
+    text = shown(made()).replace("\xa0", " ").replace("\\", "")
+    for part in (
+        "after is faster than before",
+        "-20.0 %",  # of the focus of analysis
+        "-18.2 %",  # of the wall time, a second longer
+        "Input is slow",
+        "Predicted for what is gone: 1.90 s",
+        "2.00 s",
+        "-5.0 %",
+    ):
+        assert part in text, part
+
+
+def test_a_single_pair_says_that_it_cannot_tell() -> None:
+    found = made(spread=(1.0,))
+    for text in (build_html(found), comparison(found), terminal(found)):
+        assert "cannot tell" in text or "cannot be told" in text
+
+
+def test_three_sides_give_three_columns_and_two_falls() -> None:
+    page = build_html(made(("first", "second", "third")))
+    assert "Change, second" in page
+    assert page.count('<details class="numbers"') == 2
+    assert "third is faster than first" in page
+
+
+@pytest.mark.parametrize("hostile", HOSTILE_TEXTS)
+def test_labels_are_never_markup(hostile: str) -> None:
+    found = made((hostile, f"other {hostile}"))
+    found["compare"]["differences"] = [
+        {"kind": "variable", "name": hostile, "values": [hostile, None], "varies_within": True}
+    ]
+    found["compare"]["finding_changes"][0]["title"] = hostile
+    page = build_html(found)
+    assert not re.search(r"<script|<img|<svg onload|<style>\*|=.javascript:", page)
+    assert "\x1b" not in page + terminal(found) + comparison(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("a|b", r"a\|b"),
+        ("<img src=x>", r"\<img src=x\>"),
+        ("[x](http://e.invalid)", "\\[x\\](http:\u200b//e.invalid)"),
+        ("@everyone `x`\n# y", r"\@everyone \`x\` \# y"),
+        ("&amp;", r"\&amp;"),
+    ],
+)
+def test_markdown_of_a_trace_is_text(text: str, written: str) -> None:
+    assert escaped(text) == written
+
+
+@pytest.mark.parametrize(
+    "part", ["sides", "comparisons", "measures", "efficiencies", "waterfall", "differences", "unit"]
+)
+def test_a_missing_part_breaks_nothing(part: str) -> None:
+    found = made()
+    del found["compare"][part]
+    assert "<h1" in build_html(found)
+    assert comparison(found)
+    assert "Verdict" in terminal(found)

@@ -1,0 +1,94 @@
+"""The page and the terminal of a study, whatever its kind."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from perfscope.findings.core.finding import Status
+from perfscope.report.studies.build import build_html
+from perfscope.report.studies.terminal import print_study, table
+from perfscope.studies.common.document import build
+from perfscope.studies.findings.catalogue import (
+    StudyDiagnosis,
+    StudyFinding,
+    diagnoses,
+    judge_study,
+)
+from tests.support.study_runs import made_run
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m"
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """A study of two runs with one finding of each status that is shown."""
+    runs = [made_run(f"{ranks} ranks", focus_s=2.0, work_s=[1.0] * ranks) for ranks in (1, 2)]
+    finding = StudyFinding(
+        "late",
+        Status.FAIL,
+        "Something grows",
+        "It grows.",
+        actions=("Stop it.",),
+        runs=("2 ranks",),
+    )
+    built = build("history", runs, verdict=("fail", "It grows."), body={}, findings=[finding])
+    return built | changes
+
+
+def test_the_page_is_the_same_every_time_and_loads_nothing() -> None:
+    page = build_html(document())
+    assert page == build_html(document())
+    assert "default-src &#39;none&#39;" in page
+    assert not re.search(r"<script|\son[a-z]+=|javascript:|https?://(?!www\.w3\.org)", page)
+    assert "Something grows" in page
+    assert page.count("<h1") == 1
+
+
+def test_text_of_runs_is_never_markup() -> None:
+    hostile = made_run(HOSTILE, focus_s=1.0, work_s=[1.0])
+    page = build_html(build("history", [hostile], verdict=("info", HOSTILE), body={}))
+    assert "<script" not in page
+    assert "\x1b" not in page
+    out = io.StringIO()
+    shown = build("history", [hostile], verdict=("info", HOSTILE), body={})
+    print_study(shown, Console(file=out))
+    assert "\x1b" not in out.getvalue()
+
+
+@pytest.mark.parametrize("part", ["runs", "findings", "how_measured", "verdict", "tool"])
+def test_a_page_without_a_part_is_a_page(part: str) -> None:
+    empty: Any = {} if part in {"verdict", "tool"} else []
+    assert "<h1" in build_html(document(**{part: empty}))
+
+
+def test_the_terminal_names_finding_action_and_verdict() -> None:
+    out = io.StringIO()
+    print_study(document(), Console(file=out, width=100))
+    for part in ("1. Problem: Something grows", "First: Stop it.", "Verdict: It grows."):
+        assert part in out.getvalue()
+
+
+def test_a_table_leaves_out_what_does_not_fit_and_says_so() -> None:
+    out = io.StringIO()
+    table(Console(file=out, width=20), [["name", "one", "two"], ["a", "1" * 9, "2" * 9]])
+    assert "1" * 9 in out.getvalue()
+    assert "2" * 9 not in out.getvalue()
+    assert "1 more columns" in out.getvalue()
+
+
+def test_a_diagnosis_that_throws_becomes_an_error_row() -> None:
+    def broken(_: object) -> StudyFinding:
+        raise ValueError("no")
+
+    [found] = judge_study("x", None, catalogue=[StudyDiagnosis("b", "x", "Title", "", broken)])
+    assert found.status is Status.ERROR
+    assert found.as_json()["scope"] == "study"
+
+
+def test_diagnoses_are_of_one_kind() -> None:
+    for kind in ("scaling", "sweep", "compare", "history"):
+        assert {diagnosis.kind for diagnosis in diagnoses(kind)} <= {kind}

@@ -1,0 +1,104 @@
+"""The page, the terminal and the badge of a history."""
+
+from __future__ import annotations
+
+import io
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from perfscope.report.studies.badge import badge_svg
+from perfscope.report.studies.build import build_html
+from perfscope.report.studies.sections.history_index import safe_path
+from perfscope.report.studies.terminal import print_study
+from perfscope.studies.common import document
+from perfscope.studies.history.history import body, groups
+from perfscope.studies.history.labels import how_measured, verdict
+from tests.report.sample_document import HOSTILE_TEXTS
+from tests.studies.history.test_history import series
+
+
+def made(*, change_at: int | None = 16) -> dict[str, Any]:
+    runs = series(change_at=change_at)
+    found = body(groups(runs), runs) | {"unreadable": [{"path": "x", "reason": "it is damaged"}]}
+    rows = [
+        run.as_json() | {"day": "2027-01-01", "report": f"./{run.label}/report.html"}
+        for run in runs
+    ]
+    return document.build(
+        "history", rows, verdict=verdict(found), body=found, how_measured=how_measured(found)
+    )
+
+
+def test_the_page_shows_trend_change_index_and_what_was_not_read() -> None:
+    page = build_html(made()).replace("\xa0", " ")
+    assert page == build_html(made()).replace("\xa0", " ")
+    assert "-10.0 %" in page
+    assert f"{16:040x}"[:10] in page
+    assert '<a href="./run-3/report.html">' in page
+    assert page.index("run-23") < page.index("run-22")
+    assert "it is damaged" in page
+    assert "No change of level" in build_html(made(change_at=None))
+
+
+def test_the_terminal_shows_the_last_change() -> None:
+    out = io.StringIO()
+    print_study(made(), Console(file=out, width=100))
+    shown = out.getvalue().replace("\xa0", " ")
+    assert "-10.0 % since 0000000000" in shown
+    assert "Not read: x" in shown
+
+
+@pytest.mark.parametrize("hostile", HOSTILE_TEXTS)
+def test_commits_branches_and_names_are_never_markup(hostile: str) -> None:
+    found = made()
+    found["history"]["groups"][0]["label"] = hostile
+    found["history"]["groups"][0]["points"][16] |= {"label": hostile, "day": hostile}
+    found["history"]["badge"] = {"label": hostile, "text": hostile, "status": hostile}
+    found["history"]["unreadable"] = [{"path": hostile, "reason": hostile}]
+    found["runs"][0] |= {
+        "label": hostile,
+        "report": hostile,
+        "commit": {"id": hostile, "branch": hostile},
+    }
+    page = build_html(found)
+    assert not re.search(r"<script|<img|<svg onload|<style>\*|=.javascript:", page)
+    assert "\x1b" not in page
+    image = ET.fromstring(badge_svg(found).encode("utf-8", "strict"))
+    assert {element.tag.rpartition("}")[2] for element in image.iter()} <= {
+        "svg", "title", "rect", "g", "text",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("link", "kept"),
+    [
+        ("./a/report.html", True),
+        ("../b/report.html", True),
+        ("javascript:alert(1)", False),
+        ("./javascript:alert(1)", False),
+        ("//e.invalid/x", False),
+        ("https://e.invalid", False),
+    ],
+)
+def test_only_files_beside_the_page_are_linked(link: str, kept: bool) -> None:
+    assert safe_path(link) == (link if kept else "")
+
+
+@pytest.mark.parametrize(("factor", "sign"), [(16, "▼"), (None, "")])
+def test_the_badge_says_level_and_change(factor: int | None, sign: str) -> None:
+    text = badge_svg(made(change_at=factor))
+    assert "throughput" in text
+    assert sign in text
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.parametrize("part", ["groups", "left_out", "unreadable", "badge"])
+def test_a_missing_part_breaks_nothing(part: str) -> None:
+    found = made()
+    del found["history"][part]
+    assert "<h1" in build_html(found)
+    assert "<svg" in badge_svg(found)

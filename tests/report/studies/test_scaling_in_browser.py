@@ -1,0 +1,52 @@
+"""A scaling study's page as a browser shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perfscope.report.studies.build import write_page
+from tests.report.browser import Browser, browser
+from tests.report.studies.test_scaling_page import document
+from tests.report.test_page_in_browser import LOW_CONTRAST, OPEN_ALL, WIDE_ELEMENTS
+from tests.support.requirements import require_browser
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a series with findings."""
+    return write_page(document(), tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all tests of this file."""
+    with browser(str(require_browser()), tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def test_asks_for_nothing_but_itself_and_reports_no_error(window: Browser, page: Path) -> None:
+    window.open(page)
+    asked = [event["request"]["url"] for event in window.seen("Network.requestWillBeSent")]
+    assert [url for url in asked if not url.startswith("data:")] == [page.as_uri()]
+    for kind in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
+        assert window.seen(kind) == []
+
+
+@pytest.mark.parametrize("width", [360, 390, 1280])
+def test_never_scrolls_sideways(window: Browser, page: Path, width: int) -> None:
+    window.open(page, width=width)
+    window.run(OPEN_ALL)
+    assert window.run(WIDE_ELEMENTS) == []
+    assert window.run("document.documentElement.scrollWidth <= innerWidth") is True
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_text_has_enough_contrast(window: Browser, page: Path, dark: bool) -> None:
+    window.open(page, dark=dark)
+    window.run(OPEN_ALL)
+    found = window.run(LOW_CONTRAST)
+    assert found["failures"] == []
+    assert found["seen"] > 150

@@ -1,0 +1,116 @@
+"""The page and the terminal of a scaling study."""
+
+from __future__ import annotations
+
+import copy
+import io
+import re
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from perfscope.report.studies.build import build_html
+from perfscope.report.studies.terminal import print_study
+from perfscope.studies.common.document import build
+from perfscope.studies.common.external import External
+from perfscope.studies.findings.catalogue import judge_study
+from perfscope.studies.scaling import document as scaling_document
+from perfscope.studies.scaling.scaling import scaling
+from tests.report.page_outline import Outline
+from tests.support.scaling_series import trained
+
+HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J"
+
+
+def document(sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32), label: str = "paper") -> dict[str, Any]:
+    study = scaling(trained(sizes, evaluation=lambda p: 1.0 * p, evaluations=lambda p: 5 * p))
+    findings = judge_study("scaling", study)
+    external = External(label, "paper.csv", (1.0, 8.0), {"time_s": (50.0, 9.0)})
+    return build(
+        "scaling",
+        study.runs,
+        verdict=scaling_document.verdict(study, findings),
+        body=scaling_document.body(study, [external]),
+        findings=findings,
+        how_measured=scaling_document.HOW,
+    )
+
+
+def terminal(shown: dict[str, Any], width: int = 100) -> str:
+    out = io.StringIO()
+    print_study(shown, Console(file=out, width=width))
+    return out.getvalue()
+
+
+def test_the_page_holds_every_section_in_order() -> None:
+    page = build_html(document())
+    sections = re.findall(r'<section id="([a-z]+)"', page)
+    assert sections == [
+        "overview", "speedup", "pop", "phases", "composition", "laws", "findings", "runs", "method",
+    ]  # fmt: skip
+    assert page.count('<svg class="chart"') == 4
+    assert "extrapolated" in page
+    assert "paper.csv" in page
+
+
+def test_bands_are_told_by_a_sign_and_a_word_besides_colour() -> None:
+    page = build_html(document())
+    cells = re.findall(r'<td class="n band (\w+)"[^>]*>(.*?)</td>', page)
+    assert {style for style, _ in cells} == {"pass", "warn", "fail"}
+    for style, inner in cells:
+        sign, word = {"pass": ("✓", "good"), "warn": ("!", "worth"), "fail": ("✕", "poor")}[style]
+        assert sign in inner
+        assert word in inner
+
+
+def test_the_page_is_well_formed_and_ids_are_unique() -> None:
+    page = build_html(document())
+    outline = Outline(page)
+    assert outline.unclosed == []
+    assert len(outline.ids) == len(set(outline.ids))
+    assert set(outline.targets) <= set(outline.ids)
+    assert all(table["caption"] and table["scopes"] for table in outline.tables)
+
+
+@pytest.mark.parametrize("sizes", [(4,), (1, 2), (1, 2, 4)])
+def test_few_sizes_give_a_page_with_reasons(sizes: tuple[int, ...]) -> None:
+    page = build_html(document(sizes))
+    assert "needs runs of" in page
+    assert "needs runs of" in terminal(document(sizes)) or len(sizes) > 2
+
+
+def test_text_of_others_is_never_markup() -> None:
+    shown = document(label=HOSTILE)
+    shown["runs"][0]["label"] = HOSTILE
+    shown["scaling"]["parts"][1]["label"] = HOSTILE
+    shown["scaling"]["notes"] = [HOSTILE]
+    assert "<img" not in build_html(shown)
+    assert "\x1b" not in build_html(shown)
+    assert "\x1b" not in terminal(shown)
+
+
+@pytest.mark.parametrize(
+    "part", ["points", "parts", "pop", "composition", "superlinear", "external"]
+)
+def test_a_document_without_a_part_is_a_page(part: str) -> None:
+    shown = copy.deepcopy(document())
+    shown["scaling"][part] = None
+    assert "<h1" in build_html(shown)
+
+
+def test_the_terminal_shows_time_throughput_factors_and_findings() -> None:
+    shown = terminal(document())
+    for text in (
+        "Strong scaling",
+        "Axis: ranks",
+        "samples/s",
+        "Global efficiency",
+        "Load balance",
+        "Amdahl's law: serial share",
+        "extrapolated to 64 ranks",
+        "Rank 0 evaluates 32 times as often",
+    ):
+        assert text in shown, text
+    assert all(len(line) <= 100 for line in shown.splitlines())
+    assert all(len(line) <= 60 for line in terminal(document(), 60).splitlines())

@@ -1,0 +1,167 @@
+"""The page and the terminal of a sweep, with one, two, three and four variables."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from perfscope.report.studies.build import build_html
+from perfscope.report.studies.terminal import print_study
+from perfscope.sweep.study.model import measure
+from perfscope.sweep.study.stored import Axis
+from tests.support.study_runs import made_run
+from tests.support.sweeps import failed_run, judged, made_plan, made_sweep, made_sweep_run
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"' onload=x"
+THREADS = Axis("threads", "variable", ("1", "2", "4"))
+RANKS = Axis("ranks", "variable", ("1", "2"))
+
+
+def plain_text(page: str) -> str:
+    body = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", body).split())
+
+
+def printed(document: dict[str, Any], *, width: int = 80) -> str:
+    out = io.StringIO()
+    print_study(document, Console(file=out, width=width))
+    return out.getvalue()
+
+
+def attributes(page: str) -> list[str]:
+    """The names of all attributes of a page."""
+    names: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            names.extend(name for name, _ in attrs)
+
+    Reader().feed(page)
+    return names
+
+
+def two_variables() -> dict[str, Any]:
+    """Six cells: one best, one near it, two slower, one failed, one refused."""
+    plan = made_plan([THREADS, RANKS], repeat=2, refused={("4", "2"): "8 threads on 4 CPUs"})
+    speeds = {("1", "1"): 10.0, ("1", "2"): 20.0, ("2", "1"): 40.0, ("2", "2"): 39.9}
+    runs = [
+        made_sweep_run(plan, values, speed * (1 + 0.01 * repeat), repeat=repeat, quality=0.75)
+        for values, speed in speeds.items()
+        for repeat in (1, 2)
+    ]
+    failed = failed_run(plan, ("4", "1"), "out_of_memory", "out of memory (killed by SIGKILL)")
+    return judged(measure(plan, [*runs, failed]))
+
+
+def test_a_heat_map_says_in_words_what_its_colours_say() -> None:
+    page = build_html(two_variables())
+    cells = [
+        plain_text(cell)
+        for cell in re.findall(r"<td class=\"(?:heat|no-speed).*?</td>", page, re.DOTALL)
+    ]
+    assert len(cells) == 6
+    assert sum("best" in cell for cell in cells) == 2
+    assert cells[2].startswith("★ best 40.6")
+    assert cells[3].startswith("≈ may be best 40.5")
+    assert "accuracy 0.75" in cells[0]
+    assert cells[4].startswith("✕ out of memory")
+    assert cells[5].startswith("– not run 8 threads on 4 CPUs")
+    shades = re.findall(r"<td class=\"heat-(\d)", page)
+    assert shades == ["0", "2", "6", "6"]
+
+
+def test_the_page_is_the_same_every_time_and_loads_nothing() -> None:
+    page = build_html(two_variables())
+    assert page == build_html(two_variables())
+    assert not re.search(r"<script|\son[a-z]+=|style=|javascript:|https?://(?!www\.w3\.org)", page)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4])
+def test_every_number_of_variables_has_a_page(count: int) -> None:
+    axes = [Axis(f"v{n}", "variable", ("1", "2")) for n in range(count)]
+    points = list(itertools.product(*(axis.values for axis in axes)))
+    document = judged(
+        made_sweep(axes, {values: [10.0 + n, 10.5 + n] for n, values in enumerate(points)})
+    )
+    page = build_html(document)
+    assert page.count('class="heat"') == {2: 1, 3: 2}.get(count, 0)
+    assert ('id="speed-chart-title"' in page) == (count == 1)
+    assert page.count('class="speed-bar"') == len(points)
+    shown = printed(document)
+    assert "fastest first" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_hostile_names_and_values_are_text(count: int) -> None:
+    axes = [Axis(HOSTILE + str(n), "variable", (HOSTILE, "{{ 7 * 7 }}", "")) for n in range(count)]
+    points = list(itertools.product(*(axis.values for axis in axes)))
+    plan = made_plan(axes)
+    runs = [made_sweep_run(plan, values, 10.0 + n) for n, values in enumerate(points[1:])]
+    document = judged(measure(plan, [*runs, failed_run(plan, points[0], HOSTILE, HOSTILE)]))
+    page = build_html(document)
+    assert "<script" not in page
+    assert not [name for name in attributes(page) if name.startswith("on")]
+    assert "\x1b" not in page + printed(document)
+    assert "\u202e" not in page + printed(document)
+    assert "49" not in re.findall(r"\{\{.{1,20}", plain_text(page))
+
+
+def test_nothing_measured_is_said() -> None:
+    for runs in ([], [failed_run(made_plan([THREADS]), ("1",), "killed", "killed by SIGSEGV")]):
+        document = judged(measure(made_plan([THREADS]), runs))
+        page = build_html(document)
+        assert "fewer than two were measured" in page
+        assert "Verdict" in printed(document)
+
+
+def test_where_none_is_the_best_page_and_terminal_say_why() -> None:
+    plan = replace(made_plan([RANKS]), recording=("--stop-after", "9"))
+    runs = [
+        replace(
+            made_sweep_run(plan, (ranks,), 1.0),
+            run=made_run(ranks, focus_s=1.0, work_s=[1.0] * int(ranks), step_s=0.1, steps=9),
+        )
+        for ranks in ("1", "2")
+    ]
+    document = judged(measure(plan, runs))
+    page = plain_text(build_html(document))
+    assert "No configuration is named the best: runs of different numbers of ranks" in page
+    assert "because none is named the best" in page
+    for word in ("★", "≈", "Larger is better", "fastest first"):
+        assert word not in page
+    shown = " ".join(printed(document).split())
+    assert "largest first" in shown
+    assert "none is named the best" in shown
+    assert " *" not in shown
+
+
+def test_parts_that_are_null_are_shown_as_missing() -> None:
+    document = two_variables()
+    for row in document["sweep"]["configurations"]:
+        row |= {"factors": None, "speed_interval": None, "quality": None, "environment": None}
+    document["sweep"] |= {"why": [], "noise": None, "fabric": None, "objective": None}
+    assert "Same conditions?" in build_html(document)
+    document["sweep"] = None
+    assert "Speed" in build_html(document)
+
+
+def test_the_terminal_fits_and_marks_the_best() -> None:
+    shown = printed(two_variables())
+    assert "threads=2, ranks=1 *" in shown
+    assert "threads=2, ranks=2 ~" in shown
+    assert "threads=4, ranks=1: failed, out of memory" in shown
+    assert "threads=4, ranks=2: not run, 8 threads on 4 CPUs" in shown
+
+
+def test_text_of_another_type_is_no_traceback() -> None:
+    plan = replace(made_plan([THREADS]), command=("a" * 5000,))
+    document = judged(measure(plan, [made_sweep_run(plan, ("1",), 1e300)]))
+    assert "study.json" in build_html(document)

@@ -1,0 +1,185 @@
+"""How runs are read for a study: what counts as one, what is kept, what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfscope.document.analysis import analysis
+from perfscope.document.build import dumps
+from perfscope.errors import PerfscopeError, UnreadableInputError, UsageError
+from perfscope.metrics.results import Options
+from perfscope.readers.registry import open_trace
+from perfscope.studies.common import cache, runs
+from perfscope.studies.common.run import parse_cpu_list
+from perfscope.studies.common.runs import labels, load_run, load_runs
+from tests.support.environments import REPOSITORY
+
+SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """A recording that may be written to."""
+    return Path(shutil.copytree(SAMPLE, tmp_path / "recording"))
+
+
+@pytest.fixture
+def analysed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The paths that were analyzed rather than taken from what was kept."""
+    seen: list[Path] = []
+    real = runs._analyse
+
+    def watched(path: Path, options: Options) -> dict[str, Any]:
+        seen.append(path)
+        return real(path, options)
+
+    monkeypatch.setattr(runs, "_analyse", watched)
+    return seen
+
+
+def test_a_recording_is_read_as_analyze_reads_it(recording: Path) -> None:
+    run = load_run(recording)
+    wanted = json.loads(dumps(analysis(open_trace(recording), Options())))
+    assert run.document == wanted
+    assert run.label == "recording"
+    assert run.ranks == 2
+    assert run.rank_numbers == (0, 1)
+    evaluation = run.phase("evaluate")
+    assert evaluation is not None
+    assert evaluation.ranks == (0,)
+    assert run.metric("parallel_efficiency").value == pytest.approx(0.78, abs=0.01)
+    assert run.samples_per_s.value is None
+    assert "step" in run.samples_per_s.reason
+    assert run.ledger_s["evaluation"] == pytest.approx(evaluation.seconds_by_rank[0], rel=1e-6)
+    assert run.ending == ""
+
+
+def test_a_second_study_does_not_analyse_again(recording: Path, analysed: list[Path]) -> None:
+    first, second = load_run(recording), load_run(recording)
+    assert analysed == [recording]
+    assert first.document == second.document
+    # results written beside it are no part of the recording
+    (recording / "analysis.json").write_text("{}", encoding="utf-8")
+    load_run(recording)
+    assert len(analysed) == 1
+
+
+def test_what_was_kept_counts_only_for_the_same_files_and_options(
+    recording: Path, analysed: list[Path]
+) -> None:
+    load_run(recording)
+    load_run(recording, options=Options(focus="1:2"))
+    assert len(analysed) == 2
+    run_file = recording / "run.json"
+    run_file.write_text(run_file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    load_run(recording)
+    assert len(analysed) == 3
+
+
+@pytest.mark.parametrize(
+    "kept", ["", "{", '{"key": 1}', "[]", '{"key": "K", "document": {"run": 1}}']
+)
+def test_what_is_no_kept_result_is_ignored(recording: Path, kept: str) -> None:
+    wanted = load_run(recording).document
+    key = cache.key_of(recording, repr((None, ())))
+    (recording / cache.DIRECTORY_CACHE).write_text(kept.replace("K", key), encoding="utf-8")
+    assert load_run(recording).document == wanted
+
+
+def test_what_is_kept_is_no_trace_of_another_tool(recording: Path) -> None:
+    before = load_run(recording).document
+    assert json.loads(dumps(analysis(open_trace(recording), Options()))) == before
+
+
+def test_a_folder_that_cannot_be_written_to_is_read(
+    recording: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    assert load_run(recording).ranks == 2
+
+
+def test_a_folder_made_read_only_stays_as_it_is(recording: Path) -> None:
+    """Also for root, whom its mode does not keep from writing."""
+    recording.chmod(0o555)
+    load_run(recording)
+    assert not (recording / cache.DIRECTORY_CACHE).exists()
+    recording.chmod(0o755)
+
+
+def test_a_stored_result_and_a_folder_with_nothing_else(recording: Path, tmp_path: Path) -> None:
+    document = load_run(recording).document
+    kept = tmp_path / "report" / "analysis.json"
+    kept.parent.mkdir()
+    kept.write_text(dumps(document), encoding="utf-8")
+    assert load_run(kept).document == document
+    assert load_run(kept.parent).document == document
+    with pytest.raises(UsageError, match="cannot be narrowed"):
+        load_run(kept, options=Options(focus="1:2"))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"schema_version": "2"}, "schema '2'"),
+        ({"tool": {"name": "other"}}, "reads '1'"),
+        ({"run": {}}, "names no ranks"),
+        ({"run": {"ranks": "four"}}, "names no ranks"),
+        ({"run": {"ranks": 10**400}}, "names no ranks"),
+    ],
+)
+def test_a_result_of_another_version_is_refused(
+    tmp_path: Path, change: dict[str, Any], why: str
+) -> None:
+    document = {"schema_version": "1", "tool": {"name": "perfscope"}, "run": {"ranks": 1}}
+    path = tmp_path / "analysis.json"
+    path.write_text(json.dumps(document | change), encoding="utf-8")
+    with pytest.raises(UnreadableInputError) as caught:
+        load_run(path)
+    assert why in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "text", ['{"schema_version": "1",', '{"schema_version": "1"} x', "[" * 9999]
+)
+def test_a_damaged_result_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "analysis.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(PerfscopeError):
+        load_run(path)
+
+
+def test_each_run_once(recording: Path) -> None:
+    with pytest.raises(UsageError, match="given twice"):
+        load_runs([recording, recording / ".." / recording.name])
+    with pytest.raises(UnreadableInputError, match="nothing at"):
+        load_runs([recording, recording / "missing"])
+
+
+def test_progress_names_each_run(recording: Path) -> None:
+    told: list[str] = []
+    load_runs([recording], progress=told.append)
+    assert told == [f"Reading run 1 of 1: {recording}"]
+
+
+def test_labels_are_short_and_tell_apart() -> None:
+    assert labels([Path("runs/a"), Path("runs/b")]) == ["a", "b"]
+    assert labels([Path("x/1/trace"), Path("x/2/trace")]) == ["1/trace", "2/trace"]
+    assert labels([Path("x/1/analysis.json"), Path("x/2/analysis.json")]) == ["1", "2"]
+    assert labels([Path("x/1/analysis.json")]) == ["1"]
+    assert labels([Path("x/1"), Path("x/1/analysis.json")]) == ["x/1", "x/1/analysis.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [("0-3,8", {0, 1, 2, 3, 8}), ("5", {5}), ("", set()), ("x", set()), ("0-999999999", set())],
+)
+def test_cpu_lists(text: str, cpus: set[int]) -> None:
+    assert parse_cpu_list(text) == cpus

@@ -1,0 +1,113 @@
+"""Sizes with more threads than CPUs: named, and in no law."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perfscope.studies.common.run import StudyRun
+from perfscope.studies.findings.catalogue import judge_study
+from perfscope.studies.scaling import document as scaling_document
+from perfscope.studies.scaling.laws import LEFT_OUT, SHARED_FIRST
+from perfscope.studies.scaling.models import Amdahl, Model
+from perfscope.studies.scaling.oversubscription import crowding
+from perfscope.studies.scaling.scaling import scaling
+from tests.support.scaling_series import trained
+
+CPUS = 4
+
+
+def on_cpus(
+    runs: list[StudyRun], *, cpus: int = CPUS, wanting: float | None = None, threads: str = ""
+) -> list[StudyRun]:
+    """The same runs on one node, whose ranks all want a CPU unless `wanting` says otherwise."""
+    for run in runs:
+        node = {
+            "host": "node00",
+            "ranks": list(range(run.ranks)),
+            "cpus": float(cpus),
+            "runnable_mean": float(run.ranks) if wanting is None else wanting,
+        }
+        run.document["threads"] = {"ranks": [], "nodes": [node]}
+        if threads:
+            run.document["run"]["environment"] = {"OMP_NUM_THREADS": threads}
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("ranks", "facts", "words"),
+    [
+        (4, {}, ""),
+        (8, {}, "8 ranks on 4 CPUs"),
+        (8, {"wanting": 4.7}, ""),  # they sleep
+        (8, {"wanting": 4.9}, "8 ranks on 4 CPUs"),
+        (2, {"threads": "2"}, ""),
+        (2, {"threads": "4,2", "wanting": 7.5}, "2 ranks x 4 threads on 4 CPUs"),
+        (1, {"threads": "2", "cpus": 1, "wanting": 2.0}, "1 rank x 2 threads on 1 CPU"),
+        (4, {"threads": "none"}, ""),
+    ],
+)
+def test_ranks_times_threads_against_cpus(ranks: int, facts: dict[str, Any], words: str) -> None:
+    [run] = on_cpus(trained((ranks,)), **facts)
+    assert crowding(run) == words
+
+
+def test_where_nothing_was_sampled_nothing_is_said() -> None:
+    assert crowding(trained((64,))[0]) == ""
+
+
+def slowed_above(cpus: int, sizes: tuple[int, ...]) -> list[StudyRun]:
+    """10 + 80/p seconds with p ranks, and as long with more ranks than CPUs as with all of them."""
+    return on_cpus(
+        trained(sizes, step=lambda p: 80.0 / min(p, cpus), evaluation=lambda _: 10.0), cpus=cpus
+    )
+
+
+def test_amdahl_is_of_the_sizes_that_had_a_cpu_for_each_rank() -> None:
+    """Of 90 s at one rank 10 are serial: 1/9, which sizes on shared CPUs would raise."""
+    study = scaling(slowed_above(4, (1, 2, 4, 8, 16)))
+    law = study.whole.amdahl
+    assert isinstance(law, Amdahl)
+    assert law.serial_share == pytest.approx(1 / 9)
+    assert [forecast.size for forecast in law.forecasts] == [32, 64]
+    assert law.forecasts[0].value == pytest.approx(10 + 80 / 32)
+    notes = " ".join(scaling_document.notes(study))
+    assert "With 8 ranks threads shared CPUs: 8 ranks on 4 CPUs" in notes
+    assert "With 4 ranks threads" not in notes
+    points = scaling_document.body(study)["points"]
+    assert [point["shared_cpus"] for point in points] == [
+        *(None, None, None),
+        "8 ranks on 4 CPUs",
+        "16 ranks on 4 CPUs",
+    ]
+
+
+def test_a_model_is_drawn_through_all_sizes_and_told_from_those_with_cpus() -> None:
+    study = scaling(slowed_above(16, (1, 2, 4, 8, 16, 32)))
+    found = study.whole.model
+    assert isinstance(found, Model)
+    assert found.text == "10 + 80 p^(-1)"
+    assert found.fitted == pytest.approx([90, 50, 30, 20, 15, 12.5])
+    assert [forecast.size for forecast in found.forecasts] == [64, 128]
+
+
+def test_too_few_sizes_with_cpus_give_no_law_and_say_why() -> None:
+    study = scaling(slowed_above(2, (1, 2, 4)))
+    assert study.whole.amdahl == (f"Amdahl's law needs runs of 3 sizes, and 2 are there{LEFT_OUT}")
+    assert study.uncrowded == (0, 1)
+    first = scaling(slowed_above(2, (4, 8, 16)))
+    assert first.whole.amdahl == first.whole.model == SHARED_FIRST
+
+
+def test_what_shares_cpus_is_no_serial_phase() -> None:
+    """Four ranks train as long as two, on two CPUs; evaluation alone is serial, and with two."""
+    crowded = on_cpus(trained(step=lambda p: 80.0 / min(p, 2)), cpus=2)
+    found = {f.id: f for f in judge_study("scaling", scaling(crowded))}
+    assert found["serial_phase"].status.value == "pass"
+    evaluating = {f.id: f for f in judge_study("scaling", scaling(slowed_above(2, (1, 2, 4))))}
+    assert evaluating["serial_phase"].status.value == "warn"
+    assert evaluating["serial_phase"].evidence[0].label == "Share of the run with 2 ranks"
+    assert evaluating["serial_phase"].evidence[0].value == pytest.approx(10 / 50)
+    alone = {f.id: f for f in judge_study("scaling", scaling(slowed_above(1, (1, 2, 4))))}
+    assert alone["serial_phase"].status.value == "not_measured"
