@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from perfscope.readers.common.clock_estimate import Estimate, TimeMap, estimate
 from perfscope.readers.common.clock_observations import Pair, observe
-from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceActivity
 from perfscope.trace.model import Rank
 
-WALL_CLOCK_ERROR_NS = 10**9
 """How far the wall clocks of two hosts may be apart; pessimistic, hosts with NTP do better."""
 
+WALL_CLOCK_ERROR_NS = 10**9
 _INTERVAL_TABLES = (
     *("operations", "background", "readiness", "completions", "phases", "steps"),
     *("spans", "memory_windows"),
@@ -29,43 +28,6 @@ _MOMENT_TABLES = (
     *("gpu_samples", "gpu_processes"),
 )
 _Moves = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
-
-
-@dataclass(frozen=True)
-class Clock:
-    """What to add to a process's times to be on the reference's clock, and the possible error.
-
-    Processes of one `domain` share it; that of the reference is 0.
-    """
-
-    offset_ns: int
-    error_ns: int
-    domain: int = 0
-
-
-def domain_of(process: ProcessFile) -> tuple[str, int]:
-    """Processes of one domain read the same clock: same boot, same time namespace."""
-    return (process.boot_id or f"host {process.host}", process.time_namespace)
-
-
-def align(processes: Sequence[ProcessFile], reference: ProcessFile) -> list[Clock]:
-    """The clock of each process against the reference, as the wall clocks of the hosts have it."""
-    home = domain_of(reference)
-    first: dict[tuple[str, int], ProcessFile] = {home: reference}
-    for process in processes:
-        first.setdefault(domain_of(process), process)
-    numbers = {domain: number for number, domain in enumerate(first)}
-    origin = reference.real0_ns - reference.mono0_ns
-    clocks = []
-    for process in processes:
-        domain = domain_of(process)
-        base = first[domain]
-        offset = base.real0_ns - base.mono0_ns - origin
-        away = domain != home
-        clocks.append(
-            Clock(offset * away, WALL_CLOCK_ERROR_NS * away, numbers[domain]),
-        )
-    return clocks
 
 
 def measure(ranks: Sequence[Rank]) -> list[str]:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from perfscope.readers.common.amounts import MAX_AMOUNT
-from perfscope.readers.common.clocks import Clock
-from perfscope.readers.common.interning import Interning
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.endings import ObservedEnds, end_time_ns, ending_of, observed_end
+from perfscope.readers.recording.interning import Interning
 from perfscope.readers.recording.layout import HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.record_tables import Tables, read_tables
 from perfscope.readers.recording.totals import totals_of
+from perfscope.readers.recording.wall_clocks import Clock
 from perfscope.trace.model import Rank, ThreadInfo
 from perfscope.trace.operations import code_of
 from perfscope.units import counted

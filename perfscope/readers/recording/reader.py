@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from perfscope.errors import UnreadableInputError
-from perfscope.readers.common.clocks import Clock, align, domain_of, measure, shift
-from perfscope.readers.common.interning import Interning
+from perfscope.readers.common.clocks import measure, shift
 from perfscope.readers.detect import Place, Reader, ReadOptions
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.definitions import frame_of
@@ -17,12 +16,14 @@ from perfscope.readers.recording.endings import ObservedEnds, read_ends, stopped
 from perfscope.readers.recording.framework_operations import adopt
 from perfscope.readers.recording.gpu_samples import GpuNumbering, adopt_gpus
 from perfscope.readers.recording.input_queues import adopt_queues
+from perfscope.readers.recording.interning import Interning
 from perfscope.readers.recording.memory_detail import ENDING as MEMORY_ENDING
 from perfscope.readers.recording.memory_detail import read_memory_detail
 from perfscope.readers.recording.process_file import ProcessFile, read_process
 from perfscope.readers.recording.rank_assembly import RankContext, assemble_rank
 from perfscope.readers.recording.record_file import MAX_LIFE_NS, MAX_RANKS
 from perfscope.readers.recording.stack_sampling import STATE_ENDING, read_stack_sampling
+from perfscope.readers.recording.wall_clocks import Clock, align, domain_of
 from perfscope.readers.recording.worlds import Arrangement, arrange
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.stack_spans import MemoryRecording, StackSampling

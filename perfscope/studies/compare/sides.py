@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfscope.errors import UsageError
+from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.places import find_runs
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.runs import labels, load_runs
-from perfscope.studies.scaling.excluded import left_out
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Options

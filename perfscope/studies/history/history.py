@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.measures import PEAK, STEP, THROUGHPUT, WALL, Measure
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.history.change_points import LEVEL, change_points, least_points
-from perfscope.studies.scaling.excluded import left_out
 
 Json = dict[str, Any]
 FACTOR = 1.02  # as in a comparison: smaller changes come and go with the layout of memory

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from perfscope.studies.compare.regression import ROUNDING, Fit, fit, student_95
+from perfscope.studies.common.regression import ROUNDING, Fit, fit, student_95
 
 AMDAHL_SIZES = 3
 MODEL_SIZES = 5  # what Extra-P asks for

@@ -8,9 +8,9 @@ from statistics import median
 
 from perfscope.errors import UsageError
 from perfscope.metrics.efficiency.scalability import Variant
+from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.run import StudyPhase, StudyRun
 from perfscope.studies.scaling import models
-from perfscope.studies.scaling.excluded import left_out
 from perfscope.studies.scaling.extra_p import ExtraP
 from perfscope.studies.scaling.growth import Growth, growth, trained_samples
 from perfscope.studies.scaling.laws import laws_of

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfscope.studies.compare.regression import fit, student_95
+from perfscope.studies.common.regression import fit, student_95
 from perfscope.studies.scaling.models import EXPONENTS, Amdahl, Law, Model, amdahl, model
 
 SIZES = (1, 2, 4, 8, 16, 32)
