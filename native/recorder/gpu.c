@@ -51,11 +51,11 @@ uint64_t ps_gpu_cpu_ns(void)
     return atomic_load_explicit(&cpu_ns, memory_order_relaxed);
 }
 
-/* Definition 0 of the devices says why there are none. */
-static void tell_reason(const char *why)
+/* Definition 0 of the devices says why there are none, and whether there is a driver that may have some. */
+static void tell(const char *why, bool may_have_devices)
 {
     char text[256];
-    int length = snprintf(text, sizeof text, "reason=%s\n", why);
+    int length = snprintf(text, sizeof text, "%sreason=%s\n", may_have_devices ? "driver=1\n" : "", why);
     ps_define(PS_DEF_DEVICE, 0, text, (uint32_t)length, NULL, 0);
 }
 
@@ -209,7 +209,7 @@ static void find_devices(void)
         devices[i].device = found[i];
     device_count = count;
     if (!count && !atomic_load(&is_leaving))
-        tell_reason(why ? why : "the driver shows no device");
+        tell(why ? why : "the driver shows no device", true);
 }
 
 static void sleep_for(uint64_t ns)
@@ -262,11 +262,11 @@ static bool wait_for_runtime(void)
 {
     if (has_runtime())
         return true;
-    tell_reason("no process of this rank has loaded CUDA");
+    tell("no process of this rank has loaded CUDA", false);
     while (is_open() && !has_runtime())
         sleep_for(RUNTIME_LOOK_NS);
     if (is_open())
-        tell_reason("");
+        tell("", false);
     return is_open();
 }
 
@@ -312,7 +312,7 @@ static bool has_driver(void)
 void ps_gpu_decline(const char *why)
 {
     if (!atomic_flag_test_and_set(&is_launched))
-        tell_reason(why);
+        tell(why, has_driver());
 }
 
 void ps_gpu_launch(void)
@@ -323,11 +323,11 @@ void ps_gpu_launch(void)
     if (atomic_flag_test_and_set(&is_launched))
         return;
     if (hz == 0) {
-        tell_reason("GPU samples were switched off (--gpu-hz 0)");
+        tell("GPU samples were switched off (--gpu-hz 0)", has_driver());
         return;
     }
     if (!has_driver()) {
-        tell_reason("no NVIDIA driver is loaded on this node");
+        tell("no NVIDIA driver is loaded on this node", false);
         return;
     }
     hz = hz > HIGHEST_HZ ? HIGHEST_HZ : hz;
@@ -336,6 +336,6 @@ void ps_gpu_launch(void)
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     /* Started by the sampler thread, whose mask it inherits: no signal of the job is ever handled on it. */
     if (pthread_create(&thread, &detached, run, (void *)(uintptr_t)(NS_PER_SECOND / hz)) != 0)
-        tell_reason("no thread could be made to sample GPUs");
+        tell("no thread could be made to sample GPUs", true);
     pthread_attr_destroy(&detached);
 }

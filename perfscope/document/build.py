@@ -15,6 +15,7 @@ import numpy as np
 
 import perfscope
 from perfscope.document import measures, resources, run_facts
+from perfscope.document.damage import run_damage
 from perfscope.document.devices import devices
 from perfscope.document.hardware import hardware
 from perfscope.document.horovod import horovod
@@ -57,11 +58,12 @@ FINDING_ORDER = (
 def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json:
     """The result document of a run."""
     ordered = sort_findings(findings)
+    damage = run_damage(results, replay)
     document = {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "perfscope", "version": perfscope.__version__},
-        "run": run_facts.run(results, replay),
-        "verdict": verdict(results, replay, ordered),
+        "run": run_facts.run(results, damage),
+        "verdict": verdict(results, replay, ordered, damage),
         "ledger": measures.ledger(results),
         "ledger_functions": measures.ledger_functions(results),
         "unlabelled": measures.unlabelled(results),

@@ -92,7 +92,7 @@ def _device(device: DeviceUse) -> Json:
         "idle_s_by_cause": {cause.value: s for cause, s in device.causes_s.items()},
         "host_copies": [
             {
-                "direction": copy.direction,
+                "direction": copy.direction.value,
                 "pageable": copy.pageable,
                 "count": copy.count,
                 "bytes": copy.bytes,

@@ -24,7 +24,6 @@ LAUNCHERS_OWN = {"SIGKILL", *STOPPING}
 """Signals by which launchers end the ranks that are left when one has failed."""
 
 INTERRUPT = "KeyboardInterrupt"
-PASSIVE = ("killed", "interrupted")
 _BY_SIGNAL = {EndKind.KILLED, EndKind.ABORTED_IN_TEARDOWN}
 
 
@@ -51,6 +50,7 @@ def _as_json(trace: Trace, rank: Rank, *, is_first: bool) -> Json:
         "end_s": rank.end_ns * NS,
         "in_operation": last_operation(rank),
         "exception": None if raised is None else dict(vars(raised)),
+        "is_out_of_memory": _is_killed_for_memory(rank),
         "is_first": is_first,
     }
 
@@ -108,11 +108,21 @@ def _killed(rank: Rank) -> str:
     return f"killed by {_signal(rank.ending)}{place}"
 
 
+def _is_killed_as_for_memory(rank: Rank) -> bool:
+    """Whether a rank was killed by the signal that the kernel sends where memory ran out."""
+    return rank.ending.kind in _BY_SIGNAL and rank.ending.code == Signals.SIGKILL
+
+
+def _is_killed_for_memory(rank: Rank) -> bool:
+    """Whether the rank's own samples tell that the kernel killed it because memory ran out."""
+    return _is_killed_as_for_memory(rank) and memory_ran_out(rank)
+
+
 def _for_memory(trace: Trace, rank: Rank) -> str:
     """That memory ran out, of a rank that was killed as the kernel kills then."""
-    if rank.ending.kind not in _BY_SIGNAL or _signal_name(rank.ending.code) != "SIGKILL":
+    if not _is_killed_as_for_memory(rank):
         return ""
-    if memory_ran_out(rank):
+    if _is_killed_for_memory(rank):
         return "; the kernel ended processes of its group because memory ran out"
     if not (count := kills_with(trace, rank)):
         return ""
@@ -165,15 +175,20 @@ def last_operation(rank: Rank) -> str | None:
 
 
 def _signal(ending: Ending) -> str:
-    name = _signal_name(ending.code)
-    return name if name.startswith("signal") else f"{name} ({ending.code})"
+    name = _known_signal(ending.code)
+    return f"{name} ({ending.code})" if name else _signal_name(ending.code)
 
 
 def _signal_name(number: int | None) -> str:
+    return _known_signal(number) or f"signal {number}"
+
+
+def _known_signal(number: int | None) -> str:
+    """The name of a signal, "" of a number that has none."""
     try:
         return Signals(number or 0).name
     except ValueError:
-        return f"signal {number}"
+        return ""
 
 
 def first_to_fail(trace: Trace) -> Rank | None:
@@ -220,6 +235,16 @@ def stopping_signal(trace: Trace) -> str | None:
     return None
 
 
+def _is_passive(rank: Rank) -> bool:
+    """Whether the words on an end are what was done to the rank: `killed by ...`."""
+    ending = rank.ending
+    if ending.raised is not None:
+        return ending.raised.type == INTERRUPT
+    return ending.kind is EndKind.KILLED or (
+        ending.kind is EndKind.ABORTED_IN_TEARDOWN and ending.code is not None
+    )
+
+
 def account_of_ends(trace: Trace) -> str:
     """One sentence on a run that was cut short: why, when, and what became of the others."""
     early = [rank for rank in trace.ranks if not rank.ending.is_natural]
@@ -229,7 +254,7 @@ def account_of_ends(trace: Trace) -> str:
     if first is not None:
         at = format_seconds(_failed_at_ns(first) * NS)
         text = ending_text(trace, first)
-        verb = "was " if text.startswith(PASSIVE) else ""
+        verb = "was " if _is_passive(first) else ""
         others = len(early) - 1
         rest = f"; {others:,} other {'rank' if others == 1 else 'ranks'} ended after it"
         return (

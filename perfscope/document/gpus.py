@@ -42,7 +42,7 @@ def _gpu(use: GpuUse) -> Json:
         "capability": capability(gpu.capability),
         "is_lost": gpu.is_lost,
         "ranks": list(use.ranks),
-        "known_by": use.known_by,
+        "known_by": use.how_known,
         "samples": use.samples,
         "watched_s": use.watched_s,
         "busy": use.busy,

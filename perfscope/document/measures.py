@@ -209,6 +209,7 @@ def collectives(results: Results) -> Json:
             }
             for operation in found.operations
         ],
+        "clocks_reason": found.clocks.reason or None,
         "wait_s_by_rank": list(found.wait_s_by_rank),
         "transfer_s_by_rank": list(found.transfer_s_by_rank),
         "other_s_by_rank": list(found.other_s_by_rank),

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from perfscope.document.damage import damage_json, run_damage
+from perfscope.document.damage import damage_json
 from perfscope.document.endings import endings, incomplete_ranks
 from perfscope.trace.worlds import library_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.trace.damage import Damage
     from perfscope.trace.model import Trace
 
 Json = dict[str, Any]
@@ -19,7 +21,7 @@ NS = 1e-9
 MOST_PROGRAMS = 5
 
 
-def run(results: Results, replay: Replay) -> Json:
+def run(results: Results, damage: Sequence[Damage]) -> Json:
     """Command, ranks, hosts, how it ended, throughput, versions and environment."""
     trace, focus = results.trace, results.focus
     return {
@@ -35,7 +37,7 @@ def run(results: Results, replay: Replay) -> Json:
         "recorded_ranks": len(trace.ranks),
         "missing_ranks": trace.missing_ranks,
         "incomplete_ranks": incomplete_ranks(trace),
-        "damage": damage_json(run_damage(results, replay)),
+        "damage": damage_json(damage),
         "hosts": _hosts(trace),
         "focus_of_analysis_s": [focus.start_ns * NS, focus.end_ns * NS],
         "focus_kind": focus.kind,

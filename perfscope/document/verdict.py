@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
-from perfscope.document.damage import run_damage, spoils_comparison
+from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import headline, unwatched
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Saving, Status
@@ -40,14 +40,15 @@ UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
 NS = 1e-9
 
 
-def verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json:
+def verdict(
+    results: Results, replay: Replay, findings: Sequence[Finding], damage: Sequence[Damage]
+) -> Json:
     """The `verdict` object of analysis.json, from findings in the order of the document."""
     faults = [finding for finding in findings if finding.status in FAULTS]
     top = _worth_most(faults)
     gain_s = combined_gain(replay, top)
     of = wholes(results)
-    damage = run_damage(results, replay)
-    told = {one.text for one in damage}
+    told = {one.id for one in damage}
     return {
         "sentence": _preface(damage)
         + _sentence(results, findings, top, told=told)
@@ -141,7 +142,7 @@ def _sentence(
     if not top:
         return _healthy(results, findings)
     others = {1: "", 2: " There is 1 more finding."}.get(len(top), " There are 2 more findings.")
-    first = "" if f"{top[0].title}." in told else _about(top[0], wholes(results))
+    first = "" if top[0].damage in told else _about(top[0], wholes(results))
     return (first + others).strip()
 
 

@@ -79,12 +79,16 @@ class Outcome:
 
 
 def _code_text(code: int) -> str:
-    if code > _SIGNAL_BASE:
-        try:
-            return f"killed by {Signals(code - _SIGNAL_BASE).name}"
-        except ValueError:
-            pass
-    return f"exit code {code}"
+    signal = _signal_of(code)
+    return f"exit code {code}" if signal is None else f"killed by {signal.name}"
+
+
+def _signal_of(code: int) -> Signals | None:
+    """The signal that ended a job with this exit code; None where it ended otherwise."""
+    try:
+        return Signals(code - _SIGNAL_BASE) if code > _SIGNAL_BASE else None
+    except ValueError:
+        return None
 
 
 def write(place: Path, outcome: Outcome, *, run: str, configuration: int, repeat: int) -> None:
@@ -117,7 +121,7 @@ def judge(place: Path, *, exit_code: int, wall_s: float, start_unix_s: float) ->
         end = End.FINISHED
     elif _memory_ran_out(place):
         end = End.OUT_OF_MEMORY
-    elif exit_code > _SIGNAL_BASE and _code_text(exit_code).startswith("killed"):
+    elif _signal_of(exit_code) is not None:
         end = End.KILLED
     elif exit_code in _NOT_STARTED and not (place / RECORDING / RUN_FILE).exists():
         end = End.NOT_STARTED

@@ -317,6 +317,7 @@ class Rank:
     """Processes, of any rank, that the driver showed on these GPUs."""
     gpu_reason: str = ""
     """Why the process sampled no GPU, where it says so."""
+    has_gpu_driver: bool = False  # where it sampled none: whether it saw a driver
     counters: Table = field(default_factory=lambda: empty(COUNTER_DTYPE))
     profile: Table = field(default_factory=lambda: empty(PROFILE_DTYPE))
     """Calls and time by region, where the trace holds more regions than phases."""

@@ -7,7 +7,6 @@ from perfscope.trace.model import Rank, Trace
 SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE")
 """What a launcher of processes tells each of them; an outer batch system's own comes after."""
 
-OTHER_WORLD = "rank 0 of another world"
 STEP_IDS = 0xFFFFFF00
 """Slurm's ids from here on are of batch scripts and interactive shells, which are one process."""
 
@@ -20,7 +19,7 @@ def separate_worlds(trace: Trace) -> int:
     sizes = [_count(trace.environment.get("ranks_requested"))]
     sizes += [_launched(rank) for rank in trace.ranks]
     launched = max(sizes)
-    others = any(process.get("role") == OTHER_WORLD for process in trace.other_processes)
+    others = any(process.get("world_rank") == 0 for process in trace.other_processes)
     if trace.world_size != 1 or (trace.launcher == "direct" and not others):
         return 0
     return launched if launched > 1 else 0

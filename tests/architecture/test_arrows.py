@@ -13,7 +13,7 @@ from tests.support.environments import REPOSITORY
 
 PACKAGE = REPOSITORY / "perfscope"
 AGENT = PACKAGE / "agent"
-COMMON = {"engine", "errors", "files", "output", "units", "registry", "savings"}
+COMMON = {"engine", "errors", "files", "foreign", "output", "units", "registry", "savings"}
 # Each part may import itself, COMMON and what stands here.
 ARROWS = {
     "agent": set(),

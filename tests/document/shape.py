@@ -72,6 +72,7 @@ DOCUMENT = {
                 "in_operation": Maybe(str),
                 "exception": Maybe({"type": str, "message": str, "file": str, "line": int}),
                 "is_first": bool,
+                "is_out_of_memory": bool,
             }
         ],
         "throughput": {
@@ -160,6 +161,7 @@ DOCUMENT = {
         "levels": [{"bins": int, "bin_s": float, "rows": [str]}],
     },
     "collectives": {
+        "clocks_reason": Maybe(str),
         "operations": [
             {
                 "name": str,

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from perfscope.document import verdict as verdicts
 from perfscope.document.build import build
-from perfscope.document.verdict import verdict as build_verdict
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.replay.model import Edit
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit, Replay
 from perfscope.trace.builder import TraceBuilder
+from perfscope.trace.damage import Damage
 from perfscope.trace.model import Ending, EndKind
 from perfscope.units import format_seconds
 from tests.findings.analysed import Analysed, analyse, analyse_trace
 from tests.findings.training_runs import Plan, training_run
+
+
+def build_verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> dict[str, Any]:
+    """The verdict on findings of a whole recording."""
+    return verdicts.verdict(results, replay, findings, ())
 
 
 def verdict(analysed: Analysed) -> dict[str, Any]:
@@ -89,6 +97,22 @@ def test_processes_that_never_met_come_first() -> None:
 
     found = verdict(analyse_trace(training_run(Plan(ranks=1, steps=20), change=alone)))
     assert found["sentence"].startswith("The 4 processes never met: ")
+    assert found["sentence"].count("never met") == 1
+
+
+def test_damage_is_found_once_for_the_run_and_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def damage(*_: object) -> tuple[Damage, ...]:
+        asked.append(1)
+        return (Damage("made_up", f"The recording was looked at {len(asked)} times."),)
+
+    monkeypatch.setattr("perfscope.document.build.run_damage", damage)
+    analysed = analyse(Plan(ranks=2, steps=20))
+    found = build(analysed.results, analysed.replay, tuple(analysed.findings.values()))
+    told = found["run"]["damage"][0]["text"]
+    assert told == "The recording was looked at 1 times."
+    assert found["verdict"]["sentence"].startswith(told)
 
 
 def test_crowded_cpus_come_before_the_jitter_they_cause() -> None:

@@ -287,12 +287,12 @@ def test_gpus_that_no_rank_uses() -> None:
 
 
 def test_a_driver_that_failed_is_not_measured_and_no_driver_lists_nothing() -> None:
-    def one(reason: str) -> dict[str, Finding]:
+    def one(reason: str, *, has_driver: bool = False) -> dict[str, Finding]:
         builder = TraceBuilder(1, end_s=20.0)
-        builder.rank(0).init(1.0).finalize(19.0).set(gpu_reason=reason)
+        builder.rank(0).init(1.0).finalize(19.0).set(gpu_reason=reason, has_gpu_driver=has_driver)
         return analyse_trace(builder.build()).findings
 
-    failed = one("the driver does not answer (NVML error 18)")
+    failed = one("the driver does not answer (NVML error 18)", has_driver=True)
     for name in SAMPLED:
         assert failed[name].status is Status.NOT_MEASURED
         assert "NVML error 18" in failed[name].summary

@@ -142,6 +142,7 @@ def _run(shape: Shape, window_s: float) -> Json:
                 "in_operation": None,
                 "exception": None,
                 "is_first": False,
+                "is_out_of_memory": False,
             }
             for rank in range(shape.ranks)
         ],
@@ -316,6 +317,7 @@ def everything_null() -> Json:
     doc["collectives"] |= {key: [] for key in ("operations", "late_arrivals", "wait_s_by_rank")}
     doc["collectives"] |= {"transfer_s_by_rank": [], "other_s_by_rank": [], "matched_calls": 0}
     doc["collectives"] |= {"gradient_exchange": None, "cost": None, "wait_states": []}
+    doc["collectives"]["clocks_reason"] = None
     doc["memory"] = {"reason": None, "ranks": [], "nodes": [], "lines": no_memory_lines()}
     doc["stacks"] = no_stacks()
     doc["threads"] = {"reason": None, "ranks": [], "nodes": []}

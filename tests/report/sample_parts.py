@@ -282,6 +282,7 @@ def collectives(seconds: dict[str, np.ndarray], shape: Shape) -> Json:
             }
             for name, own, calls, size in operations
         ],
+        "clocks_reason": None,
         "wait_s_by_rank": wait.tolist(),
         "transfer_s_by_rank": transfer.tolist(),
         "other_s_by_rank": seconds["communication_other"].tolist(),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
 from perfscope.doctor.running import finish, last_line
+from perfscope.foreign import mentions
 
 _TITLE = "Memory (memray)"
 _TIMEOUT_S = 30.0
@@ -23,7 +24,7 @@ def look(around: Surroundings) -> Sequence[Outcome]:
         return [Outcome(_TITLE, State.OK, f"memray {version}", details={"version": version})]
     error = last_line(done.stderr) or "no answer in time"
     fix = f"{around.python} -m pip install memray"
-    if "No module named" in error:
+    if mentions(error, "No module named"):
         why = "not installed; --memory-detail needs it, nothing else does"
         return [Outcome(_TITLE, State.NOT_THERE, why, fix, {"error": error})]
     why = f"installed, and it cannot be imported: {error}"

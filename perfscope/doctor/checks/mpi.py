@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
 from perfscope.doctor.launchers import found_launchers
 from perfscope.doctor.running import finish, last_line
+from perfscope.foreign import mentions
 
 _TITLE = "mpirun"
 _TITLE_MPI4PY = "mpi4py"
@@ -52,7 +53,7 @@ def _mpi4py(around: Surroundings) -> list[Outcome]:
         summary = f"{told['mpi4py']} of {around.python} uses {library}"
         return [Outcome(_TITLE_MPI4PY, State.OK, summary, details=told)]
     error = last_line(done.stderr) or "no answer in time"
-    if "No module named" in error:
+    if mentions(error, "No module named"):
         why = f"{around.python} has no mpi4py"
         fix = f"{around.python} -m pip install mpi4py"
         return [Outcome(_TITLE_MPI4PY, State.NOT_THERE, why, fix)]

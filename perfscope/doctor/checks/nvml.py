@@ -12,12 +12,15 @@ from perfscope.doctor.running import finish, last_line
 
 _TITLE = "GPUs (NVML)"
 _TIMEOUT_S = 30.0
+_NOT_LOADED = 3
+"""Exit code of `_ASK` where the library cannot be loaded."""
 _ASK = """
 import ctypes, json, os, sys
 try:
     nvml = ctypes.CDLL(os.environ.get("PERFSCOPE_NVML") or "libnvidia-ml.so.1")
 except OSError as error:
-    sys.exit("not loaded: " + str(error))
+    print("not loaded: " + str(error), file=sys.stderr)
+    sys.exit(3)
 nvml.nvmlErrorString.restype = ctypes.c_char_p
 def check(code):
     if code:
@@ -64,7 +67,7 @@ def look(around: Surroundings) -> Sequence[Outcome]:
         why = "no NVIDIA driver is loaded; CPU training needs none"
         fix = "install NVIDIA's driver where there is a GPU; check with nvidia-smi"
         return [Outcome(_TITLE, State.NOT_THERE, why, fix, {"error": error})]
-    if error.startswith("not loaded"):
+    if done.exit_code == _NOT_LOADED:
         why = "there is a driver, and its library libnvidia-ml.so.1 is not found"
         fix = "set PERFSCOPE_NVML to its path; in a container: --gpus all, or apptainer --nv"
         return [Outcome(_TITLE, State.WARNING, why, fix, {"error": error})]

@@ -11,6 +11,7 @@ from pathlib import Path
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
 from perfscope.doctor.launchers import FoundLauncher, found_launchers
 from perfscope.doctor.running import Finished, finish, last_line
+from perfscope.foreign import mentions
 from perfscope.record.launcher import Flavour
 from perfscope.units import format_seconds
 
@@ -143,7 +144,7 @@ def _error(done: Finished) -> str:
     text = f"{done.stdout}\n{done.stderr}"
     for mark in ("as root", "not enough slots", "Error:", "error:", "rror"):
         for line in text.splitlines():
-            if mark in line:
+            if mentions(line, mark):
                 return line.strip()
     return last_line(text)
 

@@ -90,6 +90,8 @@ class Finding:
     assumptions: tuple[str, ...] = ()
     is_once: bool = False
     """What it saves comes once a run, however long that is; not part of the JSON."""
+    damage: str = ""
+    """Id of the damage that it is about, which the verdict names first; not part of the JSON."""
 
     @property
     def recommended(self) -> Saving | None:

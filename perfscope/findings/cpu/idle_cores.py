@@ -102,9 +102,10 @@ def _actions(results: Results, node: NodeThreads) -> tuple[str, ...]:
             f"{sweep_command(results.trace, {variable: values})}"
         )
     elif pool is not None:
+        whose = holders(ranks, [pool])[pool].text
         actions.append(
             f"{wording.capitalised(pool.name)} may use {pool.threads} "
-            f"{'thread' if pool.threads == 1 else 'threads'} in {holders(ranks, [pool])[pool]} "
+            f"{'thread' if pool.threads == 1 else 'threads'} in {whose} "
             "already: give the work of a rank more that can be done at the same time (larger "
             "batches, more input workers)."
         )

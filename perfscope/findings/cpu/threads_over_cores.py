@@ -15,7 +15,7 @@ from perfscope.findings.facts.helper_threads import (
     more_cpus,
 )
 from perfscope.findings.facts.thread_pools import (
-    EVERY_RANK,
+    Holders,
     busiest_rank,
     holders,
     named_group,
@@ -62,7 +62,7 @@ class _Node:
     of_one: tuple[str, ...]  # variables that other ranks have otherwise
     busiest: int
     pools: tuple[Pool, ...]  # of its busiest rank, the largest first
-    holders: Mapping[Pool, str]
+    holders: Mapping[Pool, Holders]
     beside: HelperThreads  # of its busiest rank
     has_workers: bool  # whether ranks started processes of their own
 
@@ -158,8 +158,9 @@ def _title(node: _Node, status: Status) -> str:
     if status is Status.PASS:
         return f"The threads fit the CPUs: {where}"
     pool = node.pools[0] if node.pools else None
-    named = pool is not None and pool.threads > node.threads_per_rank
-    whose = f": {pool.name} has {pool.threads} in {node.holders[pool]}" if pool and named else ""
+    whose = ""
+    if pool is not None and pool.threads > node.threads_per_rank:
+        whose = f": {pool.name} has {pool.threads} in {node.holders[pool].text}"
     return f"{where} of {node.node.host}{whose}"
 
 
@@ -203,7 +204,7 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
     for place, pool in enumerate(node.pools[:SHOWN_POOLS]):
         label = "Another pool" if place else "Largest pool"
         threads = "1 thread" if pool.threads == 1 else f"{pool.threads} threads"
-        found.append(Evidence(label, f"{pool.name}, {threads} in {node.holders[pool]}"))
+        found.append(Evidence(label, f"{pool.name}, {threads} in {node.holders[pool].text}"))
     group = named_group([group for rank in ranks for group in rank.groups])
     if group is not None and group.runnable_mean >= thresholds.CROWDED_WARN:
         text = f"{group.stem[:40]}, {group.count} in one rank, {group.runnable_mean:.1f} runnable"
@@ -283,7 +284,7 @@ def _settings(results: Results, node: _Node, who: str) -> list[str]:
 
 def _where(node: _Node, pool: Pool) -> str:
     """The ranks that have a pool, where others have it otherwise."""
-    return "" if node.holders[pool] == EVERY_RANK else f" in {node.holders[pool]}"
+    return "" if node.holders[pool].is_every else f" in {node.holders[pool].text}"
 
 
 def _helping_threads(results: Results, node: _Node, who: str) -> list[str]:

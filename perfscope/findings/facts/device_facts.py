@@ -102,9 +102,14 @@ def variable(results: Results, name: str) -> str | None:
 
 def how_to_watch(results: Results) -> str:
     """The profiler that would show what the accelerators did, for the framework of the job."""
+    return OF_TENSORFLOW if is_of_tensorflow(results) else HOW
+
+
+def is_of_tensorflow(results: Results) -> bool:
+    """Whether the job computes with TensorFlow, and not with PyTorch."""
     versions = [rank.metadata.get("versions") for rank in results.trace.ranks]
     names = {name for told in versions if isinstance(told, Mapping) for name in told}
-    return OF_TENSORFLOW if "tensorflow" in names and "torch" not in names else HOW
+    return "tensorflow" in names and "torch" not in names
 
 
 def not_watched(results: Results, finding: str, title: str) -> Finding:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
+from perfscope.foreign import mentions
 from perfscope.metrics.host.resources import known_cpus
 from perfscope.trace.metadata import noted_environment
 
@@ -40,10 +41,10 @@ def _is_read(variable: str, library: str) -> bool:
     """Whether the MPI library that a rank loaded knows the variable; an unknown one may."""
     if not library:
         return True
-    is_intel = "intel" in library or "impi" in library
+    is_intel = mentions(library, "intel", "impi")
     if variable.startswith("I_MPI_"):
         return is_intel
-    return not is_intel and "open mpi" not in library and "openmpi" not in library
+    return not is_intel and not mentions(library, "open mpi", "openmpi")
 
 
 def more_cpus(trace: Trace, node: NodeThreads, needed: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
@@ -39,14 +40,21 @@ CROWDED_ACTIONS = (
         "processes on the same CPUs."
     ),
 )
-LITTLE = " So little may as well be a bad moment of the machine."
-WAITED = " Every rank waited longer for CPUs than this costs: which of them was late may be chance."
-LASTING = (
-    " The ranks are late in stretches of several steps, as on CPUs that are slow for a while: "
-    "which of them was late more often may be chance."
-)
 EVIDENT_PART = 0.01  # of the largest excess: less says nothing
 OVERLAPS = ("rank_zero_evaluation", "threads_over_cores", "shared_cores", "data_stall")
+
+
+class Doubt(Enum):
+    """Why it may be chance and no fault, in a sentence."""
+
+    LITTLE = "So little may as well be a bad moment of the machine."
+    WAITED = (
+        "Every rank waited longer for CPUs than this costs: which of them was late may be chance."
+    )
+    LASTING = (
+        "The ranks are late in stretches of several steps, as on CPUs that are slow for a while: "
+        "which of them was late more often may be chance."
+    )
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class Judgement:
     is_crowded: bool  # waiting for CPUs explains it
     status: Status
     wholes: Wholes
-    doubt: str  # a sentence on why it may be chance and no fault, for the summary; "" none
+    doubt: Doubt | None
 
     @property
     def cost(self) -> str:
@@ -86,14 +94,14 @@ class Judgement:
         interval = facts.prediction.interval_s if facts.prediction and self.is_replayed else None
         # what no change can take away is told, and claims nothing
         by_turns = self.is_crowded and facts.pattern is Pattern.ALTERNATING
-        by_chance = facts.is_bound or by_turns or bool(self.doubt)
+        by_chance = facts.is_bound or by_turns or self.doubt is not None
         is_claim = not (by_chance and self.status is Status.INFO)
         basis = "replay" if self.is_replayed else "upper_bound"
         return Finding(
             id=id,
             status=self.status,
             title=title,
-            summary=f"{summary}{self.doubt}",
+            summary=f"{summary} {self.doubt.value}" if self.doubt else summary,
             gain_s=self.gain_s if is_claim else None,
             gain_interval_s=interval if is_claim else None,
             gain_share=self.share if is_claim else None,
@@ -113,7 +121,7 @@ class Judgement:
     @property
     def _is_of_cpus(self) -> bool:
         """Whether ranks are to get CPUs of their own before anything else is done."""
-        return self.is_crowded or self.doubt in {WAITED, LASTING}
+        return self.is_crowded or self.doubt in {Doubt.WAITED, Doubt.LASTING}
 
     def _confidence(self) -> Confidence:
         prediction = self.facts.prediction
@@ -155,7 +163,7 @@ def judged(results: Results, replay: Replay) -> Judgement:
     crowded = (is_contended or by_turns) and _waits_explain(results, facts)
     deserved = _status(facts, gain_s, share, crowded=crowded)
     status = thresholds.unless_chance(deserved, gain_s, share)
-    doubt = "" if status is deserved else LITTLE
+    doubt = None if status is deserved else Doubt.LITTLE
     if is_contended and status is Status.WARN and share < thresholds.FAIL_SHARE:
         status = Status.INFO  # so little is chance where threads wait for CPUs
     if status in {Status.FAIL, Status.WARN}:
@@ -164,17 +172,18 @@ def judged(results: Results, replay: Replay) -> Judgement:
     return Judgement(facts, gain_s, share, crowded, status, wording.wholes(results), doubt)
 
 
-def _doubt(results: Results, facts: ImbalanceFacts, gain_s: float, share: float) -> str:
-    """Why always the same ranks may be late by chance; "" where they are not, or by turns."""
+def _doubt(results: Results, facts: ImbalanceFacts, gain_s: float, share: float) -> Doubt | None:
+    """Why always the same ranks may be late by chance; None where they are not, or by turns."""
     if facts.pattern is Pattern.ALTERNATING or facts.equal_samples is False:
-        return ""
+        return None
     if facts.prediction and facts.prediction.reach >= thresholds.STEADY_REACH:
-        return ""  # chance meets others, too
+        return None  # chance meets others, too
     waited_s = least_waited_s(results)
     is_little = share < thresholds.FAIL_SHARE or gain_s <= thresholds.CHANCE_PART * waited_s
     if gain_s <= waited_s and is_little:
-        return WAITED
-    return LASTING if share < thresholds.CHANCE_SHARE and persists(facts.lasting) else ""
+        return Doubt.WAITED
+    is_lasting = share < thresholds.CHANCE_SHARE and persists(facts.lasting)
+    return Doubt.LASTING if is_lasting else None
 
 
 def _status(facts: ImbalanceFacts, gain_s: float, share: float, *, crowded: bool) -> Status:

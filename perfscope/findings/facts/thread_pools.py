@@ -41,7 +41,6 @@ _LIBRARIES = (
     ("iomp5", "OpenMP", "OMP_NUM_THREADS"),
     ("libomp", "OpenMP", "OMP_NUM_THREADS"),
 )
-EVERY_RANK = "each rank"
 INTEROP = "TF_NUM_INTEROP_THREADS"
 _TENSORFLOW = (
     (
@@ -67,12 +66,25 @@ def busiest_rank(results: Results, node: NodeThreads) -> Rank:
     return next(rank for rank in results.trace.ranks if rank.number == number)
 
 
-def holders(ranks: Sequence[Rank], found: Sequence[Pool]) -> dict[Pool, str]:
-    """Which of some ranks have each of these pools: EVERY_RANK, or `ranks 1 and 3`."""
+@dataclass(frozen=True)
+class Holders:
+    """Which of some ranks have a pool."""
+
+    ranks: tuple[int, ...]
+    is_every: bool
+
+    @property
+    def text(self) -> str:
+        """`each rank`, or `ranks 1 and 3`."""
+        return "each rank" if self.is_every else wording.ranks(self.ranks)
+
+
+def holders(ranks: Sequence[Rank], found: Sequence[Pool]) -> dict[Pool, Holders]:
+    """Which of some ranks have each of these pools."""
     known = {rank.number: set(pools(rank)) for rank in ranks}
     have = {pool: [number for number, own in known.items() if pool in own] for pool in found}
     return {
-        pool: EVERY_RANK if len(numbers) == len(ranks) else wording.ranks(numbers)
+        pool: Holders(tuple(numbers), is_every=len(numbers) == len(ranks))
         for pool, numbers in have.items()
     }
 

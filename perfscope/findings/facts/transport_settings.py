@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from perfscope.trace.metadata import noted_environment
@@ -15,50 +16,67 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
 
+class Way(Enum):
+    """A fast way between ranks, in words."""
+
+    SHARED_MEMORY = "shared memory"
+    FABRIC = "the fabric"
+
+
 @dataclass(frozen=True)
 class Setting:
     """A variable of the run, what it keeps the ranks from, and what to set instead."""
 
     name: str
     value: str
-    lost: str  # "shared memory" or "the fabric"
+    lost: Way
     wanted: str  # "" where it is best not set
 
 
-SHARED_MEMORY, FABRIC = "shared memory", "the fabric"
 TORCH = "torch.distributed"
 AROUND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize"}
 """Operations that move no data."""
+_OF_FABRIC = "the provider of the fabric"
 _ON = re.compile(r"^\s*(1|yes|true|on|y|t)\s*$", re.IGNORECASE)
 
-RULES: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
-    ("FI_PROVIDER", re.compile(r"^(tcp|sockets|udp|net)\b"), FABRIC, "the provider of the fabric"),
-    ("I_MPI_OFI_PROVIDER", re.compile(r"^(tcp|sockets)\b"), FABRIC, "the provider of the fabric"),
-    ("UCX_TLS", re.compile(r"^(?!\^)(?!.*\b(rc|dc|ud|ib|all)).*\btcp\b"), FABRIC, "all"),
-    ("UCX_TLS", re.compile(r"^\^.*\b(rc|dc|ud|ib)"), FABRIC, "all"),
-    ("OMPI_MCA_btl", re.compile(r"^(?!\^)(?!.*(openib|ofi|uct|usnic)).*tcp"), FABRIC, ""),
-    ("OMPI_MCA_pml", re.compile(r"^\s*ob1\s*$"), FABRIC, "ucx or cm"),
-    ("NCCL_IB_DISABLE", _ON, FABRIC, "0"),
-    ("NCCL_NET", re.compile(r"^socket$", re.IGNORECASE), FABRIC, ""),
-    ("I_MPI_FABRICS", re.compile(r"^(?!.*shm)"), SHARED_MEMORY, "shm:ofi"),
-    ("I_MPI_SHM", re.compile(r"^(off|no|0|disable)$", re.IGNORECASE), SHARED_MEMORY, "auto"),
+RULES: tuple[tuple[str, re.Pattern[str], Way, str], ...] = (
+    (
+        "FI_PROVIDER",
+        re.compile(r"^(tcp|sockets|udp|net)\b"),
+        Way.FABRIC,
+        _OF_FABRIC,
+    ),
+    (
+        "I_MPI_OFI_PROVIDER",
+        re.compile(r"^(tcp|sockets)\b"),
+        Way.FABRIC,
+        _OF_FABRIC,
+    ),
+    ("UCX_TLS", re.compile(r"^(?!\^)(?!.*\b(rc|dc|ud|ib|all)).*\btcp\b"), Way.FABRIC, "all"),
+    ("UCX_TLS", re.compile(r"^\^.*\b(rc|dc|ud|ib)"), Way.FABRIC, "all"),
+    ("OMPI_MCA_btl", re.compile(r"^(?!\^)(?!.*(openib|ofi|uct|usnic)).*tcp"), Way.FABRIC, ""),
+    ("OMPI_MCA_pml", re.compile(r"^\s*ob1\s*$"), Way.FABRIC, "ucx or cm"),
+    ("NCCL_IB_DISABLE", _ON, Way.FABRIC, "0"),
+    ("NCCL_NET", re.compile(r"^socket$", re.IGNORECASE), Way.FABRIC, ""),
+    ("I_MPI_FABRICS", re.compile(r"^(?!.*shm)"), Way.SHARED_MEMORY, "shm:ofi"),
+    ("I_MPI_SHM", re.compile(r"^(off|no|0|disable)$", re.IGNORECASE), Way.SHARED_MEMORY, "auto"),
     (
         "UCX_TLS",
         re.compile(r"^(?!\^)(?!.*\b(sm|shm|shared|posix|sysv|mm|cma|knem|xpmem|all)).+"),
-        SHARED_MEMORY,
+        Way.SHARED_MEMORY,
         "all",
     ),
-    ("UCX_TLS", re.compile(r"^\^.*\b(sm|shm|shared|mm)\b"), SHARED_MEMORY, "all"),
+    ("UCX_TLS", re.compile(r"^\^.*\b(sm|shm|shared|mm)\b"), Way.SHARED_MEMORY, "all"),
     (
         "OMPI_MCA_btl",
         re.compile(r"^(?!\^)(?!.*\b(vader|sm|smcuda|ofi|uct)\b).*tcp|^\^.*\b(vader|sm)\b"),
-        SHARED_MEMORY,
+        Way.SHARED_MEMORY,
         "",
     ),
-    ("MPIR_CVAR_NOLOCAL", _ON, SHARED_MEMORY, ""),
-    ("MPIR_CVAR_ODD_EVEN_CLIQUES", _ON, SHARED_MEMORY, ""),
-    ("NCCL_SHM_DISABLE", _ON, SHARED_MEMORY, "0"),
-    ("NCCL_P2P_DISABLE", _ON, SHARED_MEMORY, "0"),
+    ("MPIR_CVAR_NOLOCAL", _ON, Way.SHARED_MEMORY, ""),
+    ("MPIR_CVAR_ODD_EVEN_CLIQUES", _ON, Way.SHARED_MEMORY, ""),
+    ("NCCL_SHM_DISABLE", _ON, Way.SHARED_MEMORY, "0"),
+    ("NCCL_P2P_DISABLE", _ON, Way.SHARED_MEMORY, "0"),
 )
 """Variables, values that force the slow way, what is lost by it, and what to set if anything."""
 
@@ -71,8 +89,8 @@ def slow_settings(results: Results) -> tuple[Setting, ...]:
     """
     by_host = Counter(rank.host for rank in results.trace.ranks)
     matters = {
-        SHARED_MEMORY: max(by_host.values(), default=0) > 1,
-        FABRIC: len(by_host) > 1 and has_fabric(results) is not False,
+        Way.SHARED_MEMORY: max(by_host.values(), default=0) > 1,
+        Way.FABRIC: len(by_host) > 1 and has_fabric(results) is not False,
     }
     environment = _environment(results)
     return tuple(

@@ -13,7 +13,7 @@ from perfscope.findings.core.finding import (
     Status,
 )
 from perfscope.findings.facts.device_facts import frameworks, has_accelerators, not_watched, price
-from perfscope.metrics.devices.device_copies import TO_DEVICE, TO_HOST, UNKNOWN
+from perfscope.metrics.devices.device_copies import Direction
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -75,17 +75,18 @@ def judge(results: Results, _: Replay) -> Finding:
 
 
 def _known(device: DeviceUse) -> list[CopyUse]:
-    return [copy for copy in device.copies if copy.direction != UNKNOWN]
+    return [copy for copy in device.copies if copy.direction is not Direction.UNKNOWN]
 
 
 def _exposed_s(device: DeviceUse, *, is_known: bool) -> float:
     """Seconds of copies that no kernel hides, of a direction that is known or is not."""
-    return sum(c.exposed_s for c in device.copies if (c.direction != UNKNOWN) is is_known)
+    known = _known(device)
+    return sum(copy.exposed_s for copy in device.copies if (copy in known) is is_known)
 
 
 def _words(copy: CopyUse) -> str:
     memory = {True: " (pageable memory)", False: " (pinned memory)", None: ""}[copy.pageable]
-    if copy.direction == TO_DEVICE:
+    if copy.direction is Direction.TO_DEVICE:
         return f"host{memory} to device"
     return f"device to host{memory}"
 
@@ -111,17 +112,17 @@ def _actions(device: DeviceUse) -> tuple[str, ...]:
     for copy in _known(device):
         if copy.exposed_s <= 0:
             continue
-        if copy.direction == TO_DEVICE and copy.pageable is not False:
+        if copy.direction is Direction.TO_DEVICE and copy.pageable is not False:
             actions.append(
                 "Copy batches from pinned memory without waiting: DataLoader(pin_memory=True) and "
                 "batch.to(device, non_blocking=True)."
             )
-        elif copy.direction == TO_DEVICE:
+        elif copy.direction is Direction.TO_DEVICE:
             actions.append(
                 "Copy the next batch on a stream of its own while this one is computed (a "
                 "prefetcher: torch.cuda.Stream and non_blocking=True)."
             )
-        elif copy.direction == TO_HOST:
+        elif copy.direction is Direction.TO_HOST:
             actions.append(
                 "Leave results on the device inside a step: read losses (.item(), .cpu()) every 50 "
                 "steps, or copy them with non_blocking=True."

@@ -15,6 +15,7 @@ from perfscope.findings.core.finding import (
 )
 from perfscope.findings.facts.device_facts import frameworks, torch_devices, variable
 from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
+from perfscope.foreign import mentions
 from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_share
 
@@ -85,9 +86,8 @@ def ran_out(rank: Rank) -> bool:
     if raised is None:
         return False
     name = raised.type.rpartition(".")[2]
-    return any(text in raised.message for text in _OUT_OF_MEMORY) or (
-        name in _TYPES and ("GPU" in raised.message or "CUDA" in raised.message)
-    )
+    is_of_gpu = name in _TYPES and mentions(raised.message, "GPU", "CUDA")
+    return is_of_gpu or mentions(raised.message, *_OUT_OF_MEMORY)
 
 
 def _ran_out(results: Results, ended: list[Rank]) -> Finding:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from perfscope.findings.core import wording
 from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
 from perfscope.findings.facts.gpu_facts import WHAT_TELLS, has_gpus, named, not_sampled, ranks_of
-from perfscope.metrics.devices.gpu_users import ASSUMPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,7 +49,7 @@ def judge(results: Results, _: Replay) -> Finding:
 
 
 def _is_sure(use: GpuUse) -> bool:
-    return not any(text in use.known_by for text in ASSUMPTIONS)
+    return all(source.is_sure for source in use.known_by)
 
 
 def _largest_shares(uses: Iterable[GpuUse]) -> dict[int, int]:
@@ -158,7 +157,7 @@ def _evidence(shared: list[GpuUse], unused: list[GpuUse]) -> tuple[Evidence, ...
         Evidence(f"Time with a kernel on {named(u)}", u.busy or 0.0, "ratio") for u in unused[:4]
     ]
     if shared:
-        rows.append(Evidence("Known by", shared[0].known_by))
+        rows.append(Evidence("Known by", shared[0].how_known))
     return tuple(rows)
 
 

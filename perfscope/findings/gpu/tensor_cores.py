@@ -15,9 +15,9 @@ from perfscope.findings.core.finding import (
     Status,
 )
 from perfscope.findings.facts.device_facts import (
-    OF_TENSORFLOW,
     has_accelerators,
     how_to_watch,
+    is_of_tensorflow,
     not_watched,
     variable,
 )
@@ -187,7 +187,7 @@ def _actions(results: Results, capability: tuple[int, int]) -> tuple[str, ...]:
     actions = []
     if variable(results, OVERRIDE) == "0":
         actions.append(f"Unset {OVERRIDE}: set to 0 it switches TensorFloat-32 off.")
-    if how_to_watch(results) == OF_TENSORFLOW:
+    if is_of_tensorflow(results):
         policy = "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')"
         actions.append(f"Compute in 16 bits: {policy}.")
     elif capability >= TF32:

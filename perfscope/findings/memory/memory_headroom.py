@@ -15,6 +15,7 @@ from perfscope.findings.core.finding import (
     Status,
 )
 from perfscope.findings.facts.memory_limits import rooms, usable_bytes
+from perfscope.foreign import mentions
 from perfscope.metrics.host.resource_use import kills_with, memory_ran_out
 from perfscope.trace.model import EndKind, Frame
 from perfscope.units import format_bytes, format_share
@@ -113,7 +114,7 @@ def _is_refused(rank: Rank) -> bool:
     if raised is None or OF_DEVICE.search(raised.message):
         return False
     kind = raised.type.rpartition(".")[2]
-    told = any(word in raised.message.lower() for word in REFUSED_WORDS)
+    told = mentions(raised.message.lower(), *REFUSED_WORDS)
     return kind in REFUSED or (kind in {"RuntimeError", "OSError"} and told)
 
 

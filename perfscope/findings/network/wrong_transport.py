@@ -15,7 +15,7 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
-from perfscope.findings.facts.transport_settings import FABRIC, fabrics, has_fabric, is_recorded
+from perfscope.findings.facts.transport_settings import Way, fabrics, has_fabric, is_recorded
 from perfscope.units import format_bytes, format_share
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _confidence(results: Results, facts: NetworkFacts) -> Confidence:
 
     Where it is not known whether there is a fabric, nothing may be lost.
     """
-    if has_fabric(results) is None and all(s.lost == FABRIC for s in facts.settings):
+    if has_fabric(results) is None and all(s.lost is Way.FABRIC for s in facts.settings):
         return Confidence.LOW
     return Confidence.MEDIUM if facts.settings and not facts.is_crowded else Confidence.LOW
 
@@ -91,7 +91,7 @@ def _confidence(results: Results, facts: NetworkFacts) -> Confidence:
 def _title(facts: NetworkFacts) -> str:
     if not facts.settings:
         return "Collectives between hosts hardly use the fabric"
-    lost = " and ".join(dict.fromkeys(setting.lost for setting in facts.settings))
+    lost = " and ".join(dict.fromkeys(setting.lost.value for setting in facts.settings))
     first = facts.settings[0]
     return f"{first.name}={first.value} keeps the ranks from {lost}"
 
@@ -132,7 +132,7 @@ def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
     rows = [
         f"Take {setting.name}={setting.value} out of the environment"
         f"{f' or set it to {setting.wanted}' if setting.wanted else ''}: it keeps the ranks from "
-        f"{setting.lost}."
+        f"{setting.lost.value}."
         for setting in facts.settings
     ]
     if not facts.settings:

@@ -49,6 +49,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
             f"All that follows is about one of them.{loaded}"
         ),
         confidence=Confidence.HIGH,
+        damage="separate_worlds",
         ranks=tuple(rank.number for rank in trace.ranks),
         evidence=_evidence(trace, launched, library),
         actions=_actions(trace),

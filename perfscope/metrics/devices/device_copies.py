@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -12,10 +13,18 @@ from perfscope.matching.intervals import Cumulative, union
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Table
 
-TO_DEVICE, TO_HOST, UNKNOWN = "host to device", "device to host", "unknown"
+
+class Direction(Enum):
+    """Where a copy goes, as analysis.json has it; the set is closed."""
+
+    TO_DEVICE = "host to device"
+    TO_HOST = "device to host"
+    UNKNOWN = "unknown"
+
+
 _DIRECTIONS = (
-    (TO_DEVICE, re.compile(r"HtoD|HostToDevice|h2d", re.IGNORECASE)),
-    (TO_HOST, re.compile(r"DtoH|DeviceToHost|d2h", re.IGNORECASE)),
+    (Direction.TO_DEVICE, re.compile(r"HtoD|HostToDevice|h2d", re.IGNORECASE)),
+    (Direction.TO_HOST, re.compile(r"DtoH|DeviceToHost|d2h", re.IGNORECASE)),
 )
 _BETWEEN_DEVICES = re.compile(r"DtoD|PtoP|DeviceToDevice|PeerToPeer|d2d|p2p|HtoH", re.IGNORECASE)
 _PAGEABLE, _PINNED = re.compile("pageable", re.IGNORECASE), re.compile("pinned", re.IGNORECASE)
@@ -27,7 +36,7 @@ class CopyUse:
     """Copies of one device in one direction, from or to one kind of host memory.
 
     Attributes:
-        direction: `host to device`, `device to host`, or `unknown` where its name does not tell.
+        direction: unknown where its name does not tell.
         pageable: whether the host's memory could be paged out, so that the driver copies twice and
             the host waits; None where the trace does not tell.
         count: copies that begin in the window.
@@ -36,7 +45,7 @@ class CopyUse:
         exposed_s: of it, while no kernel ran.
     """
 
-    direction: str
+    direction: Direction
     pageable: bool | None
     count: int
     bytes: int
@@ -69,16 +78,16 @@ def copies(rows: Table, names: Sequence[str], window: tuple[int, int]) -> tuple[
         sizes = chosen["bytes"][chosen["bytes"] > 0]
         begun = int(np.count_nonzero(chosen["t0"] >= start))
         found.append(CopyUse(*kind, begun, int(sizes.sum()), whole / NS_PER_S, exposed / NS_PER_S))
-    return tuple(sorted(found, key=lambda use: (-use.exposed_s, use.direction)))
+    return tuple(sorted(found, key=lambda use: (-use.exposed_s, use.direction.value)))
 
 
-def _kind(name: str) -> tuple[str, bool | None] | None:
+def _kind(name: str) -> tuple[Direction, bool | None] | None:
     """Direction and kind of memory of a copy; None for one that stays on devices."""
     for direction, pattern in _DIRECTIONS:
         if pattern.search(name):
             is_pageable = True if _PAGEABLE.search(name) else None
             return direction, False if _PINNED.search(name) else is_pageable
-    return None if _BETWEEN_DEVICES.search(name) else (UNKNOWN, None)
+    return None if _BETWEEN_DEVICES.search(name) else (Direction.UNKNOWN, None)
 
 
 def _cumulative(rows: Table, window: tuple[int, int]) -> Cumulative:

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 from perfscope.trace.devices import Gpu
 from perfscope.trace.metadata import noted_environment
 from perfscope.trace.model import Rank, Trace
 
-PROCESS_LIST = "the driver's process list"
-FRAMEWORK = "PyTorch"
 VARIABLE = "CUDA_VISIBLE_DEVICES"
-ASSUMED = "CUDA_VISIBLE_DEVICES and the order of the ranks on the node (assumed)"
-
-ALONE = "the only rank of the node (assumed)"
-ASSUMPTIONS = (ASSUMED, ALONE)
 MOST_DIGITS = 6
 """Of the number of a device: what is longer names none."""
 
-Users = dict[int, dict[int, str]]
+
+class Source(Enum):
+    """What tells that a rank uses a GPU, in words."""
+
+    PROCESS_LIST = "the driver's process list"
+    FRAMEWORK = "PyTorch"
+    VARIABLE = "CUDA_VISIBLE_DEVICES"
+    ORDER = "CUDA_VISIBLE_DEVICES and the order of the ranks on the node (assumed)"
+    ALONE = "the only rank of the node (assumed)"
+    NOTHING = ""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the use is seen or set, and not assumed."""
+        return self not in {Source.ORDER, Source.ALONE, Source.NOTHING}
+
+
+Users = dict[int, dict[int, Source]]
 """By number of the GPU: how it is known of each rank that uses it."""
 
 
@@ -36,7 +48,7 @@ def users(trace: Trace) -> Users:
     shown = {rank.host for rank in trace.ranks if listed[rank.number]}
     for rank in trace.ranks:
         if rank.host in shown:
-            numbers, how = listed[rank.number], PROCESS_LIST
+            numbers, how = listed[rank.number], Source.PROCESS_LIST
         else:
             numbers, how = _told(trace, rank)
         for number in numbers:
@@ -51,7 +63,7 @@ def unknown(trace: Trace) -> tuple[int, ...]:
     return tuple(
         rank.number
         for rank in trace.ranks
-        if rank.host not in shown and _told(trace, rank)[1] in ("", *ASSUMPTIONS)
+        if rank.host not in shown and not _told(trace, rank)[1].is_sure
     )
 
 
@@ -76,24 +88,24 @@ def _listed(trace: Trace, rank: Rank) -> list[int]:
     return sorted(numbers)
 
 
-def _told(trace: Trace, rank: Rank) -> tuple[list[int], str]:
+def _told(trace: Trace, rank: Rank) -> tuple[list[int], Source]:
     here = [n for n, gpu in enumerate(trace.gpus) if gpu.host == rank.host]
     if named := [n for n in here if _bare(trace.gpus[n].uuid) in _framework_uuids(rank)]:
-        return named, FRAMEWORK
-    text = noted_environment(rank.metadata).get("CUDA_VISIBLE_DEVICES")
+        return named, Source.FRAMEWORK
+    text = noted_environment(rank.metadata).get(VARIABLE)
     beside = [other for other in trace.ranks if other.host == rank.host]
     if text is None:
         worked = [n for n in here if _has_worked(trace, n)] if len(beside) == 1 else []
-        return worked, ALONE if worked else ""
+        return worked, Source.ALONE if worked else Source.NOTHING
     visible = list(_visible(trace, rank, here, text))
     if not visible and text.strip() not in ("", "-1"):
-        return [], ""
+        return [], Source.NOTHING
     if len(visible) <= 1:
-        return visible, VARIABLE
+        return visible, Source.VARIABLE
     if len(beside) == 1:
-        return [n for n in visible if _has_worked(trace, n)], VARIABLE
+        return [n for n in visible if _has_worked(trace, n)], Source.VARIABLE
     place = [other.number for other in beside].index(rank.number)
-    return [visible[place % len(visible)]], ASSUMED
+    return [visible[place % len(visible)]], Source.ORDER
 
 
 def _bare(uuid: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
-from perfscope.metrics.devices.gpu_users import may_use, unknown, users
+from perfscope.metrics.devices.gpu_users import Source, may_use, unknown, users
 from perfscope.metrics.host.resources import Series
 from perfscope.trace.devices import REASONS_UNKNOWN, Gpu, Throttling
 from perfscope.trace.model import Table, Trace
@@ -25,7 +25,7 @@ class GpuUse:
     Attributes:
         gpu: which.
         ranks: that use it.
-        known_by: how that is known, "" where no rank is known to.
+        known_by: how that is known; empty where no rank is known to.
         samples: in the focus.
         watched_s: from the first to the last of them.
         busy: mean share of time in which a kernel ran.
@@ -44,7 +44,7 @@ class GpuUse:
 
     gpu: Gpu
     ranks: tuple[int, ...]
-    known_by: str
+    known_by: tuple[Source, ...]
     samples: int
     watched_s: float
     busy: float | None
@@ -59,6 +59,11 @@ class GpuUse:
     judged_samples: int
     may_be_used: bool
     series: Mapping[str, Series]
+
+    @property
+    def how_known(self) -> str:
+        """What tells which ranks use it, in words; "" where no rank is known to."""
+        return "; ".join(source.value for source in self.known_by)
 
 
 @dataclass(frozen=True)
@@ -83,8 +88,6 @@ class GpusResult:
         return tuple(use for use in self.gpus if use.ranks)
 
 
-NO_DRIVER = "no NVIDIA driver is loaded on this node"
-NO_CUDA = "no process of this rank has loaded CUDA"
 TOO_OLD = "the trace was recorded by a version that did not sample GPUs"
 OLD_S = 2.0
 """Processes that were sampled for longer say what they know of GPUs."""
@@ -106,7 +109,7 @@ def gpus(prepared: Prepared) -> GpusResult:
     )
     reasons = list(dict.fromkeys(rank.gpu_reason for rank in trace.ranks if rank.gpu_reason))
     reason = "" if known else _reason(trace, reasons)
-    has_driver = bool(known) or any(one not in (NO_DRIVER, NO_CUDA) for one in reasons)
+    has_driver = bool(known) or any(rank.has_gpu_driver for rank in trace.ranks)
     return GpusResult(tuple(known), reason, has_driver, unknown(trace))
 
 
@@ -121,7 +124,7 @@ def _reason(trace: Trace, reasons: Sequence[str]) -> str:
 
 
 def _use(
-    prepared: Prepared, number: int, ranks: Mapping[int, str], *, may_be_used: bool
+    prepared: Prepared, number: int, ranks: Mapping[int, Source], *, may_be_used: bool
 ) -> GpuUse | None:
     """One GPU; None where no sample lies in the focus."""
     rows = _rows(prepared, "gpu_samples", number)
@@ -135,7 +138,7 @@ def _use(
     return GpuUse(
         gpu=gpu,
         ranks=tuple(sorted(ranks)),
-        known_by="; ".join(dict.fromkeys(ranks.values())),
+        known_by=tuple(dict.fromkeys(ranks.values())),
         samples=len(rows),
         watched_s=float(rows["t"][-1] - rows["t"][0]) / NS_PER_S,
         busy=_mean(busy),
@@ -188,7 +191,7 @@ def _throttled(rows: Table) -> dict[Throttling, float]:
     return {reason: share for reason, share in shares.items() if share > 0}
 
 
-def _memory_by_rank(prepared: Prepared, number: int, ranks: Mapping[int, str]) -> dict[int, int]:
+def _memory_by_rank(prepared: Prepared, number: int, ranks: Mapping[int, Source]) -> dict[int, int]:
     rows = _rows(prepared, "gpu_processes", number)
     found = {}
     for rank in prepared.trace.ranks:

@@ -81,7 +81,9 @@ def adopt_gpus(rank: Rank, process: ProcessFile, gpus: GpuNumbering, offset_ns: 
     if not known:
         return
     if process.pid == rank.pid:
-        rank.gpu_reason = known.get(0, {}).get("reason", "")[:300]
+        told = known.get(0, {})
+        rank.gpu_reason = told.get("reason", "")[:300]
+        rank.has_gpu_driver = "driver" in told
     numbers = {n: gpus.number(process.host, told) for n, told in known.items() if n}
     table = {n: place for n, place in numbers.items() if place is not None}
     if not table:

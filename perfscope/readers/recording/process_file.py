@@ -83,6 +83,13 @@ def _bound(header: np.void, start_ns: int, latest_unix_ns: int | None) -> int:
     return min(bound_ns, latest_ns) if latest_ns > start_ns else bound_ns
 
 
+def _metadata(path: Path, flags: HeaderFlag) -> tuple[dict[str, Any], str | None]:
+    """What the agent noted, and a note on what is wrong with it; no agent leaves none."""
+    if not flags & HeaderFlag.AGENT and not path.exists():
+        return {}, None
+    return agent_metadata.read_json(path)
+
+
 def read_process(path: Path, *, host: str, latest_unix_ns: int | None = None) -> ProcessFile:
     """The process whose records are in `path`; by `latest_unix_ns` the run was surely over.
 
@@ -95,9 +102,9 @@ def read_process(path: Path, *, host: str, latest_unix_ns: int | None = None) ->
     match = _BASE_NAME.match(path.stem)
     start_ns = int(header["process_start_ns"])
     bound_ns = _bound(header, start_ns, latest_unix_ns)
-    metadata, problem = agent_metadata.read_json(path.with_suffix(".json"))
     flags = HeaderFlag(int(header["flags"]) & sum(HeaderFlag))
-    if problem and (flags & HeaderFlag.AGENT or not problem.endswith("missing.")):
+    metadata, problem = _metadata(path.with_suffix(".json"), flags)
+    if problem:
         notes.append(problem)
     definitions = read_definitions(path.with_suffix(".def"))
     notes += definitions.notes

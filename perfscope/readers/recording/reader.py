@@ -250,7 +250,7 @@ class _Assembly:
             stack_sampling=self._sampling,
             memory_recordings=self._memory,
             other_processes=[
-                {**_brief(process), "role": role} for process, role in self._arrangement.others
+                _brief(process, number) for process, number in self._arrangement.others
             ],
         )
 
@@ -361,8 +361,11 @@ def _kills(values: Mapping[str, Any]) -> dict[str, int]:
     return {host: end - start}
 
 
-def _brief(process: ProcessFile) -> dict[str, Any]:
+def _brief(process: ProcessFile, world_rank: int | None) -> dict[str, Any]:
+    """A process that is no rank of this job, or one of another MPI world."""
     return {
+        "role": process.role,
+        "world_rank": world_rank,
         "pid": process.pid,
         "host": process.host,
         "argv": list(agent_metadata.texts(process.metadata, "argv")),

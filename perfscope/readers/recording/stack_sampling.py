@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from perfscope.files import size_of
+from perfscope.foreign import mentions
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.stack_events import MOST_PACKED_BYTES, Forest, Span, decode
@@ -189,6 +190,6 @@ def _reason(process: ProcessFile) -> str:
 
 def _explained(text: str) -> str:
     """What py-spy said, with what helps."""
-    if "ermission" in text or "EPERM" in text or "Operation not permitted" in text:
+    if mentions(text, "ermission", "EPERM", "Operation not permitted"):
         return _PERMISSION
     return text

@@ -42,7 +42,7 @@ class Arrangement:
 
     world: World
     workers: dict[int, list[ProcessFile]]
-    others: list[tuple[ProcessFile, str]]
+    others: list[tuple[ProcessFile, int | None]]
     notes: list[str]
 
 
@@ -53,8 +53,8 @@ def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) ->
     notes: list[str] = []
     if worlds:
         world = max(worlds, key=lambda w: w.rank_seconds)
-        others = [
-            (process, f"rank {number} of another world")
+        others: list[tuple[ProcessFile, int | None]] = [
+            (process, number)
             for other in worlds
             if other is not world
             for number, process in other.processes.items()
@@ -72,7 +72,7 @@ def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) ->
             f"{world.size}."
         )
     workers, unowned = _owned(world, rest)
-    others += [(process, process.role or "not a rank") for process in unowned]
+    others += [(process, None) for process in unowned]
     return Arrangement(world, workers, others, notes)
 
 

@@ -228,8 +228,7 @@ class StudyRun:
     @property
     def waiting_s_by_rank(self) -> tuple[float, ...] | None:
         """Waiting of each rank for others in the focus; None where the clocks do not tell."""
-        why = fields.text(self.document, "metrics", "transfer_efficiency", "reason")
-        if why.startswith("not resolvable"):
+        if fields.text(self.document, "collectives", "clocks_reason"):
             return None
         return fields.numbers(self.document, "collectives", "wait_s_by_rank") or None
 

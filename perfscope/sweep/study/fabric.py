@@ -13,8 +13,8 @@ from perfscope.sweep.study.model import Sweep
 Json = dict[str, Any]
 _OWN = ("hosts", "MPI")
 # Variables that name a fabric, and the words in them that mean one.
-_FABRICS = {
-    "shared memory": ("shm", "vader", "sm", "self", "posix", "cma", "xpmem"),
+_WITHIN_A_HOST = {"shared memory": ("shm", "vader", "sm", "self", "posix", "cma", "xpmem")}
+_BETWEEN_HOSTS = {
     "TCP": ("tcp", "sockets", "tcp;ofi_rxm"),
     "InfiniBand or RoCE": ("verbs", "rc", "rc_x", "ud", "dc", "ib", "openib", "mlx", "mlx5"),
     "Omni-Path": ("psm2", "psm3", "opx"),
@@ -58,9 +58,11 @@ def medium_of(run: StudyRun) -> Medium:
         for name in _NAMING
         for word in settings.get(name, "").lower().replace(":", ",").split(",")
     }
-    named = [fabric for fabric, signs in _FABRICS.items() if words & set(signs)]
-    if len(named) > 1 and len(run.hosts) > 1:
-        named = [fabric for fabric in named if fabric != "shared memory"]
+    within, between = (
+        [fabric for fabric, signs in table.items() if words & set(signs)]
+        for table in (_WITHIN_A_HOST, _BETWEEN_HOSTS)
+    )
+    named = between if between and len(run.hosts) > 1 else [*within, *between]
     hosts = int(known["hosts"]) if known["hosts"].isdigit() else 1
     return Medium(known["MPI"].partition(" (")[0][:80], hosts, tuple(named), settings)
 

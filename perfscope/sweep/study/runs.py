@@ -81,7 +81,7 @@ def _with_memory(stored: StoredRun, run: StudyRun | None) -> StoredRun:
         return stored
     for row in fields.rows(run.document, "run", "endings"):
         raised = fields.text(row, "exception", "type")
-        if "because memory ran out" in fields.text(row, "text") or "MemoryError" in raised:
+        if row.get("is_out_of_memory") is True or "MemoryError" in raised:
             return replace(stored, end=OUT_OF_MEMORY, reason="out of memory")
     return stored
 

@@ -72,7 +72,7 @@ def told(
     """Whether the finding is there for one rank with what its launchers told it."""
     builder = TraceBuilder(1, end_s=20.0).set(launcher=launcher)
     builder.set(environment={"ranks_requested": asked})
-    builder.set(other_processes=[{"pid": 9, "role": "rank 0 of another world"}] * others)
+    builder.set(other_processes=[{"pid": 9, "world_rank": 0}] * others)
     builder.rank(0).init(1.0).finalize(19.0).set(metadata={"rank_environment": environment})
     return finding_of(analyse_trace(builder.build())) is not None
 

@@ -8,16 +8,7 @@ from typing import Any
 import pytest
 
 from perfscope.metrics.compute import compute
-from perfscope.metrics.devices.gpu_users import (
-    ALONE,
-    ASSUMED,
-    FRAMEWORK,
-    PROCESS_LIST,
-    VARIABLE,
-    may_use,
-    unknown,
-    users,
-)
+from perfscope.metrics.devices.gpu_users import Source, may_use, unknown, users
 from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.devices import Gpu, Throttling
 from perfscope.trace.model import PhaseKind, Trace
@@ -57,8 +48,8 @@ def mapped(trace: Trace) -> dict[str, list[int]]:
     return {trace.gpus[n].uuid[:5]: sorted(ranks) for n, ranks in found.items() if ranks}
 
 
-def how(trace: Trace) -> set[str]:
-    return {text for ranks in users(trace).values() for text in ranks.values()}
+def how(trace: Trace) -> set[Source]:
+    return {source for ranks in users(trace).values() for source in ranks.values()}
 
 
 def test_process_lists_are_believed_first() -> None:
@@ -68,7 +59,7 @@ def test_process_lists_are_believed_first() -> None:
         environments=[{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"}],
     )
     assert mapped(trace) == {"GPU-c": [0, 1]}
-    assert how(trace) == {PROCESS_LIST}
+    assert how(trace) == {Source.PROCESS_LIST}
 
 
 def test_a_rank_that_the_lists_leave_out_uses_none() -> None:
@@ -84,7 +75,7 @@ def test_the_uuid_that_pytorch_tells_counts_where_it_holds_memory() -> None:
         ]
     )
     assert mapped(trace) == {"GPU-d": [0]}
-    assert how(trace) == {FRAMEWORK}
+    assert how(trace) == {Source.FRAMEWORK}
 
 
 @pytest.mark.parametrize(
@@ -102,13 +93,13 @@ def test_visible_devices_name_one_each(
 ) -> None:
     trace = job(environments=[{"CUDA_VISIBLE_DEVICES": value} for value in values])
     assert mapped(trace) == expected
-    assert how(trace) <= {VARIABLE}
+    assert how(trace) <= {Source.VARIABLE}
 
 
 def test_of_several_visible_devices_the_order_of_ranks_is_assumed() -> None:
     trace = job(environments=[{"CUDA_VISIBLE_DEVICES": "2,1,0"}] * 2)
     assert mapped(trace) == {"GPU-c": [0], "GPU-b": [1]}
-    assert how(trace) == {ASSUMED}
+    assert how(trace) == {Source.ORDER}
 
 
 def test_cuda_stops_at_the_first_entry_that_is_no_device() -> None:
@@ -143,7 +134,7 @@ def test_ranks_of_other_hosts_are_not_meant() -> None:
         gpus=gpus, hosts=("node0", "node1"), environments=[{"CUDA_VISIBLE_DEVICES": "0"}] * 2
     )
     assert mapped(trace) == {"GPU-a": [0], "GPU-b": [1]}
-    assert how(job(gpus=gpus, hosts=("node0", "node1"), lists=[(1, 1000)])) == {ALONE}
+    assert how(job(gpus=gpus, hosts=("node0", "node1"), lists=[(1, 1000)])) == {Source.ALONE}
 
 
 def test_nothing_tells_and_nothing_is_guessed() -> None:

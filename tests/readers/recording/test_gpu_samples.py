@@ -124,7 +124,15 @@ def test_why_there_are_none_is_kept(tmp_path: Path) -> None:
     first.define(DefinitionType.DEVICE, 0, b"reason=no NVIDIA driver is loaded on this node\n")
     trace = opened(tmp_path, first)
     assert trace.ranks[0].gpu_reason == "no NVIDIA driver is loaded on this node"
+    assert not trace.ranks[0].has_gpu_driver
     assert trace.gpus == []
+
+
+def test_a_driver_without_samples_is_kept(tmp_path: Path) -> None:
+    first = process(0, size=1)
+    first.define(DefinitionType.DEVICE, 0, b"driver=1\nreason=the driver shows no device\n")
+    rank = opened(tmp_path, first).ranks[0]
+    assert (rank.gpu_reason, rank.has_gpu_driver) == ("the driver shows no device", True)
 
 
 def test_recordings_of_before_stay_readable(tmp_path: Path) -> None:
