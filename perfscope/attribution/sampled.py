@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -329,8 +328,3 @@ def _lookup(table: Ints, index: Ints) -> Ints:
     if not len(table):
         return np.full(len(index), -1, np.int64)
     return np.where(index >= 0, table[np.maximum(index, 0)], -1)
-
-
-def has_samples(ranks: Sequence[Rank]) -> bool:
-    """Whether any rank has stack samples."""
-    return any(len(rank.stacks) for rank in ranks)

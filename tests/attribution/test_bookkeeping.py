@@ -6,7 +6,7 @@ import pytest
 
 from perfscope.attribution.ledger import Account
 from perfscope.metrics.compute import compute
-from perfscope.trace.builder import TraceBuilder
+from tests.support.trace_builder import TraceBuilder
 
 FILE = "/home/user/train.py"
 

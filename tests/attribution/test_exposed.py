@@ -14,9 +14,9 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Results
 from perfscope.replay.segments import SegmentReplay
 from perfscope.trace import model
-from perfscope.trace.builder import TraceBuilder, to_ns
 from perfscope.trace.model import OPERATION_DTYPE, READINESS_DTYPE, PhaseKind, Rank, Trace
 from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of
+from tests.support.trace_builder import TraceBuilder, to_ns
 
 STEPS = 10
 STEP_S = 1.0

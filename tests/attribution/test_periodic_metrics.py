@@ -9,8 +9,8 @@ from perfscope.attribution.ledger import Account, Ledger
 from perfscope.attribution.stack_rules import computes_figure
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options, Results
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Frame
+from tests.support.trace_builder import TraceBuilder
 
 FILE = "/job/mnist.py"
 MAIN = ("main", FILE, 20)

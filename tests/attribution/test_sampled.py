@@ -10,8 +10,8 @@ from perfscope.attribution.ledger import Account, Ledger
 from perfscope.attribution.stack_rules import UNLABELLED, is_user_file, label_stacks
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options, Results
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
+from tests.support.trace_builder import TraceBuilder
 
 Stack = tuple[tuple[str, str, int], ...]
 File = "/home/user/train.py"

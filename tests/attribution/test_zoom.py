@@ -21,8 +21,8 @@ from perfscope.attribution.zoom import (
     zoom,
 )
 from perfscope.metrics.compute import compute
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
+from tests.support.trace_builder import TraceBuilder
 
 TRAINING, INPUT, EVALUATION = (
     INDEX[a] for a in (Account.TRAINING, Account.INPUT_WAIT, Account.EVALUATION)

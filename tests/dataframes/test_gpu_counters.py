@@ -5,8 +5,8 @@ from __future__ import annotations
 from perfscope.dataframes.frames import frame_of
 from perfscope.dataframes.source import Source
 from perfscope.dataframes.tables import counters
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.devices import Gpu
+from tests.support.trace_builder import TraceBuilder
 
 
 def test_gpus_are_counters_by_uuid_and_unknown_values_are_left_out() -> None:

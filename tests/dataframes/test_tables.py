@@ -15,11 +15,11 @@ import perfscope.errors
 from perfscope.dataframes.catalogue import reference, tables
 from perfscope.dataframes.columns import Kind
 from perfscope.dataframes.opened import OpenedTrace
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import PhaseKind, Trace
 from tests.support.environments import REPOSITORY
 from tests.support.random_traces import device_rows, traces
+from tests.support.trace_builder import TraceBuilder
 
 SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
 

@@ -13,11 +13,11 @@ import pytest
 from perfscope.document import build as document
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from tests.document.shape import problems
 from tests.findings.analysed import Analysed, analyse, analyse_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.report import sample_document
+from tests.support.trace_builder import TraceBuilder
 
 PLANS = {
     "evaluation": Plan(steps=60, evaluate_s=1.0),

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from perfscope.document.endings import account_of_ends, ending_text, endings, first_to_fail
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Ending, EndKind, Raised, RowFlag, Trace
+from tests.support.trace_builder import TraceBuilder
 
 ERROR = Raised("ValueError", "no such batch", "/home/user/slow.py", 15)
 STOPPED = Raised("KeyboardInterrupt", "", "/home/user/slow.py", 9)

@@ -8,9 +8,9 @@ import pytest
 
 from perfscope.document.planned import ONCE
 from perfscope.metrics.results import Options
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 from tests.findings.analysed import analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 
 def late_start() -> Trace:

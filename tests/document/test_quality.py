@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from perfscope.document.quality import quality
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Ending, EndKind, Format, Trace
 from tests.findings.analysed import analyse_trace
 from tests.findings.training_runs import Plan, training_run
+from tests.support.trace_builder import TraceBuilder
 
 IDS = [
     "run_length",

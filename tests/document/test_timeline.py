@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
 from tests.document.shape import DOCUMENT, problems
 from tests.findings.analysed import analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 
 def timeline(builder: TraceBuilder) -> dict[str, Any]:

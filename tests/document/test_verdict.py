@@ -13,12 +13,12 @@ from perfscope.document.build import build
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Replay
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Ending, EndKind
 from perfscope.units import format_seconds
 from tests.findings.analysed import Analysed, analyse, analyse_trace
 from tests.findings.training_runs import Plan, training_run
+from tests.support.trace_builder import TraceBuilder
 
 
 def build_verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> dict[str, Any]:

@@ -19,13 +19,13 @@ from perfscope.dataframes.source import Source
 from perfscope.export.chrome import write
 from perfscope.readers.kineto.file import read_kineto
 from perfscope.readers.registry import open_trace
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import Trace
 from tests.export.chrome_schema import SCHEMA
 from tests.export.expected import intervals, readable
 from tests.support.environments import REPOSITORY
 from tests.support.random_traces import device_rows, traces
+from tests.support.trace_builder import TraceBuilder
 
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"

@@ -16,7 +16,6 @@ from perfscope.dataframes.opened import OpenedTrace
 from perfscope.dataframes.source import Source
 from perfscope.export.otf2 import write
 from perfscope.readers.registry import open_trace
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import PROCESS_SAMPLE_DTYPE, PhaseKind, RowFlag, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, code_of, name_of
@@ -25,6 +24,7 @@ from tests.export.otf2_contents import Contents, read
 from tests.support.environments import REPOSITORY
 from tests.support.random_traces import device_rows, traces
 from tests.support.requirements import require_tool
+from tests.support.trace_builder import TraceBuilder
 
 SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
 

@@ -16,7 +16,6 @@ from perfscope.export import chrome, csv, otf2, parquet
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.devices import DeviceActivity, DeviceInfo, DeviceKind
 from perfscope.trace.model import Ending, EndKind, Trace
 from perfscope.trace.operations import HOROVOD_CONTROL, name_of
@@ -26,6 +25,7 @@ from tests.export.test_csv_and_parquet import check_equal, expected, from_csv, f
 from tests.support.environments import REPOSITORY, Mpi
 from tests.support.random_traces import device_rows
 from tests.support.recording import Recorder
+from tests.support.trace_builder import TraceBuilder
 
 SAMPLES = REPOSITORY / "sample_traces"
 SAMPLE = SAMPLES / "rank_zero_evaluation"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import FrameLike, TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
+from tests.support.trace_builder import FrameLike, TraceBuilder
 
 CAUSES = (
     "wrong_transport",

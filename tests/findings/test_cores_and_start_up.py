@@ -6,9 +6,9 @@ import pytest
 
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.metrics.results import Options
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Frame, Trace
 from tests.findings.analysed import analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 
 def bound(masks: tuple[str, ...], *, busy: float, delay: float, cpus: int = 4) -> Trace:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from perfscope.findings.core.finding import Confidence, Finding, Status
-from perfscope.trace.builder import RankBuilder, TraceBuilder
 from perfscope.trace.devices import REASONS_UNKNOWN, DeviceActivity, DeviceInfo, Gpu
 from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised
 from tests.findings.analysed import analyse_trace
+from tests.support.trace_builder import RankBuilder, TraceBuilder
 from tests.support.trace_invariants import check_trace
 
 GIB = 1 << 30

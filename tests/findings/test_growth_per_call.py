@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Frame, PhaseKind, Trace
 from tests.findings.analysed import analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 PIPELINE = "Dataset_flat_map_slices"

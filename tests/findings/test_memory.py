@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Confidence, Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised, Trace
 from tests.findings.analysed import analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -10,7 +10,6 @@ import pytest
 
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.findings.facts.network_facts import Cause, is_worth, network_facts
-from perfscope.trace.builder import to_ns
 from perfscope.trace.model import STACK_DTYPE, Frame, Trace
 from perfscope.trace.operations import code_of
 from tests.attribution.test_exposed import STEPS, job
@@ -18,6 +17,7 @@ from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.exchange_runs import CAUSES, exchanges, fired
 from tests.findings.network.test_network_bound import messages
 from tests.findings.training_runs import Plan
+from tests.support.trace_builder import to_ns
 
 MIB = 1 << 20
 ALLREDUCE = code_of("MPI_Allreduce")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan, training_run
+from tests.support.trace_builder import TraceBuilder
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfscope.findings.core.finding import Status
-from perfscope.trace.builder import TraceBuilder
 from tests.findings.analysed import analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 ODD = st.one_of(
     st.none(),

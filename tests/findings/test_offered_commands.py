@@ -13,8 +13,8 @@ import pytest
 import perfscope.findings
 from perfscope.cli.main import COMMANDS, cli
 from perfscope.findings.core.finding import Status
-from perfscope.trace.builder import TraceBuilder
 from tests.findings.analysed import analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 PLACE = Path(perfscope.findings.__file__).parent
 VERBS = {"recorded"}

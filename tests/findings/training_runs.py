@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
+from tests.support.trace_builder import TraceBuilder
 
 TRAINER = ("main", "/job/train.py", 300)
 EVALUATOR = ("evaluate", "/job/train.py", 212)

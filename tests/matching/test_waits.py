@@ -8,9 +8,9 @@ import pytest
 
 from perfscope.matching.waits import split_operations
 from perfscope.metrics.compute import compute
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PEER_NONE, PEER_PROC_NULL, PEER_UNKNOWN, RowFlag
 from perfscope.trace.operations import name_of
+from tests.support.trace_builder import TraceBuilder
 
 
 def waits_of(builder: TraceBuilder) -> dict[tuple[int, str], list[float | None]]:

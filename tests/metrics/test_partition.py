@@ -11,8 +11,8 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import Account
 from perfscope.matching.waits import Waits, split_operations
 from perfscope.metrics.compute import compute
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Rank, Trace
+from tests.support.trace_builder import TraceBuilder
 
 LIFE_NS = 120
 NS = 1e-9

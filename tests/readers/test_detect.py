@@ -13,8 +13,8 @@ from perfscope.errors import UnreadableInputError
 from perfscope.readers import detect
 from perfscope.readers.detect import Detection, Place, Reader, ReadOptions, Source
 from perfscope.readers.registry import open_traces, readers
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Format, Trace
+from tests.support.trace_builder import TraceBuilder
 from tests.support.write_recording import ProcessWriter, write_run
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
+from tests.support.trace_builder import TraceBuilder
 
 START_NS = 500_000_000
 SMALL = 64

@@ -13,11 +13,11 @@ from perfscope.metrics.results import Options
 from perfscope.replay.by_step import MOST_ROWS
 from perfscope.replay.model import Causes
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Trace
 from tests.findings.analysed import analyse
 from tests.findings.training_runs import Plan
 from tests.replay.message_programs import Spec, programs, to_trace
+from tests.support.trace_builder import TraceBuilder
 
 
 def causes_of(plan: Plan) -> Causes:

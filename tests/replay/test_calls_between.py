@@ -16,8 +16,8 @@ from perfscope.replay.edit_parser import parse_edit
 from perfscope.replay.model import Prediction, RefusedEditError
 from perfscope.replay.program import Needs
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
+from tests.support.trace_builder import TraceBuilder
 
 CALL_S = 10e-6
 SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 20)

@@ -11,9 +11,9 @@ from perfscope.metrics.results import Options
 from perfscope.replay.assumptions import CREATION
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Ending, EndKind, PhaseKind, RowFlag, Trace
 from tests.findings.training_runs import Plan, training_run
+from tests.support.trace_builder import TraceBuilder
 
 
 def replay_of(trace: Trace, focus: str | None = None) -> SegmentReplay:

@@ -14,8 +14,8 @@ from perfscope.metrics.results import Options
 from perfscope.replay.model import Edit, RefusedEditError
 from perfscope.replay.producers import Gets, learned_depth, mean_service_ns
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
+from tests.support.trace_builder import TraceBuilder
 
 EVALUATION = Edit(Account.EVALUATION)
 INIT_S = 1.0

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfscope.trace.builder import TraceBuilder
 from tests.findings.analysed import Analysed, analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 
 def pipeline(shift_s: float, *, rounds: int = 50) -> Analysed:

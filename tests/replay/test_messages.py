@@ -14,8 +14,8 @@ from perfscope.replay.extract import extract
 from perfscope.replay.model import Edit
 from perfscope.replay.program import Program, segment_lengths
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.builder import TraceBuilder
 from tests.replay.message_programs import Spec, edited, programs, simulate, to_trace
+from tests.support.trace_builder import TraceBuilder
 
 NS = 1e-9
 

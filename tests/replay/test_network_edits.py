@@ -12,8 +12,8 @@ from perfscope.metrics.results import Options
 from perfscope.replay.edit_parser import parse_edit
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
+from tests.support.trace_builder import TraceBuilder
 
 ALPHA_S, BETA_S = 200e-6, 4e-9
 CALL_S = 10e-6

@@ -12,8 +12,8 @@ from perfscope.replay.assumptions import SINGLE_TIMES
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, RowFlag, Trace
+from tests.support.trace_builder import TraceBuilder
 
 TRAIN_S, EVALUATE_S, COUNT = 2.0, 1.0, 10
 

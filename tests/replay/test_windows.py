@@ -16,9 +16,9 @@ from perfscope.metrics.results import Options
 from perfscope.replay.extract import extract
 from perfscope.replay.program import Needs, Program, segment_lengths
 from perfscope.replay.windows import Window, windowed_lengths, windows_of
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PEER_PROC_NULL
 from tests.replay.message_programs import Spec, programs, to_trace
+from tests.support.trace_builder import TraceBuilder
 
 
 @settings(max_examples=30, deadline=None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Ending, EndKind, PhaseKind
+from tests.support.trace_builder import TraceBuilder
 from tests.support.trace_invariants import check_trace
 
 

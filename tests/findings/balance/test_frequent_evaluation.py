@@ -7,11 +7,11 @@ import pytest
 from perfscope.findings.balance import frequent_evaluation
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 from tests.attribution.test_periodic_metrics import run
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan
+from tests.support.trace_builder import TraceBuilder
 
 OUTPUT = ("print_progress", "/job/mnist.py", 88)
 MAIN = ("main", "/job/mnist.py", 20)

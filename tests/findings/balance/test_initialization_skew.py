@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 from tests.findings.analysed import Analysed, analyse, analyse_trace
 from tests.findings.training_runs import Plan
+from tests.support.trace_builder import TraceBuilder
 
 OTHERS = ("load_imbalance", "straggler", "transient_imbalance", "rank_zero_evaluation")
 FAULTS = {Status.FAIL, Status.WARN}

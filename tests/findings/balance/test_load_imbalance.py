@@ -11,10 +11,10 @@ import pytest
 from perfscope.findings.core.finding import Confidence, Finding, Status
 from perfscope.findings.facts.imbalance_facts import _is_single as is_single
 from perfscope.findings.facts.imbalance_facts import imbalance_facts
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 from tests.findings.analysed import analyse, analyse_trace, without_replay
 from tests.findings.training_runs import Plan, training_run
+from tests.support.trace_builder import TraceBuilder
 
 
 def judged(plan: Plan) -> Finding:

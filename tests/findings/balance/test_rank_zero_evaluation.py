@@ -6,11 +6,11 @@ import pytest
 
 from perfscope.findings.core.finding import Confidence, Finding, Status
 from perfscope.replay.model import Edit
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
 from tests.findings import training_runs
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan, training_run
+from tests.support.trace_builder import TraceBuilder
 
 
 def judged(plan: Plan) -> Finding:

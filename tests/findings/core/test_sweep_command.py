@@ -7,8 +7,8 @@ import shlex
 import pytest
 
 from perfscope.findings.core.sweep_command import OWN, doubled, sweep_command
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Trace
+from tests.support.trace_builder import TraceBuilder
 
 
 def run_of(*command: str) -> Trace:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.model import COUNTER_DTYPE, PhaseKind
 from tests.findings.analysed import Analysed, analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 
 def counted(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from tests.findings.analysed import analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 GIB = 1 << 30
 TWO_NODES = {"numa_nodes": 2, "numa": {"0": "0-7", "1": "8-15"}, "cpus": 16}

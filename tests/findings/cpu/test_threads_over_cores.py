@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import OPERATION_DTYPE
 from tests.findings.analysed import analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 
 def judged(

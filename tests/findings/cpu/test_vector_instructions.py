@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from tests.findings.analysed import analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 AVX2 = ["avx", "avx2", "fma", "sse2", "sse4_2"]
 AVX512 = [*AVX2, "avx512f", "avx512bw"]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.trace.builder import to_ns
 from perfscope.trace.model import Trace
 from perfscope.trace.stack_spans import (
     MEMORY_WINDOW_DTYPE,
@@ -18,6 +17,7 @@ from perfscope.trace.stack_spans import (
 )
 from tests.findings.analysed import Analysed, analyse_trace
 from tests.findings.test_memory import MIB, series
+from tests.support.trace_builder import to_ns
 
 NUMPY = ("ones", "/venv/lib/python3.11/site-packages/numpy/core.py", 5)
 LEAK = KeptPlace(24 * MIB, 300, (NUMPY, ("remember", "train.py", 77), ("main", "train.py", 9)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.core.finding import Status
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan
+from tests.support.trace_builder import TraceBuilder
 
 
 def saving(writers: tuple[int, ...], *, save_s: float, count: int = 10) -> Trace:

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.replay.test_input_queues import Plan as Queues
 from tests.replay.test_input_queues import length_of, recorded
+from tests.support.trace_builder import TraceBuilder
 
 LOADER = {
     "workers": 0,

@@ -8,9 +8,9 @@ import pytest
 
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.metrics.results import Options
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
 from tests.findings.analysed import Analysed, analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 
 def run(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan
+from tests.support.trace_builder import TraceBuilder
 
 PIPELINE = {"name": "Dataset_flat_map_slices", "functions": 100, "traces": 100, "most_traces": 1}
 

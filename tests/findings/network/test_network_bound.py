@@ -7,7 +7,6 @@ import pytest
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.findings.facts.network_facts import Cause, network_facts
 from perfscope.replay.edit_parser import parse_edit
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind, Trace
 from perfscope.units import format_seconds
 from tests.findings.analysed import analyse, analyse_trace, without_replay
@@ -15,6 +14,7 @@ from tests.findings.exchange_runs import exchanges
 from tests.findings.training_runs import Plan, training_run
 from tests.replay.test_network_edits import SIZES, recorded
 from tests.replay.test_network_edits import Plan as Exchange
+from tests.support.trace_builder import TraceBuilder
 
 
 def judged(size: int, count: int, each_s: float, **environment: str) -> dict[str, Finding]:

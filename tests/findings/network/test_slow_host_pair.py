@@ -10,10 +10,10 @@ import pytest
 
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.metrics.communication import host_pairs
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Trace
 from tests.findings.analysed import analyse, analyse_trace
 from tests.findings.training_runs import Plan
+from tests.support.trace_builder import TraceBuilder
 
 USUAL_S = 0.002
 

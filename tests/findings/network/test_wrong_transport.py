@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from perfscope.findings.core.finding import Confidence, Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from tests.findings.analysed import analyse_trace
 from tests.findings.exchange_runs import exchanges, fired
+from tests.support.trace_builder import TraceBuilder
 
 ONE, TWO = ("node0",), ("node0", "node1")
 EDR = {"fabrics": ["mlx5_0 100 Gb/sec (4X EDR)"]}

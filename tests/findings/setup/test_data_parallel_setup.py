@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import OPERATION_DTYPE
 from perfscope.trace.operations import code_of
 from tests.findings.analysed import analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 LOADER = {"sampler": "RandomSampler", "dataset": "Images", "samples": 1000, "training": True}
 DDP = {"torch.distributed": {"ddp": True}}

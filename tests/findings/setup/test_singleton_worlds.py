@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.builder import TraceBuilder
 from tests.findings.analysed import Analysed, analyse_trace
+from tests.support.trace_builder import TraceBuilder
 
 
 def started(*, processes: int | None, launcher: str, ranks: int = 1) -> Analysed:

@@ -12,8 +12,8 @@ from perfscope.metrics.communication.collective_cost import NOT_SPREAD, Collecti
 from perfscope.metrics.communication.collective_fit import fit_curve, fit_line
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Trace
+from tests.support.trace_builder import TraceBuilder
 
 ALPHA_S, BETA_S = 50e-6, 1e-9
 LINK = algorithms.Link(ALPHA_S, BETA_S)

@@ -6,8 +6,8 @@ import pytest
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
+from tests.support.trace_builder import TraceBuilder
 
 FILE = "/home/user/train.py"
 TRAIN = (("<module>", FILE, 300), ("train", FILE, 100))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perfscope.metrics.compute import compute
-from perfscope.trace.builder import TraceBuilder
+from tests.support.trace_builder import TraceBuilder
 
 
 def job() -> TraceBuilder:

@@ -16,7 +16,7 @@ from perfscope.document.tensors import sentence
 from perfscope.metrics.communication.tensors import ONE_RANK, TensorResult, tensor_times, union_ns
 from perfscope.metrics.compute import compute
 from perfscope.readers.horovod.reader import open_horovod_timeline
-from perfscope.trace.builder import TraceBuilder
+from tests.support.trace_builder import TraceBuilder
 
 Event = dict[str, Any]
 Reference = Callable[[str], Path]

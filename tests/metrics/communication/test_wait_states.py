@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 
 from perfscope.metrics.compute import compute
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import RowFlag, Trace
 from tests.metrics import test_partition
 from tests.support.random_traces import traces
+from tests.support.trace_builder import TraceBuilder
 
 Causes = dict[int | None, float]
 LARGE = 1 << 20

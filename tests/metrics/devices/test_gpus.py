@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 
 from perfscope.metrics.compute import compute
-from perfscope.metrics.devices.gpu_users import Source, may_use, unknown, users
-from perfscope.trace.builder import TraceBuilder
+from perfscope.metrics.devices.gpu_users import (
+    Source,
+    may_use,
+    unknown,
+    users,
+)
 from perfscope.trace.devices import Gpu, Throttling
 from perfscope.trace.model import PhaseKind, Trace
+from tests.support.trace_builder import TraceBuilder
 
 GIB = 1 << 30
 NODE = [Gpu("node0", f"GPU-{letter}000-1", index) for index, letter in enumerate("abcd")]

@@ -8,8 +8,8 @@ from perfscope.attribution.ledger import Account
 from perfscope.attribution.phase_catalog import MOST_OWN_PHASES, OTHER_PHASES
 from perfscope.metrics.compute import compute
 from perfscope.metrics.efficiency.phases import PhaseResult
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
+from tests.support.trace_builder import TraceBuilder
 
 
 def by_id(builder: TraceBuilder) -> dict[str, PhaseResult]:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
+from tests.support.trace_builder import TraceBuilder
 
 
 def imbalanced() -> TraceBuilder:

@@ -8,8 +8,8 @@ import pytest
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.efficiency.steps import StepsResult
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import PhaseKind
+from tests.support.trace_builder import TraceBuilder
 
 
 def steps_of(builder: TraceBuilder) -> StepsResult:

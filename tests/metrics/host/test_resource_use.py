@@ -8,7 +8,7 @@ import pytest
 from perfscope.metrics.compute import compute
 from perfscope.metrics.host.resource_use import MAX_POINTS, cpu_set, theil_sen
 from perfscope.metrics.host.resources import Resources
-from perfscope.trace.builder import TraceBuilder
+from tests.support.trace_builder import TraceBuilder
 
 
 def resources_of(builder: TraceBuilder) -> Resources:

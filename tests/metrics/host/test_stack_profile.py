@@ -12,9 +12,9 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.host.stack_profile import PhaseStacks, StackProfile
 from perfscope.metrics.host.stack_tree import LEAST_SHARE, MOST_NODES
 from perfscope.readers.recording.stack_events import Forest
-from perfscope.trace.builder import TraceBuilder, to_ns
 from perfscope.trace.model import PhaseKind, Trace
 from perfscope.trace.stack_spans import SPAN_DTYPE, StackSampling
+from tests.support.trace_builder import TraceBuilder, to_ns
 
 LIBRARY = "/usr/lib/python3.11/queue.py"
 Row = tuple[float, float, str]

@@ -14,8 +14,8 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Results
 from perfscope.readers import open_recording
 from perfscope.readers.common.clocks import WALL_CLOCK_ERROR_NS, measure, move
-from perfscope.trace.builder import TraceBuilder
 from perfscope.trace.model import Rank, Trace
+from tests.support.trace_builder import TraceBuilder
 from tests.support.trace_invariants import check_trace
 from tests.support.write_recording import REAL_START_NS, ProcessWriter, write_run
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from perfscope.trace import memory_samples, model
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE
-from perfscope.trace.memory_rows import MemoryRows, to_ns
 from perfscope.trace.model import (
     Communicator,
     Ending,
@@ -23,6 +22,7 @@ from perfscope.trace.model import (
     Trace,
 )
 from perfscope.trace.operations import IS_COLLECTIVE, code_of
+from tests.support.memory_rows import MemoryRows, to_ns
 
 __all__ = ["FrameLike", "RankBuilder", "TraceBuilder", "to_ns"]
 
@@ -60,7 +60,7 @@ class RankBuilder(MemoryRows):
         self._changes["finalize_enter_ns"] = to_ns(enter_s)
         return self
 
-    def op(  # noqa: PLR0913, one argument a column
+    def op(
         self,
         name: str,
         start_s: float,
@@ -102,7 +102,7 @@ class RankBuilder(MemoryRows):
         )
         return self
 
-    def completion(  # noqa: PLR0913, one argument a column
+    def completion(
         self,
         name: str,
         at_s: float,
@@ -120,7 +120,7 @@ class RankBuilder(MemoryRows):
         self._add("completions", (*row, seq, peer, tag, 0, received, request))
         return self
 
-    def phase(  # noqa: PLR0913, one argument a column
+    def phase(
         self,
         kind: PhaseKind,
         start_s: float,
