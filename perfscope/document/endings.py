@@ -47,6 +47,7 @@ def _as_json(trace: Trace, rank: Rank, *, is_first: bool) -> Json:
         "kind": rank.ending.kind.value,
         "code": rank.ending.code,
         "text": ending_text(trace, rank),
+        "start_s": rank.start_ns * NS,
         "end_s": rank.end_ns * NS,
         "in_operation": last_operation(rank),
         "exception": None if raised is None else dict(vars(raised)),

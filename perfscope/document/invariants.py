@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-Json = dict[str, Any]
-NS = 1e-9
-RELATIVE, ABSOLUTE = 1e-6, 2e-9
-"""Sums of floating-point seconds agree to this; times are whole nanoseconds."""
+from perfscope.document import sums
+from perfscope.document.sums import ABSOLUTE, NS, RELATIVE, at_most, focus_s, same
 
+Json = dict[str, Any]
 SIGNED = ("gain_interval_s", "interval_s", "start_unix_s", "slope_bytes_per_s")
 """Figures that may be below 0: a bound of an interval, a memory that falls."""
 
@@ -35,14 +34,6 @@ class Invariant:
 def broken(document: Json) -> list[str]:
     """What breaks the invariants, one sentence each; empty where all hold."""
     return [f"{rule.id}: {said}" for rule in INVARIANTS for said in rule.failures(document)]
-
-
-def _same(a: float, b: float) -> bool:
-    return math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
-
-
-def _most(value: float, limit: float) -> bool:
-    return value <= limit + max(ABSOLUTE, RELATIVE * abs(limit))
 
 
 def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
@@ -89,9 +80,9 @@ def _ledger(document: Json) -> Iterator[str]:
         spent = sum(row["ns_by_rank"])
         if len(row["ns_by_rank"]) != ranks:
             yield f"{row['id']} has {len(row['ns_by_rank'])} of {ranks} ranks"
-        if not _same(row["seconds"], spent * NS):
+        if not same(row["seconds"], spent * NS):
             yield f"{row['id']} is {row['seconds']} s and its ranks {spent * NS} s"
-        if whole and not _same(row["share"], spent / whole):
+        if whole and not same(row["share"], spent / whole):
             yield f"{row['id']} is {row['share']} and {spent / whole} of the whole"
 
 
@@ -100,16 +91,16 @@ def _waits(document: Json) -> Iterator[str]:
     accounts = {row["id"]: row["seconds"] for row in document["ledger"]}
     for part in ("wait", "transfer", "other"):
         told, account = sum(found[f"{part}_s_by_rank"]), accounts[f"communication_{part}"]
-        if not _same(told, account):
+        if not same(told, account):
             yield f"{part} of the ranks is {told} s, of the ledger {account} s"
     waited = sum(found["wait_s_by_rank"])
     states = sum(state["seconds"] for state in found["wait_states"])
-    if found["wait_states"] and not _same(states, waited):
+    if found["wait_states"] and not same(states, waited):
         yield f"wait states are {states} s of {waited} s"
     costs = document["replay"]["delay_costs"]
     if costs is not None:
         charged = costs["direct_s"] + costs["indirect_s"] + costs["unattributed_s"]
-        if not _same(charged, waited) or not _same(costs["waiting_s"], waited):
+        if not same(charged, waited) or not same(costs["waiting_s"], waited):
             yield f"{charged} s are charged and {costs['waiting_s']} s told of {waited} s waited"
 
 
@@ -123,7 +114,7 @@ _OF_DEVICES = ("load_balance", "communication_efficiency", "orchestration_effici
 
 def _product(tree: Json, whole: str, factors: tuple[str, ...], where: str) -> Iterator[str]:
     values = [tree[name]["value"] for name in (whole, *factors)]
-    if None not in values and not _same(values[0], math.prod(values[1:])):
+    if None not in values and not same(values[0], math.prod(values[1:])):
         yield f"{whole} of {where} is {values[0]} and not {math.prod(values[1:])}"
 
 
@@ -148,16 +139,11 @@ def _replay(document: Json) -> Iterator[str]:
     if path is None:
         return
     parts = path["work_s"] + path["transfer_s"]
-    if not _same(path["seconds"], parts):
+    if not same(path["seconds"], parts):
         yield f"the critical path is {path['seconds']} s and its parts {parts} s"
-    length, error = _focus_s(document), document["replay"]["relative_error"] or 0.0
+    length, error = focus_s(document), document["replay"]["relative_error"] or 0.0
     if abs(path["seconds"] - length) > (error + RELATIVE) * length + ABSOLUTE:
         yield f"the critical path is {path['seconds']} s of a focus of {length} s"
-
-
-def _focus_s(document: Json) -> float:
-    start, end = document["run"]["focus_of_analysis_s"]
-    return float(end - start)
 
 
 def _steps(document: Json) -> Iterator[str]:
@@ -171,7 +157,7 @@ def _steps(document: Json) -> Iterator[str]:
         if least > most:
             yield f"the fastest rank takes {least} s, the slowest {most} s"
     median, high = rate["step_s_median"]["value"], rate["step_s_p95"]["value"]
-    if None not in (median, high) and not _most(median, high):
+    if None not in (median, high) and not at_most(median, high):
         yield f"the median step is {median} s, the 95th percentile {high} s"
 
 
@@ -190,36 +176,30 @@ def _ranks(document: Json) -> Iterator[str]:
 
 
 def _gains(document: Json) -> Iterator[str]:
-    length = _focus_s(document)
+    length = focus_s(document)
     for finding in document["findings"]:
         gain, interval, name = finding["gain_s"], finding["gain_interval_s"], finding["id"]
         if gain is None:
             continue
         if gain <= 0:
             yield f"{name} claims a saving of {gain} s"
-        if not _most(gain, length):
+        if not at_most(gain, length):
             yield f"{name} saves {gain} s of a focus of {length} s"
         share = finding["gain_share"]
-        if share is not None and length and not _same(share, gain / length):
+        if share is not None and length and not same(share, gain / length):
             yield f"{name} saves {share} and {gain / length} of the focus"
-        if interval and not (_most(interval[0], gain) and _most(gain, interval[1])):
+        if interval and not (at_most(interval[0], gain) and at_most(gain, interval[1])):
             yield f"{name} saves {gain} s, not inside {interval}"
-    combined, top = document["verdict"]["combined_gain_s"], document["verdict"]["top"]
+    top = document["verdict"]["top"]
     names = {finding["id"] for finding in document["findings"]}
     if set(top) - names:
         yield f"the verdict names {sorted(set(top) - names)}, which are no findings"
-    if combined is not None and not _most(combined, length):
-        yield f"all together save {combined} s of a focus of {length} s"
-    first = [one["first_action"] for one in document["findings"] if one["id"] in top]
-    whole = sum(one["gain_s"] for one in first if one)
-    if combined is not None and not _most(combined, whole):
-        yield f"all together save {combined} s, one by one {whole} s"
 
 
 def _phases(document: Json) -> Iterator[str]:
     for phase in document["phases"]:
         pairs = zip(phase["seconds_by_rank"], phase["communication_s_by_rank"], strict=True)
-        if any(not _most(inside, whole) for whole, inside in pairs):
+        if any(not at_most(inside, whole) for whole, inside in pairs):
             yield f"{phase['id']} communicates longer than it lasts"
         if len(phase["ranks"]) != sum(seconds > 0 for seconds in phase["seconds_by_rank"]):
             yield f"{phase['id']} is entered by other ranks than spend time in it"
@@ -230,10 +210,10 @@ def _devices(document: Json) -> Iterator[str]:
     for device in found.get("devices") or ():
         start, end = found["window_s"]
         where = f"device {device['device']} of rank {device['rank']}"
-        if not _same(device["busy_s"] + device["idle_s"], end - start):
+        if not same(device["busy_s"] + device["idle_s"], end - start):
             yield f"{where} is busy and idle for {device['busy_s'] + device['idle_s']} s"
         causes = sum(device["idle_s_by_cause"].values())
-        if device["idle_s_by_cause"] and not _same(causes, device["idle_s"]):
+        if device["idle_s_by_cause"] and not same(causes, device["idle_s"]):
             yield f"{where} is idle for {device['idle_s']} s, with causes for {causes} s"
 
 
@@ -273,5 +253,19 @@ INVARIANTS = (
     ),
     Invariant("phases", "Communication in a phase is part of it.", _phases),
     Invariant("devices", "Busy and idle time of a device are its window.", _devices),
+    Invariant("lives", "The ledger of a rank is its life, to the nanosecond.", sums.lives),
+    Invariant("ledger_parts", "Functions are parts of their accounts.", sums.ledger_parts),
+    Invariant("work", "Work and communication fit the focus, and shares them.", sums.work),
+    Invariant("communication", "Operations and waits are the sum of ranks.", sums.communication),
+    Invariant("phase_parts", "Phases of a rank fit the focus.", sums.phase_parts),
+    Invariant("path_parts", "Path and delays are the sum of their parts.", sums.path_parts),
+    Invariant(
+        "savings",
+        "Savings are the shares they say; together no less than the best, no more than all.",
+        sums.savings,
+    ),
+    Invariant("device_parts", "Busy and idle time of a device have parts.", sums.device_parts),
+    Invariant("efficiency_told", "The verdict has the metric's value.", sums.efficiency_told),
+    Invariant("timeline", "The timeline is of the focus.", sums.timeline_length),
     Invariant("damage", "What a damaged recording spoils is withheld.", _damage),
 )

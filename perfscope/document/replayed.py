@@ -51,7 +51,7 @@ def _path(path: CriticalPath) -> Json:
             for rank, work_s, transfer_s in path.by_rank[:MOST_RANKS]
         ],
         "ranks": len(path.by_rank),
-        "by_phase": [{"phase": part.name, "seconds": part.seconds} for part in path.by_phase],
+        "by_phase": [{"phase": part.phase, "seconds": part.seconds} for part in path.by_phase],
         "by_operation": _parts(path.by_operation),
         "by_line": [
             {**frame_json(part.frame), "seconds": part.seconds}

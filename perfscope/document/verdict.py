@@ -47,6 +47,7 @@ def verdict(
     faults = [finding for finding in findings if finding.status in FAULTS]
     top = _worth_most(faults)
     gain_s = combined_gain(replay, top)
+    counted = _counted(top) if gain_s is not None else []
     of = wholes(results)
     told = {one.id for one in damage}
     return {
@@ -58,6 +59,7 @@ def verdict(
         "combined_gain_s": gain_s,
         "combined_gain_share": share_of(gain_s, of.window_s),
         "combined_gain_run_share": share_of(gain_s, of.run_s),
+        "combined_of": [finding.id for finding in counted],
         "combined_text": combined_text(top, gain_s, of),
         "top": [finding.id for finding in top],
     }
@@ -93,15 +95,23 @@ def combined_gain(replay: Replay, top: Sequence[Finding]) -> float | None:
     Findings without seconds do not count; without a replay only a single finding has a number, and
     a bound that was not replayed is no part of a sum.
     """
-    counted = _savings(top)
-    if len(counted) == 1:
-        return counted[0].gain_s
-    replayable = [saving for saving in counted if saving.edits]
-    prediction = _together(replay, replayable) if len(replayable) > 1 else None
+    counted = _savings(_counted(top))
+    if len(counted) < 2:
+        return counted[0].gain_s if counted else None
+    prediction = _together(replay, counted)
     if prediction is None:
         return None
-    single = [saving.gain_s for saving in replayable]
+    single = [saving.gain_s for saving in counted]
     return min(max(prediction.gain_s, *single), sum(single))
+
+
+def _counted(top: Sequence[Finding]) -> list[Finding]:
+    """The findings whose savings count together: the only one with seconds, or all replayable."""
+    priced = [finding for finding in top if finding.recommended is not None]
+    if len(priced) == 1:
+        return priced
+    found = [one for one in priced if one.recommended is not None and one.recommended.edits]
+    return found if len(found) > 1 else []
 
 
 def _savings(findings: Sequence[Finding]) -> list[Saving]:

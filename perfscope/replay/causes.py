@@ -8,7 +8,7 @@ import numpy as np
 
 from perfscope.replay.by_step import by_step
 from perfscope.replay.measured import measured_waits
-from perfscope.replay.model import Causes, CriticalPath, LinePart, Part, WaitingPair
+from perfscope.replay.model import Causes, CriticalPath, LinePart, Part, PhasePart, WaitingPair
 from perfscope.replay.work_tags import WorkTags
 from perfscope.trace.operations import name_of
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NS = 1e-9
 MOST_BLOCKS = 16
 MOST_LINES = 50
+LEAST_NS = 0.5  # less is what sums of floating-point numbers leave
 
 
 def causes(results: Results, program: Program) -> Causes:
@@ -85,7 +86,7 @@ def _path(results: Results, program: Program, gap: Floats, path: tuple[Ints, Int
         ]
     )
     order = np.argsort(-by_rank.sum(axis=0), kind="stable")
-    order = order[by_rank.sum(axis=0)[order] != 0]
+    order = order[(by_rank != 0).any(axis=0)[order]]
     work_s, transfer_s = NS * float(work.sum()), NS * float(transfer.sum())
     return CriticalPath(
         length_s=NS * float(work.sum() + transfer.sum()),
@@ -95,7 +96,7 @@ def _path(results: Results, program: Program, gap: Floats, path: tuple[Ints, Int
             (program.ranks[place], NS * float(by_rank[0, place]), NS * float(by_rank[1, place]))
             for place in order.tolist()
         ),
-        by_phase=_by_phase(results, program, work_rows),
+        by_phase=_by_phase(results, program, work_rows, gap),
         by_operation=_by_operation(program, transfer_rows),
         by_line=_by_line(results, program, work_rows),
     )
@@ -108,13 +109,18 @@ def _on_path(program: Program, work_rows: Ints) -> Ints:
     return np.flatnonzero(on_path[program.work.row])
 
 
-def _by_phase(results: Results, program: Program, work_rows: Ints) -> tuple[Part, ...]:
+def _by_phase(
+    results: Results, program: Program, work_rows: Ints, gap: Floats
+) -> tuple[PhasePart, ...]:
+    """The work of the path by phase; calls that the replay takes for work are none's."""
     pieces = _on_path(program, work_rows)
     names = (*results.phase_ids, "")
     index = np.where(program.phase[pieces] >= 0, program.phase[pieces], len(names) - 1)
     spent = np.bincount(index, weights=program.work.ns[pieces], minlength=len(names))
-    found = [Part(name, NS * ns) for name, ns in zip(names, spent.tolist(), strict=True) if ns]
-    return tuple(sorted(found, key=lambda part: (-part.seconds, part.name)))
+    inside_calls = float(gap[work_rows].sum() - spent.sum())
+    parts = [*zip(names, spent.tolist(), strict=True), (None, inside_calls)]
+    found = [PhasePart(name, NS * ns) for name, ns in parts if abs(ns) >= LEAST_NS]
+    return tuple(sorted(found, key=lambda part: (-part.seconds, part.phase or "")))
 
 
 def _by_operation(program: Program, transfer_rows: Ints) -> tuple[Part, ...]:

@@ -96,9 +96,17 @@ class Persistence:
 
 @dataclass(frozen=True)
 class Part:
-    """Seconds of the critical path that one rank, phase, operation or line accounts for."""
+    """Seconds of the critical path that one operation accounts for."""
 
     name: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class PhasePart:
+    """Seconds of the work on the critical path inside one phase."""
+
+    phase: str | None  # "" outside any phase, None: in communication that is not replayed
     seconds: float
 
 
@@ -122,7 +130,7 @@ class CriticalPath:
     work_s: float
     transfer_s: float
     by_rank: tuple[tuple[int, float, float], ...]  # rank, work and transfer
-    by_phase: tuple[Part, ...]  # of the work
+    by_phase: tuple[PhasePart, ...]  # of the work, all of it
     by_operation: tuple[Part, ...]  # of the transfer
     by_line: tuple[LinePart, ...]  # of the work
 

@@ -71,6 +71,7 @@ DOCUMENT = {
                 "end_s": float,
                 "in_operation": Maybe(str),
                 "exception": Maybe({"type": str, "message": str, "file": str, "line": int}),
+                "start_s": float,
                 "is_first": bool,
                 "is_out_of_memory": bool,
             }
@@ -97,6 +98,7 @@ DOCUMENT = {
         "combined_gain_s": Maybe(float),
         "combined_gain_share": Maybe(float),
         "combined_gain_run_share": Maybe(float),
+        "combined_of": [str],
         "combined_text": Maybe(str),
         "top": [str],
     },

@@ -90,7 +90,7 @@ REPLAY = {
             "transfer_s": float,
             "by_rank": [{"rank": int, "work_s": float, "transfer_s": float}],
             "ranks": int,
-            "by_phase": [{"phase": str, "seconds": float}],
+            "by_phase": [{"phase": Maybe(str), "seconds": float}],
             "by_operation": [{"name": str, "seconds": float}],
             "by_line": [{**PLACE, "seconds": float}],
         }

@@ -138,6 +138,7 @@ def _run(shape: Shape, window_s: float) -> Json:
                 "kind": "finalized",
                 "code": None,
                 "text": "finalized",
+                "start_s": 0.0,
                 "end_s": shape.wall_s,
                 "in_operation": None,
                 "exception": None,
@@ -184,6 +185,7 @@ def _verdict(top: list[Json], gain: float | None, shape: Shape) -> Json:
         "combined_gain_s": gain,
         "combined_gain_share": gain / (shape.wall_s - 1.5) if gain else None,
         "combined_gain_run_share": gain / shape.wall_s if gain else None,
+        "combined_of": [f["id"] for f in top] if gain else [],
         "combined_text": f"fixed together, they would save up to {gain:.2f} s"
         if gain and len(top) > 1
         else None,
@@ -293,6 +295,7 @@ def everything_null() -> Json:
         "combined_gain_s": None,
         "combined_gain_share": None,
         "combined_gain_run_share": None,
+        "combined_of": [],
         "combined_text": None,
         "top": [],
     }

@@ -73,7 +73,7 @@ def _tables(
         for row in rows(path, "by_rank")
     ]
     by_phase = [
-        (phase_words(text(row, "phase"), labels), number(row.get("seconds")))
+        (phase_words(row.get("phase"), labels), number(row.get("seconds")))
         for row in rows(path, "by_phase")
     ]
     by_operation = [

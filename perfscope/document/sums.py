@@ -1,0 +1,210 @@
+"""Parts and wholes in analysis.json: what tables add up to, and what shares are shares of.
+
+The rules that `perfscope.document.invariants` lists; each yields what breaks it, with the figures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+Json = dict[str, Any]
+NS = 1e-9
+RELATIVE, ABSOLUTE = 1e-6, 2e-9
+"""Sums of floating-point seconds agree to this; times are whole nanoseconds."""
+
+
+def same(a: float, b: float) -> bool:
+    """Whether two figures are one, as far as floating-point sums can tell."""
+    return math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+
+
+def at_most(value: float, limit: float) -> bool:
+    """Whether a figure is not above another one."""
+    return value <= limit + max(ABSOLUTE, RELATIVE * abs(limit))
+
+
+def focus_s(document: Json) -> float:
+    """Length of the focus of analysis."""
+    start, end = document["run"]["focus_of_analysis_s"]
+    return float(end - start)
+
+
+def _adds_up(what: str, whole: float, parts: Iterable[float]) -> Iterator[str]:
+    if not same(whole, found := sum(parts)):
+        yield f"{what} is {whole} s and its parts {found} s"
+
+
+def _within(what: str, whole: float, parts: Iterable[float]) -> Iterator[str]:
+    if not at_most(found := sum(parts), whole):
+        yield f"{what} is {whole} s and has parts of {found} s"
+
+
+def _share(
+    what: str, share: float | None, part: float | None, whole: float | None
+) -> Iterator[str]:
+    if share is None or part is None or not whole:
+        return
+    if not same(share, part / whole):
+        yield f"{what} is {share}, and {part} of {whole} is {part / whole}"
+
+
+def lives(document: Json) -> Iterator[str]:
+    """The ledger is all of every rank's life, to the nanosecond."""
+    by_rank = [row["ns_by_rank"] for row in document["ledger"]]
+    for place, ending in enumerate(document["run"]["endings"]):
+        spent = sum(row[place] for row in by_rank)
+        life_s = ending["end_s"] - ending["start_s"]
+        if abs(spent - life_s / NS) > max(1.0, RELATIVE * life_s):
+            yield f"the ledger of rank {ending['rank']} is {spent * NS} s of a life of {life_s} s"
+
+
+def ledger_parts(document: Json) -> Iterator[str]:
+    """Functions are parts of the accounts, and what is unlabelled is an account."""
+    accounts = {row["id"]: row["seconds"] for row in document["ledger"]}
+    whole = sum(accounts.values())
+    spent: Counter[str] = Counter()
+    for row in document["ledger_functions"]:
+        yield from _adds_up(row["function"], row["seconds"], row["seconds_by_rank"])
+        yield from _share(row["function"], row["share"], row["seconds"], whole)
+        spent[row["account"]] += row["seconds"]
+    for account, seconds in spent.items():
+        yield from _within(account, accounts[account], [seconds])
+    unlabelled = document["unlabelled"]
+    yield from _adds_up("the account untraced", accounts["untraced"], [unlabelled["seconds"]])
+    yield from _share("unlabelled", unlabelled["share"], unlabelled["seconds"], whole)
+
+
+def work(document: Json) -> Iterator[str]:
+    """Work and communication of a rank fit the focus, and efficiencies are shares of it."""
+    metrics, found, length = document["metrics"], document["collectives"], focus_s(document)
+    outside, useful = metrics["outside_communication_s_by_rank"], metrics["useful_s_by_rank"]
+    parts = [found[f"{part}_s_by_rank"] for part in ("wait", "transfer", "other")]
+    for place, spent in enumerate(outside):
+        told = [spent, *(part[place] for part in parts)]
+        yield from _within(f"the focus on rank {place}", length, told)
+    for spent, whole in zip(useful, outside, strict=False):
+        yield from _within("work", whole, [spent])
+    total = sum(outside)
+    if outside:
+        value = metrics["parallel_efficiency"]["value"]
+        yield from _share("parallel efficiency", value, total, length * len(outside))
+    productive = metrics["productive_share"]["value"]
+    if useful and productive is not None:
+        yield from _share("the productive share", productive, sum(useful), total)
+        yield from _adds_up("all work", 1.0, [productive, *metrics["productive_split"].values()])
+
+
+def communication(document: Json) -> Iterator[str]:
+    """Operations are the sum of their ranks, waits that of those who were waited for."""
+    found = document["collectives"]
+    for row in found["operations"]:
+        yield from _adds_up(row["name"], row["seconds"], row["seconds_by_rank"])
+        if row["wait_s"] is not None:
+            yield from _within(row["name"], row["seconds"], [row["wait_s"], row["transfer_s"]])
+        if row["detailed_calls"] > row["calls"]:
+            yield f"{row['detailed_calls']} of {row['calls']} calls of {row['name']}"
+    for state in found["wait_states"]:
+        rows = [row["seconds"] for row in state["by_rank"]]
+        yield from _adds_up(state["kind"], state["seconds"], [*rows, state["left_out_s"]])
+    waited = sum(found["wait_s_by_rank"])
+    late = [row["waiting_s"] for row in found["late_arrivals"]]
+    yield from _within("all waiting", waited, late)
+    for row in found["late_arrivals"]:
+        yield from _within(f"waiting for rank {row['rank']}", row["waiting_s"], [row["stall_s"]])
+
+
+def phase_parts(document: Json) -> Iterator[str]:
+    """Phases of a rank lie in the focus, and what they communicate in its communication."""
+    found = document["collectives"]
+    parts = [found[f"{part}_s_by_rank"] for part in ("wait", "transfer", "other")]
+    for name, wholes in (
+        ("seconds_by_rank", [focus_s(document)] * len(parts[0])),
+        ("communication_s_by_rank", [sum(spent) for spent in zip(*parts, strict=True)]),
+    ):
+        columns = zip(*(phase[name] for phase in document["phases"]), strict=True)
+        for place, (spent, whole) in enumerate(zip(columns, wholes, strict=False)):
+            yield from _within(f"{name} of rank {place}", whole, spent)
+
+
+def path_parts(document: Json) -> Iterator[str]:
+    """The critical path by rank, phase and operation, and the waiting by cause and pair."""
+    replay = document["replay"]
+    path, costs, waits = replay["critical_path"], replay["delay_costs"], replay["waits"]
+    if path is None or costs is None or waits is None:
+        return
+    for key in ("work_s", "transfer_s"):
+        if path["ranks"] == len(path["by_rank"]):
+            parts = [row[key] for row in path["by_rank"]]
+            yield from _adds_up(f"{key} of the critical path", path[key], parts)
+        if replay["by_step"]:
+            parts = [row[key] for row in replay["by_step"]]
+            yield from _adds_up(f"{key} by step", path[key], parts)
+    for name, key in (("by_phase", "work_s"), ("by_operation", "transfer_s")):
+        yield from _adds_up(f"the path {name}", path[key], [row["seconds"] for row in path[name]])
+    yield from _within("its work", path["work_s"], [row["seconds"] for row in path["by_line"]])
+    for key in ("direct_s", "indirect_s"):
+        parts = [row[key] for row in costs["causes"]]
+        check = _within if costs["causes_left_out"] else _adds_up
+        yield from check(f"{key} of delays", costs[key], parts)
+    for row in costs["causes"]:
+        charged = row["direct_s"] + row["indirect_s"]
+        yield from _share("a delay", row["share"], charged, costs["waiting_s"])
+    pairs = [*(row["seconds"] for row in waits["pairs"]), waits["left_out_s"]]
+    yield from _adds_up("waiting by pair", sum(map(sum, waits["blocks_s"])), pairs)
+    yield from _within("all waiting", costs["waiting_s"], pairs)
+
+
+def savings(document: Json) -> Iterator[str]:
+    """Savings are shares of what they name, and together no less than the best and no more."""
+    verdict, length, run_s = document["verdict"], focus_s(document), document["run"]["wall_s"]
+    rows = [(finding["id"], finding) for finding in document["findings"]]
+    rows += [(f"first of {one['id']}", first) for _, one in rows if (first := one["first_action"])]
+    for name, row in rows:
+        yield from _share(f"gain_share of {name}", row["gain_share"], row["gain_s"], length)
+        yield from _share(f"gain_run_share of {name}", row["gain_run_share"], row["gain_s"], run_s)
+    for finding in document["findings"]:
+        first = finding["first_action"]
+        if first and not (finding["gain_s"] and at_most(first["gain_s"], finding["gain_s"])):
+            yield f"{finding['id']} saves {finding['gain_s']} s, its first action {first['gain_s']}"
+    combined = verdict["combined_gain_s"]
+    for whole, name in ((length, "combined_gain_share"), (run_s, "combined_gain_run_share")):
+        yield from _share(name, verdict[name], combined, whole)
+    firsts = {one["id"]: one["first_action"] for one in document["findings"]}
+    counted = [firsts[name]["gain_s"] for name in verdict["combined_of"] if firsts.get(name)]
+    if len(counted) != len(verdict["combined_of"]) or bool(counted) != (combined is not None):
+        yield f"{verdict['combined_of']} save {combined} s together, one by one {counted}"
+    elif combined is not None and not at_most(max(counted), combined):
+        yield f"all together save {combined} s, the best alone {max(counted)} s"
+    elif combined is not None and not at_most(combined, min(sum(counted), length)):
+        yield f"all together save {combined} s of {length} s, one by one {sum(counted)} s"
+
+
+def device_parts(document: Json) -> Iterator[str]:
+    """Busy time of a device by what ran, idle time by what the host did, streams as a whole."""
+    for row in document["devices"].get("devices") or ():
+        where = f"device {row['device']} of rank {row['rank']}"
+        exposed = [row["exposed_communication_s"], row["exposed_memory_s"]]
+        yield from _adds_up(f"{where}, busy,", row["busy_s"], [row["compute_s"], *exposed])
+        if row["idle_s_by_host"]:
+            yield from _adds_up(f"{where}, idle,", row["idle_s"], row["idle_s_by_host"].values())
+        for stream in row["streams"]:
+            names = ("busy_s", "host_wait_s", "kernel_wait_s", "other_s", "edge_s")
+            parts = [stream[name] for name in names]
+            yield from _adds_up(f"{where}", row["busy_s"] + row["idle_s"], parts)
+
+
+def efficiency_told(document: Json) -> Iterator[str]:
+    """The efficiency of the verdict is the one of the metrics."""
+    told, metrics = document["verdict"]["efficiency"], document["metrics"]
+    if told["id"] in metrics and told["value"] != metrics[told["id"]]["value"]:
+        yield f"the verdict says {told['value']}, the metrics {metrics[told['id']]['value']}"
+
+
+def timeline_length(document: Json) -> Iterator[str]:
+    """The timeline is of the focus of analysis."""
+    found = document["timeline"]
+    if found["reason"] is None and not same(found["length_s"], focus_s(document)):
+        yield f"the timeline is {found['length_s']} s of a focus of {focus_s(document)} s"
