@@ -13,7 +13,6 @@ from perfscope.findings.core.finding import Saving, Status
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, wholes
 from perfscope.trace.damage import Need
-from perfscope.trace.model import Format
 from perfscope.units import format_ratio
 
 if TYPE_CHECKING:
@@ -210,12 +209,11 @@ def _healthy(results: Results, findings: Sequence[Finding]) -> str:
 
 
 def _unknown_efficiency(results: Results) -> str | None:
-    """Why no efficiency of a run with threads or without tracing is known, None where one is."""
-    whole = results.efficiency.parallel_efficiency
+    """Why the efficiency of a run is not known, None where it is, or where damage has told."""
     if why_spoiled(results.damage, Need.EVERY_RANK):
         return None  # said already
-    is_open = results.efficiency.is_hybrid or results.trace.format is Format.PARAVER
-    return whole.reason if is_open and whole.value is None else None
+    whole = headline(results)
+    return whole.reason if whole.value is None else None
 
 
 def _found_nothing(results: Results) -> str:

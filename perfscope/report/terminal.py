@@ -128,11 +128,11 @@ def _print_efficiency(metrics: Json, console: Console) -> None:
         line(console, f"Parallel efficiency: not available, {whole.get('reason', 'unknown')}")
         return
     factors = _factors(metrics, "load_balance", "communication_efficiency")
-    line(console, f"Parallel efficiency {format_ratio(whole['value'])} = {factors}")
+    line(console, f"Parallel efficiency {format_ratio(whole['value'])}{factors}")
     if metrics["transfer_efficiency"]["value"] is not None:
         spread = format_ratio(metrics["communication_efficiency"]["value"])
         factors = _factors(metrics, "serialization_efficiency", "transfer_efficiency")
-        line(console, f"Communication efficiency {spread} = {factors}")
+        line(console, f"Communication efficiency {spread}{factors}")
     training = metrics["training_efficiency"]
     if training["value"] is not None:
         productive = format_ratio(metrics["productive_share"]["value"])
@@ -144,9 +144,12 @@ def _print_efficiency(metrics: Json, console: Console) -> None:
 
 
 def _factors(metrics: Json, *names: str) -> str:
-    """The product of some efficiencies in words and numbers."""
+    """The product of some efficiencies in words and numbers, or why one of them has no value."""
+    for name in names:
+        if metrics[name]["value"] is None:
+            return f": {metrics[name].get('reason', 'unknown')}"
     shown = [f"{name.replace('_', ' ')} {format_ratio(metrics[name]['value'])}" for name in names]
-    return " x ".join(shown)
+    return f" = {' x '.join(shown)}"
 
 
 def _print_causes(document: Json, console: Console) -> None:

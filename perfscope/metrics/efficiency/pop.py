@@ -121,7 +121,7 @@ def tree(
     total, longest = float(outside.sum()), float(outside.max(initial=0))
     balance = total / (len(ranks) * longest) if longest else None
     spread = longest / window_ns if window_ns > 0 else None
-    parallel = None if balance is None or spread is None else balance * spread
+    parallel = spread if not spread or balance is None else balance * spread
     productive = float(useful.sum()) / total if has_training and total else None
     trained = None if parallel is None or productive is None else parallel * productive
     empty = why_empty if window_ns <= 0 else "no rank worked outside communication"
@@ -162,9 +162,9 @@ def withheld(whole: Efficiency, reason: str) -> Efficiency:
 def _ideal_factors(
     ideal: Metric, longest_s: float, window_s: float
 ) -> tuple[float | None, float | None]:
-    if not ideal.value or window_s <= 0:
+    if ideal.value is None or window_s <= 0:
         return None, None
-    return longest_s / ideal.value, ideal.value / window_s
+    return longest_s / ideal.value if ideal.value else None, ideal.value / window_s
 
 
 def _split(account_ns: npt.NDArray[np.int64], total: float) -> dict[str, float]:
