@@ -88,13 +88,21 @@ def work(document: Json) -> Iterator[str]:
     for spent, whole in zip(useful, outside, strict=False):
         yield from _within("work", whole, [spent])
     total = sum(outside)
-    if outside:
-        value = metrics["parallel_efficiency"]["value"]
-        yield from _share("parallel efficiency", value, total, length * len(outside))
+    yield from _parallel(document, outside, length)
     productive = metrics["productive_share"]["value"]
     if useful and productive is not None:
         yield from _share("the productive share", productive, sum(useful), total)
         yield from _adds_up("all work", 1.0, [productive, *metrics["productive_split"].values()])
+
+
+def _parallel(document: Json, outside: list[float], length: float) -> Iterator[str]:
+    """Parallel efficiency is of the ranks' work or, as it says then, of that of all threads."""
+    told = document["metrics"]["parallel_efficiency"]
+    spent, hardware = outside, document["hardware"]
+    if told["useful"] != "outside_communication":
+        is_whole = hardware is not None and same(hardware["runtime_s"], length)
+        spent = (hardware["useful_s_by_thread"] if is_whole else None) or []
+    yield from _share("parallel efficiency", told["value"], sum(spent), length * len(spent))
 
 
 def communication(document: Json) -> Iterator[str]:

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from perfscope.document.analysis import analysis
+from perfscope.document.invariants import broken
 from perfscope.findings.core.finding import Status
 from perfscope.matching.waits import split_operations
 from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import EndKind
 from tests.findings.analysed import analyse_trace
@@ -58,6 +61,7 @@ def test_threads_of_openmp_are_judged_together(tmp_path: Path) -> None:
     tree = compute(trace).efficiency
     found = [getattr(tree, name).value for name in FACTORS]
     assert found == pytest.approx([4.1 / 8.4, 4.1 / 4 / 2.1, 1.0])
+    assert broken(analysis(trace, Options())) == []
     finding = analyse_trace(trace).findings["idle_threads"]
     assert finding.status is Status.FAIL
     assert finding.gain_s == pytest.approx(2.1 - 4.1 / 4)

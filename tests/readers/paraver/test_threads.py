@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from perfscope.cli.main import main
+from perfscope.document.invariants import broken
 from perfscope.metrics.compute import compute
 from perfscope.metrics.efficiency.hybrid import thread_work
 from perfscope.readers.paraver.reader import open_paraver
@@ -24,6 +25,7 @@ def document(path: Path, *options: str) -> dict[str, Any]:
     main(["analyze", str(path), "-o", str(out), *options])
     found: dict[str, Any] = json.loads((out / "analysis.json").read_text(encoding="utf-8"))
     assert list(problems(found)) == []
+    assert broken(found) == []
     return found
 
 
@@ -68,6 +70,8 @@ def test_ranks_and_threads_together(tmp_path: Path) -> None:
     found = document(path)
     values = [found["metrics"][name]["value"] for name in FACTORS]
     assert values == pytest.approx([220 / 400, 55 / 90, 0.9])
+    found["hardware"]["useful_s_by_thread"][0] *= 2
+    assert any(said.startswith("work: parallel") for said in broken(found))
     [finding] = [row for row in found["findings"] if row["id"] == "idle_threads"]
     evidence = {row["label"]: row["value"] for row in finding["evidence"]}
     assert evidence["Of it, efficiency of the ranks (outside MPI)"] == pytest.approx(0.7)
