@@ -39,7 +39,8 @@ OPTIONS = {
         |--activation-code X|--connection-string X|--smtp-pass X|--dbpass X|--bindpw X|--psw=X
         |--authCookie X|--id-token X|--jwt-secret X|--keystore-password X|--HF_TOKEN=X|--mfa X
         |--ssh-key X1|--cookie X|--sessionid=X|--old-password-value X|--jwt X|--otp X""",
-    MIXED: """-p X|-pX|--session X|--license X|-uroot:X|--key X|--wandb-key X|--nonce X|--salt X
+    MIXED: """-u me -p X|-u me -pX|-uroot -pX|--user me -p X|-h db -pX
+        |--session X|--license X|-uroot:X|--key X|--wandb-key X|--nonce X|--salt X
         |--sig X|--webhook X|--proxy-user me:X|--login me:X|--auth me:X|--auth X|--pat X""",
     "4711": "--pin X|--pin=X|--otp X|--totp X|--password X|--passcode X",
     "AB12-CD34-EF56": "--license X|--licence=X",
@@ -107,6 +108,14 @@ def test_an_option_loses_its_secret(words: list[str], secret: str) -> None:
         "hooks.slack.com/services/§",
         "https://discord.com/api/webhooks/§",
         "machine h login me password §",
+        "mysqldump -uroot -p'§' db",
+        "os.environ['HF_TOKEN']='§'",
+        'os.environ["API_KEY"] = "§"',
+        "mpiexec -genv DB_PASSWORD § -n 2 x",
+        "openssl rsa -passin pass:§",
+        "https://h/b?GoogleAccessId=me&Signature=§%2Bdef%3D",
+        "sshpass -p § ssh node",
+        "smbclient -U me%§ //s/x",
     ],
 )
 @pytest.mark.parametrize("secret", [MIXED, SIGNS.replace("&", "!")])
@@ -173,6 +182,12 @@ ORDINARY = """--password-length 8|--tokenizer bert|--max_tokens 512|--max-tokens
     |--error-code 1234|--country-code=1001|--session-timeout 3600|--key-dim 64|-pg gloo|-u 1001
     |--auth-type basic|--pin-threads 0-3|--nonce-size 12|--precision bf16-mixed|-p a,b|-P 8
     |--secret-sharing true|--tokenizer_name gpt2-xl|--prefix x12345y|--username me123|--pins 4
+    |-p resnet50|-p resnet50_v2|-p vit_base_patch16_224|-p llama3-8b|-presnet50|-pConfigA100
+    |-p a100x4|-p fold1of5|-p cifar100|-u train.py -p resnet50|-u python x.py -p wav2vec2
+    |-u 1000:100 -p 8888:8888|--sort-key loss_epoch10|--license apache2.0|--sig 0.25|--pat resnet
+    |--session run_12abc|--class_token gap|--img_token patch|--boi_token 255999
+    |--placeholder_token <cat-toy>|--experiment-id b7f3c2d1e4a5968770615243f1e2d3c4
+    |--task token_classification word|--pos_token learned|--signature serving_default2
     |CUDA_VISIBLE_DEVICES=GPU-8932f937-d72c-4106-c12f-20bd9faed9f6|--tokens-per-sample 512"""
 
 

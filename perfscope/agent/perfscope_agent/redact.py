@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import secret_names
+from . import secret_logins, secret_names
 from .secret_tokens import BEGINNINGS, is_long_enough, is_suspicious, looks_random
 
 REDACTED = "[redacted]"
@@ -42,7 +42,7 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         r"(?P<bare>(?:[^\s\"'&,;<>(){}\[\]\\]|[<({\[]|[>)}\]](?=[^\s\"'&,;>)}\]])"
         r"|[,;&](?=[^\s,;&=:]+(?:[\s\"')}\]]|$)))+)"
     )
-    separator = r"(?P<sep>\\*[\"'`]?\s*(?::=|=>|->|==|=|:(?!//|:))\s*)"
+    separator = r"(?P<sep>\\*[\"'`]?\]?\s*(?::=|=>|->|==|=|:(?!//|:))\s*)"
     _patterns.update(
         pem=re.compile(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.S),
         places=re.compile("(" + PLACES + r")[^\s'\"]+"),
@@ -56,15 +56,16 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         option=re.compile(
             r"(?<![\w-])(--?[A-Za-z][\w.-]*)(\s+|=)(?=\S)(\"[^\"]*\"|'[^']*'|[^\s'\"]+)"
         ),
-        attached=re.compile(r"(?<![\w-])(-[pPuU])([^\s'\"=-][^\s'\"]*)"),
+        attached=re.compile(r"(?<![\w-])(-[pPuU])([^\s'\"=-][^\s'\"]*|'[^']+'|\"[^\"]+\")"),
         element=re.compile(r"<([A-Za-z][\w.:-]*)>([^<>]+)(?=</)"),
         quoted=re.compile(
             r"(?i)\b((?:password|passwd|passphrase|passcode|secret)(?:\s+(?:is|was|of|for))*\s+)"
             r"([\"'`])(?!\s)([^\"'`\n]+)\2"
         ),
         prose=re.compile(
-            r"(?i)\b(passwords?|passwd|passphrase|passcode|secret|token|credentials?|pin|otp|pwd"
-            r"|api key)((?:\s+(?:is|was|of|to|for|using|with|value|provided|given|code))*"
+            r"(?i)\b((?:[\w.-]{0,80}[_.-])?(?:passwords?|passwd|passphrase|passcode|secret|token"
+            r"|credentials?|pin|otp|pwd|api[ _]key))"
+            r"((?:\s+(?:is|was|of|to|for|using|with|value|provided|given|code))*"
             r"\s*[:=]?\s+[\"'`]?)([^\s\"'`,;)]+)"
         ),
         chunk=re.compile(r"[^\s\"'`=,;:()<>\[\]{}|]{20,}={0,2}"),
@@ -91,8 +92,11 @@ def _is_suspicious(text: str) -> bool:
 
 def redact_value(text: str) -> str:
     """The text with everything that looks like a secret replaced."""
-    if not _is_suspicious(text):
-        return text
+    return _redacted(text, secret_logins.evidence(text.split())) if _is_suspicious(text) else text
+
+
+def _redacted(text: str, evidence: int) -> str:
+    """The text, of a command with this evidence of passwords, without secrets."""
     text = _without_tokens(text)
     patterns = _compiled()
     text = patterns["header"].sub(r"\1" + REDACTED, text)
@@ -100,8 +104,8 @@ def redact_value(text: str) -> str:
     text = patterns["scheme"].sub(_scheme, text)
     text = _without_named(text)
     text = patterns["element"].sub(_element, text)
-    text = _without_option_values(text)
-    text = patterns["attached"].sub(_attached, text)
+    text = _without_option_values(text, evidence)
+    text = patterns["attached"].sub(lambda m: _attached(m, evidence), text)
     text = patterns["login"].sub(_login, text)
     text = patterns["quoted"].sub(r"\1\2" + REDACTED + r"\2", text)
     text = patterns["prose"].sub(_prose, text)
@@ -178,7 +182,8 @@ def _without_named(text: str) -> str:
             value = found.group("bare")
         kept.append(text[place : found.end("sep")])
         place = found.end("sep")
-        if secret_names.hides(name, value, is_told=found.group("sep").strip() != ":"):
+        is_told = found.group("sep").strip() != ":" or found.group("sep").endswith(":")
+        if secret_names.hides(name, value, is_told=is_told):
             quote = found.group("quote") or ""
             kept.append(quote + REDACTED + quote)
             place = found.end()
@@ -191,7 +196,7 @@ def _element(found: re.Match[str]) -> str:
     return "<%s>%s" % (name, REDACTED if secret_names.hides(name, value.strip()) else value)
 
 
-def _without_option_values(text: str) -> str:
+def _without_option_values(text: str, evidence: int) -> str:
     """The text, which may be a command for a shell, without the values of telling options."""
     pattern, kept, place = _compiled()["option"], [], 0
     found = pattern.search(text)
@@ -200,7 +205,7 @@ def _without_option_values(text: str) -> str:
         bare = value.strip("\"'")
         kept.append(text[place : found.end(2)])
         place = found.end(2)
-        safe = None if value.startswith("-") else _option_value(option, bare.rstrip(";"))
+        safe = None if value.startswith("-") else _option_value(option, bare.rstrip(";"), evidence)
         if safe is not None:
             kept.append(value.replace(bare.rstrip(";"), safe))
             place = found.end()
@@ -208,13 +213,14 @@ def _without_option_values(text: str) -> str:
     return "".join(kept) + text[place:]
 
 
-def _attached(found: re.Match[str]) -> str:
-    option, value = found.groups()
+def _attached(found: re.Match[str], evidence: int) -> str:
+    option, value = found.group(1), found.group(2).strip("\"'")
     if option in ("-u", "-U"):
         safe = _option_value(option, value)
         return found.group() if safe is None else option + safe
-    is_plain = any(c in "-=./:,_" for c in value) or not secret_names.looks_like_a_password(value)
-    return found.group() if is_plain else option + REDACTED
+    is_plain = any(c in "-=./:,_" for c in value) and evidence == secret_logins.NOTHING
+    hides = not is_plain and secret_logins.is_password(value, evidence)
+    return found.group().replace(value, REDACTED) if hides else found.group()
 
 
 def _login(found: re.Match[str]) -> str:
@@ -237,7 +243,7 @@ def _without_random_words(text: str) -> str:
     def judged(found: re.Match[str]) -> str:
         chunk = found.group()
         named = text[: found.start()].rstrip("=: @\"'-").rsplit(None, 1)[-1:]
-        if named and secret_names.is_public(named[0]):
+        if named and secret_names.is_public(named[0], chunk):
             return chunk
         if "/" in chunk and (chunk[0] in "/.~" or _has_a_word(chunk)):
             return "/".join(_path_part(part) for part in chunk.split("/"))
@@ -260,17 +266,19 @@ def redact_variable(name: str, value: str) -> str:
     """The value of an environment variable as it may be written."""
     if secret_names.hides(name, value):
         return REDACTED
-    return value if secret_names.is_public(name) else redact_value(value)
+    return redact_tokens(value) if secret_names.is_public(name, value) else redact_value(value)
 
 
-def _option_value(option: str, value: str) -> str | None:
+def _option_value(option: str, value: str, evidence: int = secret_logins.NOTHING) -> str | None:
     """The value of an option as it may be written; None where its name hides nothing of it."""
     name = option.lstrip("-")
+    if option == "-p":
+        return REDACTED if secret_logins.is_password(value, evidence) else None
     if name in ("u", "U") or secret_names.words_of(name)[-1:] in (["user"], ["auth"], ["login"]):
-        user, colon, word = value.partition(":")
+        user, colon, word = value.partition("%" if name == "U" and "%" in value else ":")
         if colon and user and word and not secret_names.is_number(word) and "/" not in word:
-            return user + ":" + REDACTED
-    if len(name) == 1 and name != "p":
+            return user + colon + REDACTED
+    if len(name) == 1:
         return None
     if option.startswith("-") and not option.startswith("--") and 1 < len(name) < 4:
         return None if not is_sensitive_name(name) else REDACTED
@@ -281,42 +289,60 @@ def redact_arguments(arguments: Sequence[str]) -> list[str]:
     """A command line as it may be written: `--token X` and `--token=X` lose their value."""
     result: list[str] = []
     option = ""
+    evidence = secret_logins.evidence(arguments)
     for argument in arguments:
         is_option = argument.startswith("-") and len(argument) > 1 and " " not in argument
         if option and not (is_option and argument.startswith("--")):
-            safe = _argument_behind(option, argument)
+            safe = _argument_behind(option, argument, evidence)
             was_scheme = option.endswith(":") and argument.lower() in _SCHEMES
             option = option if was_scheme else ""
             if safe is not None:
                 result.append(safe)
                 continue
-        if argument.endswith(":") and is_sensitive_name(argument[:-1]):
+        if _is_header(argument) or _is_name(argument):
             option = argument
         elif is_option:
             option = "" if "=" in argument else argument
-        result.append(_argument(argument, is_option=is_option))
+        result.append(_argument(argument, evidence, is_option=is_option))
     return result
 
 
-def _argument_behind(option: str, argument: str) -> str | None:
+def _is_header(argument: str) -> bool:
+    return argument.endswith(":") and is_sensitive_name(argument[:-1])
+
+
+def _is_name(argument: str) -> bool:
+    """Whether it is the name of a secret, of several words, whose value is the next argument.
+
+    As in `-genv DB_PASSWORD X` and `config set auth.password X`; a single word may be anything.
+    """
+    is_written = argument[:1].isalpha() and all(c.isalnum() or c in "_.-" for c in argument)
+    has_words = is_written and len(secret_names.words_of(argument)) > 1
+    return has_words and not secret_names.is_place(argument) and is_sensitive_name(argument)
+
+
+def _argument_behind(option: str, argument: str, evidence: int) -> str | None:
     if option.endswith(":"):
         return argument if argument.lower() in _SCHEMES else REDACTED
-    if secret_names.is_public(option):
-        return argument
-    return _option_value(option, argument)
+    safe = _option_value(option, argument, evidence)
+    is_public = safe is None and secret_names.is_public(option, argument)
+    return redact_tokens(argument) if is_public else safe
 
 
-def _argument(argument: str, *, is_option: bool) -> str:
+def _argument(argument: str, evidence: int, *, is_option: bool) -> str:
     name, equals, value = argument.partition("=")
-    is_name = bool(equals) and not any(c in name for c in " \n/:{\"'")
+    is_name = bool(equals) and not any(c in name for c in " \n/:{\"'$?&;,|<>(")
     if is_name:
-        safe = _option_value(name, value) if name.startswith("-") else None
-        if safe is None and secret_names.hides(name.lstrip("-"), value):
+        safe = _option_value(name, value, evidence) if name.startswith("-") else None
+        if safe is None and secret_names.hides(name.lstrip("-"), value) and name != "-p":
             safe = REDACTED
         if safe is None:
-            safe = value if secret_names.is_public(name) else redact_value(value)
+            is_public = secret_names.is_public(name, value)
+            safe = redact_tokens(value) if is_public else redact_value(value)
         return name + "=" + safe
     if is_option and argument[:2] in ("-u", "-U") and len(argument) > 2:
         safe = _option_value(argument[:2], argument[2:])
         return redact_value(argument) if safe is None else argument[:2] + safe
+    if is_option and argument.startswith("-p") and _is_suspicious(argument):
+        return _redacted(argument, evidence)
     return redact_value(argument)

@@ -12,8 +12,8 @@ _SECRETS = frozenset(
     """
     password passwd passphrase passcode passkey pwd pw secret token credential
     credentials creds cred apikey accesskey secretkey privatekey authkey authtoken jwt bearer
-    authorization cookie cookies otp totp hmac sessionid sessid jsessionid phpsessid sid sig sas
-    mnemonic pat userpwd sshpass oauth psk pswd psw passw pword keypass storepass mfa 2fa pincode
+    authorization cookie cookies otp totp hmac sessionid sessid jsessionid phpsessid sas
+    mnemonic userpwd sshpass oauth psk pswd psw passw pword keypass storepass mfa 2fa pincode
     passwort seedphrase connectionstring connstr connectionstr
     """.split()
 )
@@ -34,12 +34,14 @@ _OF_KEYS = frozenset(
     """
     api access secret private auth encryption encrypt signing sign master ssh storage account
     service client license shared hmac rsa app deploy aws azure gcp openai anthropic wandb session
-    subscription webhook webservice root admin host aes gpg
+    subscription webhook webservice root admin host aes gpg cipher crypto decryption fernet licence
+    activation
     """.split()
 )
 # Codes that are typed in to be let in; other codes tell errors, countries and languages.
 _OF_CODES = frozenset(
-    "auth access security verification activation unlock login pin otp mfa device invite".split()
+    "auth access security verification activation unlock login pin otp mfa device invite backup"
+    " recovery".split()
 )
 _OTHER_PASSES = frozenset(
     "by com tres sur over under low high band all one two single multi first second".split()
@@ -48,7 +50,7 @@ _OTHER_PASSES = frozenset(
 _MAYBE = frozenset(
     """
     pass passwords secrets pin session key keys auth license licence tokens nonce salt certificate
-    cert webhook dsn p
+    cert webhook dsn p sig signature sid pat
     """.split()
 )
 # Words behind the one that counts: the value of a password is a password.
@@ -59,7 +61,8 @@ _FILLERS = frozenset(
 _COUNTED = frozenset(
     """
     max min num n total mean avg per first last pad eos bos unk sep cls mask special stop end start
-    image audio text prefix suffix vocab next decoder encoder forced
+    image audio text prefix suffix vocab next decoder encoder forced class img pos boi eoi begin
+    blank dist global memory placeholder initializer query reg register separator delimiter trigger
     """.split()
 )
 # Their values are long and random without being secret.
@@ -123,12 +126,13 @@ def _judged(words: list[str]) -> str:
     head, before = words[-1].rstrip("0123456789") or words[-1], words[:-1]
     if head in ("token", "tokens") and _COUNTED.intersection(before):
         return MAYBE
+    if head.endswith("s") and head[:-1].endswith(("key", "token")) and head[:-1] in _SECRETS:
+        return SECRET if head != "tokens" else MAYBE
     opens = head in ("key", "keys") and bool(_OF_KEYS.intersection(before))
     opens = opens or (head == "code" and bool(_OF_CODES.intersection(before)))
     if opens or head in _SECRETS or head.endswith(_ENDINGS):
         return SECRET
-    is_signed = head == "signature" and bool(before)
-    return MAYBE if is_signed or head in _MAYBE or _is_a_pass(head) else PLAIN
+    return MAYBE if head in _MAYBE or _is_a_pass(head) else PLAIN
 
 
 def _is_a_pass(head: str) -> bool:
@@ -140,9 +144,11 @@ def may_name(word: str) -> bool:
     return word in _SECRETS or word in _MAYBE or any(part in word for part in _PARTS)
 
 
-def is_public(name: str) -> bool:
+def is_public(name: str, value: str) -> bool:
     """Whether a name says that its long random value is a hash or an identity."""
-    return bool(_PUBLIC.intersection(words_of(name[-200:])[-2:]))
+    words = words_of(name[-200:])[-2:]
+    is_identity = words[-1:] in (["id"], ["ids"]) and all(c in "0123456789abcdef" for c in value)
+    return is_identity or bool(_PUBLIC.intersection(words))
 
 
 def hides(name: str, value: str, *, is_told: bool = True) -> bool:
@@ -159,7 +165,8 @@ def hides(name: str, value: str, *, is_told: bool = True) -> bool:
     if kind == SECRET:
         if words_of(name) == ["pwd"] and value.startswith("/"):
             return False  # the working directory of a shell
-        return not (_is_about_tokens(name) and is_number(value) and len(value) < 6)
+        most = 6 if len(words_of(name)) > 1 else 5  # digits of the number of a token in a text
+        return not (_is_about_tokens(name) and is_number(value) and len(value) <= most)
     head = words_of(name)[-1:]
     if head == ["pin"]:
         return (value.isdigit() and len(value) >= 4) or looks_like_a_password(value)
@@ -167,8 +174,21 @@ def hides(name: str, value: str, *, is_told: bool = True) -> bool:
         is_count = is_number(value) and sum(c.isdigit() for c in value) < 4
         return looks_like_a_password(value) or (is_told and not is_count and not is_place(value))
     if head == ["session"]:
-        return not is_number(value) and not (value.isalpha() and value.islower())
-    return looks_like_a_password(value) or _has_groups(value)
+        is_name = _is_label(value) or (value.isalpha() and value.islower())
+        return not is_number(value) and not is_name
+    return (looks_like_a_password(value) and not _is_label(value)) or _has_groups(value)
+
+
+def _is_label(value: str) -> bool:
+    """Whether it is written as labels and versions are: `loss_epoch10`, `apache2.0`."""
+    parts = value.replace("-", "_").split("_")
+    is_plain = all(part.isalnum() for part in parts)
+    has_words = len(parts) > 1 and any(
+        len(part) > 2 and part.isalpha() and part.islower() for part in parts
+    )
+    name, dot, number = value.partition(".")
+    is_version = bool(dot) and number.isdigit() and name.rstrip("0123456789").isalpha()
+    return (is_plain and has_words) or is_version
 
 
 def _has_groups(value: str) -> bool:
@@ -191,7 +211,7 @@ def is_trivial(value: str) -> bool:
     marks = (value[0], value[-1])
     return (
         marks in (("<", ">"), ("[", "]"), ("{", "}"))
-        and bare.strip("/|").replace("_", "").isalpha()
+        and bare.strip("/|").replace("_", "").replace("-", "").isalpha()
     )
 
 

@@ -1,0 +1,68 @@
+"""Passwords behind `-p` and behind names of secrets, told by the words beside them."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.record.redact import redact_arguments, redact_value
+
+# Put together here so that no scanner takes this file for a leak.
+WORD = "sword" + "fish"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sshpass -p § ssh node1 train",
+        "/usr/bin/sshpass -p§ ssh node1 train",
+        "docker login -u me -p § registry.example",
+        "helm registry login -p § -u me registry.example",
+        "az login --service-principal -u app -p § --tenant t",
+        "mongo -u me -p § --authenticationDatabase admin",
+        "mpiexec -genv WANDB_API_KEY § -n 2 train",
+        "mpiexec -env DB_PASSWORD § -n 2 train",
+        "aws configure set aws_secret_access_key §",
+        "train --set auth.password § --lr 0.1",
+        "smbclient -U me%§ //server/share",
+    ],
+)
+def test_a_plain_word_is_taken_out_where_a_login_is_told(command: str) -> None:
+    words = command.replace("§", WORD).split()
+    shown = redact_arguments(words)
+    assert WORD not in " ".join(shown)
+    assert [word for word, safe in zip(words, shown, strict=True) if word != safe] == [
+        word for word in words if WORD in word
+    ]
+    assert redact_arguments(shown) == shown
+
+
+@pytest.mark.parametrize("password", ["Tr0ub4dor3x", "hunt" + "er2!", "x7Kq2mZ9"])
+def test_what_is_no_name_needs_no_login(password: str) -> None:
+    assert password not in " ".join(redact_arguments(["x", "-p", password]))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "srun -p gpu_v100 -u python -m train",
+        "srun -p a100x4 -u ./train",
+        "torchrun --nproc-per-node 2 train.py -p resnet50 -e 10",
+        "docker run -u 1000:100 -p 8888:8888 image",
+        "train.py -p resnet50 --no-user",
+        "mpirun -n 2 passthrough -p gpu",
+        "train.py --fields user.email -p hourly",
+    ],
+)
+def test_a_preset_a_port_and_a_partition_stay(command: str) -> None:
+    assert redact_arguments(command.split()) == command.split()
+
+
+def test_a_hash_of_a_password_is_no_setting() -> None:
+    stored = "$6$rounds=5000$salt$abcdefghijklmnopqrstuvwxyz0123456789"
+    assert redact_arguments(["x", "--shadow", stored])[-1] == "[redacted]"
+    assert "abcdefghij" not in redact_value(f"x {stored} y")
+
+
+def test_an_identity_hides_no_token() -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 4
+    assert token not in " ".join(redact_arguments(["x", "--run-id", token, f"--sha={token}"]))
