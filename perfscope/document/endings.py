@@ -10,7 +10,7 @@ import numpy as np
 
 from perfscope.findings.core import wording
 from perfscope.metrics.host.resource_use import kills_with, memory_ran_out
-from perfscope.trace.model import EndKind, RowFlag
+from perfscope.trace.model import EndKind, Format, RowFlag
 from perfscope.trace.operations import name_of
 from perfscope.units import format_seconds
 
@@ -61,6 +61,8 @@ def ending_text(trace: Trace, rank: Rank) -> str:
     ending = rank.ending
     if ending.raised is not None:
         return f"{_raised_text(ending)}{_after_raising(rank)}"
+    if ending.kind is EndKind.UNKNOWN and trace.format is not Format.PERFSCOPE:
+        return f"end unknown{_place(rank)}"
     return f"{_TEXTS[ending.kind](rank)}{_for_memory(trace, rank)}"
 
 
@@ -142,9 +144,13 @@ def _aborted(rank: Rank) -> str:
     return "called MPI_Abort" if code is None else f"called MPI_Abort with code {code}"
 
 
-def _unknown(rank: Rank) -> str:
+def _place(rank: Rank) -> str:
     inside = last_operation(rank)
-    place = f", last seen in {inside}" if inside else ""
+    return f", last seen in {inside}" if inside else ""
+
+
+def _unknown(rank: Rank) -> str:
+    place = _place(rank)
     if rank.detail_end_ns is not None:
         return f"end unknown{place}: its records end before"
     return f"no sign of an end{place}: killed from outside or still running"
@@ -246,6 +252,13 @@ def _is_passive(rank: Rank) -> bool:
     )
 
 
+def is_of_the_trace(trace: Trace) -> bool:
+    """Whether all that is known is that a file ends early: nobody saw the job itself end."""
+    ends = [rank.ending for rank in trace.ranks if not rank.ending.is_natural]
+    is_unseen = all(ending.kind is EndKind.UNKNOWN and ending.raised is None for ending in ends)
+    return trace.format is not Format.PERFSCOPE and bool(ends) and is_unseen
+
+
 def account_of_ends(trace: Trace) -> str:
     """One sentence on a run that was cut short: why, when, and what became of the others."""
     early = [rank for rank in trace.ranks if not rank.ending.is_natural]
@@ -272,6 +285,8 @@ def account_of_ends(trace: Trace) -> str:
             f"{_signal_name(number)}, and its ranks ended with it."
         )
     which = wording.ranks([rank.number for rank in early])
+    if is_of_the_trace(trace):
+        return f"The trace ends before the run does ({which}: {ending_text(trace, early[0])})."
     return (
         f"The run was cut short, {end} after the start ({which}: {ending_text(trace, early[0])})."
     )

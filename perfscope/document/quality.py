@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from perfscope.document.check import Check
-from perfscope.document.endings import account_of_ends, ending_text, incomplete_ranks, speaks_mpi
+from perfscope.document.endings import (
+    account_of_ends,
+    ending_text,
+    incomplete_ranks,
+    is_of_the_trace,
+    speaks_mpi,
+)
 from perfscope.document.measures import UNLABELLED_TARGET
 from perfscope.document.quality_devices import device_checks
 from perfscope.document.unmeasured import unmeasured
@@ -195,10 +201,13 @@ def _endings(trace: Trace) -> Check:
         if rank.number in early
     ]
     more = f"; and {len(texts) - 8} more" if len(texts) > 8 else ""
+    title = f"{len(early)} of {len(trace.ranks)} ranks did not end by themselves"
+    if is_of_the_trace(trace):
+        title = f"How {len(early)} of {len(trace.ranks)} ranks ended is not in the trace"
     return Check(
         "endings",
         Status.WARN,
-        f"{len(early)} of {len(trace.ranks)} ranks did not end by themselves",
+        title,
         f"{account_of_ends(trace)} One by one: {'; '.join(texts[:8])}{more}. What was recorded "
         f"before that is analyzed.{_messages(trace)}",
     )
@@ -225,11 +234,12 @@ def _clocks(results: Results) -> Check:
         return Check("clocks", Status.PASS, "All ranks share one clock", "One host, one clock.")
     error_ns = max(rank.clock_error_ns for rank in trace.ranks)
     is_unmeasured = any(rank.clock_error_ns == UNMEASURED for rank in trace.ranks)
-    detail = (
-        f"{_how_aligned(trace.ranks, len(domains))} {format_count(checked.violations)} of "
-        f"{format_count(checked.operations)} operations between them end before what they needed "
-        "began."
-    )
+    detail = _how_aligned(trace.ranks, len(domains))
+    if checked.operations:
+        detail += (
+            f" {format_count(checked.violations)} of {format_count(checked.operations)} operations "
+            "between them end before what they needed began."
+        )
     if checked.reason:
         detail += f" Wait and transfer between hosts are not resolvable: {checked.reason}."
     if above:
@@ -296,6 +306,8 @@ def _unlabelled_time(results: Results) -> Check:
         " Stack samples (--stack-hz 10, the default) name functions; "
         '`with perfscope.phase("..."):` names phases.'
     )
+    if results.trace.format is not Format.PERFSCOPE:
+        advice = " The trace does not hold it; perfscope run records what the ranks do."
     return Check("unlabelled_time", Status.WARN, "Much time has no name", detail + advice)
 
 

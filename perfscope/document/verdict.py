@@ -182,12 +182,12 @@ def _about(finding: Finding, of: Wholes) -> str:
 
 
 def _healthy(results: Results, findings: Sequence[Finding]) -> str:
+    judged = [finding for finding in findings if finding.status not in UNKNOWN]
+    if not judged and (told := tensors.sentence(results)):
+        return told
     if unknown := _unknown_efficiency(results):
         return f"The efficiency of this run is not known: {unknown}."
-    judged = [finding for finding in findings if finding.status not in UNKNOWN]
     if not judged:
-        if told := tensors.sentence(results):
-            return told
         open_ones = [finding.summary for finding in findings if finding.status in OPEN]
         reasons = list(dict.fromkeys(open_ones or [finding.summary for finding in findings]))
         return "Nothing can be said about this run. " + " ".join(reasons[:MOST_REASONS])

@@ -68,7 +68,10 @@ def check_clocks(
     spent, early = _receives(pool, messages, requests, home)
     lengths, late = np.concatenate([lengths, spent]), np.concatenate([late, early])
     violations, error = int(np.count_nonzero(late)), _error_ns(trace)
-    reason = _reason(lengths, violations, error, is_told=_is_told(trace))
+    is_told = _is_told(trace)
+    reason = ""
+    if not is_told or _is_anything_between(pool, home, ~alone):
+        reason = _reason(lengths, violations, error, is_told=is_told)
     return ClockCheck(
         comparable=alone if reason else everywhere,
         operations=len(lengths),
@@ -76,6 +79,20 @@ def check_clocks(
         error_ns=error,
         reason=reason,
     )
+
+
+def _is_anything_between(pool: Pool, home: Rows, crossing: Bools) -> bool:
+    """Whether the hosts did anything together of which times on both would have to be compared.
+
+    Where devices alone communicate, their own kernels measured the clocks, and how well these
+    agree is told with them.
+    """
+    if not len(pool):
+        return False
+    on_both = (pool.comm >= 0) & crossing[np.maximum(pool.comm, 0)] if len(crossing) else False
+    peers = np.maximum(pool.peer, 0)
+    elsewhere = (pool.peer >= 0) & (home[peers] != home[pool.rank])
+    return bool(np.any(on_both | elsewhere))
 
 
 def _of_one_host(

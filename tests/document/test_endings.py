@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from perfscope.document.analysis import analysis
 from perfscope.document.endings import account_of_ends, ending_text, endings, first_to_fail
-from perfscope.trace.model import Ending, EndKind, Raised, RowFlag, Trace
+from perfscope.metrics.results import Options
+from perfscope.trace.model import Ending, EndKind, Format, Raised, RowFlag, Trace
 from tests.support.trace_builder import TraceBuilder
 
 ERROR = Raised("ValueError", "no such batch", "/home/user/slow.py", 15)
@@ -162,3 +164,15 @@ def test_as_many_killed_ranks_as_the_host_counted(count: int, host: str, told: l
     for text, words in zip(texts[:2], told, strict=True):
         assert text == f"killed by SIGKILL (9) in MPI_Allreduce{'; ' if words else ''}{words}"
     assert not any("kernel" in text for text in texts[2:])
+
+
+def test_a_file_that_ends_early_says_nothing_of_how_the_job_ended() -> None:
+    trace = trace_of({0: Ending(EndKind.UNKNOWN)}, at_s={0: 6.0})
+    trace.format = Format.OTF2
+    told = account_of_ends(trace)
+    assert told == (
+        "The trace ends before the run does (rank 0: end unknown, last seen in MPI_Allreduce)."
+    )
+    [check] = [row for row in analysis(trace, Options())["quality"] if row["id"] == "endings"]
+    assert check["title"] == "How 1 of 1 ranks ended is not in the trace"
+    assert "killed" not in check["detail"]

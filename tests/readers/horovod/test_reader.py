@@ -247,3 +247,19 @@ def test_a_compressed_file_that_is_cut_or_damaged(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInputError) as caught:
         read_timeline(path)
     assert caught.value.what.endswith("is damaged.") or "At byte" in caught.value.why
+
+
+def test_what_the_ranks_did_is_not_in_a_timeline(tmp_path: Path) -> None:
+    """A coordinator's account of tensors is no account of computing ranks."""
+    path = tmp_path / "timeline.json"
+    path.write_text(
+        '[{"name": "NEGOTIATE_ALLREDUCE", "ph": "B", "ts": 0, "pid": 1},'
+        '{"name": "0", "ph": "X", "ts": 0, "dur": 0, "pid": 1},'
+        '{"name": "1", "ph": "X", "ts": 3000000, "dur": 0, "pid": 1},'
+        '{"ph": "E", "ts": 3000000, "pid": 1}]'
+    )
+    main(["analyze", str(path), "--no-report", "--check", "-o", str(tmp_path)])
+    found = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
+    spent = {row["id"]: row["seconds"] for row in found["ledger"] if row["seconds"]}
+    assert spent == {"untraced": pytest.approx(6.0)}
+    assert found["verdict"]["sentence"].startswith("Rank 1 was the last to have a tensor ready")

@@ -12,7 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from perfscope.attribution.preparation import prepare
+from perfscope.document.analysis import analysis
 from perfscope.metrics.devices.devices import devices
+from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Trace
@@ -97,6 +99,18 @@ def test_collectives_of_ranks_without_a_host_are_matched(job: Job, tmp_path: Pat
     assert found is not None
     assert found.communication.reason is None
     assert found.communication.matched == job.rounds
+
+
+def test_hosts_whose_devices_alone_communicate_are_not_damaged(tmp_path: Path) -> None:
+    """Nothing that hosts did needs their clocks, and kernels measured those of the devices."""
+    Job(ranks=2, late_ns=70 * MS, length_ns=10 * MS).write(tmp_path, (0, 3000 * MS))
+    found = analysis(open_trace(tmp_path), Options())
+    assert found["run"]["damage"] == []
+    assert found["devices"]["communication"]["reason"] is None
+    assert found["metrics"]["transfer_efficiency"]["value"] == 1.0
+    [clocks] = [row for row in found["quality"] if row["id"] == "clocks"]
+    assert "could be compared" not in clocks["detail"]
+    assert "0 of 0" not in clocks["detail"]
 
 
 def test_known_offsets_and_drift_are_taken_out(tmp_path: Path) -> None:

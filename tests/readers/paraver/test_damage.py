@@ -55,6 +55,7 @@ def test_a_cut_trace_is_judged_up_to_there(tmp_path: Path, compressed: bool) -> 
     assert results.efficiency.parallel_efficiency.value == pytest.approx(0.78, abs=0.02)
     found = document(path)
     assert "cut off" in found["verdict"]["sentence"]
+    assert "cut short" not in found["verdict"]["sentence"]
     assert found["hardware"] is None
     assert found["replay"]["ideal_runtime_s"] is not None
     status = {row["id"]: row["status"] for row in found["quality"]}
