@@ -15,7 +15,9 @@ from perfscope.trace.model import (
     COMPLETION_DTYPE,
     OPERATION_DTYPE,
     PEER_NONE,
+    PEER_PROC_NULL,
     PEER_UNKNOWN,
+    RowFlag,
     Table,
     empty,
 )
@@ -25,6 +27,10 @@ Rows = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 ROOTED = codes_mask([OperationClass.ONE_TO_N, OperationClass.N_TO_ONE])
 COLLECTIVE_CALL = 2
+NOTICEABLE_SHARE = 1e-3
+"""Of the length of the trace; what takes less on each rank changes no figure that is shown."""
+
+_ONE_WAY = codes_mask([OperationClass.SEND, OperationClass.ISEND, OperationClass.RECV])
 
 
 @dataclass
@@ -37,6 +43,32 @@ class Calls:
     completion_location: Rows
     unmatched_messages: int
     impossible_sizes: int
+
+    def address_nobody(self, rank_of: Rows, length_ns: int) -> None:
+        """Tells calls whose other side is MPI_PROC_NULL, of which a whole trace has no message.
+
+        A trace whose messages were filtered has none either: if these calls take noticeable time
+        on any rank, they waited for somebody, and whom they met stays unknown. So it does where
+        no message at all was kept and there are ranks to exchange some with.
+        """
+        if self.unmatched_messages:
+            return
+        table, op = self.operations, self.operations["op"]
+        whole = (table["flags"] & RowFlag.OPEN) == 0
+        exchanges = whole & codes_mask([OperationClass.SENDRECV])[op]
+        one_way = whole & _ONE_WAY[op]
+        has_messages = bool(np.any((one_way | exchanges) & (table["peer"] >= 0)))
+        to_nobody = (one_way | exchanges) & (table["peer"] == PEER_NONE)
+        from_nobody = exchanges & (table["seq"] == -1)
+        alone = to_nobody & (~exchanges | from_nobody)
+        ranks = rank_of[self.location] if len(table) else np.empty(0, np.int64)
+        spent = np.bincount(ranks[alone], (table["t1"] - table["t0"])[alone])
+        if not has_messages and len(np.unique(rank_of)) > 1:
+            return
+        if len(spent) and spent.max() > NOTICEABLE_SHARE * length_ns:
+            return
+        table["peer"][to_nobody] = PEER_PROC_NULL
+        table["seq"][from_nobody] = PEER_PROC_NULL
 
 
 def callers(calls: Table, rank_of: Rows) -> set[tuple[int, int]]:

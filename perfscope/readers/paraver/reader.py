@@ -109,6 +109,8 @@ class _Assembly:
             self._rank_of,
             found,
         )
+        if self._is_whole(size):
+            calls.address_nobody(self._rank_of, self._facts["last_ns"])
         ranks = [self._rank(number) for number in sorted(self._locations.by_rank)]
         self._add_calls(ranks, calls)
         self._add_counters(ranks)
@@ -132,6 +134,11 @@ class _Assembly:
             not_recorded=self._not_recorded(),
             counter_kinds=self._counter_kinds,
         )
+
+    def _is_whole(self, size: int) -> bool:
+        """Whether all tasks are there, from the beginning to the end."""
+        is_traced = not any(self._locations.disabled_ns(n) for n in self._locations.by_rank)
+        return is_traced and not self._locations.is_cut and len(self._locations.by_rank) == size
 
     def _not_recorded(self) -> dict[str, str]:
         found = dict(NOT_RECORDED)
