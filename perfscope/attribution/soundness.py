@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfscope.attribution.focus import Focus
+from perfscope.matching.clock_check import MAX_VIOLATIONS, impossible
 from perfscope.matching.collectives import IGNORED_CODES
 from perfscope.matching.waits import Waits
 from perfscope.trace.damage import Damage, Need
@@ -94,6 +95,22 @@ def _apart(run: _Run) -> Damage | None:
     text = (
         f"Ranks {first.number} and {last.number} were not recorded at the same time: one begins "
         f"{format_seconds((last.start_ns - first.end_ns) * NS)} after the end of the other."
+    )
+    return Damage("mixed_runs", text, SPOILS_COMPARISON)
+
+
+def _impossible(run: _Run) -> Damage | None:
+    """Ranks that read one clock, of which calls end before their partners have begun."""
+    if run.trace.format is not Format.PERFSCOPE or _apart(run) is not None:
+        return None
+    waits = run.waits
+    calls, wrong = impossible(run.trace, waits.pool, waits.instances, waits.messages)
+    if wrong <= MAX_VIOLATIONS * calls:
+        return None
+    text = (
+        f"The ranks cannot be of one run: {format_count(wrong)} of {format_count(calls)} calls "
+        f"between them ({format_share(wrong / calls)}) ended before another rank had begun what "
+        "they needed."
     )
     return Damage("mixed_runs", text, SPOILS_COMPARISON)
 
@@ -190,6 +207,7 @@ _LOOKS = (
     _separate,
     _missing,
     _apart,
+    _impossible,
     _unequal_programs,
     _disagreeing,
     _cut_short,

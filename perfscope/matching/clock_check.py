@@ -116,6 +116,29 @@ def _of_one_host(
     return ClockCheck(~together, len(lengths), violations, reason=reason)
 
 
+def impossible(
+    trace: Trace, pool: Pool, instances: Instances, messages: Messages
+) -> tuple[int, int]:
+    """Calls between ranks that read one clock, and how many of them cannot be of one job.
+
+    Those ended before what they needed had begun on another rank.
+    """
+    domains = {rank.number: rank.clock_domain for rank in trace.ranks}
+    alone = [
+        len(c.members) > 1 and len({domains.get(number) for number in c.members}) == 1
+        for c in trace.communicators
+    ]
+    lengths, late = _meetings(pool, instances, np.array(alone, np.bool_))
+    home = np.array([rank.clock_domain for rank in trace.ranks], np.int64)
+    received = pool.is_of(OperationClass.RECV, OperationClass.SENDRECV) & (messages.send_of >= 0)
+    rows = np.flatnonzero(received)
+    sends = messages.send_of[rows]
+    together = home[pool.rank[rows]] == home[pool.rank[sends]]
+    rows, sends = rows[together], sends[together]
+    early = pool.exit[rows] < pool.enter[sends]
+    return len(lengths) + len(rows), int(np.count_nonzero(late)) + int(np.count_nonzero(early))
+
+
 def _error_ns(trace: Trace) -> int:
     """How far the clocks of two ranks may be apart."""
     by_domain = {rank.clock_domain: max(rank.clock_error_ns, 0) for rank in trace.ranks}

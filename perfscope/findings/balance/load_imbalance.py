@@ -14,6 +14,8 @@ from perfscope.findings.facts.imbalance_judgement import (
     REFERENCES,
     Judgement,
     excess_evidence,
+    first_look,
+    inflected,
     judged,
     others,
     place,
@@ -53,7 +55,7 @@ def judge(results: Results, replay: Replay) -> Finding:
         title=_title(found.facts),
         summary=_summary(found),
         evidence=_evidence(found.facts),
-        actions=_actions(found.facts),
+        actions=_actions(results, found.facts),
     )
 
 
@@ -97,7 +99,9 @@ def _passed(results: Results, found: Judgement) -> Finding:
     aside = " apart from set-up and what one rank does alone" if facts.explained else ""
     text = f"The load balance{aside} is {facts.load_balance:.3f}"
     if facts.pattern is Pattern.STRAGGLER and found.status is not Status.PASS:
-        text += f": {wording.ranks(facts.heavy)} {_verb(facts, 'take')} longer for the same work"
+        text += (
+            f": {wording.ranks(facts.heavy)} {inflected(facts, 'take')} longer for the same work"
+        )
         return Finding(ID, Status.PASS, "The ranks have equally much to do", f"{text}.")
     return Finding(
         id=ID,
@@ -115,15 +119,10 @@ def _passed(results: Results, found: Judgement) -> Finding:
     )
 
 
-def _verb(facts: ImbalanceFacts, verb: str) -> str:
-    """`works` of one rank, `work` of several."""
-    return f"{verb}s" if len(facts.heavy) == 1 else verb
-
-
 def _title(facts: ImbalanceFacts) -> str:
     who, once = wording.ranks(facts.heavy), " once" if facts.is_single else ""
     return wording.capitalised(
-        f"{who} {_verb(facts, 'work')}{once} longer than {others(facts)}{place(facts)} while "
+        f"{who} {inflected(facts, 'work')}{once} longer than {others(facts)}{place(facts)} while "
         f"{waiting(facts)}"
     )
 
@@ -173,11 +172,9 @@ def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-def _actions(facts: ImbalanceFacts) -> tuple[str, ...]:
+def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
     if facts.equal_samples is False:
         return ("Deal the samples out evenly: not every rank gets as many.",)
-    do = "does" if len(facts.heavy) == 1 else "do"
-    what = facts.excess[0].name if facts.excess else "this part"
     more = (
         (
             "Tell the samples of each step, with perfscope.step(samples=...): then it is known "
@@ -185,10 +182,9 @@ def _actions(facts: ImbalanceFacts) -> tuple[str, ...]:
         ),
     )
     return (
-        (
-            f"Find out what {wording.ranks(facts.heavy)} {do} longer in {what}: its share of the "
-            "data, or a branch that only it takes."
-        ),
+        first_look(results, facts, "their share of the data, or a branch that only they take")
+        if len(facts.heavy) > 1
+        else first_look(results, facts, "its share of the data, or a branch that only it takes"),
         "Deal out the work by cost and not by count if samples differ.",
         *(more if facts.equal_samples is None else ()),
     )

@@ -11,6 +11,7 @@ from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgement import (
     Judgement,
     excess_evidence,
+    first_look,
     judged,
     others,
     place,
@@ -135,21 +136,15 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
         )
     runs = "runs" if len(facts.heavy) == 1 else "run"
     look = (
-        f"Look at where {who} {runs} ({_hosts(results, facts)}): CPU binding, clock, other "
-        "processes on the same cores or node; run once more with it elsewhere."
+        f"Look at where {who} {runs} ({_hosts(results, facts)}), up to "
+        f"{format_seconds(max(facts.work_s) - min(facts.work_s))} behind {others(facts)}: CPU "
+        "binding, clock, other processes on the same cores or node; run once more with it "
+        "elsewhere."
     )
     stays = "If it stays with the rank and not with the node, compare what it is given to do."
     if facts.everywhere:
         return look, stays
-    what = facts.excess[0].name if facts.excess else "this part"
-    do = "does" if len(facts.heavy) == 1 else "do"
-    return (
-        (
-            f"Find out what {who} {do} longer in {what} for as many samples: longer samples, or a "
-            "branch that only it takes."
-        ),
-        look,
-    )
+    return first_look(results, facts, "longer samples, or a branch that only it takes"), look
 
 
 DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)

@@ -91,6 +91,16 @@ def not_recorded(trace: Trace, part: str, otherwise: str) -> str:
     )
 
 
+def to_see_functions(results: Results) -> str:
+    """What to record so that functions get names, as the beginning of a sentence."""
+    trace = results.trace
+    if trace.format is not Format.PERFSCOPE:
+        return "Record the job with perfscope run"
+    if any(len(rank.stacks) for rank in trace.ranks):
+        return "Record once more with --stacks, which sees functions of compiled code too"
+    return "Record once more with --stack-hz 10 (the default)"
+
+
 def no_phases(trace: Trace, phase: str, glob: str) -> str:
     """Why work of a kind could not be seen in a run, and what to do.
 

@@ -20,6 +20,7 @@ from perfscope.findings.facts.imbalance_facts import (
     imbalance_facts,
     persists,
 )
+from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -229,6 +230,32 @@ def place(facts: ImbalanceFacts) -> str:
     if not top.phase or not where:
         return f" in {where or top.name}"
     return f" in {top.name}, {where},"
+
+
+def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:
+    """Where the heavy ranks were seen to work longer, or what would show where.
+
+    Args:
+        results: of the run.
+        facts: about its ranks.
+        suspects: what it may be, as the end of a sentence.
+    """
+    who, top = wording.ranks(facts.heavy), facts.excess[0] if facts.excess else None
+    if top is None or top.seconds <= 0:
+        extra = format_seconds(max(facts.work_s) - min(facts.work_s))
+        longer = f"{who} {inflected(facts, 'work')} up to {extra} longer than {others(facts)}"
+        return f"{wording.to_see_functions(results)}: {longer}, and nothing tells in what."
+    told = f"{who} {inflected(facts, 'spend')} {format_seconds(top.seconds)} more there than"
+    if where := wording.place(top.where[0]) if top.where else "":
+        inside = f" in {top.name}" if top.phase else ""
+        return f"Look at {where}{inside}: {told} {others(facts)}. It may be {suspects}."
+    missing = f"{wording.to_see_functions(results)}, to see which function of {top.name} it is"
+    return f"{missing}: {told} {others(facts)}. It may be {suspects}."
+
+
+def inflected(facts: ImbalanceFacts, verb: str) -> str:
+    """`works` of one rank, `work` of several."""
+    return f"{verb}s" if len(facts.heavy) == 1 else verb
 
 
 def waiting(facts: ImbalanceFacts) -> str:

@@ -112,8 +112,11 @@ def _actions(
     if waiting is not None and waiting >= thresholds.WAITING_PART:
         last = communication.last.index(max(communication.last))
         late = wording.ranks((results.trace.ranks[last].number,))
+        times = f"{communication.last[last]:,} of {communication.matched:,} collectives"
+        waited = format_seconds(sum(communication.wait_s))
         actions.append(
-            f"Find out why {late} begins its collectives last: the others wait inside kernels."
+            f"Look at what {late} computes before its collectives: it began {times} last, and all "
+            f"ranks together waited {waited} inside their kernels."
         )
         return tuple(actions)
     actions += [

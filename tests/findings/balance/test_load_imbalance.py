@@ -110,7 +110,11 @@ def test_a_rank_a_little_beyond_the_usual_is_not_named_beside_one_that_is_far_be
         builder.rank(number).init(0.9).finalize(at)
     finding = analyse_trace(builder.build()).findings["load_imbalance"]
     assert finding.ranks == (2,)
-    assert finding.actions[0].startswith("Find out what rank 2 does longer in forward")
+    assert finding.actions[0] == (
+        "Record once more with --stack-hz 10 (the default), to see which function of forward it "
+        "is: rank 2 spends 56.0 s more there than the others. It may be its share of the data, or "
+        "a branch that only it takes."
+    )
 
 
 def test_one_late_start_is_said_to_be_one() -> None:
