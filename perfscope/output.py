@@ -18,6 +18,12 @@ from typing import IO
 
 LONGEST_LINE = 20_000
 LONGEST_TEXT = 1000  # characters kept of any text of a trace
+LEAST_TAIL = 5
+"""Characters of an end that still say something; of what leaves less, only the beginning stays."""
+
+_BOUNDARIES = tuple(map(re.compile, (r"\s", r"[/\\]", r"[,;|()\[\]{}<>=&]", r"[.:_-]")))
+"""Where a text may be cut: between words, directories, arguments, parts of a name."""
+
 _SPACES = "\n\r\t\u2028\u2029"
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _JOINERS = "\u200c\u200d\ufe0e\ufe0f"
@@ -40,7 +46,7 @@ def visible(text: str, *, longest: int = LONGEST_TEXT) -> str:
 
     Characters beyond `longest` are dropped and counted at the end.
     """
-    kept = text[:longest]
+    kept = beginning(text, longest)
     if not (kept.isascii() and kept.isprintable()):
         around = f" {kept} "
         kept = "".join(
@@ -50,6 +56,39 @@ def visible(text: str, *, longest: int = LONGEST_TEXT) -> str:
     if len(text) > longest:
         kept += f"… ({len(text):,} characters)"
     return kept
+
+
+def shortened(text: str, longest: int) -> str:
+    """The text with its middle left out when it is longer than `longest` characters.
+
+    What stays ends at the end of a word, of a directory or of a part of a name where one is near.
+    """
+    if len(text) <= longest:
+        return text
+    tail = longest // 3
+    if tail < LEAST_TAIL:
+        return f"{beginning(text, longest - 1)}…"
+    return f"{beginning(text, longest - tail - 1)}…{_ending(text, tail)}"
+
+
+def beginning(text: str, longest: int) -> str:
+    """As much of the beginning as fits, up to a boundary that is not far before its end."""
+    if len(text) <= longest:
+        return text
+    for marks in _BOUNDARIES:
+        found = list(marks.finditer(text, 0, longest + 1))
+        if found and (found[-1].start() >= longest * 0.6):
+            return text[: found[-1].start()]
+    return text[:longest]
+
+
+def _ending(text: str, longest: int) -> str:
+    """As much of the end as fits, from a boundary that is not far behind its beginning."""
+    for marks in _BOUNDARIES:
+        found = marks.search(text, len(text) - longest - 1)
+        if found and len(text) - found.start() >= longest * 0.6:
+            return text[found.start() :].lstrip()
+    return text[len(text) - longest :]
 
 
 def _visible_character(character: str, before: str, behind: str) -> str:

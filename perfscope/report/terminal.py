@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from perfscope.output import visible
+from perfscope.output import beginning, visible
 from perfscope.report.access import wholes
 from perfscope.report.labels import formula_words, phase_words, status_word
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
@@ -27,7 +27,7 @@ PLAIN = str.maketrans(
     {"µ": "u", "–": "-", "→": "->", "’": "'", "\u00a0": " ", "…": "...", "×": "x"}
 )
 LONGEST_TEXT = 400
-LABEL_WIDTH = 26
+LABEL_WIDTH = 27
 MOST_BAR_WIDTH = 28
 MOST_PARTS = 3  # phases of the critical path that are named
 LEAST_PART = 0.001
@@ -181,7 +181,9 @@ def _print_ledger(ledger: list[Json], console: Console) -> None:
     largest = max(row["share"] for row in rows) or 1.0
     room = min(MOST_BAR_WIDTH, console.width - LABEL_WIDTH - 24)
     for row in rows:
-        label = clean(row["label"])[: LABEL_WIDTH - 1].ljust(LABEL_WIDTH)
+        label = clean(row["label"])
+        label = label if len(label) < LABEL_WIDTH else f"{beginning(label, LABEL_WIDTH - 4)}..."
+        label = label.ljust(LABEL_WIDTH)
         bar = "#" * max(1, round(room * row["share"] / largest)) if room > 4 else ""
         numbers = f"{format_share(row['share']):>8}  {format_seconds(row['seconds']):>10}"
         # one printed row is one line: the width was planned, so it is not wrapped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfscope.output import LONGEST_TEXT, visible
+from perfscope.output import LONGEST_TEXT, shortened, visible
 
 __all__ = ["LONGEST_TEXT", "sentence", "shortened", "stopped", "visible", "visible_document"]
 
@@ -28,11 +28,3 @@ def stopped(text: str) -> str:
 def sentence(text: str) -> str:
     """The text as a sentence: a capital in front, a full stop at its end."""
     return stopped(text[:1].upper() + text[1:])
-
-
-def shortened(text: str, longest: int) -> str:
-    """The text with its middle left out when it is longer than `longest` characters."""
-    if len(text) <= longest:
-        return text
-    tail = longest // 3
-    return f"{text[: longest - tail - 1]}…{text[-tail:]}"

@@ -82,7 +82,9 @@ class Configuration:
     def label(self) -> str:
         """The values in one line: `OMP_NUM_THREADS=2, ranks=1`, of a set its name alone."""
         shown = shown_values(self.values)
-        return ", ".join(v if k == SET_AXIS else f"{k}={v}" for k, v in shown.items())
+        text = ", ".join(v if k == SET_AXIS else f"{k}={v}" for k, v in shown.items())
+        is_hidden = shown != self.values  # what differs cannot be seen: the number tells them apart
+        return f"{text} (configuration {self.number})" if is_hidden else text
 
     @property
     def name(self) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from perfscope.output import is_terminal, rewrite, visible
+from perfscope.output import is_terminal, rewrite, shortened, visible
 from perfscope.sweep.plan import Run
 from perfscope.units import format_seconds
 
@@ -88,5 +88,4 @@ def _whole(seconds: float) -> str:
 
 def short_label(text: str) -> str:
     """A label for a line of a terminal."""
-    shown = visible(text)
-    return shown if len(shown) <= LONGEST_LABEL else f"{shown[: LONGEST_LABEL - 1]}…"
+    return shortened(visible(text), LONGEST_LABEL)

@@ -48,6 +48,26 @@ def test_sentence_ends_once(text: str, expected: str) -> None:
     assert sentence(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "longest", "expected"),
+    [
+        ("the rank waits for its peers in every step", 30, "the rank waits for…every step"),
+        ("/home/somebody/project/train/loop.py:12", 30, "/home/somebody…/loop.py:12"),
+        ("DistributedDataParallel.forward_pre_hook", 30, "DistributedDataPara…_pre_hook"),
+        ("weights_of_layers", 8, "weights…"),
+        ("--learning-rate 0.001 --batch-size 256", 24, "--learning-rate…-size 256"),
+    ],
+)
+def test_a_text_is_cut_between_words_and_directories(
+    text: str, longest: int, expected: str
+) -> None:
+    assert shortened(text, longest) == expected
+
+
+def test_a_line_of_a_terminal_ends_with_a_whole_word() -> None:
+    assert visible("one two three four", longest=11) == "one two… (18 characters)"
+
+
 def test_shortened_keeps_both_ends() -> None:
     assert shortened("a" * 30 + "b" * 30, 20) == "a" * 13 + "…" + "b" * 6
     assert shortened("short", 20) == "short"

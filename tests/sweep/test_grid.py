@@ -237,3 +237,9 @@ def test_more_threads_than_cpus_are_refused() -> None:
         3: "5 ranks x 1 thread = 5 on 4 CPUs",
     }
     assert capacity.cpus_allowed() >= 1
+
+
+def test_configurations_whose_values_are_secret_can_be_told_apart() -> None:
+    found = expand(["train"], [parse_axis("API_TOKEN=swordfish1,swordfish2", ENV)], [])
+    labels = [one.label for one in found]
+    assert labels == [f"API_TOKEN=[redacted] (configuration {number})" for number in (1, 2)]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from perfscope.output import shortened
 from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.measures import PEAK, STEP, THROUGHPUT, WALL, Measure
 from perfscope.studies.common.run import StudyRun
@@ -63,9 +64,7 @@ class Group:
     @property
     def label(self) -> str:
         """The group in words."""
-        command = shlex.join(self.command)
-        if len(command) > MOST_LETTERS:
-            command = f"{command[: MOST_LETTERS - 1]}…"
+        command = shortened(shlex.join(self.command), MOST_LETTERS)
         noun = "rank" if self.ranks == 1 else "ranks"
         batch = f", batch size {self.batch_size}" if self.batch_size else ""
         return f"{command or 'unknown command'} ({self.ranks} {noun}{batch})"

@@ -10,6 +10,7 @@ from typing import Any
 
 from perfscope import files
 from perfscope.errors import UnreadableInputError
+from perfscope.record.redact import REDACTED
 from perfscope.studies.common import fields
 
 Json = dict[str, Any]
@@ -175,7 +176,7 @@ def _configuration(row: Json, varied: Sequence[Axis]) -> Configuration:
     return Configuration(
         number=int(row["number"]),
         name=name,
-        label=_label(values, varied),
+        label=_label(values, varied, int(row["number"])),
         values=values,
         environment={
             str(key): None if value is None else str(value)
@@ -188,11 +189,14 @@ def _configuration(row: Json, varied: Sequence[Axis]) -> Configuration:
     )
 
 
-def _label(values: Mapping[str, str], varied: Sequence[Axis]) -> str:
-    return ", ".join(
+def _label(values: Mapping[str, str], varied: Sequence[Axis], number: int) -> str:
+    """The values that vary; secrets look the same, so the number tells their configurations."""
+    label = ", ".join(
         values[axis.name] if axis.kind == "set" else f"{axis.name}={values[axis.name]}"
         for axis in varied
     )
+    is_hidden = any(REDACTED in values[axis.name] for axis in varied)
+    return f"{label} (configuration {number})" if is_hidden else label
 
 
 def read_runs(plan: StoredPlan) -> list[StoredRun]:

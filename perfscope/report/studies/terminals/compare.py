@@ -133,7 +133,7 @@ def _print_findings(document: Json, console: Console) -> None:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
+    return shortened(label, LONGEST)
 
 
 TERMINAL = StudyTerminal("compare", _print)

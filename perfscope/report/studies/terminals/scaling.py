@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from perfscope.report.labels import band, formula_words
 from perfscope.report.studies.terminal import StudyTerminal, table
 from perfscope.report.terminal import line
+from perfscope.report.text import shortened
 from perfscope.units import MISSING, format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def _times(found: Json) -> list[list[str]]:
         rows.append(["its speed-up", *(_decimal(point["throughput_speedup"]) for point in points)])
     for part in found["parts"][1:]:
         times = [(time or {}).get("median") for time in part["time_s"]]
-        rows.append([f"  {part['label']}"[:34], *(format_seconds(time) for time in times)])
+        rows.append(
+            [f"  {shortened(part['label'], 32)}", *(format_seconds(time) for time in times)]
+        )
     return rows
 
 

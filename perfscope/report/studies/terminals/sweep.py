@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.report.studies.terminal import StudyTerminal, table
 from perfscope.report.terminal import line
+from perfscope.report.text import shortened
 from perfscope.units import MISSING, format_bytes, format_ratio
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _print(document: Json, console: Console) -> None:
 def _rows(sweep: Json, measured: list[Json]) -> list[list[str]]:
     quality = sweep["quality"]
     head = ["configuration", sweep["objective"]["unit"], "spread"]
-    head += [quality[:20]] if quality else []
+    head += [shortened(quality, 20)] if quality else []
     head += ["par.eff.", "CPUs busy", "peak memory"]
     return [head, *(_row(row, has_quality=bool(quality)) for row in measured)]
 
@@ -78,7 +79,7 @@ def _row(row: Json, *, has_quality: bool) -> list[str]:
 
 def _label(row: Json) -> str:
     label: str = row["label"] or "the command as it is"
-    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 3]}..."
+    return shortened(label, LONGEST_LABEL)
 
 
 def _number(value: float | None) -> str:
