@@ -10,7 +10,6 @@ from typing import Any
 
 from perfscope import files
 from perfscope.errors import UnreadableInputError
-from perfscope.record.redact import REDACTED
 from perfscope.studies.common import fields
 
 Json = dict[str, Any]
@@ -176,7 +175,7 @@ def _configuration(row: Json, varied: Sequence[Axis]) -> Configuration:
     return Configuration(
         number=int(row["number"]),
         name=name,
-        label=_label(values, varied, int(row["number"])),
+        label=_label(row, values, varied),
         values=values,
         environment={
             str(key): None if value is None else str(value)
@@ -189,14 +188,15 @@ def _configuration(row: Json, varied: Sequence[Axis]) -> Configuration:
     )
 
 
-def _label(values: Mapping[str, str], varied: Sequence[Axis], number: int) -> str:
+def _label(row: Json, values: Mapping[str, str], varied: Sequence[Axis]) -> str:
     """The values that vary; secrets look the same, so the number tells their configurations."""
     label = ", ".join(
         values[axis.name] if axis.kind == "set" else f"{axis.name}={values[axis.name]}"
         for axis in varied
     )
-    is_hidden = any(REDACTED in values[axis.name] for axis in varied)
-    return f"{label} (configuration {number})" if is_hidden else label
+    given = row.get("values", {})
+    is_hidden = any(values[axis.name] != given.get(axis.name) for axis in varied)
+    return f"{label} (configuration {row['number']:d})" if is_hidden else label
 
 
 def read_runs(plan: StoredPlan) -> list[StoredRun]:
