@@ -8,6 +8,7 @@ from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import headline, unwatched
+from perfscope.findings.core.catalogue import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Saving, Status
 from perfscope.findings.core.thresholds import WARN_SHARE
@@ -34,7 +35,7 @@ UNPRICED_SHARE = 0.1  # of the focus: what a fault without seconds is ranked as
 FAULTS = {Status.FAIL, Status.WARN}
 FIRST = "singleton_worlds"  # makes the meaning of all others another
 OPEN = {Status.NOT_MEASURED, Status.ERROR}
-MOST_REASONS = 5
+MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
 UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
 NS = 1e-9
 
@@ -188,9 +189,16 @@ def _healthy(results: Results, findings: Sequence[Finding]) -> str:
     if unknown := _unknown_efficiency(results):
         return f"The efficiency of this run is not known: {unknown}."
     if not judged:
+        if why_spoiled(results.damage, Need.EVERY_RANK):
+            return how_to_be_whole(results)
         open_ones = [finding.summary for finding in findings if finding.status in OPEN]
         reasons = list(dict.fromkeys(open_ones or [finding.summary for finding in findings]))
-        return "Nothing can be said about this run. " + " ".join(reasons[:MOST_REASONS])
+        said = "Nothing can be said about this run."
+        for place, reason in enumerate(reasons):
+            if place and len(said) + len(reason) >= MOST_CHARACTERS:
+                break
+            said += f" {reason}"
+        return said
     leading = headline(results)
     ranks = len(results.trace.ranks)
     number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"

@@ -96,19 +96,20 @@ def _run(diagnosis: Diagnosis, results: Results, replay: Replay) -> Finding:
         )
 
 
+def how_to_be_whole(results: Results) -> str:
+    """What to do about ranks that are missing or cannot be compared."""
+    if results.trace.format is Format.PERFSCOPE:
+        return "Record the whole job with perfscope run."
+    return "Give perfscope analyze the files of all ranks together."
+
+
 def _withheld(diagnosis: Diagnosis, results: Results, why: str) -> Finding:
     """The outcome of a diagnosis that the damage of the recording would mislead."""
-    is_own = results.trace.format is Format.PERFSCOPE
-    action = (
-        "Record the whole job with perfscope run."
-        if is_own
-        else "Give perfscope analyze the files of all ranks together."
-    )
     return Finding(
         id=diagnosis.id,
         status=Status.NOT_MEASURED,
         title=diagnosis.title,
-        summary=f"Withheld: {why}. {action}",
+        summary=f"Withheld: {why}. {how_to_be_whole(results)}",
         confidence=Confidence.HIGH,
     )
 

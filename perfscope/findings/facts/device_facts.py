@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.trace.damage import Need
 from perfscope.trace.metadata import noted_environment, noted_frameworks
 from perfscope.units import format_seconds
 
@@ -32,7 +34,8 @@ class DevicePrice:
     """What time of devices is worth: a bound for the run, or nothing where a part was watched.
 
     `status` is by the share of the time that was watched; of steps that a profiler watched nobody
-    knows how like the others they are, so that there are no seconds of the run.
+    knows how like the others they are, so that there are no seconds of the run. Nor are there any
+    where ranks are missing: the run may wait for one of these.
     """
 
     gain_s: float | None
@@ -40,6 +43,10 @@ class DevicePrice:
     basis: str | None
     status: Status
     during: str
+
+    def about(self, text: str) -> str:
+        """The beginning of a sentence: when it was so, and what."""
+        return self.during + text if self.during else text[:1].upper() + text[1:]
 
     @property
     def bound(self) -> str:
@@ -61,6 +68,8 @@ def price(results: Results, found: DevicesResult, seconds: Sequence[float]) -> D
     if found.is_part:
         during = f"In the {format_seconds(window_s)} that a profiler watched, "
         return DevicePrice(None, None, None, status, during)
+    if why_spoiled(results.damage, Need.EVERY_RANK):
+        return DevicePrice(None, None, None, status, "")
     of_focus = most / (results.focus.length_ns * NS) if results.focus.length_ns else 0.0
     return DevicePrice(most, of_focus, "upper_bound", status, "")
 

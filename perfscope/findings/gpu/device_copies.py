@@ -58,7 +58,7 @@ def judge(results: Results, _: Replay) -> Finding:
         title=f"Devices wait {format_share(share)} of the time watched for copies from and to "
         "the host",
         summary=(
-            f"{worth.during}the device of rank {worst.rank} copied for "
+            f"{worth.about('the device')} of rank {worst.rank} copied for "
             f"{format_seconds(max(exposed))} while it ran no kernel, mostly from "
             f"{_words(_known(worst)[0])}.{worth.bound}"
         ),

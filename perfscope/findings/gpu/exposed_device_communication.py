@@ -60,8 +60,8 @@ def judge(results: Results, _: Replay) -> Finding:
         status=worth.status,
         title=f"Devices communicate {format_share(share)} of the time watched without computing",
         summary=(
-            f"{worth.during}the device of rank {worst.rank} ran nothing but communication kernels "
-            f"for {format_seconds(max(exposed))}{_split(waiting)}.{worth.bound}"
+            f"{worth.about('the device')} of rank {worst.rank} ran nothing but communication "
+            f"kernels for {format_seconds(max(exposed))}{_split(waiting)}.{worth.bound}"
         ),
         gain_s=worth.gain_s,
         gain_share=worth.share,

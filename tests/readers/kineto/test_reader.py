@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfscope import _core
+from perfscope.cli.main import main
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.kineto.file import HOST_DTYPE, KinetoContents, read_kineto
 from perfscope.readers.registry import open_trace
@@ -22,6 +23,8 @@ from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceKind
 from perfscope.trace.model import EndKind, RowFlag
 from tests.support.trace_invariants import check_trace
 from tests.support.write_kineto import BASE_NS, KinetoWriter, small
+
+MS = 1_000_000
 
 
 def read(text: str | bytes, place: Path) -> KinetoContents:
@@ -344,3 +347,33 @@ def test_gzip_in_several_members_and_cut_gzip(tmp_path: Path) -> None:
     place.write_bytes(damaged)
     with pytest.raises(UnreadableInputError):
         read_kineto(place)
+
+
+def test_a_rank_alone_claims_no_saving_of_the_job(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of eight ranks: what the others do is not known, and so is what any fix would save."""
+    writer = KinetoWriter(rank=3, world_size=8)
+    for number in range(20):
+        start = number * 100 * MS
+        writer.step(number, start, start + 100 * MS)
+        writer.kernel("gemm", start, start + 50 * MS, launch=start)
+        writer.allreduce(start + 50 * MS, start + 90 * MS, launch=start)
+    path = writer.write(tmp_path / "rank3.json")
+    main(["analyze", str(path), "--check", "--no-report", "-o", str(tmp_path)])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Saving not estimated. The device of rank 3 ran nothing but communication" in printed
+    assert "upper bound" not in printed
+    assert "up to" not in printed
+
+
+def test_a_host_alone_is_told_in_a_sentence_that_a_terminal_shows_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = KinetoWriter(rank=3, world_size=8)
+    writer.step(0, 0, 100 * MS)
+    main(["analyze", str(writer.write(tmp_path / "rank3.json")), "-o", str(tmp_path)])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "characters)" not in printed
+    assert "Give perfscope analyze the files of all ranks together." in printed
+    assert printed.count("7 of 8 ranks are missing") == 2
