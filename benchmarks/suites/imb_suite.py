@@ -39,5 +39,6 @@ def run_program(place: Place, name: str, is_recorded: bool) -> Ending:
         if is_recorded:
             command = recorded_command(command, directory / "trace")
         variables = {"LD_LIBRARY_PATH": str(place.binaries.parent / "lib")}
-        end, output = run(command, place=directory, longest_s=place.longest_s, variables=variables)
+        longest_s = place.patience_s(is_recorded)
+        end, output = run(command, place=directory, longest_s=longest_s, variables=variables)
     return Ending(end, dict.fromkeys(BENCHMARK.findall(output), "ran"), output)

@@ -147,7 +147,7 @@ def run_program(place: Place, program: Program, is_recorded: bool) -> Ending:
         end, output = run(
             command,
             place=program.directory,
-            longest_s=place.longest_s,
+            longest_s=place.patience_s(is_recorded),
             variables={**program.variables, **libraries},
         )
     verdict = "no errors" if "No Errors" in output else "errors"

@@ -17,6 +17,7 @@ CACHE = ROOT / ".envs" / "suites"
 # What mpirun needs to start more ranks than cores, and to count places rightly.
 ARGUMENTS = {"mpich": (), "openmpi": ("--oversubscribe",), "intelmpi": ("-ppn", "{ranks}")}
 HUNG = "did not end"
+RECORDED_PATIENCE = 3
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,16 @@ class Place:
     Attributes:
         mpi: mpich, openmpi or intelmpi: an environment below .envs/.
         ranks: of each job.
-        longest_s: a job is ended after so long.
+        longest_s: an unrecorded job is ended after so long.
     """
 
     mpi: str
     ranks: int
     longest_s: float
+
+    def patience_s(self, is_recorded: bool) -> float:
+        """A job is ended after so long: how fast it is on a busy machine is no outcome."""
+        return RECORDED_PATIENCE * self.longest_s if is_recorded else self.longest_s
 
     @property
     def binaries(self) -> Path:

@@ -5,7 +5,7 @@
 #ifndef PERFSCOPE_BUFFER_H
 #define PERFSCOPE_BUFFER_H
 
-#include "state.h"
+#include "guard.h"
 
 enum ps_priority {
     PS_DETAIL,  /* MPI calls: stop first, their totals go on */

@@ -6,6 +6,7 @@
 
 void ps_call_count(const ps_call *call)
 {
+    PS_STORES;
     ps_total *total = &ps_recorder.header->totals[call->op];
     __atomic_fetch_add(&total->count, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&total->ns, call->t1_ns - call->t0_ns, __ATOMIC_RELAXED);
@@ -17,6 +18,7 @@ void ps_call_count(const ps_call *call)
 
 void ps_count_received(uint16_t op, uint64_t bytes)
 {
+    PS_STORES;
     __atomic_fetch_add(&ps_recorder.header->totals[op].received, bytes, __ATOMIC_RELAXED);
 }
 
@@ -36,6 +38,7 @@ static void fill(ps_record *record, const ps_call *call)
 
 void ps_call_begin(ps_call *call)
 {
+    PS_STORES;
     call->record = ps_claim(PS_DETAIL);
     ps_self.depth++;
     call->t0_ns = ps_monotonic();
@@ -47,6 +50,7 @@ void ps_call_begin(ps_call *call)
 
 void ps_call_end(ps_call *call)
 {
+    PS_STORES;
     call->t1_ns = ps_monotonic();
     if (PS_UNLIKELY(!ps_recorder.header))
         return; /* forked inside the call */
@@ -64,6 +68,7 @@ void ps_call_end(ps_call *call)
 
 void ps_call_write(ps_call *call)
 {
+    PS_STORES;
     call->record = ps_claim(PS_DETAIL);
     if (call->record) {
         fill(call->record, call);
@@ -75,6 +80,7 @@ void ps_call_write(ps_call *call)
 
 void ps_call_polled(ps_call *call)
 {
+    PS_STORES;
     ps_record *poll = ps_self.poll;
     if (poll && poll->op == call->op && poll->comm == ps_comm_index(call->comm) &&
         call->t0_ns - poll->t1_ns <= POLL_GAP_NS) {

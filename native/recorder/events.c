@@ -47,6 +47,7 @@ PS_EXPORT uint32_t ps_stack(const uint32_t *frames, uint32_t count)
 /* Writes an event of the calling thread; t1_ns 0 leaves it open. */
 static ps_record *write_event(uint16_t kind, const ps_record *content)
 {
+    PS_STORES;
     ps_record *record = is_recording() ? ps_claim(PS_CONTEXT) : NULL;
     if (!record)
         return NULL;
@@ -66,6 +67,7 @@ PS_EXPORT uint64_t ps_phase_begin(uint32_t phase, uint32_t name, uint32_t step, 
 
 PS_EXPORT void ps_phase_end(uint64_t token)
 {
+    PS_STORES;
     if (token == 0 || !is_recording())
         return;
     ps_self.poll = NULL;
@@ -132,6 +134,7 @@ PS_EXPORT uint64_t ps_address_space_left(void)
 
 PS_EXPORT void ps_set_rank(int32_t rank, int32_t size)
 {
+    PS_STORES;
     ps_header *header = ps_recorder.header;
     if (!header || (__atomic_load_n(&header->flags, __ATOMIC_RELAXED) & PS_FLAG_MPI))
         return;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 typedef int (*sigaction_function)(int, const struct sigaction *, struct sigaction *);
@@ -110,12 +111,36 @@ static void act_by_default(int number, const siginfo_t *info)
         syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), number);
 }
 
+/* Blocks or unblocks SIGBUS for the calling thread, or with neither asks; whether it was blocked. */
+static bool change_bus_mask(int how, bool is_question)
+{
+    uint64_t bus = UINT64_C(1) << (SIGBUS - 1), before = 0;
+    syscall(SYS_rt_sigprocmask, how, is_question ? NULL : &bus, &before, sizeof before);
+    return before & bus;
+}
+
+/* A signal that somebody sent while it was let through only for the recorder's stores: it waits again, as it would
+ * have waited if they had not been made. */
+static bool postpone(int number, siginfo_t *info, ucontext_t *context)
+{
+    if (!ps_self.is_bus_lifted || info->si_code > 0)
+        return false;
+    change_bus_mask(SIG_BLOCK, false);
+    sigaddset(&context->uc_sigmask, SIGBUS);
+    pid_t thread = (pid_t)syscall(SYS_gettid);
+    bool is_threads = info->si_code == SI_TKILL;
+    if (is_threads ? syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, number, info) != 0
+                   : syscall(SYS_rt_sigqueueinfo, getpid(), number, info) != 0)
+        kill(getpid(), number); /* only the first thread may say who sent it */
+    return true;
+}
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
-    bool is_absorbed = absorb(info);
+    bool is_done = absorb(info) || postpone(number, info, context);
     errno = saved_errno;
-    if (is_absorbed)
+    if (is_done)
         return;
     ps_acquire(&guard.changing);
     struct sigaction action = guard.job;
@@ -187,6 +212,66 @@ PS_EXPORT signal_handler signal(int number, signal_handler handler)
     sigemptyset(&action.sa_mask);
     sigaddset(&action.sa_mask, number);
     return sigaction(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
+}
+
+/* What a thread blocks changes here, and is asked for before its next record. */
+static int change_mask(int how, const sigset_t *wanted, sigset_t *before, bool is_threads)
+{
+    typedef int (*mask_function)(int, const sigset_t *, sigset_t *);
+    static mask_function real[2];
+    static const char *const names[2] = {"sigprocmask", "pthread_sigmask"};
+    if (!real[is_threads] && dlsym)
+        *(void **)&real[is_threads] = dlsym(RTLD_NEXT, names[is_threads]);
+    if (wanted)
+        ps_self.bus_mask = PS_BUS_UNKNOWN;
+    if (real[is_threads])
+        return real[is_threads](how, wanted, before);
+    int saved_errno = errno;
+    int result = (int)syscall(SYS_rt_sigprocmask, how, wanted, before, sizeof(uint64_t));
+    if (!is_threads || result == 0)
+        return result;
+    int error = errno;
+    errno = saved_errno;
+    return error;
+}
+
+PS_EXPORT int sigprocmask(int how, const sigset_t *wanted, sigset_t *before)
+{
+    return change_mask(how, wanted, before, false);
+}
+
+PS_EXPORT int pthread_sigmask(int how, const sigset_t *wanted, sigset_t *before)
+{
+    return change_mask(how, wanted, before, true);
+}
+
+bool ps_guard_lift(void)
+{
+    struct sigaction action;
+    int saved_errno = errno;
+    if (ps_self.bus_mask == PS_BUS_UNKNOWN)
+        ps_self.bus_mask = change_bus_mask(SIG_BLOCK, true) ? PS_BUS_BLOCKED : PS_BUS_OPEN;
+    /* Where the job's own action stands, the signal must not come. */
+    bool is_lifted = ps_self.bus_mask == PS_BUS_BLOCKED && guard.is_installed &&
+                     real_sigaction(SIGBUS, NULL, &action) == 0 && is_ours(&action);
+    if (is_lifted) {
+        ps_self.is_bus_lifted = true;
+        ps_self.bus_mask = PS_BUS_OPEN;
+        change_bus_mask(SIG_UNBLOCK, false);
+    }
+    errno = saved_errno;
+    return is_lifted;
+}
+
+void ps_guard_restore(const bool *is_lifted)
+{
+    if (!*is_lifted)
+        return;
+    int saved_errno = errno;
+    change_bus_mask(SIG_BLOCK, false);
+    ps_self.bus_mask = PS_BUS_BLOCKED;
+    ps_self.is_bus_lifted = false;
+    errno = saved_errno;
 }
 
 void ps_guard_begin(void *mapping, size_t bytes, const char *path, const ps_header *kept, void (*on_loss)(void))

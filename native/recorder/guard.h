@@ -13,6 +13,13 @@
 void ps_guard_begin(void *mapping, size_t bytes, const char *path, const ps_header *kept, void (*on_loss)(void));
 /* Whether that has happened: what is written now reaches no file. */
 bool ps_guard_is_lost(void);
+/* A thread that blocks SIGBUS is ended by a refused store all the same: lets the signal through if this one does. */
+bool ps_guard_lift(void);
+void ps_guard_restore(const bool *is_lifted);
+/* From here to the end of the block the calling thread stores into the mapping. */
+#define PS_STORES                                                                                                 \
+    __attribute__((cleanup(ps_guard_restore))) bool is_lifted =                                                   \
+        PS_UNLIKELY(ps_self.bus_mask != PS_BUS_OPEN) && ps_guard_lift()
 /* In a forked child, whose mapping is gone. */
 void ps_guard_end(void);
 

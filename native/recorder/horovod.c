@@ -55,6 +55,7 @@ static uint32_t count_tensors(const uint64_t *words, uint32_t count)
 /* Records that tensors of this rank have become ready since the last cycle, or that all ranks agreed on some. */
 static void note_readiness(const ps_call *call, const uint64_t *own, const uint64_t *agreed, uint32_t count)
 {
+    PS_STORES;
     uint64_t fresh[MAX_WORDS];
     bool is_uncached = count && !(own[0] >> UNCACHED_WAITING & 1);
     uint32_t ready = count_tensors(own, count), common = count_tensors(agreed, count);
@@ -75,6 +76,7 @@ static void note_readiness(const ps_call *call, const uint64_t *own, const uint6
 /* A cycle joins the one before when nothing of this thread was recorded between them. */
 static void write_cycle(ps_call *call)
 {
+    PS_STORES;
     ps_record *cycles = ps_self.poll;
     uint64_t spent = call->t1_ns - call->t0_ns;
     if (cycles && cycles->op == call->op && call->t1_ns - cycles->t0_ns <= JOINED_NS) {

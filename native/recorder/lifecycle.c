@@ -38,6 +38,7 @@ static void note_thread_level(void)
 
 static void after_init(const ps_call *call)
 {
+    PS_STORES;
     ps_header *header = ps_recorder.header;
     int32_t rank = -1, size = -1;
     header->main_tid = ps_tid();
@@ -100,6 +101,14 @@ PS_EXPORT int MPI_Init_thread(ps_word argc, ps_word argv, ps_word required, ps_w
     return result;
 }
 
+static void begin_finalize(ps_call *call)
+{
+    PS_STORES;
+    ps_call_begin(call);
+    ps_recorder.header->finalize_enter_ns = call->t0_ns;
+    ps_set_header_flag(PS_FLAG_FINALIZE_ENTERED);
+}
+
 PS_EXPORT int MPI_Finalize(void)
 {
     static ps_function real = PS_FUNCTION(MPI_Finalize);
@@ -108,9 +117,7 @@ PS_EXPORT int MPI_Finalize(void)
     if (!ps_is_recorded())
         return PS_CALL(&real, ps_call_0);
     ps_call call = PS_NEW_CALL(PS_OP_MPI_Finalize, NULL);
-    ps_call_begin(&call);
-    ps_recorder.header->finalize_enter_ns = call.t0_ns;
-    ps_set_header_flag(PS_FLAG_FINALIZE_ENTERED);
+    begin_finalize(&call);
     atomic_store(&ps_recorder.is_mpi_recorded, false);
     int result = PS_CALL(&real, ps_call_0);
     ps_call_end(&call);

@@ -87,6 +87,7 @@ static void record_start(ps_word requests, int index, uint64_t now_ns)
     ps_word handle = ps_handle_at(pointer, 0);
     ps_call call = started(handle, &details);
     call.t0_ns = call.t1_ns = now_ns;
+    PS_STORES;
     ps_map_drop(&ps_requests, handle);
     ps_call_write(&call);
     ps_request_created(&call, pointer, &details);

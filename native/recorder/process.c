@@ -62,6 +62,7 @@ static bool make_path(char *path, size_t bytes, const char *ending)
 
 static void set_exit(int code)
 {
+    PS_STORES;
     ps_header *header = ps_recorder.header;
     if (!header || getpid() != ps_recorder.pid)
         return;
@@ -91,6 +92,7 @@ PS_EXPORT void _exit(int code)
 
 void ps_process_end(int code)
 {
+    PS_STORES;
     set_exit(code);
     ps_buffer_close();
     ps_drain_close();
@@ -105,6 +107,7 @@ PS_EXPORT void _Exit(int code)
 
 void ps_mark_aborted(int32_t code)
 {
+    PS_STORES;
     if (ps_recorder.header) {
         ps_recorder.header->exit_code = code;
         ps_set_header_flag(PS_FLAG_ABORTED);
@@ -206,6 +209,7 @@ __attribute__((constructor)) static void on_load(void)
 
 __attribute__((destructor)) static void on_unload(void)
 {
+    PS_STORES;
     if (!ps_recorder.header || getpid() != ps_recorder.pid)
         return;
     set_exit(0);

@@ -69,6 +69,7 @@ static void complete_exchange(ps_pending *pending, ps_word status)
 
 void ps_request_completed(const ps_pending *known, ps_word status, uint64_t now_ns)
 {
+    PS_STORES;
     ps_pending pending = *known;
     free(pending.owned);
     if (pending.new_comm)

@@ -33,6 +33,7 @@ static ps_call exchange_call(uint16_t op, const ps_function *real, const message
 /* The source and tag that were asked for may have been wildcards: the status tells the true ones. */
 static void end_exchange(ps_call *call, bool is_successful, ps_word status)
 {
+    PS_STORES;
     if (is_successful) {
         call->seq = (uint32_t)ps_peer(call->comm, ps_status_source(status));
         call->request = kept_tag(ps_status_tag(status));

@@ -1,4 +1,4 @@
-#include "state.h"
+#include "guard.h"
 
 #include <sched.h>
 #include <sys/syscall.h>
@@ -25,6 +25,7 @@ void ps_release(ps_lock *lock)
 
 void ps_set_header_flag(uint32_t flag)
 {
+    PS_STORES;
     ps_header *header = ps_recorder.header;
     if (header)
         __atomic_fetch_or(&header->flags, flag, __ATOMIC_RELAXED);

@@ -25,10 +25,15 @@ typedef struct {
     char base_path[PS_PATH_BYTES]; /* of the process's files, without ending; "" when there are none */
 } ps_state;
 
+/* Whether a thread blocks SIGBUS, which is asked before its next record. */
+enum ps_bus_mask { PS_BUS_UNKNOWN, PS_BUS_OPEN, PS_BUS_BLOCKED };
+
 typedef struct {
     uint32_t tid;
     uint32_t depth;        /* of MPI calls: only the outermost is the program's own */
     ps_record *poll;       /* record that the next unsuccessful test may join, NULL none */
+    uint8_t bus_mask;      /* ps_bus_mask */
+    bool is_bus_lifted;    /* SIGBUS is let through for a moment, although the job blocks it */
 } ps_thread_state;
 
 extern ps_state ps_recorder;

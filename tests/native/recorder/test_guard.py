@@ -20,11 +20,17 @@ DISK_FULL, EXITED = 32, 16
 KINDS = ("handler", "ignored", "blocked", "faulthandler", "default", "killed")
 
 
-@pytest.mark.parametrize("size", [0, 1, 5000, HEADER_BYTES + 64 * 10])
+@pytest.mark.parametrize(
+    ("size", "blocked"),
+    [
+        *((size, "never") for size in (0, 1, 5000, HEADER_BYTES + 64 * 10)),
+        *((0, blocked) for blocked in ("now", "always")),
+    ],
+)
 def test_a_shortened_record_file_stops_recording_and_not_the_job(
-    mpich: Mpi, start: Start, size: int
+    mpich: Mpi, start: Start, size: int, blocked: str
 ) -> None:
-    job = start(mpich, 1, "shortened.py", str(CALLS), str(size))
+    job = start(mpich, 1, "shortened.py", str(CALLS), str(size), blocked)
     assert (job.exit_code, job.stdout) == (7, "1\n")
     [recording] = decode_all(job.directory)
     assert recording.flags & (DISK_FULL | EXITED) == DISK_FULL | EXITED

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 SHOW = ["sh", "-c", "grep SigIgn /proc/self/status"]
 
@@ -26,13 +27,23 @@ def fault() -> None:
             say(pages[0])
 
 
+def record_metrics() -> None:
+    """Stores records, on this thread."""
+
+
 if "PERFSCOPE_DIR" in os.environ:
     recorder = ctypes.CDLL(os.environ["PERFSCOPE_RECORDER"])
     assert recorder.ps_open() == 0
     recorder.ps_base_path.restype = ctypes.c_char_p
+    recorder.ps_metric.argtypes = [ctypes.c_uint32] * 2 + [ctypes.c_int32, ctypes.c_double]
+
+    def record_metrics() -> None:
+        """Stores records, on this thread."""
+        for step in range(100):
+            recorder.ps_metric(0, step, 0, 1.0)
+
     if sys.argv[2] == "shortened":
         os.truncate(recorder.ps_base_path() + b".rec", 0)
-        recorder.ps_metric.argtypes = [ctypes.c_uint32] * 2 + [ctypes.c_int32, ctypes.c_double]
         recorder.ps_metric(0, 0, 0, 1.0)
 libc = ctypes.CDLL(None)
 libc.signal.restype = ctypes.c_void_p
@@ -51,7 +62,12 @@ elif kind == "ignored":
 elif kind == "blocked":
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGBUS])
     os.kill(os.getpid(), signal.SIGBUS)
+    record_metrics()
     say(signal.sigpending(), signal.sigwait([signal.SIGBUS]))
+    signal.pthread_kill(threading.get_ident(), signal.SIGBUS)
+    record_metrics()
+    say(signal.sigpending(), signal.sigwaitinfo([signal.SIGBUS]).si_code)
+    say(signal.pthread_sigmask(signal.SIG_UNBLOCK, []))
 elif kind == "faulthandler":
     faulthandler.enable()
     fault()
