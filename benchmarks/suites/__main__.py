@@ -1,9 +1,9 @@
 """Do test suites of MPI end recorded as they end unrecorded? `python -m benchmarks.suites`.
 
-Runs the suites of mpi4py and of MPICH and Intel's benchmarks, every part unrecorded and recorded,
-under all three MPI libraries; fetches them into .envs/suites/ first. Prints every difference, then
-a table in Markdown, which `--document FILE` puts between the markers of that file. What was found
-is kept in bench-results/suites.json, so that one part after another can be run.
+Runs the suites of mpi4py, MPICH and Open MPI and Intel's benchmarks, every part unrecorded and
+recorded, under all three MPI libraries; fetches them into .envs/suites/ first. Prints every
+difference, then a table in Markdown, which `--document FILE` puts between the markers of that file.
+What was found is kept in bench-results/suites.json, so that one part after another can be run.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ from typing import Any
 
 from benchmarks.jobs import ROOT
 from benchmarks.machine import machine, replace_between
-from benchmarks.suites import imb_suite, mpi4py_suite, mpich_suite
+from benchmarks.suites import imb_suite, mpi4py_suite, mpich_suite, openmpi_suite
 from benchmarks.suites.outcomes import ARGUMENTS, Ending, Place, compare
 
 RESULTS = ROOT / "bench-results" / "suites.json"
-SUITES = ("mpi4py", "mpich", "imb")
-TITLES = {"mpi4py": "mpi4py", "mpich": "MPICH", "imb": "Intel MPI Benchmarks"}
+SUITES = ("mpi4py", "mpich", "openmpi", "imb")
+TITLES = {
+    "mpi4py": "mpi4py",
+    "mpich": "MPICH",
+    "openmpi": "Open MPI",
+    "imb": "Intel MPI Benchmarks",
+}
 MPIS = {"mpich": "MPICH", "openmpi": "Open MPI", "intelmpi": "Intel MPI"}
 Part = tuple[str, Callable[[bool], Ending]]
 
@@ -44,6 +49,9 @@ def parts(suite: str, place: Place) -> Iterator[Part]:
         for folder in mpich_suite.DIRECTORIES:
             for program in mpich_suite.programs(built, folder, place.ranks):
                 yield program.name, partial(mpich_suite.run_program, place, program)
+    elif suite == "openmpi":
+        for program in openmpi_suite.programs(place, openmpi_suite.build(place.mpi)):
+            yield program.name, partial(openmpi_suite.run_program, place, program)
     elif place.mpi in imb_suite.MPIS:
         for name in imb_suite.programs():
             yield name, partial(imb_suite.run_program, place, name)

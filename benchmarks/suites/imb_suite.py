@@ -39,6 +39,11 @@ def run_program(place: Place, name: str, is_recorded: bool) -> Ending:
         if is_recorded:
             command = recorded_command(command, directory / "trace")
         variables = {"LD_LIBRARY_PATH": str(place.binaries.parent / "lib")}
-        longest_s = place.patience_s(is_recorded)
-        end, output = run(command, place=directory, longest_s=longest_s, variables=variables)
+        end, output = run(
+            command,
+            place=directory,
+            binaries=place.binaries,
+            longest_s=place.patience_s(is_recorded),
+            variables=variables,
+        )
     return Ending(end, dict.fromkeys(BENCHMARK.findall(output), "ran"), output)

@@ -49,7 +49,8 @@ def run_part(place: Place, suite: Path, part: str, is_recorded: bool) -> Ending:
         command = place.command(place.binaries / "python", *program)
         if is_recorded:
             command = recorded_command(command, directory / "trace")
-        end, output = run(command, place=directory, longest_s=place.patience_s(is_recorded))
+        longest_s = place.patience_s(is_recorded)
+        end, output = run(command, place=directory, binaries=place.binaries, longest_s=longest_s)
         return Ending(end, _noted(notes), output)
 
 

@@ -6,15 +6,12 @@ no compiler, runs those built with MPICH, whose binary interface it shares.
 
 from __future__ import annotations
 
-import platform
 import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.suites.outcomes import CACHE, Ending, Place, recorded_command, run
+from benchmarks.suites.outcomes import CACHE, Ending, Place
+from benchmarks.suites.programs import BUILT_WITH, Program, do, fetch, run_job
 
 DIRECTORIES = (
     *("attr", "comm", "errhan", "group", "info", "init", "topo", "pt2pt", "mpi_t", "spawn", "io"),
@@ -22,65 +19,10 @@ DIRECTORIES = (
     *("errors/rma", "errors/topo", "threads/comm", "threads/init", "threads/pt2pt"),
     *("threads/rma", "threads/spawn", "coll", "datatype", "rma"),
 )
-BUILT_WITH = {"mpich": "mpich", "openmpi": "openmpi", "intelmpi": "mpich"}
-SOURCES = """Types: deb-src
-URIs: http://deb.debian.org/debian
-Suites: {suite}
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-"""
-
-
-@dataclass(frozen=True)
-class Program:
-    """A line of a list of tests.
-
-    Attributes:
-        name: with its directory and its arguments.
-        directory: where it was built.
-        words: the program and its arguments.
-        ranks: so many it wants.
-        variables: that it wants in its environment.
-    """
-
-    name: str
-    directory: Path
-    words: Sequence[str]
-    ranks: int
-    variables: Mapping[str, str]
-
-
-def _do(*command: object, cwd: Path, log: Path) -> int:
-    with log.open("ab") as output:
-        words = [str(word) for word in command]
-        return subprocess.run(words, cwd=cwd, stdout=output, stderr=output, check=False).returncode
 
 
 def _fetch_source() -> Path:
-    """The unpacked source; package lists of its own leave the machine's as they are."""
-    place = CACHE / "mpich-source"
-    found = next(place.glob("mpich-*/test/mpi"), None)
-    if found is not None:
-        return found
-    lists = place / "lists"
-    (lists / "parts").mkdir(parents=True, exist_ok=True)
-    (lists / "partial").mkdir(exist_ok=True)
-    suite = platform.freedesktop_os_release().get("VERSION_CODENAME", "stable")
-    (lists / "parts" / "source.sources").write_text(SOURCES.format(suite=suite))
-    options = [
-        word
-        for setting in (
-            "Dir::Etc::sourcelist=/dev/null",
-            f"Dir::Etc::sourceparts={lists / 'parts'}",
-            f"Dir::State::lists={lists}",
-        )
-        for word in ("-o", setting)
-    ]
-    log = place / "fetch.log"
-    for words in (("update",), ("source", "--only-source", "mpich")):
-        if _do("apt-get", *options, *words, cwd=place, log=log):
-            raise OSError(f"the source of MPICH cannot be had here: {log.read_text()[-2000:]}")
-    return next(place.glob("mpich-*/test/mpi"))
+    return fetch("mpich") / "test" / "mpi"
 
 
 def build(mpi: str) -> Path:
@@ -100,14 +42,14 @@ def build(mpi: str) -> Path:
     log = place / "build.log"
     options = ("--disable-fortran", "--disable-cxx", "--enable-threads=multiple", "--enable-spawn")
     flags = (f"--with-mpi={compiler.parent.parent}", f"CC={compiler}", "CFLAGS=-w -O1")
-    if _do(source / "configure", *options, *flags, cwd=place, log=log):
+    if do(source / "configure", *options, *flags, cwd=place, log=log):
         raise OSError(f"the suite cannot be configured: see {log}")
     for tool in ("util", "dtpools"):
-        _do("make", "-s", cwd=place / tool, log=log)
+        do("make", "-s", cwd=place / tool, log=log)
     for directory in DIRECTORIES:
         names = {program.words[0][2:] for program in _listed(place, directory)}
         if names:
-            _do("make", "-k", "-s", *sorted(names), cwd=place / directory, log=log)
+            do("make", "-k", "-s", *sorted(names), cwd=place / directory, log=log)
     (place / "built").touch()
     return place
 
@@ -137,18 +79,4 @@ def programs(place: Path, directory: str, most_ranks: int) -> list[Program]:
 
 def run_program(place: Place, program: Program, is_recorded: bool) -> Ending:
     """How a program ends: its exit code, and the lines that it prints, in any order."""
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        job = Place(place.mpi, program.ranks, place.longest_s)
-        command = job.command(*program.words)
-        if is_recorded:
-            command = recorded_command(command, directory / "trace")
-        libraries = {"LD_LIBRARY_PATH": str(job.binaries.parent / "lib")}
-        end, output = run(
-            command,
-            place=program.directory,
-            longest_s=place.patience_s(is_recorded),
-            variables={**program.variables, **libraries},
-        )
-    verdict = "no errors" if "No Errors" in output else "errors"
-    return Ending(end, {program.name: f"{verdict}, exit code {end}"}, output)
+    return run_job(place, program, is_recorded, passes=lambda output: "No Errors" in output)

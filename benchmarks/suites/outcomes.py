@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,11 +58,13 @@ class Ending:
         end: exit code of the launcher, or that it did not end.
         tests: outcome of each test by its name; the job itself where it is one test.
         output: what it printed.
+        printed: lines of it that must be the same; None where nothing can be told.
     """
 
     end: str
     tests: Mapping[str, str] = field(default_factory=dict)
     output: str = ""
+    printed: tuple[str, ...] | None = None
 
 
 def recorded_command(command: Sequence[str], directory: Path) -> list[str]:
@@ -74,11 +77,20 @@ def run(
     command: Sequence[str],
     *,
     place: Path,
+    binaries: Path,
     longest_s: float,
     variables: Mapping[str, str] | None = None,
 ) -> tuple[str, str]:
-    """How a command ends, and what it prints; it and what it started is ended in the end."""
-    search = f"{Path(command[0]).parent}{os.pathsep}{os.environ['PATH']}"
+    """How a command ends, and what it prints; it and what it started is ended in the end.
+
+    Args:
+        command: the job, or perfscope with the job.
+        place: the directory that it starts in.
+        binaries: where the job's MPI is: its mpirun looks for its other parts in PATH.
+        longest_s: it is ended after so long.
+        variables: more for its environment.
+    """
+    search = f"{binaries}{os.pathsep}{os.environ['PATH']}"
     with subprocess.Popen(
         command,
         cwd=place,
@@ -120,6 +132,11 @@ def differences(plain: Ending, recorded: Ending) -> list[str]:
             found.append(f"{name}: {outcome}, recorded {again}")
     if plain.end not in (recorded.end, HUNG):
         found.append(f"exit code: {plain.end}, recorded {recorded.end}")
+    if plain.printed is not None:
+        missing = Counter(plain.printed) - Counter(recorded.printed or ())
+        added = Counter(recorded.printed or ()) - Counter(plain.printed)
+        found += [f"not printed: {line}" for line in sorted(missing)]
+        found += [f"printed: {line}" for line in sorted(added)]
     return found
 
 

@@ -1,7 +1,7 @@
 """Makes MPI calls, has its record file shortened to nothing by somebody else, and goes on.
 
-The third word says what blocks SIGBUS by then: nothing ("never"), the thread that calls MPI ("now"), or all
-threads because the process was started so ("always").
+The third word says what blocks SIGBUS by then: nothing ("never"), the thread that calls MPI
+("now"), or all threads because the process was started so ("always").
 """
 
 import ctypes
@@ -16,7 +16,7 @@ if sys.argv[3] == "always" and signal.SIGBUS not in signal.pthread_sigmask(signa
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     os.execv(sys.executable, [sys.executable, *sys.argv])
 
-from mpi4py import MPI  # noqa: E402, the process was started anew
+from mpi4py import MPI
 
 calls = int(sys.argv[1])
 recorder = ctypes.CDLL(os.environ["PERFSCOPE_RECORDER"])

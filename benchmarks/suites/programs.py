@@ -1,0 +1,111 @@
+"""Programs in C that use MPI, from Debian's sources: fetched, started, and how they end."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.suites.outcomes import CACHE, HUNG, Ending, Place, recorded_command, run
+
+SOURCES = """Types: deb-src
+URIs: http://deb.debian.org/debian
+Suites: {suite}
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+"""
+# Intel MPI's package has no compiler, and its binary interface is MPICH's.
+BUILT_WITH = {"mpich": "mpich", "openmpi": "openmpi", "intelmpi": "mpich"}
+# Process ids, times, ports and addresses are other ones each time.
+CHANGING = re.compile(r"0x[0-9a-f]+|[0-9]+([.][0-9]+)?(e[+-][0-9]+)?")
+OWN_WORDS = "perfscope: "
+
+
+@dataclass(frozen=True)
+class Program:
+    """A line of a list of tests.
+
+    Attributes:
+        name: with its directory and its arguments.
+        directory: where it was built.
+        words: the program and its arguments.
+        ranks: so many it wants.
+        variables: that it wants in its environment.
+    """
+
+    name: str
+    directory: Path
+    words: Sequence[str]
+    ranks: int
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+def do(*command: object, cwd: Path, log: Path) -> int:
+    """Runs a step whose output goes to a file; its exit code."""
+    with log.open("ab") as output:
+        words = [str(word) for word in command]
+        return subprocess.run(words, cwd=cwd, stdout=output, stderr=output, check=False).returncode
+
+
+def fetch(package: str) -> Path:
+    """The unpacked source of a Debian package; package lists of its own leave the machine's alone.
+
+    Raises:
+        OSError: there is no such source, or no network.
+    """
+    place = CACHE / f"{package}-source"
+    found = next(place.glob(f"{package}-*/"), None)
+    if found is not None:
+        return found
+    lists = place / "lists"
+    (lists / "parts").mkdir(parents=True, exist_ok=True)
+    (lists / "partial").mkdir(exist_ok=True)
+    suite = platform.freedesktop_os_release().get("VERSION_CODENAME", "stable")
+    (lists / "parts" / "source.sources").write_text(SOURCES.format(suite=suite))
+    options = [
+        word
+        for setting in (
+            "Dir::Etc::sourcelist=/dev/null",
+            f"Dir::Etc::sourceparts={lists / 'parts'}",
+            f"Dir::State::lists={lists}",
+        )
+        for word in ("-o", setting)
+    ]
+    log = place / "fetch.log"
+    for words in (("update",), ("source", "--only-source", package)):
+        if do("apt-get", *options, *words, cwd=place, log=log):
+            raise OSError(f"the source of {package} cannot be had: {log.read_text()[-2000:]}")
+    return next(place.glob(f"{package}-*/"))
+
+
+def printed(output: str) -> tuple[str, ...]:
+    """What a job printed, whatever the order of its ranks' lines."""
+    lines = (CHANGING.sub("#", line).strip() for line in output.splitlines())
+    return tuple(sorted(line for line in lines if line and not line.startswith(OWN_WORDS)))
+
+
+def run_job(
+    place: Place, program: Program, is_recorded: bool, *, passes: Callable[[str], bool]
+) -> Ending:
+    """How a program ends: its exit code, what it says of itself, and the lines that it prints."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        job = Place(place.mpi, program.ranks, place.longest_s)
+        command = job.command(*program.words)
+        if is_recorded:
+            command = recorded_command(command, directory / "trace")
+        libraries = {"LD_LIBRARY_PATH": str(job.binaries.parent / "lib")}
+        end, output = run(
+            command,
+            place=program.directory,
+            binaries=job.binaries,
+            longest_s=place.patience_s(is_recorded),
+            variables={**program.variables, **libraries},
+        )
+    verdict = "no errors" if passes(output) else "errors"
+    tests = {program.name: f"{verdict}, exit code {end}"}
+    return Ending(end, tests, output, None if end == HUNG else printed(output))
