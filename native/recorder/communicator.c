@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "definitions.h"
+#include "question.h"
 
 #define TABLE_BUCKETS 1024u
 #define ORIGIN_WORLD 0x776f726c64u /* distinct beginnings of the hashes below */
@@ -264,16 +265,26 @@ static ps_comm *find_comm(ps_word handle)
     return node ? atomic_load_explicit(&node->comm, memory_order_acquire) : NULL;
 }
 
+static bool is_communicator(ps_word handle)
+{
+    int is_inter = 0;
+    ps_question question;
+    ps_question_begin(&question);
+    bool is_known = PS_CALL(&library.test_inter, ps_call_2, handle, (ps_word)&is_inter) == 0;
+    return ps_question_end(&question) && is_known;
+}
+
 ps_comm *ps_comm_of(ps_word word)
 {
     ps_word handle = ps_handle(word);
     ps_comm *comm = find_comm(handle);
     if (comm || handle == ps_abi.comm_null || handle == 0)
         return comm;
-    /* Made by a function that is not watched: members and their repetition are all that is known alike. */
+    /* Made by a function that is not watched, or no communicator at all: members and their repetition are all that is
+     * known alike. */
     ps_acquire(&meeting);
     comm = find_comm(handle);
-    if (!comm)
+    if (!comm && is_communicator(handle))
         comm = enter(handle, hash_word(0, ORIGIN_ELSEWHERE), true, PS_NO_INDEX, 0);
     ps_release(&meeting);
     return comm;

@@ -5,6 +5,7 @@
 #include "call.h"
 #include "definitions.h"
 #include "process.h"
+#include "question.h"
 #include "sampler.h"
 #include "secrets.h"
 #include "text.h"
@@ -45,6 +46,7 @@ static void after_init(const ps_call *call)
     header->init_exit_ns = call->t1_ns;
     header->abi = ps_abi.abi;
     define_library();
+    ps_questions_start();
     ps_datatypes_start();
     ps_self.depth++;
     bool is_known = ps_comm_start(&rank, &size);

@@ -1,6 +1,7 @@
 #include "neighbours.h"
 
 #include "array_arguments.h"
+#include "call.h"
 
 static struct {
     ps_function topology, dimensions, rank, graph, distributed;
@@ -24,6 +25,9 @@ ps_degrees ps_neighbours(ps_word comm)
     int topology = 0, rank = 0, is_weighted = 0;
     if (ps_abi.abi == PS_ABI_UNKNOWN)
         ps_abi_learn();
+    /* Only a communicator may be asked for its neighbours: another handle meets the program's error handler. */
+    if (ps_is_following() && !ps_comm_of(comm))
+        return degrees;
     if (!is_library_ready() || PS_CALL(&library.topology, ps_call_2, comm, (ps_word)&topology) != 0)
         return degrees;
     if (topology == ps_abi.cartesian) {

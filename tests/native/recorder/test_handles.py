@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.native.recorder import running
 from tests.native.recorder.conftest import Start
+from tests.support import environments
 from tests.support.environments import Mpi
+from tests.support.recording import run_plain
 
 ROUNDS = 5
 BOTH = (0, 1)
@@ -46,3 +51,18 @@ def test_a_duplicate_that_completed_unseen_is_not_looked_for_in_memory_that_is_g
     for recording in job.recordings:
         peers = {r.peer for r in recording.completions() if r.name == "MPI_Irecv"}
         assert peers == {1 - recording.rank}
+
+
+@pytest.mark.parametrize("name", ["mpich", "intelmpi"])
+def test_a_handle_that_is_none_meets_the_error_handler_of_its_own_call_alone(
+    name: str, start: Start, tmp_path: Path
+) -> None:
+    mpi = environments.mpi(name)
+    recorded = start(mpi, 1, "mistaken.py")
+    command = mpi.python_command(1, running.JOBS / "mistaken.py")
+    plain = run_plain(command, cwd=tmp_path, variables=mpi.variables)
+    assert (recorded.exit_code, recorded.stdout) == (plain.returncode, plain.stdout)
+    assert "send in an ended communicator: " in plain.stdout
+    [recording] = recorded.recordings
+    sends = recording.operations("MPI_Send")
+    assert [send.sent for send in sends][:2] == [24, 40]
