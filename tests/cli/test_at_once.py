@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,6 +25,7 @@ COMMANDS = {
 }
 RESULTS = {"analysis.json", "study.json", "report.html", "study.html", "badge.svg"}
 PROCESSES = 3
+MOST_LOOKS, MOST_ROUNDS = 2000, 10
 
 START_TOGETHER = """
 import sys
@@ -37,11 +42,45 @@ sys.exit(main(sys.argv[1:]))
     ["analyze", *(pytest.param(name, marks=pytest.mark.long) for name in list(COMMANDS)[1:])],
 )
 def test_the_same_command_many_times_at_once(tmp_path: Path, command: str) -> None:
-    places = {name: tmp_path / name for name in ("run", "other", "out")}
+    results, words = prepared(tmp_path, command)
+    assert run_together(results, words) > 0
+    assert [path.name for path in tmp_path.rglob("*.partial")] == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_thousands_of_looks_while_commands_run_and_are_killed(tmp_path: Path, command: str) -> None:
+    """Every second round all processes but one are killed, somewhere on their way."""
+    seed = int(os.environ.get("PERFSCOPE_SEED", "0")) or random.randrange(1 << 32)
+    chance = random.Random(seed)
+    results, words = prepared(tmp_path, command)
+    looks = rounds = killed = 0
+    while looks < MOST_LOOKS or rounds < MOST_ROUNDS:
+        victims = (PROCESSES - 1) * (rounds % 2)
+        looks += run_together(results, words, [chance.uniform(0, 1.5) for _ in range(victims)])
+        rounds, killed = rounds + 1, killed + victims
+    sys.stdout.write(f"{command}: {looks} looks in {rounds} rounds, {killed} processes killed\n")
+
+
+def prepared(place: Path, command: str) -> tuple[Path, list[str]]:
+    """Where the results of a command will be, and its words."""
+    places = {name: place / name for name in ("run", "other", "out")}
     for name in ("run", "other"):
         write_recording(places[name])
     places["out"].mkdir()
     words = [word.format(**{k: str(v) for k, v in places.items()}) for word in COMMANDS[command]]
+    return places["run"] if command == "analyze" else places["out"], words
+
+
+def run_together(results: Path, words: list[str], killed_after_s: Sequence[float] = ()) -> int:
+    """Starts a command several times at once and looks at its results; how many were seen.
+
+    Args:
+        results: where they are.
+        words: the command.
+        killed_after_s: so many of the processes are killed, each so long after its start.
+    """
     started = [
         subprocess.Popen(
             [sys.executable, "-c", START_TOGETHER, *words],
@@ -59,15 +98,20 @@ def test_the_same_command_many_times_at_once(tmp_path: Path, command: str) -> No
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    seen = 0
-    results = places["run"] if command == "analyze" else places["out"]
+    began, seen = time.monotonic(), 0
     while any(process.poll() is None for process in started):
         seen += look(results)
-    for process in started:
+        for process, after_s in zip(started, killed_after_s, strict=False):
+            if time.monotonic() - began >= after_s:
+                process.kill()
+    for process in started[len(killed_after_s) :]:
         _, errors = process.communicate()
         assert process.returncode in (0, 1), errors
-    assert look(results) > 0
-    assert [path.name for path in tmp_path.rglob("*.partial")] == []
+    for process in started[: len(killed_after_s)]:
+        process.communicate()
+    found = look(results)
+    assert found > 0
+    return seen + found
 
 
 def look(directory: Path) -> int:
