@@ -14,6 +14,9 @@ from perfscope.readers.secrets import without_secrets
 from perfscope.registry import members
 from perfscope.trace.model import Trace
 
+LONGEST_NS = 400 * 86400 * 10**9
+"""No job takes longer."""
+
 
 @cache
 def readers() -> tuple[Reader, ...]:
@@ -83,10 +86,23 @@ def _opened(
         yield found
 
 
+def _plausible(source: Source, trace: Trace) -> Trace:
+    """The trace, if a job can take as long: one damaged number can make it last for years."""
+    lives = [rank.end_ns - rank.start_ns for rank in trace.ranks]
+    longest_ns = max([trace.wall_ns, *lives])
+    if longest_ns > LONGEST_NS:
+        raise UnreadableInputError(
+            f"The times in {source.text} make no sense.",
+            why=f"From its first to its last event pass {longest_ns / 86400e9:,.0f} days.",
+            action="The file may be damaged: copy it again, or record again.",
+        )
+    return trace
+
+
 def _open(source: Source, options: ReadOptions) -> Part | UnreadableInputError:
     """The trace of a source; why not, where the user did not ask for this very one."""
     try:
-        return Part(source, source.reader.open(source.paths, options))
+        return Part(source, _plausible(source, source.reader.open(source.paths, options)))
     except UnreadableInputError as error:
         if source.is_named:
             raise

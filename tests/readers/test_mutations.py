@@ -16,6 +16,7 @@ import pytest
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.compute import compute
 from perfscope.readers import open_trace
+from tests.support import paraver_files
 from tests.support.environments import REPOSITORY
 from tests.support.otf2_archives import ArchiveWriter
 from tests.support.trace_invariants import check_trace
@@ -145,3 +146,19 @@ def test_thousands_that_were_changed_at_random(
     found = check(make, tmp_path, 1000, random.Random(seed))
     assert found["noise"] == 0
     sys.stdout.write(f"{make.__name__}: {found.total()} changed, of them {dict(found)}\n")
+
+
+def test_a_time_that_no_job_takes_is_damage(tmp_path: Path) -> None:
+    """One number of a trace, in formats whose times are bounded by nothing else."""
+    years_ns = 10**17
+    writer = ArchiveWriter(tmp_path / "archive")
+    writer.ranks(1)
+    region = writer.region("main")
+    writer.event(0, "Enter", 1000, region)
+    writer.event(0, "Leave", years_ns, region)
+    with pytest.raises(UnreadableInputError, match="make no sense"):
+        open_trace(writer.close())
+    lines = paraver_files.states(1, 1, (0, years_ns // 1000, 1))
+    trace = paraver_files.write(tmp_path / "trace.prv", paraver_files.header(100, [1]), lines)
+    with pytest.raises(UnreadableInputError, match="make no sense"):
+        open_trace(trace)
