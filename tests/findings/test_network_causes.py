@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.findings.facts.network_facts import Cause, is_worth, network_facts
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.network_facts import Cause, is_worth
 from perfscope.trace.model import STACK_DTYPE, Frame, Trace
 from perfscope.trace.operations import code_of
 from tests.attribution.test_exposed import STEPS, job
@@ -78,7 +79,7 @@ def test_horovod_that_agrees_longer_than_it_reduces() -> None:
 def test_a_cause_that_is_worth_little_names_not_the_whole() -> None:
     """Agreeing takes 0.15 s in all: more is lost in moving, and that is to be warned of."""
     found = analyse_trace(moved(job(), 0.02))
-    facts = network_facts(found.results, found.replay)
+    facts = Facts(found.results, found.replay).network
     assert is_worth(facts, Cause.CONTROL)
     assert facts.status() is Status.WARN
     assert not is_worth(replace(facts, control_s=0.15), Cause.CONTROL)
@@ -131,22 +132,22 @@ def test_where_the_program_waits_for_horovod_is_told(later_s: float, identity: s
 def test_an_exchange_beside_accelerators_is_not_called_exposed() -> None:
     """There the finding about it does not apply: what it is called must be told all the same."""
     case = analyse_trace(moved(job(), -0.05))
-    assert network_facts(case.results, case.replay).cause is Cause.EXCHANGE
+    assert Facts(case.results, case.replay).network.cause is Cause.EXCHANGE
     measured = replace(case.results, devices=cast(Any, object()))
-    assert network_facts(measured, case.replay).cause is Cause.BANDWIDTH
+    assert Facts(measured, case.replay).network.cause is Cause.BANDWIDTH
 
 
 def test_little_agreeing_beside_much_transfer_is_not_the_cause() -> None:
     """Horovod's agreeing is most of what it exposes, and 70 ms of 470 in each step."""
     case = analyse_trace(moved(job(), 0.02))
-    assert network_facts(case.results, case.replay).cause is Cause.CONTROL
+    assert Facts(case.results, case.replay).network.cause is Cause.CONTROL
     found = case.results.communication
     more = tuple(seconds + STEPS * 0.4 for seconds in found.transfer_s_by_rank)
     rows = tuple(
         replace(row, transfer_s=(row.transfer_s or 0.0) + STEPS * 0.8) for row in found.operations
     )
     busy = replace(found, transfer_s_by_rank=more, operations=rows)
-    facts = network_facts(replace(case.results, communication=busy), case.replay)
+    facts = Facts(replace(case.results, communication=busy), case.replay).network
     assert facts.cause is not Cause.CONTROL
 
 

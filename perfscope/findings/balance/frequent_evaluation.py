@@ -11,7 +11,13 @@ import numpy as np
 
 from perfscope.attribution.stack_rules import computes_figure, is_user_file, names_training
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.gain import NS, Price, bound_s, price
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
 from perfscope.replay.model import Edit
@@ -20,6 +26,7 @@ from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
     from perfscope.attribution.focus import Focus
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
@@ -70,8 +77,9 @@ class _Habit:
         return self.phase.id == PROGRESS
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether all ranks evaluate or print too often, and what doing it more rarely saves."""
+    results, replay = run.results, run.replay
     habits = _habits(results)
     if not habits:
         return _nothing(results)

@@ -6,15 +6,21 @@ from statistics import median_high
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.gain import NS
 from perfscope.findings.core.one_rank import alone
-from perfscope.findings.facts.start_up_facts import OpeningFacts, beyond, opening_facts
+from perfscope.findings.facts.start_up_facts import OpeningFacts, beyond
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.trace.model import Frame
 
 ID = "initialization_skew"
@@ -35,12 +41,13 @@ REFERENCES = (
 WHOLE_RUN = "Record the whole job with perfscope run, and analyze it without --foa."
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether ranks wait at the start for others, for whom, and why these are late."""
+    results = run.results
     single = "The run has a single rank: nobody waits for it."
     if quiet := alone(results, ID, SUBJECT, single):
         return quiet
-    facts = opening_facts(results, replay)
+    facts = run.opening
     if facts is None:
         text = f"It is not known how the run began: {results.opening.reason}. {WHOLE_RUN}"
         return Finding(ID, Status.NOT_MEASURED, SUBJECT, text, confidence=Confidence.HIGH)

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from perfscope.attribution.ledger import Account
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.gain import NS
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, input_wait_s
 from perfscope.findings.facts.imbalance_judgement import (
@@ -16,7 +22,6 @@ from perfscope.findings.facts.imbalance_judgement import (
     excess_evidence,
     first_look,
     inflected,
-    judged,
     others,
     place,
     unable,
@@ -26,6 +31,7 @@ from perfscope.replay.model import Edit, Level
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
 
@@ -41,11 +47,12 @@ DESCRIPTION = (
 )
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether always the same ranks have more to do, and what that costs."""
+    results, replay = run.results, run.replay
     if quiet := unable(results, ID, SUBJECT):
         return quiet
-    found = judged(results, replay)
+    found = run.imbalance_judgement
     if found.status is Status.PASS or found.facts.pattern is not Pattern.CONSTANT:
         uneven = _uneven_input(results, replay) if found.status is Status.PASS else None
         return uneven or _passed(results, found)

@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING
 
 from perfscope.attribution.ledger import Account
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Saving, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Saving,
+    Status,
+)
 from perfscope.findings.core.one_rank import alone
-from perfscope.findings.facts.serial_work import SoloWork, find_solo_work
+from perfscope.findings.facts.serial_work import SoloWork
 from perfscope.replay.model import Level
 from perfscope.trace.model import PhaseKind
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Prediction, Replay
 
@@ -63,12 +71,13 @@ class _Milder:
         )
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether one rank keeps the others waiting with work of its own, and what that costs."""
+    results, replay = run.results, run.replay
     single = "The run has a single rank: nobody waits for it."
     if quiet := alone(results, ID, SUBJECT, single):
         return quiet
-    works = find_solo_work(results)
+    works = run.solo_work
     if not works:
         return _nothing_alone(results)
     edits = tuple(dict.fromkeys(work.edit for work in works))

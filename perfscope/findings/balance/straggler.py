@@ -6,13 +6,18 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgement import (
     Judgement,
     excess_evidence,
     first_look,
-    judged,
     others,
     place,
     unable,
@@ -21,8 +26,8 @@ from perfscope.findings.facts.imbalance_judgement import (
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "straggler"
 SUBJECT = "Ranks that are slower for the same work"
@@ -40,11 +45,12 @@ ABOUT_THE_HOST = (
 )
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether a rank or a host is slow, in what, and what that costs."""
+    results = run.results
     if quiet := unable(results, ID, SUBJECT):
         return quiet
-    found = judged(results, replay)
+    found = run.imbalance_judgement
     facts = found.facts
     if found.status is Status.PASS or facts.pattern is not Pattern.STRAGGLER:
         late = "No rank is late again and again for the same work."

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.facts.imbalance_facts import Pattern
-from perfscope.findings.facts.imbalance_judgement import Judgement, judged, unable
+from perfscope.findings.facts.imbalance_judgement import Judgement, unable
 from perfscope.units import format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "transient_imbalance"
 SUBJECT = "Ranks that are late by turns"
@@ -45,11 +51,12 @@ LASTING_ACTIONS = (
 )
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether work alternates between the ranks, and what that costs."""
+    results = run.results
     if quiet := unable(results, ID, SUBJECT):
         return quiet
-    found = judged(results, replay)
+    found = run.imbalance_judgement
     if found.status is Status.PASS or found.facts.pattern is not Pattern.ALTERNATING:
         return Finding(ID, Status.PASS, PASSED, _passed(found), confidence=Confidence.MEDIUM)
     return found.finding(

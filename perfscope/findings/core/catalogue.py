@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from perfscope import registry
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.core.certainty import NOTHING_S, as_sure_as_its_interval
-from perfscope.findings.core.finding import Confidence, Diagnosis, Finding, Status
+from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.facts.facts import Facts
 from perfscope.replay.model import RefusedEditError
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Format
@@ -16,6 +17,7 @@ from perfscope.trace.model import Format
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from perfscope.findings.core.diagnosis import Diagnosis
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
 
@@ -73,18 +75,18 @@ def run_all(
 ) -> tuple[Finding, ...]:
     """The outcome of every diagnosis, in order; one that throws becomes an error row."""
     chosen = diagnoses() if catalogue is None else catalogue
-    return tuple(
-        _run(diagnosis, results, replay) for diagnosis in chosen if diagnosis.applies(results)
-    )
+    run = Facts(results, replay)
+    return tuple(_run(diagnosis, run) for diagnosis in chosen if diagnosis.applies(results))
 
 
-def _run(diagnosis: Diagnosis, results: Results, replay: Replay) -> Finding:
+def _run(diagnosis: Diagnosis, run: Facts) -> Finding:
+    results = run.results
     for need in Need:
         if need in diagnosis.needs and (why := why_spoiled(results.damage, need)):
             return _withheld(diagnosis, results, why)
     try:
-        finding = as_sure_as_its_interval(_with_positive_gain(diagnosis.judge(results, replay)))
-        finding = _with_assumptions(finding, replay)
+        finding = as_sure_as_its_interval(_with_positive_gain(diagnosis.judge(run)))
+        finding = _with_assumptions(finding, run.replay)
         return _without_gain(finding) if why_spoiled(results.damage, Need.EVERY_RANK) else finding
     except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the report
         return Finding(

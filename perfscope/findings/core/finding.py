@@ -1,15 +1,12 @@
-"""What a diagnosis declares and what it returns."""
+"""What a diagnosis returns: a finding, with its evidence and what fixing it saves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from perfscope.metrics.results import Results
-from perfscope.replay.model import Edit, Replay
-from perfscope.trace.damage import Need
+from perfscope.replay.model import Edit
 from perfscope.trace.model import Frame
 
 
@@ -127,30 +124,3 @@ class Finding:
             "references": list(self.references),
             "overlaps": list(self.overlaps),
         }
-
-
-EVERY_RANK = frozenset({Need.EVERY_RANK})
-RANK_BY_RANK: frozenset[Need] = frozenset()
-
-
-def always(_: Results) -> bool:
-    """That a diagnosis is for every run."""
-    return True
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """One diagnosis: its identity, and the pure function that judges a run.
-
-    `title` is the sentence shown when it passes or fails generally; `description` says what is
-    looked for and how. A run that it does not apply to (one without accelerators, if it is about
-    them) does not list it. `needs` is what must be whole of the recording: where it is not, the
-    diagnosis is not made. One that looks at each rank by itself needs nothing.
-    """
-
-    id: str
-    title: str
-    description: str
-    judge: Callable[[Results, Replay], Finding]
-    applies: Callable[[Results], bool] = always
-    needs: frozenset[Need] = EVERY_RANK

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.thread_pools import INTEROP, busiest_rank, holders, pools
 from perfscope.metrics.host.resources import busy_cpus, queue_share
@@ -14,10 +20,10 @@ from perfscope.units import format_share
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from perfscope.findings.facts.facts import Facts
     from perfscope.findings.facts.thread_pools import Pool
     from perfscope.metrics.host.resources import NodeThreads
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.trace.model import Rank
 
 ID = "idle_cores"
@@ -34,8 +40,9 @@ REFERENCES = (
 )
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """How much of the CPUs of the node with the most idle ones is idle; never a fault."""
+    results = run.results
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
         text = wording.threads_not_sampled(results.trace)

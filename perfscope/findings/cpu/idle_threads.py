@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.metrics.efficiency.hybrid import ThreadWork, has_threads, thread_work
 from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "idle_threads"
 TITLE = "Threads of the ranks have nothing to compute"
@@ -27,8 +33,9 @@ REFERENCES = (
 MOST_RANKS = 8
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """How much of the run the threads beside the main ones lose; the gain is an upper bound."""
+    results = run.results
     work = thread_work(results.trace, results.focus)
     if isinstance(work, str):
         text = f"Not known: {work}."

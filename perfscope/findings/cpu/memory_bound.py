@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -17,8 +16,7 @@ from perfscope.metrics.host.counted_work import CountedWork, counted_work
 from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.findings.facts.facts import Facts
 
 ID = "memory_bound"
 TITLE = "The CPUs wait for memory"
@@ -37,8 +35,9 @@ HOW = (
 )
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """Which phase retires few instructions in a cycle, and whether cache misses explain it."""
+    results = run.results
     work = counted_work(results)
     if not work:
         return Finding(ID, Status.NOT_MEASURED, TITLE, HOW, confidence=Confidence.HIGH)

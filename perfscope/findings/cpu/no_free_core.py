@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.metrics.host.resources import busy_cpus, node_cpus, queue_share
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.host.resources import NodeThreads
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "no_free_core"
 TITLE = "No CPU is left for the system"
@@ -32,8 +38,9 @@ REFERENCES = (
 )
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """Whether system noise of some node can only run at the expense of its ranks; a hint."""
+    results = run.results
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
         text = wording.threads_not_sampled(results.trace)

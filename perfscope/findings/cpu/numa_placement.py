@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -17,8 +16,7 @@ from perfscope.metrics.host.numa import NumaUse, numa_use
 from perfscope.units import format_bytes, format_share
 
 if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.findings.facts.facts import Facts
 
 ID = "numa_placement"
 TITLE = "Memory and CPUs of a rank lie on different NUMA nodes"
@@ -38,8 +36,9 @@ LOCAL = (
 )
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """Whether ranks reach over to the memory of another NUMA node; no seconds are claimed."""
+    results = run.results
     uses = numa_use(results.trace)
     if not uses:
         text = wording.not_recorded(

@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.metrics.host.resource_use import cpu_set
 from perfscope.metrics.host.resources import node_cpus, queue_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.host.resources import NodeThreads, RankThreads
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "shared_cores"
 TITLE = "Ranks are bound to the same CPUs"
@@ -29,8 +35,9 @@ REFERENCES = (
 )
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """Whether ranks are bound to the same CPUs while others are free."""
+    results = run.results
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
         text = wording.threads_not_sampled(results.trace)

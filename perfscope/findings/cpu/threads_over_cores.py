@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.helper_threads import (
-    HelperThreads,
-    helper_threads,
-    input_workers,
     more_cpus,
 )
+from perfscope.findings.facts.node_threads import VARIABLES, NodeLoad, status_of
 from perfscope.findings.facts.thread_pools import (
-    Holders,
-    busiest_rank,
-    holders,
     named_group,
     number_set,
-    pools,
 )
-from perfscope.metrics.host.resources import queue_share
-from perfscope.trace.metadata import noted_environment
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from perfscope.findings.facts.facts import Facts
     from perfscope.findings.facts.thread_pools import Pool
-    from perfscope.metrics.host.resources import NodeThreads, RankThreads
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "threads_over_cores"
 TITLE = "More threads want to run than there are CPUs"
@@ -47,50 +43,14 @@ REFERENCES = (
         "https://docs.kernel.org/scheduler/sched-stats.html"
     ),
 )
-VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 SHOWN_POOLS = 4
 _SEVERITY = (Status.PASS, Status.INFO, Status.WARN, Status.FAIL)
 
 
-@dataclass(frozen=True)
-class _Node:
-    """One node: its ranks' threads against its CPUs, and what is known of its busiest rank."""
-
-    node: NodeThreads
-    ranks: tuple[RankThreads, ...]
-    environment: Mapping[str, str]  # of its busiest rank
-    of_one: tuple[str, ...]  # variables that other ranks have otherwise
-    busiest: int
-    pools: tuple[Pool, ...]  # of its busiest rank, the largest first
-    holders: Mapping[Pool, Holders]
-    beside: HelperThreads  # of its busiest rank
-    has_workers: bool  # whether ranks started processes of their own
-
-    @property
-    def crowding(self) -> float:
-        """Runnable threads per CPU, mean over the time in which the ranks compute."""
-        return self.node.runnable_mean / self.node.cpus if self.node.cpus > 0 else 0.0
-
-    @property
-    def queue_share(self) -> float:
-        """Seconds that threads waited for a CPU, per CPU second that they got."""
-        return queue_share(self.ranks)
-
-    @property
-    def threads_per_rank(self) -> int:
-        """Threads that each rank can have so that all together just fill the CPUs."""
-        return max(1, int(self.node.cpus // max(1, len(self.node.ranks))))
-
-    @property
-    def too_many_ranks(self) -> bool:
-        """Whether the ranks alone, with one thread each, are more than the CPUs."""
-        return len(self.node.ranks) > self.node.cpus
-
-
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """Whether threads wait for CPUs on some node, of which pool they are, and what helps."""
-    nodes = [_node(results, node) for node in results.resources.node_threads]
-    nodes = [node for node in nodes if node.node.cpus > 0 and node.ranks]
+    results = run.results
+    nodes = [load for load in run.node_loads if load.node.cpus > 0 and load.ranks]
     sampled = any(len(rank.process_samples) for rank in results.trace.ranks)
     if not nodes or not sampled:
         return Finding(
@@ -100,8 +60,8 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
             summary=wording.threads_not_sampled(results.trace),
             confidence=Confidence.HIGH,
         )
-    worst = max(nodes, key=lambda node: (_SEVERITY.index(_status(node)), node.crowding))
-    status = _status(worst)
+    worst = max(nodes, key=lambda node: (_SEVERITY.index(status_of(node)), node.crowding))
+    status = status_of(worst)
     return Finding(
         id=ID,
         status=status,
@@ -115,42 +75,7 @@ def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
     )
 
 
-def waits_for_cpus(results: Results) -> bool:
-    """Whether ranks of some node wait for CPUs, so that it is chance which one is late."""
-    nodes = [_node(results, node) for node in results.resources.node_threads]
-    return any(node.node.cpus > 0 and _status(node) is not Status.PASS for node in nodes)
-
-
-def _node(results: Results, node: NodeThreads) -> _Node:
-    ranks = [rank for rank in results.trace.ranks if rank.number in node.ranks]
-    busiest = busiest_rank(results, node)
-    noted = [noted_environment(rank.metadata) for rank in ranks]
-    found = pools(busiest)
-    return _Node(
-        node=node,
-        ranks=results.resources.threads_of(node),
-        environment=noted_environment(busiest.metadata),
-        of_one=tuple(name for name in VARIABLES if len({told.get(name) for told in noted}) > 1),
-        busiest=busiest.number,
-        pools=found,
-        holders=holders(ranks, found),
-        beside=helper_threads(busiest),
-        has_workers=any(input_workers(rank) or rank.workers for rank in ranks),
-    )
-
-
-def _status(node: _Node) -> Status:
-    waits = node.queue_share >= thresholds.QUEUE_DELAY_SHARE
-    if node.crowding < thresholds.CROWDED_WARN:
-        return Status.INFO if node.queue_share >= thresholds.SHARED_CPU_SHARE else Status.PASS
-    if not waits:
-        return Status.PASS
-    if node.node.samples < thresholds.CROWDED_LEAST_SAMPLES:
-        return Status.INFO
-    return Status.FAIL if node.crowding >= thresholds.CROWDED_FAIL else Status.WARN
-
-
-def _title(node: _Node, status: Status) -> str:
+def _title(node: NodeLoad, status: Status) -> str:
     where = f"{node.node.runnable_mean:.1f} threads want to run on {_cpus(node)}"
     if status is Status.INFO and node.crowding < thresholds.CROWDED_WARN:
         who = "their own workers, or others," if node.has_workers else "other processes"
@@ -164,11 +89,11 @@ def _title(node: _Node, status: Status) -> str:
     return f"{where} of {node.node.host}{whose}"
 
 
-def _cpus(node: _Node) -> str:
+def _cpus(node: NodeLoad) -> str:
     return wording.cpus(node.node.cpus)
 
 
-def _summary(node: _Node) -> str:
+def _summary(node: NodeLoad) -> str:
     ranks = len(node.node.ranks)
     delay_s = sum(rank.queue_delay_s for rank in node.ranks)
     cpu_s = sum(rank.cpu_s for rank in node.ranks)
@@ -186,7 +111,7 @@ def _summary(node: _Node) -> str:
     return text
 
 
-def _evidence(node: _Node) -> tuple[Evidence, ...]:
+def _evidence(node: NodeLoad) -> tuple[Evidence, ...]:
     ranks = node.ranks
     found = [
         Evidence(
@@ -228,7 +153,7 @@ def _evidence(node: _Node) -> tuple[Evidence, ...]:
     return (*found, *settings)
 
 
-def _actions(results: Results, node: _Node) -> tuple[str, ...]:
+def _actions(results: Results, node: NodeLoad) -> tuple[str, ...]:
     count = len(node.node.ranks)
     who = f"for {count} {'rank' if count == 1 else 'ranks'} on {_cpus(node)}"
     actions = []
@@ -244,7 +169,7 @@ def _actions(results: Results, node: _Node) -> tuple[str, ...]:
     return tuple(actions)
 
 
-def _settings(results: Results, node: _Node, who: str) -> list[str]:
+def _settings(results: Results, node: NodeLoad, who: str) -> list[str]:
     """What makes the pools smaller, and the sweep that measures what it gives."""
     limit = node.threads_per_rank
     large = [pool for pool in node.pools if pool.threads > limit]
@@ -282,12 +207,12 @@ def _settings(results: Results, node: _Node, who: str) -> list[str]:
     return [*actions, *helping]
 
 
-def _where(node: _Node, pool: Pool) -> str:
+def _where(node: NodeLoad, pool: Pool) -> str:
     """The ranks that have a pool, where others have it otherwise."""
     return "" if node.holders[pool].is_every else f" in {node.holders[pool].text}"
 
 
-def _helping_threads(results: Results, node: _Node, who: str) -> list[str]:
+def _helping_threads(results: Results, node: NodeLoad, who: str) -> list[str]:
     """What to do about threads that communicate beside the training."""
     more = more_cpus(results.trace, node.node, node.threads_per_rank + 1)
     if node.beside.progress:
@@ -298,7 +223,7 @@ def _helping_threads(results: Results, node: _Node, who: str) -> list[str]:
     return []
 
 
-def _is_set_low(node: _Node, pool: Pool, limit: int) -> bool:
+def _is_set_low(node: NodeLoad, pool: Pool, limit: int) -> bool:
     """Whether the environment asks for few threads already, and the program has it otherwise."""
     if not pool.variable:
         return False
@@ -308,7 +233,7 @@ def _is_set_low(node: _Node, pool: Pool, limit: int) -> bool:
     return told is not None and 0 < told <= limit
 
 
-def _axes(node: _Node, names: Sequence[str], limit: int) -> dict[str, tuple[int, ...]]:
+def _axes(node: NodeLoad, names: Sequence[str], limit: int) -> dict[str, tuple[int, ...]]:
     """Values to try of the largest pool's variable; the others keep to the limit."""
     sizes = {pool.variable: pool.threads for pool in reversed(node.pools) if pool.variable}
     first = max(names, key=lambda name: _set_to(node, name) or sizes.get(name, 0))
@@ -319,7 +244,7 @@ def _axes(node: _Node, names: Sequence[str], limit: int) -> dict[str, tuple[int,
     return {first: doubled(limit, now), **others}
 
 
-def _to_set(node: _Node, large: Sequence[Pool], limit: int) -> tuple[str, ...]:
+def _to_set(node: NodeLoad, large: Sequence[Pool], limit: int) -> tuple[str, ...]:
     """Variables to set: those of pools that are too large, and those the run itself sets so.
 
     OMP_NUM_THREADS sets the linear algebra libraries as well, unless their own variable is set.
@@ -332,7 +257,7 @@ def _to_set(node: _Node, large: Sequence[Pool], limit: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*omp, *own, *named]))
 
 
-def _set_to(node: _Node, name: str) -> int | None:
+def _set_to(node: NodeLoad, name: str) -> int | None:
     """The number that a variable of the run holds."""
     return number_set(node.environment, name)
 

@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -17,8 +16,8 @@ from perfscope.findings.core.finding import (
 from perfscope.trace.metadata import noted_environment
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.trace.model import Rank
 
 ID = "vector_instructions"
@@ -80,8 +79,9 @@ class _Limit:
     level: int | None  # None: not a level but a switch
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """Which variable of which rank limits a library that the rank uses; no seconds are claimed."""
+    results = run.results
     levels = {rank.number: _cpu_level(rank) for rank in results.trace.ranks}
     if not any(level is not None for level in levels.values()):
         text = (

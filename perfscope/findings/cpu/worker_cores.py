@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -20,9 +19,9 @@ from perfscope.metrics.host.resources import node_cpus, queue_share
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.host.resources import NodeThreads, RankThreads
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.trace.model import Rank
 
 ID = "worker_cores"
@@ -78,8 +77,9 @@ class _Helpers:
         return (started and self.processes_cpus is None) or not self.rank.ending.is_natural
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """Whether helpers of ranks and their training wait for the same CPUs."""
+    results = run.results
     threads = {rank.rank: rank for rank in results.resources.threads}
     length_s = results.focus.length_ns * 1e-9
     helpers = [

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.findings.cpu.threads_over_cores import waits_for_cpus
 from perfscope.metrics.host.resources import queue_share
 
 if TYPE_CHECKING:
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 NS = 1e-9
 
 
-def explained_by_waiting(results: Results, seconds: float) -> bool:
-    """Whether ranks wait for CPUs for at least so long, so that chance may have cost as much."""
+def waited_as_long(results: Results, seconds: float) -> bool:
+    """Whether a rank waits for CPUs for at least so long, so that chance may have cost as much."""
     waited = max((rank.queue_delay_s for rank in results.resources.threads), default=0.0)
-    return waits_for_cpus(results) and waited >= seconds
+    return waited >= seconds
 
 
 def is_disturbed(results: Results) -> bool:

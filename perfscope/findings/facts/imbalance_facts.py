@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from perfscope.attribution.ledger import Account
 from perfscope.attribution.start_up import Opening
 from perfscope.findings.core import thresholds
-from perfscope.findings.facts.serial_work import find_solo_work, own_seconds
-from perfscope.findings.facts.start_up_facts import opening_facts
+from perfscope.findings.facts.serial_work import edits_of, own_seconds
 from perfscope.metrics.host.samples import samples_by_rank
 from perfscope.replay.model import Edit, Level
 from perfscope.trace.model import Frame, PhaseKind
@@ -19,6 +18,8 @@ from perfscope.trace.model import Frame, PhaseKind
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from perfscope.findings.facts.serial_work import SoloWork
+    from perfscope.findings.facts.start_up_facts import OpeningFacts
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Persistence, Prediction, Replay
@@ -105,18 +106,24 @@ class ImbalanceFacts:
         return max(0.0, max(self.work_s) - median(rest)) if rest else self.constant_s
 
 
-def imbalance_facts(results: Results, replay: Replay) -> ImbalanceFacts:
-    """The facts about a run of two ranks or more."""
+def imbalance_facts(
+    results: Results, replay: Replay, *, alone: Sequence[SoloWork], begun: OpeningFacts | None
+) -> ImbalanceFacts:
+    """The facts about a run of two ranks or more.
+
+    Args:
+        results: the run.
+        replay: of it.
+        alone: what single ranks do alone, which is set aside.
+        begun: the set-up, which is set aside, too.
+    """
     ranks = results.efficiency.ranks
-    begun = opening_facts(results, replay)
     opening = begun.opening if begun and begun.explained else Opening()
-    work_s = _work_without_solo(results, opening)
+    work_s = _work_without_solo(results, alone, opening)
     heavy, light = _heavy(ranks, work_s), _light(ranks, work_s)
     if light:
         heavy = tuple(rank for rank in ranks if rank not in light)
-    solo = tuple(dict.fromkeys(work.edit for work in find_solo_work(results)))
-    if begun:
-        solo = (*solo, *begun.explained)
+    solo = (*edits_of(alone), *(begun.explained if begun else ()))
     ideal = replay.predict([SHARED], after=solo)
     constant_s = max(work_s) - mean(work_s)
     constant = ideal is None or constant_s >= thresholds.CONSTANT_SHARE * ideal.gain_s
@@ -184,9 +191,11 @@ def _is_more(one: Prediction | None, other: Prediction | None) -> bool:
     return one is not None and other is not None and one.gain_s > other.gain_s
 
 
-def _work_without_solo(results: Results, opening: Opening) -> tuple[float, ...]:
+def _work_without_solo(
+    results: Results, alone: Sequence[SoloWork], opening: Opening
+) -> tuple[float, ...]:
     work = dict(zip(results.efficiency.ranks, results.efficiency.outside_s, strict=True))
-    for solo in find_solo_work(results):
+    for solo in alone:
         # what of it lies in set-up is taken off with the set-up
         own_s = _later(opening, solo.source, [solo.rank], [solo.seconds])[solo.rank]
         work[solo.rank] = max(0.0, work[solo.rank] - own_s)

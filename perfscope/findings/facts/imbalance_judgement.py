@@ -11,13 +11,11 @@ from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.finding import Confidence, Evidence, Finding, Status
 from perfscope.findings.core.gain import NS
 from perfscope.findings.core.one_rank import alone
-from perfscope.findings.cpu.threads_over_cores import waits_for_cpus
 from perfscope.findings.facts.cpu_contention import least_waited_s, waited_by_turns
 from perfscope.findings.facts.imbalance_facts import (
     Excess,
     ImbalanceFacts,
     Pattern,
-    imbalance_facts,
     persists,
 )
 from perfscope.units import format_seconds
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.savings import Wholes
 
 REFERENCES = (
@@ -154,12 +151,10 @@ def _never_meet(results: Results) -> bool:
     return not joined and not results.communication.operations and results.devices is None
 
 
-def judged(results: Results, replay: Replay) -> Judgement:
+def judged(results: Results, facts: ImbalanceFacts, *, is_contended: bool) -> Judgement:
     """The judgement about a run of two ranks or more."""
-    facts = imbalance_facts(results, replay)
     gain_s = facts.prediction.gain_s if facts.prediction else facts.bound_s
     share = gain_s / (results.focus.length_ns * NS)
-    is_contended = waits_for_cpus(results)
     by_turns = facts.pattern is Pattern.ALTERNATING and waited_by_turns(results, gain_s)
     crowded = (is_contended or by_turns) and _waits_explain(results, facts)
     deserved = _status(facts, gain_s, share, crowded=crowded)

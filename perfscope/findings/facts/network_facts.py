@@ -22,8 +22,7 @@ from perfscope.findings.core.gain import (
     transfer_bound_s,
 )
 from perfscope.findings.core.one_rank import alone
-from perfscope.findings.cpu.threads_over_cores import waits_for_cpus
-from perfscope.findings.facts.cpu_contention import explained_by_waiting, is_disturbed
+from perfscope.findings.facts.cpu_contention import is_disturbed, waited_as_long
 from perfscope.findings.facts.transport_settings import Setting, fabric_bytes_per_s, slow_settings
 from perfscope.replay.model import Edit
 from perfscope.units import format_seconds
@@ -173,7 +172,7 @@ class NetworkFacts:
         return min(own, self.status(), key=SEVERITY.index)
 
 
-def network_facts(results: Results, replay: Replay) -> NetworkFacts:
+def network_facts(results: Results, replay: Replay, *, is_crowded: bool) -> NetworkFacts:
     """The facts of a run of two ranks or more whose transfer is known."""
     whole = price(results, replay, [IDEAL], bound_s=transfer_bound_s(results), is_planned=True)
     is_large = whole.share >= thresholds.TRANSFER_WARN_SHARE
@@ -187,9 +186,9 @@ def network_facts(results: Results, replay: Replay) -> NetworkFacts:
         control_s=control_s(results),
         settings=settings,
         slow_fabric=slow,
-        is_crowded=waits_for_cpus(results),
+        is_crowded=is_crowded,
         is_disturbed=is_disturbed(results),
-        is_explained=explained_by_waiting(results, whole.gain_s),
+        is_explained=is_crowded and waited_as_long(results, whole.gain_s),
         usual_share=_usual_s(results) / max(length_s, NS),
         cause=Cause.BANDWIDTH,
         length_s=length_s,

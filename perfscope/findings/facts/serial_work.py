@@ -12,6 +12,8 @@ from perfscope.replay.model import Edit, Level
 from perfscope.trace.model import Frame, PhaseKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from perfscope.attribution.ledger import FunctionShare
     from perfscope.metrics.communication.operations import LateArrival
     from perfscope.metrics.efficiency.phases import PhaseResult
@@ -61,6 +63,11 @@ def find_solo_work(results: Results) -> tuple[SoloWork, ...]:
     unlabelled = (_from_function(results, share) for share in results.ledger.functions)
     found = [work for work in (*labelled, *unlabelled) if work and work.seconds >= least_s]
     return tuple(sorted(found, key=lambda work: -work.seconds))
+
+
+def edits_of(alone: Sequence[SoloWork]) -> tuple[Edit, ...]:
+    """The changes that take such work away."""
+    return tuple(dict.fromkeys(work.edit for work in alone))
 
 
 def _named(phase: PhaseResult) -> tuple[str, Account] | None:

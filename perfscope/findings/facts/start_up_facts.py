@@ -7,15 +7,16 @@ from statistics import median_high, median_low
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.facts.serial_work import find_solo_work
+from perfscope.findings.facts.serial_work import SoloWork, edits_of
 from perfscope.replay.model import Edit, Level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.attribution.start_up import Opening
+    from perfscope.findings.facts.serial_work import SoloWork, edits_of
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+from perfscope.replay.model import Replay
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,13 @@ class OpeningFacts:
         return (self.edit,) if self.setup_s > 0 else ()
 
 
-def opening_facts(results: Results, replay: Replay) -> OpeningFacts | None:
+def opening_facts(
+    results: Results, replay: Replay, *, alone: Sequence[SoloWork]
+) -> OpeningFacts | None:
     """The facts; None for one rank, or where the beginning is not known.
 
     Set-up that costs less than a finding is worth counts as none: it stays with the other work.
+    `alone` is what single ranks do alone: it is set aside.
     """
     opening = results.opening
     if opening.reason or len(opening.ranks) < 2:
@@ -54,8 +58,7 @@ def opening_facts(results: Results, replay: Replay) -> OpeningFacts | None:
     edit = Edit(level=Level.MEDIAN, until_ns=opening.until_ns)
     setup_s, is_replayed = 0.0, False
     if beyond(opening.setup_s) > 0:
-        solo = tuple(dict.fromkeys(work.edit for work in find_solo_work(results)))
-        prediction = replay.predict([edit], after=solo)
+        prediction = replay.predict([edit], after=edits_of(alone))
         setup_s = prediction.gain_s if prediction else beyond(opening.setup_s)
         is_replayed = prediction is not None
     if setup_s < thresholds.WARN_SHARE * results.focus.length_ns * 1e-9:

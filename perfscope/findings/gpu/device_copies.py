@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -17,10 +16,10 @@ from perfscope.metrics.devices.device_copies import Direction
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.devices.device_copies import CopyUse
     from perfscope.metrics.devices.devices import DeviceUse
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "device_copies"
 TITLE = "Devices wait for copies from and to the host"
@@ -33,8 +32,9 @@ REFERENCES = (
 )
 
 
-def judge(results: Results, _: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether copies that no kernel hides take enough of the devices' time to act on."""
+    results = run.results
     found = results.devices
     if found is None:
         return not_watched(results, ID, TITLE)

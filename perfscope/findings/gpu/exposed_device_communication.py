@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -17,10 +16,10 @@ from perfscope.findings.facts.device_facts import has_accelerators, not_watched,
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.devices.device_collectives import DeviceCommunication
     from perfscope.metrics.devices.devices import DevicesResult
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "exposed_device_communication"
 TITLE = "Devices communicate without computing"
@@ -39,8 +38,9 @@ REFERENCES = (
 )
 
 
-def judge(results: Results, _: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether communication that nothing hides takes enough of the devices' time to act on."""
+    results = run.results
     found = results.devices
     if found is None:
         return not_watched(results, ID, TITLE)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -20,9 +19,9 @@ from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.devices.gpus import GpuUse
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.trace.model import Rank
 
 ID = "gpu_memory"
@@ -38,8 +37,9 @@ _OUT_OF_MEMORY = ("CUDA out of memory", "HIP out of memory", "CUDA_ERROR_OUT_OF_
 _TYPES = ("OutOfMemoryError", "ResourceExhaustedError")
 
 
-def judge(results: Results, _: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether a rank ended because a GPU was full, or how much was left at the peak."""
+    results = run.results
     ended = [rank for rank in results.trace.ranks if ran_out(rank)]
     if ended:
         return _ran_out(results, ended)

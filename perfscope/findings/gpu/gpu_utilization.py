@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from perfscope.attribution.ledger import ACCOUNTS, Account
 from perfscope.findings.core import thresholds
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -25,9 +24,9 @@ from perfscope.findings.facts.gpu_facts import (
 from perfscope.units import counted, format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.devices.gpus import GpuUse
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "gpu_utilization"
 TITLE = "GPUs have little to do"
@@ -48,8 +47,9 @@ REFERENCES = (
 )
 
 
-def judge(results: Results, _: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether the GPUs of the ranks have work most of the time, where only the driver tells."""
+    results = run.results
     if unknown := not_sampled(results, ID, TITLE):
         return _idle_beside_a_framework(results) or unknown
     if results.devices is not None and not results.devices.is_part:

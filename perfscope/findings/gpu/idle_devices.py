@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -21,9 +20,8 @@ from perfscope.units import format_seconds, format_share
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.devices.devices import DeviceUse
-    from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "idle_devices"
 TITLE = "Devices have nothing to do"
@@ -38,8 +36,9 @@ REFERENCES = (
 )
 
 
-def judge(results: Results, _: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether devices are idle long enough to act on, and what they wait for."""
+    results = run.results
     found = results.devices
     if found is None:
         return not_watched(results, ID, TITLE)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
 )
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.trace.devices import Gpu
 
 ID = "lost_gpus"
@@ -24,8 +23,9 @@ MOST_GPUS = 4
 REFERENCES = ("NVIDIA, Xid errors: https://docs.nvidia.com/deploy/xid-errors/",)
 
 
-def judge(results: Results, _: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """A GPU that the driver no longer reaches: what ran on it has failed, and nothing new will."""
+    results = run.results
     lost = _lost(results)
     ranks = {r for use in results.gpus.used if use.gpu.is_lost for r in use.ranks}
     first = f"{_name(lost[0])} of {lost[0].host}"

@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.facts.gpu_facts import WHAT_TELLS, has_gpus, named, not_sampled, ranks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.devices.gpus import GpuUse
-    from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "shared_gpus"
 TITLE = "Ranks share a GPU while another has no work"
@@ -26,8 +31,9 @@ REFERENCES = (
 )
 
 
-def judge(results: Results, _: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether ranks crowd on a GPU beside one without work, or GPUs were asked for in vain."""
+    results = run.results
     if unknown := not_sampled(results, ID, TITLE):
         return unknown
     largest = _largest_shares(results.gpus.gpus)

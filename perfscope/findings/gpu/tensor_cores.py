@@ -6,10 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -25,8 +24,8 @@ from perfscope.trace.metadata import noted_environment
 from perfscope.units import format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.trace.model import Rank
 
 ID = "tensor_cores"
@@ -41,12 +40,13 @@ REFERENCES = (
 )
 
 
-def judge(results: Results, _: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether kernels multiply in single precision on devices that could use tensor cores.
 
     It is told and never a fault: what precision a model needs is for its owner to say, and what
     it would gain is known by trying only.
     """
+    results = run.results
     found = results.devices
     if found is None:
         is_watched = any(rank.devices and rank.devices.numbers for rank in results.trace.ranks)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -18,9 +17,9 @@ from perfscope.trace.devices import Throttling
 from perfscope.units import format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.devices.gpus import GpuUse
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "throttled_gpus"
 TITLE = "GPUs are slowed down"
@@ -36,8 +35,9 @@ REFERENCES = (
 )
 
 
-def judge(results: Results, _: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether GPUs with work were slowed for heat or a power brake, and for how long."""
+    results = run.results
     if unknown := not_sampled(results, ID, TITLE):
         return unknown
     judged = [

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from perfscope.attribution.ledger import INDEX, Account
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.gain import NS, bound_s, price
 from perfscope.findings.facts.serial_work import own_seconds
 from perfscope.replay.model import Edit
@@ -15,6 +21,7 @@ from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
     from perfscope.findings.core.gain import Price
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
@@ -35,8 +42,9 @@ SAME_TIME = 0.5
 """Ranks whose time in checkpoints is at least this share of the longest write as much as it."""
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether checkpoints hold the training up, and who writes them."""
+    results, replay = run.results, run.replay
     spent_s = (results.ledger.ns[INDEX[Account.CHECKPOINT]] * NS).tolist()
     phases = [phase for phase in results.phases if phase.kind is PhaseKind.CHECKPOINT]
     if not phases or not any(spent_s):

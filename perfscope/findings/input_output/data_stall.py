@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.attribution.ledger import INDEX, Account
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.gain import NS, bound_s, gain_of, price
 from perfscope.findings.facts.fast_input import other_cause, ready_evidence
 from perfscope.findings.facts.input_work import work_action, work_evidence
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from perfscope.findings.core.gain import Price
+    from perfscope.findings.facts.facts import Facts
     from perfscope.findings.facts.fast_input import OtherCause
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.results import Results
@@ -47,8 +54,9 @@ EDIT = Edit(Account.INPUT_WAIT)
 TENSORFLOW = f"TensorBoard's input pipeline analyzer shows it: {wording.IN_TENSORBOARD}."
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether the ranks wait for input, for how long, and what would bring it sooner."""
+    results, replay = run.results, run.replay
     phases = [phase for phase in results.phases if phase.kind is PhaseKind.INPUT]
     waits_s = (results.ledger.ns[INDEX[Account.INPUT_WAIT]] * NS).tolist()
     if not any(waits_s):

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.attribution.ledger import INDEX, Account
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.gain import NS, bound_s, price
 from perfscope.findings.facts import sampled_places
 from perfscope.metrics.communication.call_sites import Places
@@ -15,9 +21,9 @@ from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
     from perfscope.findings.core.gain import Price
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.host.resources import RankFiles
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "io_bound"
 TITLE = "Ranks stand still for files"
@@ -46,8 +52,9 @@ _PARTS = {
 _OVERLAPS = ("data_stall", "checkpoint_stall", "rank_zero_evaluation", "frequent_evaluation")
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether file access holds ranks up, where in the run, and on which file system."""
+    results, replay = run.results, run.replay
     files = results.resources.files
     spent_s = (results.ledger.ns[INDEX[Account.IO]] * NS).tolist()
     marked = (

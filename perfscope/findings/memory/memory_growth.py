@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -29,12 +28,12 @@ from perfscope.units import format_bytes, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from perfscope.findings.facts.facts import Facts
     from perfscope.findings.facts.growth_causes import Cause
     from perfscope.metrics.host.framework_calls import FrameworkCalls
     from perfscope.metrics.host.memory_growth import MemoryGrowth
     from perfscope.metrics.host.resources import NodeMemory
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.trace.model import Frame
 
 ID = "memory_growth"
@@ -60,8 +59,9 @@ FEWEST_STEPS = 10  # fewer say nothing about one
 PHASE_SHARE = 0.2  # of the growth, in one phase: worth a word
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """Whether memory keeps growing, on which ranks, by what, and when the node is full."""
+    results = run.results
     found = [_of_rank(results, rank.number) for rank in results.trace.ranks]
     growing = [one for one in found if one.status is not Status.PASS]
     if not growing:

@@ -6,10 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -21,10 +20,10 @@ from perfscope.trace.model import EndKind, Frame
 from perfscope.units import format_bytes, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.findings.facts.memory_limits import Room
     from perfscope.metrics.host.resources import RankMemory
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.trace.model import Rank, Trace
 
 ID = "memory_headroom"
@@ -48,8 +47,9 @@ OF_DEVICE = re.compile(
 """Of memory that is an accelerator's; TensorFlow names the device of the node's as well."""
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """Whether memory runs out on a node or in a control group, and how many ranks fit."""
+    results = run.results
     found = rooms(results)
     if not found:
         reason = wording.not_recorded(

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.gain import NS
 from perfscope.findings.core.wording import capitalised, of_window
 from perfscope.findings.facts import sampled_places
@@ -15,7 +21,6 @@ from perfscope.findings.facts.network_facts import (
     Cause,
     NetworkFacts,
     confidence,
-    network_facts,
     samples_are_known,
     told_steps,
     transfer_rows,
@@ -24,8 +29,8 @@ from perfscope.findings.facts.network_facts import (
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = Cause.PER_STEP.value
 TITLE = "Too much communication for what is computed in a step"
@@ -38,11 +43,12 @@ DESCRIPTION = (
 REFERENCES = ("Goyal and others, Accurate, Large Minibatch SGD: https://arxiv.org/abs/1706.02677",)
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether a larger batch of each rank would pay, and what it saves."""
+    results, replay = run.results, run.replay
     if quiet := unknown(results, ID, TITLE, PASSED):
         return quiet
-    facts = network_facts(results, replay)
+    facts = run.network
     status = facts.status_of(Cause.PER_STEP)
     if status is Status.PASS:
         return _passed(results, facts)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.wording import capitalised, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
@@ -16,15 +22,14 @@ from perfscope.findings.facts.network_facts import (
     Cause,
     confidence,
     exchanges_on_hosts,
-    network_facts,
     transfer_rows,
     unknown,
 )
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = Cause.EXCHANGE.value
 TITLE = "Gradients are exchanged while no rank computes"
@@ -49,13 +54,14 @@ PROFILER = (
 )
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether an exchange of gradients could hide behind computation, and what that gives."""
+    results = run.results
     if len(results.trace.ranks) > 1 and (why := _unknown(results)):
         return Finding(ID, Status.NOT_MEASURED, TITLE, why, confidence=Confidence.HIGH)
     if quiet := unknown(results, ID, TITLE, PASSED):
         return quiet
-    facts = network_facts(results, replay)
+    facts = run.network
     status = facts.status_of(Cause.EXCHANGE)
     if status is Status.PASS:
         text = f"Moving data takes {of_window(facts.whole.share)}"

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.device_facts import variable
@@ -15,15 +21,14 @@ from perfscope.findings.facts.network_facts import (
     Cause,
     confidence,
     mean,
-    network_facts,
     unknown,
 )
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.communication.horovod import HorovodResult
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = Cause.CONTROL.value
 TITLE = "Horovod agrees longer than it reduces"
@@ -45,14 +50,15 @@ def uses_horovod(results: Results) -> bool:
     return results.horovod is not None
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether agreeing takes most of what Horovod exposes."""
+    results = run.results
     found = results.horovod
     if len(results.trace.ranks) > 1 and (found is None or found.exposed.reason):
         return _not_told(results, found)
     if (quiet := unknown(results, ID, TITLE, PASSED)) or found is None:
         return quiet or _not_told(results, found)
-    facts = network_facts(results, replay)
+    facts = run.network
     status = facts.status_of(Cause.CONTROL)
     rest_s = facts.control_s
     whole_s = sum(found.exposed.transfer_s) / max(1, len(found.exposed.transfer_s))

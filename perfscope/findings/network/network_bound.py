@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.gain import NS
 from perfscope.findings.core.wording import capitalised, of_window
 from perfscope.findings.facts import sampled_places
@@ -20,7 +25,6 @@ from perfscope.findings.facts.network_facts import (
     NetworkFacts,
     classes,
     confidence,
-    network_facts,
     told_steps,
     transfer_rows,
     unknown,
@@ -28,8 +32,8 @@ from perfscope.findings.facts.network_facts import (
 from perfscope.units import counted, format_bytes, format_seconds
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = Cause.BANDWIDTH.value
 TITLE = "Moving data between ranks takes long"
@@ -59,11 +63,12 @@ NAMES = {
 }
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether transfer matters, what it is made of, and what makes it less."""
+    results = run.results
     if quiet := unknown(results, ID, TITLE, PASSED):
         return quiet
-    facts = network_facts(results, replay)
+    facts = run.network
     whole, status = facts.whole, facts.status()
     is_fault = status is not Status.PASS
     if is_fault and facts.cause is not Cause.BANDWIDTH:

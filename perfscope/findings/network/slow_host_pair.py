@@ -6,14 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.gain import NS
 from perfscope.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.communication.host_pairs import HostPair, HostPairs
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = "slow_host_pair"
 TITLE = "A connection between hosts is slower than the others"
@@ -46,8 +52,9 @@ def has_several_hosts(results: Results) -> bool:
     return len({rank.host for rank in results.trace.ranks}) > 1
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """Whether one pair of hosts, or one host, is clearly slower than the others."""
+    results = run.results
     known = results.host_pairs
     if known.reason:
         text = f"The connections between the hosts could not be compared: {known.reason}."

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.gain import NS
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
@@ -15,7 +21,6 @@ from perfscope.findings.facts.network_facts import (
     NetworkFacts,
     classes,
     confidence,
-    network_facts,
     told_steps,
     transfer_rows,
     unknown,
@@ -23,6 +28,7 @@ from perfscope.findings.facts.network_facts import (
 from perfscope.units import counted, format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
 
@@ -43,11 +49,12 @@ REFERENCES = (
 )
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether small collectives make up most of the transfer, and what fusing them saves."""
+    results, replay = run.results, run.replay
     if quiet := unknown(results, ID, TITLE, PASSED):
         return quiet
-    facts = network_facts(results, replay)
+    facts = run.network
     status = facts.status_of(Cause.SMALL)
     if status is Status.PASS:
         return Finding(ID, status, PASSED, _passed(facts), confidence=confidence(facts))

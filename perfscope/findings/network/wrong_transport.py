@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.network_facts import (
     IDEAL,
     Cause,
     NetworkFacts,
     classes,
-    network_facts,
     transfer_rows,
     unknown,
 )
@@ -19,8 +24,8 @@ from perfscope.findings.facts.transport_settings import Way, fabrics, has_fabric
 from perfscope.units import format_bytes, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
 
 ID = Cause.TRANSPORT.value
 TITLE = "Ranks do not use the fastest way to each other"
@@ -38,11 +43,12 @@ REFERENCES = (
 )
 
 
-def judge(results: Results, replay: Replay) -> Finding:
+def judge(run: Facts) -> Finding:
     """Whether a setting forces a slow transport, or a fabric is hardly used."""
+    results = run.results
     if quiet := unknown(results, ID, TITLE, PASSED):
         return quiet
-    facts = network_facts(results, replay)
+    facts = run.network
     if facts.cause is not Cause.TRANSPORT:
         if facts.status() is not Status.PASS and not is_recorded(results):
             text = "Which variables the ranks had was not recorded: perfscope run notes them."

@@ -7,15 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.metrics.communication.broadcasts import largest_broadcast_bytes
 from perfscope.metrics.host.samples import fullest_epochs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.trace.model import Rank
 
 ID = "data_parallel_setup"
@@ -59,8 +65,9 @@ class _Gap:
     evidence: tuple[Evidence, ...]
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """What the ranks of a data-parallel job were not seen to do."""
+    results = run.results
     ranks = results.trace.ranks
     looked = (_whole_data(results), _own_beginnings(results), _unscaled_rate(results))
     gaps = [gap for gap in looked if gap is not None]

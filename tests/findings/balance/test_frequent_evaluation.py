@@ -6,6 +6,7 @@ import pytest
 
 from perfscope.findings.balance import frequent_evaluation
 from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.facts.facts import Facts
 from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.model import PhaseKind, Trace
 from tests.attribution.test_periodic_metrics import run
@@ -249,5 +250,5 @@ def test_three_times_is_said_in_words() -> None:
 def test_a_figure_has_the_allowance_of_an_evaluation(seconds: float, status: Status) -> None:
     """An accuracy after every tenth step, 8 or 20 % of the run, is all the evaluation there is."""
     results = run("compute_accuracy", every=10, figure_s=seconds)
-    finding = frequent_evaluation.judge(results, SegmentReplay(results))
+    finding = frequent_evaluation.judge(Facts(results, SegmentReplay(results)))
     assert finding.status is status

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import _is_single as is_single
-from perfscope.findings.facts.imbalance_facts import imbalance_facts
 from perfscope.trace.model import PhaseKind, Trace
 from tests.findings.analysed import analyse, analyse_trace, without_replay
 from tests.findings.training_runs import Plan, training_run
@@ -346,7 +346,7 @@ def test_files_that_one_rank_reads_in_the_set_up_are_taken_off_once() -> None:
         return 33.5
 
     case = analyse_trace(working([0.1] * 4, steps=200, setup=setup))
-    facts = imbalance_facts(case.results, case.replay)
+    facts = Facts(case.results, case.replay).imbalance
     assert facts.work_s[0] == pytest.approx(200 * 0.1, rel=0.02)
 
 

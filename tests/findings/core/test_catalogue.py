@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from perfscope.findings.core import catalogue
-from perfscope.findings.core.finding import Diagnosis, Finding, Status
+from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.finding import Finding, Status
 from perfscope.findings.core.thresholds import WARN_SHARE
-from perfscope.metrics.results import Results
+from perfscope.findings.facts import facts
+from perfscope.findings.facts.facts import Facts
 from perfscope.replay.assumptions import ALWAYS, NETWORK
-from perfscope.replay.model import Replay
 from perfscope.trace.model import Trace
 from tests.findings.analysed import analyse, analyse_trace, without_replay
 from tests.findings.balance.test_load_imbalance import working
@@ -32,7 +35,7 @@ def test_every_diagnosis_says_what_it_looks_for() -> None:
 
 
 def test_a_diagnosis_that_throws_becomes_an_error() -> None:
-    def throw(results: Results, replay: Replay) -> Finding:  # noqa: ARG001
+    def throw(run: Facts) -> Finding:  # noqa: ARG001
         raise ZeroDivisionError("no ranks at all")
 
     analysed = analyse(Plan(steps=10))
@@ -97,3 +100,22 @@ def test_one_of_several_ranks_is_no_run_of_one_rank() -> None:
     for name in names:
         assert findings[name].status is Status.NOT_MEASURED
         assert "rank 1 of 2 ranks is missing" in findings[name].summary
+
+
+def test_shared_facts_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many findings ask: what one rank does alone, who works more, why transfer is long."""
+    case = analyse(Plan(steps=60, evaluate_s=1.0, allreduce_s=0.05))
+    names = ("find_solo_work", "opening_facts", "imbalance_facts", "judged", "network_facts")
+    asked: Counter[str] = Counter()
+
+    def counted(name: str, found: Callable[..., object]) -> Callable[..., object]:
+        def count(*arguments: object, **named: object) -> object:
+            asked[name] += 1
+            return found(*arguments, **named)
+
+        return count
+
+    for name in names:
+        monkeypatch.setattr(facts, name, counted(name, getattr(facts, name)))
+    catalogue.run_all(case.results, case.replay)
+    assert asked == dict.fromkeys(names, 1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from perfscope.findings.facts.network_facts import Cause, network_facts
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.network_facts import Cause
 from perfscope.replay.edit_parser import parse_edit
 from perfscope.trace.model import PhaseKind, Trace
 from perfscope.units import format_seconds
@@ -188,7 +189,7 @@ def test_collectives_of_parts_of_the_ranks_are_counted_for_each_rank() -> None:
     for number in range(8):
         builder.rank(number).init(1.0).finalize(at).end_s = at
     case = analyse_trace(builder.set(wall_ns=round(at * 1e9)).build())
-    facts = network_facts(case.results, case.replay)
+    facts = Facts(case.results, case.replay).network
     assert facts.small.calls == 50
     assert facts.small.seconds == pytest.approx(50 * 0.02, rel=1e-3)
     assert facts.cause is Cause.BANDWIDTH

@@ -1,0 +1,58 @@
+"""What findings share about one run: each fact is found once, when the first of them asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, imbalance_facts
+from perfscope.findings.facts.imbalance_judgement import Judgement, judged
+from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
+from perfscope.findings.facts.node_threads import NodeLoad, node_load, waits_for_cpus
+from perfscope.findings.facts.serial_work import SoloWork, find_solo_work
+from perfscope.findings.facts.start_up_facts import OpeningFacts, opening_facts
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Replay
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One run: its figures, its replay, and what several findings ask of them."""
+
+    results: Results
+    replay: Replay
+
+    @cached_property
+    def solo_work(self) -> tuple[SoloWork, ...]:
+        """What single ranks do alone while the others wait, most seconds first."""
+        return find_solo_work(self.results)
+
+    @cached_property
+    def opening(self) -> OpeningFacts | None:
+        """What it costs that ranks come late to the first thing that they do together."""
+        return opening_facts(self.results, self.replay, alone=self.solo_work)
+
+    @cached_property
+    def node_loads(self) -> tuple[NodeLoad, ...]:
+        """The threads that want to run on each node, against its CPUs."""
+        return tuple(node_load(self.results, one) for one in self.results.resources.node_threads)
+
+    @cached_property
+    def waits_for_cpus(self) -> bool:
+        """Whether ranks of some node wait for CPUs, so that it is chance which one is late."""
+        return waits_for_cpus(self.node_loads)
+
+    @cached_property
+    def imbalance(self) -> ImbalanceFacts:
+        """Who works more than the others, of two ranks or more."""
+        return imbalance_facts(self.results, self.replay, alone=self.solo_work, begun=self.opening)
+
+    @cached_property
+    def imbalance_judgement(self) -> Judgement:
+        """What that imbalance costs, and the status that it deserves."""
+        return judged(self.results, self.imbalance, is_contended=self.waits_for_cpus)
+
+    @cached_property
+    def network(self) -> NetworkFacts:
+        """Why transfer takes long, of two ranks or more whose transfer is known."""
+        return network_facts(self.results, self.replay, is_crowded=self.waits_for_cpus)

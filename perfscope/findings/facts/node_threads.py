@@ -1,0 +1,98 @@
+"""How many threads of the ranks want to run on the CPUs of each node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import Status
+from perfscope.findings.facts.helper_threads import HelperThreads, helper_threads, input_workers
+from perfscope.findings.facts.thread_pools import (
+    Holders,
+    busiest_rank,
+    holders,
+    pools,
+)
+from perfscope.metrics.host.resources import queue_share
+from perfscope.trace.metadata import noted_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from perfscope.findings.facts.thread_pools import Pool
+    from perfscope.metrics.host.resources import NodeThreads, RankThreads
+    from perfscope.metrics.results import Results
+
+VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class NodeLoad:
+    """One node: its ranks' threads against its CPUs, and what is known of its busiest rank."""
+
+    node: NodeThreads
+    ranks: tuple[RankThreads, ...]
+    environment: Mapping[str, str]  # of its busiest rank
+    of_one: tuple[str, ...]  # variables that other ranks have otherwise
+    busiest: int
+    pools: tuple[Pool, ...]  # of its busiest rank, the largest first
+    holders: Mapping[Pool, Holders]
+    beside: HelperThreads  # of its busiest rank
+    has_workers: bool  # whether ranks started processes of their own
+
+    @property
+    def crowding(self) -> float:
+        """Runnable threads per CPU, mean over the time in which the ranks compute."""
+        return self.node.runnable_mean / self.node.cpus if self.node.cpus > 0 else 0.0
+
+    @property
+    def queue_share(self) -> float:
+        """Seconds that threads waited for a CPU, per CPU second that they got."""
+        return queue_share(self.ranks)
+
+    @property
+    def threads_per_rank(self) -> int:
+        """Threads that each rank can have so that all together just fill the CPUs."""
+        return max(1, int(self.node.cpus // max(1, len(self.node.ranks))))
+
+    @property
+    def too_many_ranks(self) -> bool:
+        """Whether the ranks alone, with one thread each, are more than the CPUs."""
+        return len(self.node.ranks) > self.node.cpus
+
+
+def waits_for_cpus(loads: Iterable[NodeLoad]) -> bool:
+    """Whether ranks of some node wait for CPUs, so that it is chance which one is late."""
+    return any(load.node.cpus > 0 and status_of(load) is not Status.PASS for load in loads)
+
+
+def node_load(results: Results, node: NodeThreads) -> NodeLoad:
+    """What is known of the threads of one node."""
+    ranks = [rank for rank in results.trace.ranks if rank.number in node.ranks]
+    busiest = busiest_rank(results, node)
+    noted = [noted_environment(rank.metadata) for rank in ranks]
+    found = pools(busiest)
+    return NodeLoad(
+        node=node,
+        ranks=results.resources.threads_of(node),
+        environment=noted_environment(busiest.metadata),
+        of_one=tuple(name for name in VARIABLES if len({told.get(name) for told in noted}) > 1),
+        busiest=busiest.number,
+        pools=found,
+        holders=holders(ranks, found),
+        beside=helper_threads(busiest),
+        has_workers=any(input_workers(rank) or rank.workers for rank in ranks),
+    )
+
+
+def status_of(node: NodeLoad) -> Status:
+    """How bad it is that threads of a node wait for its CPUs."""
+    waits = node.queue_share >= thresholds.QUEUE_DELAY_SHARE
+    if node.crowding < thresholds.CROWDED_WARN:
+        return Status.INFO if node.queue_share >= thresholds.SHARED_CPU_SHARE else Status.PASS
+    if not waits:
+        return Status.PASS
+    if node.node.samples < thresholds.CROWDED_LEAST_SAMPLES:
+        return Status.INFO
+    return Status.FAIL if node.crowding >= thresholds.CROWDED_FAIL else Status.WARN
