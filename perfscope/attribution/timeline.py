@@ -104,17 +104,13 @@ class RankParts:
     samples: RankSamples
 
 
-def _holds_all(trace: Trace, rank: Rank) -> bool:
-    """Whether what no record names was work of the rank, and not just unseen.
+def _tells_computing(trace: Trace) -> bool:
+    """Whether time that no record names was work of the ranks, and not just unseen.
 
-    Another tool's trace holds all that a rank did between its first and its last event, unless it
-    watched something else (a coordinator's tensors) and so knows the rank by its number alone.
+    Another tool's trace holds all that a rank did between its first and its last event, unless
+    communication is not in it: then nobody knows which of that time was work.
     """
-    if trace.format is Format.PERFSCOPE:
-        return False
-    is_seen = rank.compute is not None
-    is_seen |= any(len(table) for table in (rank.operations, rank.phases, rank.steps))
-    return is_seen or "communication" not in trace.not_recorded
+    return trace.format is not Format.PERFSCOPE and "communication" not in trace.not_recorded
 
 
 def build_timeline(
@@ -137,7 +133,7 @@ def build_timeline(
     stacks = np.where(in_communication == NOTHING, samples.functions.at_ordered(at), NOTHING)
     free = parts.blocking.at_ordered(at) == NOTHING
     accounts = decided.choose(at, np.where(free, sampled.at_ordered(at), NOTHING))
-    unnamed = Account.COMPUTATION if _holds_all(trace, rank) else Account.UNTRACED
+    unnamed = Account.COMPUTATION if _tells_computing(trace) else Account.UNTRACED
     computing = np.where(stacks != NOTHING, INDEX[Account.COMPUTATION], INDEX[unnamed])
     accounts = np.where(accounts == NOTHING, computing, accounts)
     accounts = np.where(in_communication != NOTHING, in_communication, accounts)

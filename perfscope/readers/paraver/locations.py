@@ -10,6 +10,8 @@ from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.model import Ending, EndKind
 
 RUNNING, INPUT_OUTPUT, TRACING_DISABLED = 1, 12, 14
+COMMUNICATING = (3, 4, 5, 6, 8, 9, 10, 11, 13, 16)
+"""States of sending, receiving, waiting, probing and collectives, by Extrae and Dimemas."""
 MAIN_THREAD = 1
 DEVICE_EVENTS = range(63_000_000, 65_000_000)
 """Types of events of CUDA, HIP and OpenCL, whose streams are threads of a task."""
@@ -107,6 +109,18 @@ class Locations:
         """How long the main thread was not traced, as its states say."""
         row = self.by_rank[rank].get(MAIN_THREAD)
         return 0 if row is None else int(row["state_ns"].get(TRACING_DISABLED, 0))
+
+    def uncalled_ns(self, rank: int) -> int:
+        """How long the states of a rank's only thread tell of communication that has no calls.
+
+        Simulated traces and filtered ones may hold states alone. With several threads, waiting in
+        the same states may be for the other threads.
+        """
+        row = self.by_rank[rank].get(MAIN_THREAD)
+        if row is None or self.team(rank):
+            return 0
+        told = sum(row["state_ns"].get(state, 0) for state in COMMUNICATING)
+        return max(int(told) - int(row["mpi_ns"]), 0)
 
     def ending(self, rank: int, *, is_finalized: bool, is_open: bool) -> Ending:
         """How a rank ended.

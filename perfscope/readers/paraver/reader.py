@@ -13,7 +13,7 @@ from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.host_clocks import set_clock_domains
 from perfscope.readers.detect import Place, Reader, ReadOptions
-from perfscope.readers.paraver.calls import Calls, build_calls, callers
+from perfscope.readers.paraver.calls import NOTICEABLE_SHARE, Calls, build_calls, callers
 from perfscope.readers.paraver.communicators import Communicators
 from perfscope.readers.paraver.decoding import decoded
 from perfscope.readers.paraver.layout import (
@@ -148,6 +148,13 @@ class _Assembly:
             found["communication"] = (
                 f"tracing was switched off for {format_seconds(disabled[worst] * NS)} on rank "
                 f"{worst}: what it did then is not known"
+            )
+        uncalled = {n: self._locations.uncalled_ns(n) for n in self._locations.by_rank}
+        most = max(uncalled, key=lambda number: uncalled[number])
+        if uncalled[most] > NOTICEABLE_SHARE * self._facts["last_ns"]:
+            found["communication"] = (
+                f"the states of rank {most} show {format_seconds(uncalled[most] * NS)} of "
+                "communication whose calls are not in the trace"
             )
         if self._locations.has_devices:
             found["team"] = "some threads of the trace are streams of accelerators"
