@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from subprocess import CalledProcessError
+
 import pytest
 
 from perfscope.record.redact import redact_arguments, redact_value
@@ -66,3 +70,75 @@ def test_a_hash_of_a_password_is_no_setting() -> None:
 def test_an_identity_hides_no_token() -> None:
     token = "ghp_" + "a1B2c3D4e5" * 4
     assert token not in " ".join(redact_arguments(["x", "--run-id", token, f"--sha={token}"]))
+
+
+COMMANDS = [
+    ["mysql", "-u", "root", "-pX7"],
+    ["mysql", "-u", "root", "--password", "X"],
+    ["curl", "-u", "me:X", "http://example.org"],
+    ["curl", "-H", "Authorization: Bearer X"],
+    ["docker", "login", "-u", "me", "-p", "X"],
+    ["sshpass", "-p", "X", "ssh"],
+    ["mpiexec", "-genv", "API_TOKEN", "X", "-n", "2"],
+    ["train", "--token", "two words X"],
+    ["train", "--password", "it's X"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=shlex.join)
+def test_a_command_in_a_message_is_read_as_one(command: list[str]) -> None:
+    words = [word.replace("X", WORD) for word in command]
+    for text in (
+        str(CalledProcessError(1, words)),
+        json.dumps({"cmd": words}),
+        json.dumps(json.dumps(words)),
+        repr(tuple(words)),
+        repr([word.encode() for word in words]),
+    ):
+        shown = redact_value(text)
+        assert WORD not in shown
+        assert words[0] in shown
+        assert redact_value(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password=b'§'",
+        'password = f"§"',
+        "Config(token=SecretStr('§'))",
+        '{"password": ["§"]}',
+        "{'user': 'me', 'password': ('§',)}",
+        "api_keys=['§', '§2']",
+        '{"name": "DB_PASSWORD", "value": "§"}',
+        "- name: API_TOKEN\n  value: §",
+        '<add key="password" value="§"/>',
+        "https://h/?q=a%26password%3D§",
+        "--password\t§",
+        "password：§",
+    ],
+)
+def test_a_value_in_brackets_or_beside_its_name_is_taken_out(text: str) -> None:
+    shown = redact_value(text.replace("§", WORD))
+    assert WORD not in shown
+    assert redact_value(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Command '['train.py', '-p', 'resnet50', '--lr', '0.1']' returned non-zero exit status 1.",
+        "expected one of ['cls_token', 'pos_embed'], got ['head']",
+        "tokens: ['the', 'cat'] of [101, 2023]",
+        '{"name": "learning_rate", "value": "0.001"}',
+        "key=['image', 'label']",
+    ],
+)
+def test_ordinary_lists_stay(text: str) -> None:
+    assert redact_value(text) == text
+
+
+def test_an_endless_message_is_cut_and_its_secrets_are_taken_out() -> None:
+    shown = redact_value("token=" + WORD + " " + "password=[" * 100_000)
+    assert WORD not in shown
+    assert len(shown) < 100_000

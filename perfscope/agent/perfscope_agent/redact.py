@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from . import secret_logins, secret_names
+from . import secret_lists, secret_logins, secret_names
 from .secret_tokens import BEGINNINGS, is_long_enough, is_suspicious, looks_random
 
 REDACTED = "[redacted]"
+LONGEST = 32_768
+"""Characters of a text that are read: a job that ends with an endless message is not held up."""
 
 _MARKS = (
     *{text.lower() for text, _ in BEGINNINGS},
@@ -36,13 +38,14 @@ def _compiled() -> dict[str, re.Pattern[str]]:
 
     from .secret_tokens import PLACES, known_tokens
 
-    name = r"(?<![\w.%-])(?P<name>[A-Za-z][\w.-]{0,80}|-{1,2}[A-Za-z][\w.-]{0,80})"
+    name = r"(?:(?<![\w.%-])|(?<=%26)|(?<=%3[fF]))"
+    name += r"(?P<name>[A-Za-z][\w.-]{0,80}|-{1,2}[A-Za-z][\w.-]{0,80})"
     quoted = r"(?P<quote>\\*[\"'`])(?P<text>.*?)(?P=quote)"
     bare = (
         r"(?P<bare>(?:[^\s\"'&,;<>(){}\[\]\\]|[<({\[]|[>)}\]](?=[^\s\"'&,;>)}\]])"
-        r"|[,;&](?=[^\s,;&=:]+(?:[\s\"')}\]]|$)))+)"
+        r"|[,;&](?=[^\s,;&=:]+(?:[\s\"')}\]]|$))){1,4000})"
     )
-    separator = r"(?P<sep>\\*[\"'`]?\]?\s*(?::=|=>|->|==|=|:(?!//|:))\s*)"
+    separator = r"(?P<sep>\\*[\"'`]?\]?\s*(?::=|=>|->|==|=|%3[dD]|[＝：]|:(?!//|:))\s*)"
     _patterns.update(
         pem=re.compile(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.S),
         places=re.compile("(" + PLACES + r")[^\s'\"]+"),
@@ -54,7 +57,11 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         cookie=re.compile(r"(?i)(\b(?:set-)?cookie\s*:\s*)([^\"'\n\r]+)"),
         pair=re.compile(name + separator + "(?:" + quoted + "|" + bare + ")", re.S),
         option=re.compile(
-            r"(?<![\w-])(--?[A-Za-z][\w.-]*)(\s+|=)(?=\S)(\"[^\"]*\"|'[^']*'|[^\s'\"]+)"
+            r"(?<![\w-])(--?[A-Za-z][\w.-]*)(\s+|=)(?=\S)"
+            r"((?:\"[^\"]*\"|'[^']*')(?:\"[^\"]*\"|'[^']*'|[^\s'\"])*|[^\s'\"]+)"
+        ),
+        setting=re.compile(
+            r"(?<![\w-])(--?[A-Za-z][\w-]*\s+)([A-Za-z][\w-]*[_.][\w.-]*)(\s+)([^\s'\"-][^\s'\"]*)"
         ),
         attached=re.compile(r"(?<![\w-])(-[pPuU])([^\s'\"=-][^\s'\"]*|'[^']+'|\"[^\"]+\")"),
         element=re.compile(r"<([A-Za-z][\w.:-]*)>([^<>]+)(?=</)"),
@@ -84,14 +91,19 @@ def _is_suspicious(text: str) -> bool:
     words = "".join(c if c.isalnum() else " " for c in text).split()
     if any(is_suspicious(word) for word in words):
         return True
-    if lower.startswith(("-p", "-u")) or " -p" in lower or " -u" in lower:
+    spaced = f" {' '.join(lower.split())}" if "-" in lower else ""
+    if " -p" in spaced or " -u" in spaced:
         return True
-    has_values = any(c in text for c in "=: >")
+    if secret_lists.has_options(text):
+        return True
+    has_values = any(c in text for c in "=: >\t\n＝：")
     return has_values and (any(secret_names.may_name(w.lower()) for w in words))
 
 
 def redact_value(text: str) -> str:
-    """The text with everything that looks like a secret replaced."""
+    """The text with everything that looks like a secret replaced; what is endless is cut."""
+    if len(text) > LONGEST:
+        text = text[:LONGEST] + "…"
     return _redacted(text, secret_logins.evidence(text.split())) if _is_suspicious(text) else text
 
 
@@ -102,9 +114,11 @@ def _redacted(text: str, evidence: int) -> str:
     text = patterns["header"].sub(r"\1" + REDACTED, text)
     text = patterns["cookie"].sub(r"\1" + REDACTED, text)
     text = patterns["scheme"].sub(_scheme, text)
+    text = secret_lists.without_held(secret_lists.without_listed(text, redact_arguments))
     text = _without_named(text)
     text = patterns["element"].sub(_element, text)
     text = _without_option_values(text, evidence)
+    text = patterns["setting"].sub(_setting, text)
     text = patterns["attached"].sub(lambda m: _attached(m, evidence), text)
     text = patterns["login"].sub(_login, text)
     text = patterns["quoted"].sub(r"\1\2" + REDACTED + r"\2", text)
@@ -211,6 +225,12 @@ def _without_option_values(text: str, evidence: int) -> str:
             place = found.end()
         found = pattern.search(text, place)
     return "".join(kept) + text[place:]
+
+
+def _setting(found: re.Match[str]) -> str:
+    option, name, between, value = found.groups()
+    is_secret = _is_name(name) and secret_names.hides(name, value)
+    return option + name + between + REDACTED if is_secret else found.group()
 
 
 def _attached(found: re.Match[str], evidence: int) -> str:

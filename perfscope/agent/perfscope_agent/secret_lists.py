@@ -1,0 +1,119 @@
+"""Secrets in what programs print of lists: `['mysql', '--password', 'X']`, `tokens=['X', 'Y']`.
+
+Python's own message on a command that failed is such a list.
+"""
+
+from __future__ import annotations
+
+from . import secret_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from typing import Callable, Sequence
+
+    Redactor = Callable[[Sequence[str]], "list[str]"]
+
+_patterns = {}  # type: dict[str, re.Pattern[str]]
+
+REDACTED = "[redacted]"
+
+
+def has_options(text: str) -> bool:
+    """Whether quoted options may stand in the text."""
+    return "'-" in text or '"-' in text
+
+
+def _compiled() -> dict[str, re.Pattern[str]]:
+    if _patterns:
+        return _patterns
+    import re
+
+    quoted = r"[bBuUrRfF]{0,2}(?:([\"'])((?:\\.|(?!\1)[^\\]){0,4000})\1"
+    quoted += r"|(\\+[\"'])((?:(?!\3).){0,4000}?)\3)"
+    _patterns.update(
+        item=re.compile(quoted, re.S),
+        opening=re.compile(r"[\[(]\s*"),
+        between=re.compile(r"\s*,\s*"),
+        named=re.compile(
+            r"(?<![\w.%-])([A-Za-z][\w.-]{0,80})(\\*[\"']?\s*[:=]\s*(?:[\w.]{0,40}[\[({]\s*"
+            r"|[bBuUrRfF]{1,2}(?=\\*[\"'])))([^\[\](){}]{1,2000})"
+        ),
+        word=re.compile(r"[^\s\"',\\]+"),
+        entry=re.compile(
+            r"(?i)(\b(?:name|key)\\*[\"']?\s*[:=]\s*\\*[\"']?)([\w.-]{1,80})(\\*[\"']?[\s,;]*\\*[\"']?"
+            r"value\\*[\"']?\s*[:=]\s*\\*[\"']?)([^\s\"'\\,;{}]+)"
+        ),
+    )
+    return _patterns
+
+
+def without_listed(text: str, redacted_words: Redactor) -> str:
+    """The text without secrets in lists of the words of a command.
+
+    Args:
+        text: what a program printed, such as the message of an exception.
+        redacted_words: takes the secrets out of the words of a command.
+    """
+    if not has_options(text):
+        return text
+    kept, place = [], 0
+    for group in _lists(text):
+        words = [text[start:end] for start, end in group]
+        if not any(word.startswith("-") for word in words):
+            continue
+        for (start, end), word, safe in zip(group, words, redacted_words(words)):
+            if safe != word:
+                kept.append(text[place:start] + safe)
+                place = end
+    return "".join(kept) + text[place:]
+
+
+def _lists(text: str) -> list[list[tuple[int, int]]]:
+    """Where the quoted words of lists begin and end."""
+    patterns, lists, place = _compiled(), [], 0
+    opening = patterns["opening"].search(text)
+    while opening is not None:
+        group, place = [], opening.end()
+        item = patterns["item"].match(text, place)
+        while item is not None:
+            group.append(item.span(item.lastindex or 0))
+            comma = patterns["between"].match(text, item.end())
+            place = item.end()
+            item = patterns["item"].match(text, comma.end()) if comma else None
+        if len(group) > 1:
+            lists.append(group)
+        else:
+            place = opening.end()  # in a list of one there may be another
+        opening = patterns["opening"].search(text, place)
+    return lists
+
+
+def without_held(text: str) -> str:
+    """The text without values in brackets, or with a prefix, behind names of secrets."""
+    patterns = _compiled()
+
+    def judged(found: re.Match[str]) -> str:
+        name, between, held = found.groups()
+        if secret_names.kind_of(name) == secret_names.PLAIN:
+            return found.group()
+        is_held = between.rstrip()[-1:] in "[({"
+        first = held if is_held else held[: _end_of_item(held)]
+        safe = patterns["word"].sub(lambda word: _safe(name, word.group()), first)
+        return name + between + safe + held[len(first) :]
+
+    def paired(found: re.Match[str]) -> str:
+        return "".join(found.groups()[:3]) + _safe(found.group(2), found.group(4))
+
+    text = patterns["named"].sub(judged, text)
+    return patterns["entry"].sub(paired, text)
+
+
+def _end_of_item(held: str) -> int:
+    found = _compiled()["item"].match(held)
+    return found.end() if found else 0
+
+
+def _safe(name: str, value: str) -> str:
+    is_syntax = not any(c.isalnum() for c in value) or value in ("b", "r", "f", "u")
+    return REDACTED if not is_syntax and secret_names.hides(name, value) else value
