@@ -24,7 +24,7 @@ CSV_FILE = "scaling.csv"
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--axis",
-    type=click.Choice(["ranks", "cores", "gpus", "nodes"]),
+    type=click.Choice(["ranks", "cores", "threads", "gpus", "nodes"]),
     help="What grows [default: what the runs differ in].",
 )
 @click.option(

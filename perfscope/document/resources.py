@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from perfscope.findings.facts.thread_pools import pools
+
 if TYPE_CHECKING:
     from perfscope.metrics.host.resources import RankMemory, RankThreads, Series
     from perfscope.metrics.results import Results
@@ -53,7 +55,7 @@ def threads(results: Results) -> Json:
         return {"ranks": [], "nodes": [], "reason": reason}
     return {
         "reason": None,
-        "ranks": [_rank_threads(rank) for rank in results.resources.threads],
+        "ranks": [_rank_threads(rank, results) for rank in results.resources.threads],
         "nodes": [
             {
                 "host": node.host,
@@ -68,10 +70,12 @@ def threads(results: Results) -> Json:
     }
 
 
-def _rank_threads(rank: RankThreads) -> Json:
+def _rank_threads(rank: RankThreads, results: Results) -> Json:
+    known = next(pools(one) for one in results.trace.ranks if one.number == rank.rank)
     return {
         "rank": rank.rank,
         "host": rank.host,
+        "pool_threads": known[0].threads if known else None,
         "threads_max": rank.threads_max,
         "runnable_mean": rank.runnable_mean,
         "runnable_p95": rank.runnable_p95,

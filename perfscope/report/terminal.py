@@ -27,6 +27,7 @@ PLAIN = str.maketrans(
     {"µ": "u", "–": "-", "→": "->", "’": "'", "\u00a0": " ", "…": "...", "×": "x"}
 )
 LONGEST_TEXT = 400
+LONGEST_VERDICT = 1000  # as on the page: a verdict is told in full
 LABEL_WIDTH = 27
 MOST_BAR_WIDTH = 28
 MOST_PARTS = 3  # phases of the critical path that are named
@@ -50,9 +51,16 @@ def clean(text: object) -> str:
     return visible(str(text), longest=LONGEST_TEXT)
 
 
-def line(console: Console, text: object, *, style: str = "", indent: int = 0) -> None:
+def line(
+    console: Console,
+    text: object,
+    *,
+    style: str = "",
+    indent: int = 0,
+    longest: int = LONGEST_TEXT,
+) -> None:
     """Prints one paragraph, wrapped, without markup or highlighting."""
-    shown = clean(text)
+    shown = visible(str(text), longest=longest)
     if not console.is_terminal or console.options.ascii_only:
         shown = shown.translate(PLAIN)
     if console.options.ascii_only:
@@ -204,7 +212,7 @@ def _print_quality(rows: list[Json], console: Console) -> None:
 def _print_verdict(verdict: Json, console: Console) -> None:
     console.print()
     style = STATUS_STYLES.get(verdict["status"], "")
-    line(console, f"Verdict: {clean(verdict['sentence'])}", style=style)
+    line(console, f"Verdict: {verdict['sentence']}", style=style, longest=LONGEST_VERDICT)
 
 
 def _print_top(document: Json, console: Console) -> None:

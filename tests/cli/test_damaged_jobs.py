@@ -12,7 +12,8 @@ import pytest
 from perfscope.cli.main import main
 from perfscope.document.invariants import broken
 from perfscope.errors import ExitCode
-from tests.support.write_recording import NO_ID, ProcessWriter, write_run
+from perfscope.readers.recording.layout import NO_ID
+from tests.support.write_recording import ProcessWriter, write_run
 
 ALLREDUCES = 40
 Change = Callable[[list[ProcessWriter]], None]

@@ -68,12 +68,10 @@ DOCUMENT = {
                 "kind": OneOf(ENDS),
                 "code": Maybe(int),
                 "text": str,
-                "end_s": float,
+                **dict.fromkeys(("start_s", "end_s"), float),
                 "in_operation": Maybe(str),
                 "exception": Maybe({"type": str, "message": str, "file": str, "line": int}),
-                "start_s": float,
-                "is_first": bool,
-                "is_out_of_memory": bool,
+                **dict.fromkeys(("is_first", "is_out_of_memory"), bool),
             }
         ],
         "throughput": {
@@ -260,6 +258,7 @@ DOCUMENT = {
                 "queue_delay_s": float,
                 "involuntary_switches": int,
                 "voluntary_switches": int,
+                "pool_threads": Maybe(int),
                 "cpus_allowed": str,
                 "cpus_available": float,
                 "groups": [{"stem": str, "count": int, "cpu_s": float, "runnable_mean": float}],

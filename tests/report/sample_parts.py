@@ -370,6 +370,7 @@ def threads(shape: Shape) -> Json:
             "queue_delay_s": 0.4 + 0.01 * rank,
             "involuntary_switches": 210 + rank,
             "voluntary_switches": 4100,
+            "pool_threads": 1,
             "cpus_allowed": str(rank % 64),
             "cpus_available": 1.0,
             "groups": [

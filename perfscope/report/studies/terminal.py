@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.registry import members
 from perfscope.report.labels import status_word
-from perfscope.report.terminal import PLAIN, STATUS_STYLES, clean, line
+from perfscope.report.terminal import LONGEST_VERDICT, PLAIN, STATUS_STYLES, clean, line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ def print_study(document: Json, console: Console) -> None:
     console.print()
     verdict = document["verdict"]
     style = STATUS_STYLES.get(verdict["status"], "")
-    line(console, f"Verdict: {clean(verdict['sentence'])}", style=style)
+    line(console, f"Verdict: {verdict['sentence']}", style=style, longest=LONGEST_VERDICT)
 
 
 def table(console: Console, rows: Sequence[Sequence[str]], *, indent: int = 2) -> None:

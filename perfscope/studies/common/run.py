@@ -24,6 +24,15 @@ PINNING_PREFIXES = (
     "SLURM_CPU_BIND",
 )  # fmt: skip
 
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+)
+"""Variables that tell a rank how many threads to compute with."""
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -248,6 +257,16 @@ class StudyRun:
     def threads_by_rank(self) -> tuple[Json, ...]:
         """Rows of `threads.ranks`: threads, CPU time, run-queue delay; empty when not recorded."""
         return fields.rows(self.document, "threads", "ranks")
+
+    @cached_property
+    def threads_per_rank(self) -> int | None:
+        """Threads with which a rank computes: of its largest pool, or told; None unknown."""
+        pools = [fields.integer(row, "pool_threads") or 0 for row in self.threads_by_rank]
+        teams = fields.follow(self.document, "hardware", "useful_s_by_thread")
+        named = (self.environment.get(name, "").partition(",")[0] for name in THREAD_VARIABLES)
+        told = [int(text) for text in named if text.isascii() and text.isdigit()]
+        seen = [len(team) for team in teams] if isinstance(teams, list) else []
+        return max(pools, default=0) or max(seen, default=0) or max(told, default=0) or None
 
     @cached_property
     def environment(self) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from perfscope.studies.common.measures import Measure
+from perfscope.studies.common.programs import are_different, programs
 from perfscope.studies.common.run import PINNING_PREFIXES, TRANSPORT_PREFIXES, StudyRun
 from perfscope.studies.compare.sides import Side
 
@@ -64,12 +65,13 @@ def unlike(sides: Sequence[Side], measure: Measure) -> list[str]:
 
 def different_programs(sides: Sequence[Side]) -> str:
     """That the sides run different programs, so that no difference means anything; else ""."""
-    programs = [sorted({run.program for run in side.runs if run.program}) for side in sides]
-    if len({tuple(found) for found in programs if found}) < 2:
-        return ""
+    found = [programs(side.runs) for side in sides]
+    if len({*found} - {()}) < 2:
+        mixed = next((names for names in found if names), ())
+        return are_different(mixed, who="The runs of each side")
     told = "; ".join(
-        f"{side.label} ran {_joined(found) if found else 'an unknown program'}"
-        for side, found in zip(sides, programs, strict=True)
+        f"{side.label} ran {_joined(names) if names else 'an unknown program'}"
+        for side, names in zip(sides, found, strict=True)
     )
     return f"The sides are different programs: {told}."
 

@@ -14,6 +14,7 @@ import numpy as np
 from perfscope.output import shortened
 from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.measures import PEAK, STEP, THROUGHPUT, WALL, Measure
+from perfscope.studies.common.programs import programs
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.history.change_points import LEVEL, change_points, least_points
 
@@ -127,6 +128,7 @@ def body(found: Sequence[Group], runs: Sequence[StudyRun], *, factor: float = FA
             for run in runs
             if (reason := left_out(run))
         ],
+        "programs": list(programs(run for run in runs if not left_out(run))),
         "badge": badge(shown),
     }
 
@@ -137,6 +139,7 @@ def _group(group: Group, places: dict[str, int], factor: float) -> Json:
         "command": list(group.command),
         "ranks": group.ranks,
         "batch_size": group.batch_size,
+        "programs": list(programs(run for point in group.points for run in point.runs)),
         "points": [
             {
                 "label": point.label,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from perfscope.studies.common.programs import are_different
 from perfscope.studies.compare.labels import percent, written
 from perfscope.studies.history.change_points import LEAST_POINTS
 from perfscope.studies.history.history import judged_series, newest_group
@@ -19,7 +20,9 @@ def verdict(found: Json) -> tuple[str, str]:
     status, sentence = _judged(found, group)
     if len(found["groups"]) > 1:
         sentence += f" Judged is the trend of the newest run: {group['label']}."
-    return status, sentence
+    if mixed := are_different(group["programs"], who="The runs of this trend"):
+        return "fail" if status == "fail" else "warn", f"{mixed} {sentence}"
+    return status, " ".join(filter(None, (are_different(found["programs"]), sentence)))
 
 
 def _judged(found: Json, group: Json) -> tuple[str, str]:

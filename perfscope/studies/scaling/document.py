@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from perfscope.studies.common.programs import are_different, programs
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.growth import SAME_WORK, UNEVEN, trained_samples
 from perfscope.studies.scaling.pop_table import COUNTER_ROWS, ROWS
+from perfscope.studies.scaling.series import Axis
 from perfscope.units import format_ratio, format_seconds
 
 if TYPE_CHECKING:
@@ -248,11 +250,24 @@ def pop_csv(document: Json) -> str:
 
 def verdict(study: Scaling, findings: Sequence[Finding]) -> tuple[str, str]:
     """Status and sentence: how far the series scales, and what limits it most."""
-    programs = sorted({run.program for run in study.counted if run.program})
-    if len(programs) < 2:
-        return _scaled(study, findings)
-    _, sentence = _scaled(study, findings)
-    return "warn", f"The runs are of different programs ({', '.join(programs)}). {sentence}"
+    status, sentence = _scaled(study, findings)
+    unlike = [are_different(programs(study.counted)), _different_threads(study)]
+    if not any(unlike):
+        return status, sentence
+    status = "fail" if status == "fail" else "warn"
+    return status, " ".join([*filter(None, unlike), sentence])
+
+
+def _different_threads(study: Scaling) -> str:
+    """That ranks of different sizes compute with different numbers of threads; "" else."""
+    told = [point.representative.threads_per_rank for point in study.points]
+    if study.axis in {Axis.THREADS, Axis.CORES} or len({*told} - {None}) < 2:
+        return ""
+    parts = [
+        f"{threads or 'unknown'} with {study.axis.count(point.size)}"
+        for threads, point in zip(told, study.points, strict=True)
+    ]
+    return f"The ranks compute with different numbers of threads: {', '.join(parts)}."
 
 
 def _scaled(study: Scaling, findings: Sequence[Finding]) -> tuple[str, str]:

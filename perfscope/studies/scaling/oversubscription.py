@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from perfscope.studies.common import fields
-from perfscope.studies.common.run import StudyRun
+from perfscope.studies.common.run import THREAD_VARIABLES, StudyRun
 from perfscope.studies.scaling.series import Point
 
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "TF_NUM_INTRAOP_THREADS",
-)
-"""Variables that tell a rank how many threads to compute with."""
 CROWDED = 1.2
 """Threads that want to run, for each CPU, from which on they wait for each other."""
 

@@ -20,11 +20,12 @@ class Axis(Enum):
     CORES = "cores"
     GPUS = "gpus"
     NODES = "nodes"
+    THREADS = "threads"
 
     @property
     def one(self) -> str:
         """The word for one of it."""
-        return {"ranks": "rank", "cores": "core", "gpus": "GPU", "nodes": "node"}[self.value]
+        return "GPU" if self is Axis.GPUS else self.value[:-1]
 
     @property
     def many(self) -> str:
@@ -37,6 +38,8 @@ class Axis(Enum):
             return run.ranks or None
         if self is Axis.CORES:
             return run.cores
+        if self is Axis.THREADS:
+            return run.ranks * run.threads_per_rank if run.threads_per_rank else None
         return run.devices if self is Axis.GPUS else len(run.hosts) or None
 
     def count(self, number: int) -> str:
@@ -88,7 +91,7 @@ class Point:
 
 
 def choose_axis(runs: Sequence[StudyRun], wanted: Axis | None = None) -> tuple[Axis, str]:
-    """The axis and why it was chosen: GPUs if they were measured, else ranks, cores, nodes.
+    """The axis and why it was chosen: GPUs if measured, else ranks, cores, threads, nodes.
 
     Raises:
         UsageError: the wanted axis is not known of every run.
@@ -102,7 +105,7 @@ def choose_axis(runs: Sequence[StudyRun], wanted: Axis | None = None) -> tuple[A
                 action="Use --axis ranks, which every run records.",
             )
         return wanted, "as asked for with --axis"
-    for axis in (Axis.GPUS, Axis.RANKS, Axis.CORES, Axis.NODES):
+    for axis in (Axis.GPUS, Axis.RANKS, Axis.CORES, Axis.THREADS, Axis.NODES):
         sizes = {axis.of(run) for run in runs}
         if None not in sizes and len(sizes) > 1:
             return axis, f"the runs differ in {axis.many}; --axis chooses another"
@@ -113,7 +116,7 @@ def fold(runs: Sequence[StudyRun], axis: Axis) -> tuple[Point, ...]:
     """The runs by size, smallest first; those of one size are repeats of each other.
 
     Raises:
-        UsageError: two runs of one size differ in ranks, hosts or batch size.
+        UsageError: two runs of one size differ in ranks, threads, hosts or batch size.
     """
     by_size: dict[int, list[StudyRun]] = {}
     for run in runs:
@@ -128,9 +131,14 @@ def fold(runs: Sequence[StudyRun], axis: Axis) -> tuple[Point, ...]:
     )
 
 
+def _known(value: object) -> str:
+    return "unknown" if value is None else str(value)
+
+
 def _check_repeats(size: str, group: Sequence[StudyRun], axis: Axis) -> None:
     facts: tuple[tuple[str, Callable[[StudyRun], object]], ...] = (
         ("ranks", lambda run: run.ranks),
+        ("threads of a rank", lambda run: run.threads_per_rank),
         ("hosts", lambda run: len(run.hosts)),
         ("batch size", lambda run: run.batch_size),
     )
@@ -139,6 +147,6 @@ def _check_repeats(size: str, group: Sequence[StudyRun], axis: Axis) -> None:
         if other is not None:
             raise UsageError(
                 f"{group[0].label} and {other.label} are both of {size}, but no repeats.",
-                why=f"Their {name} differ: {fact(group[0])} and {fact(other)}.",
+                why=f"Their {name} differ: {_known(fact(group[0]))} and {_known(fact(other))}.",
                 action=f"Choose another --axis than {axis.value}, or leave one of them out.",
             )

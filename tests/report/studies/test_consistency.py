@@ -1,0 +1,129 @@
+"""A study says the same on its page, in the terminal, in Markdown and in study.json."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from perfscope.report.studies.badge import badge_svg
+from perfscope.report.studies.build import build_html
+from perfscope.report.studies.markdown import comparison
+from perfscope.report.studies.terminal import print_study
+from perfscope.studies.common.document import build
+from perfscope.studies.compare.labels import percent
+from perfscope.studies.history.labels import how_measured, verdict
+from perfscope.units import format_ratio
+from tests.report.studies import test_compare_page, test_scaling_page, test_sweep_page
+from tests.studies.history import test_history
+from tests.support.environments import REPOSITORY
+
+Json = dict[str, Any]
+KEPT = {
+    path.parent.name: path
+    for path in sorted(REPOSITORY.glob("reports/studies/*/study.json"))
+    if json.loads(path.read_text())["kind"] in {"scaling", "compare"}
+}
+
+
+def history() -> Json:
+    runs = test_history.series()
+    found = test_history.made(runs) | {"unreadable": []}
+    rows = [run.as_json() | {"start_unix_s": 1.8e9, "day": "2027-01-15"} for run in runs]
+    rows = [row | {"commit": None, "report": None} for row in rows]
+    measured = how_measured(found)
+    return build("history", rows, verdict=verdict(found), body=found, how_measured=measured)
+
+
+STUDIES: dict[str, Callable[[], Json]] = {
+    "scaling": test_scaling_page.document,
+    "compare": test_compare_page.made,
+    "history": history,
+    "sweep": test_sweep_page.two_variables,
+}
+NAMES = [*STUDIES, *KEPT]
+
+
+@cache
+def study(name: str) -> Json:
+    """One that was made here, or a real one that is kept in the repository."""
+    found: Json = STUDIES[name]() if name in STUDIES else json.loads(KEPT[name].read_text())
+    return found
+
+
+def words(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+@cache
+def page(name: str) -> str:
+    document = study(name)
+    body = re.sub(r"<(script|style)\b.*?</\1>", " ", build_html(document), flags=re.DOTALL)
+    return words(html.unescape(re.sub(r"<[^>]*>", "", body)))
+
+
+@cache
+def terminal(name: str) -> str:
+    document = study(name)
+    out = io.StringIO()
+    print_study(document, Console(file=out, width=2000, color_system=None))
+    return words(out.getvalue())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_verdict_is_told_in_the_same_words(name: str) -> None:
+    document = study(name)
+    sentence = words(document["verdict"]["sentence"])
+    assert sentence in page(name)
+    assert sentence in terminal(name)
+    if document["kind"] == "compare":
+        plain = comparison(document).replace("\\", "")
+        assert sentence in words(html.unescape(plain))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_findings_have_one_title_everywhere(name: str) -> None:
+    document = study(name)
+    for finding in document["findings"]:
+        if finding["status"] in {"fail", "warn"}:
+            assert words(finding["title"]) in page(name)
+            assert words(finding["title"]) in terminal(name)
+
+
+def figures(document: Json) -> list[str]:
+    """What a study found, as people read it."""
+    kind = document["kind"]
+    if kind == "scaling":
+        table = {row["id"]: row["values"] for row in document["scaling"]["pop"]["rows"]}
+        told = [value["value"] for value in table["parallel_efficiency"]]
+        told += [point["efficiency"] for point in document["scaling"]["points"]]
+        return [format_ratio(value) for value in told if value is not None]
+    if kind == "compare":
+        rows = document["compare"]["comparisons"]
+        return [percent(row["ratio"]) for row in rows if row["ratio"] is not None]
+    return []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_are_the_same_everywhere(name: str) -> None:
+    document = study(name)
+    for figure in figures(document):
+        assert figure in page(name)
+        assert figure in terminal(name)
+        assert document["kind"] != "compare" or figure in comparison(document)
+
+
+def test_the_badge_tells_the_change_of_the_verdict() -> None:
+    name, document = "history", study("history")
+    level, _, change = document["history"]["badge"]["text"].partition(" (")
+    for text in (document["verdict"]["sentence"], page(name), terminal(name)):
+        assert level in text
+        assert change.rstrip(")") in text
+    assert level in badge_svg(document)
