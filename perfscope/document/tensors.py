@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -73,6 +74,12 @@ def sentence(results: Results) -> str:
     found = results.tensors
     if found is None or found.reason:
         return ""
+    late_s = sum(found.late_s) + sum(found.start_late_s)
+    if late_s < WARN_SHARE * found.window_s:
+        return (
+            "No rank kept the others waiting: between the first rank that has a tensor ready and "
+            f"the last, {format_seconds(late_s)} of {format_seconds(found.window_s)} pass."
+        )
     started, later = _latest(found.ranks, found.start_late_s), _latest(found.ranks, found.late_s)
     at_start = f"{started[1]} of the time between the first rank and the last at the start"
     if sum(found.late_s) < START_SHARE * sum(found.start_late_s):

@@ -121,6 +121,18 @@ def test_a_start_that_costs_more_than_all_the_rest_is_named(tmp_path: Path) -> N
     assert "at the start" in said(tmp_path)
 
 
+def test_nobody_is_blamed_for_microseconds(tmp_path: Path) -> None:
+    """Rank 1 is last every time, by 3 us of 4 s."""
+    events: list[Event] = []
+    for turn in range(30):
+        events += negotiation(1, {0: 4_000_000 * turn, 1: 4_000_000 * turn + 3})
+    result(tmp_path, events)
+    assert said(tmp_path) == (
+        "No rank kept the others waiting: between the first rank that has a tensor ready and the "
+        "last, 90.0 us of 116 s pass."
+    )
+
+
 def test_one_rank_alone_is_blamed_for_nothing(tmp_path: Path) -> None:
     found = result(tmp_path, [*negotiation(1, {0: 0}), *negotiation(1, {0: 9000})])
     assert found.reason == ONE_RANK

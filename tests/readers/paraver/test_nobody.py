@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_nobody_is_waited_for_and_the_run_is_replayed(tmp_path: Path, combined: 
     "oddity", [{"whole": False}, {"kept": False}, {"null_us": 300}], ids=["cut", "filtered", "slow"]
 )
 def test_messages_that_may_be_missing_are_not_nobody(
-    tmp_path: Path, oddity: dict[str, int]
+    tmp_path: Path, oddity: dict[str, Any]
 ) -> None:
     """A file that is cut, one whose messages were filtered, calls that did wait for somebody."""
     trace = chain(tmp_path / "a.prv", **oddity)
