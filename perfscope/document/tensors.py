@@ -75,7 +75,7 @@ def sentence(results: Results) -> str:
     if found is None or found.reason:
         return ""
     late_s = sum(found.late_s) + sum(found.start_late_s)
-    if late_s < WARN_SHARE * found.window_s:
+    if 0 < late_s < WARN_SHARE * found.window_s:
         return (
             "No rank kept the others waiting: between the first rank that has a tensor ready and "
             f"the last, {format_seconds(late_s)} of {format_seconds(found.window_s)} pass."

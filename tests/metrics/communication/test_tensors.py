@@ -129,7 +129,7 @@ def test_nobody_is_blamed_for_microseconds(tmp_path: Path) -> None:
     result(tmp_path, events)
     assert said(tmp_path) == (
         "No rank kept the others waiting: between the first rank that has a tensor ready and the "
-        "last, 90.0 us of 116 s pass."
+        "last, 90.0 µs of 116 s pass."
     )
 
 
