@@ -127,3 +127,8 @@ def test_sides_that_mix_programs_say_so_first(programs: tuple[str, str]) -> None
     _, sentence = compare_labels.verdict(compare_body(sides, measure=None, factor=FACTOR))
     told = "Not like with like: The runs of each side are of different programs"
     assert sentence.startswith(told) is (programs[0] != programs[1])
+
+
+def test_a_run_of_unknown_threads_is_a_repeat_of_one_where_they_are_known() -> None:
+    runs = [run("a", 8.0, pools=None), run("b", 8.2, pools=2), run("c", 4.0, ranks=2, pools=2)]
+    assert [len(point.runs) for point in scaling(runs, axis=Axis.RANKS).points] == [2, 1]

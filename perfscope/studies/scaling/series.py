@@ -136,9 +136,10 @@ def _known(value: object) -> str:
 
 
 def _check_repeats(size: str, group: Sequence[StudyRun], axis: Axis) -> None:
+    threads = next((run.threads_per_rank for run in group if run.threads_per_rank), None)
     facts: tuple[tuple[str, Callable[[StudyRun], object]], ...] = (
         ("ranks", lambda run: run.ranks),
-        ("threads of a rank", lambda run: run.threads_per_rank),
+        ("threads of a rank", lambda run: run.threads_per_rank or threads),  # where it is known
         ("hosts", lambda run: len(run.hosts)),
         ("batch size", lambda run: run.batch_size),
     )
