@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 import traceback
@@ -67,6 +68,10 @@ def cli(verbose: bool) -> None:
     """All commands; each is loaded when it is called."""
 
 
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What the place that is written to answers when it takes no more: nothing is wrong with us."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line.
 
@@ -90,6 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _CLOSED_PIPE
     except MemoryError as error:
         return _explain(_too_large(error), words)
+    except OSError as error:
+        known = error.errno in _NO_ROOM
+        return _explain(_no_room(error) if known else _unexpected(error), words)
     except Exception as error:  # noqa: BLE001 - the last net: a user never sees a bare traceback
         return _explain(_unexpected(error), words)
     return outcome if isinstance(outcome, int) else ExitCode.OK
@@ -100,6 +108,16 @@ def _too_large(error: MemoryError) -> PerfscopeError:
         "The memory of this machine does not suffice.",
         why=f"An allocation failed: {str(error) or 'the system refused it'}.",
         action="Use a machine with more memory, or give fewer or smaller files.",
+    )
+    problem.__cause__ = error
+    return problem
+
+
+def _no_room(error: OSError) -> PerfscopeError:
+    problem = PerfscopeError(
+        f"{error.filename or 'The output'} cannot be written.",
+        why=f"{error.strerror}.",
+        action="Make room there, or send the output elsewhere.",
     )
     problem.__cause__ = error
     return problem
