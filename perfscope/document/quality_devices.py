@@ -74,6 +74,12 @@ def _launches(found: DevicesResult) -> Check:
         f"{found.unlinked_rows:,} device rows have no launch in the trace; gaps before them count "
         "as other, never as waiting for the host."
     )
+    unfit = [device.idle_reason for device in found.devices if device.idle_reason]
+    if share > MOST_UNLINKED and unfit:
+        detail = (
+            f"Gaps before device rows count as other, never as waiting for the host: {unfit[0]}."
+        )
+        return Check("device_launches", Status.WARN, "Launches do not fit", detail)
     if share > MOST_UNLINKED:
         detail += f" That is {format_share(share)} of those in the focus: launched before it began?"
         return Check("device_launches", Status.WARN, "Launches are missing", detail)
