@@ -106,6 +106,7 @@ def run_job(
             longest_s=place.patience_s(is_recorded),
             variables={**program.variables, **libraries},
         )
+    if end == HUNG:
+        return Ending(end, {program.name: "began"}, output)
     verdict = "no errors" if passes(output) else "errors"
-    tests = {program.name: f"{verdict}, exit code {end}"}
-    return Ending(end, tests, output, None if end == HUNG else printed(output))
+    return Ending(end, {program.name: f"{verdict}, exit code {end}"}, output, printed(output))
