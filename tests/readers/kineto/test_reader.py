@@ -377,3 +377,18 @@ def test_a_host_alone_is_told_in_a_sentence_that_a_terminal_shows_whole(
     assert "characters)" not in printed
     assert "Give perfscope analyze the files of all ranks together." in printed
     assert printed.count("7 of 8 ranks are missing") == 2
+
+
+def test_launches_behind_their_kernels_are_not_called_missing(tmp_path: Path) -> None:
+    writer = KinetoWriter()
+    for number in range(20):
+        start = number * 100 * MS
+        writer.step(number, start, start + 100 * MS)
+        writer.kernel("gemm", start + MS, start + 50 * MS, launch=start + 2 * MS)
+    path = writer.write(tmp_path / "rank0.json")
+    main(["analyze", str(path), "--no-report", "-o", str(tmp_path)])
+    document = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
+    [check] = [row for row in document["quality"] if row["id"] == "device_launches"]
+    assert check["title"] == "Launches do not fit"
+    assert "no launch" not in check["detail"]
+    assert "20 of 20 device events begin" in check["detail"]
