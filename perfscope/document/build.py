@@ -37,7 +37,7 @@ from perfscope.output import json_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfscope.findings.core.finding import Finding, Saving
+    from perfscope.findings.core.finding import Finding, Gain
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
     from perfscope.savings import Wholes
@@ -93,23 +93,27 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
 def _finding(finding: Finding, results: Results) -> Json:
     steps = results.options.planned_steps
     of, saving = wholes(results), finding.recommended
-    gain_s = saving.gain_s if saving else None
     return {
         **finding.as_json(),
-        "gain_run_share": share_of(finding.gain_s, of.run_s),
+        "gain_run_share": finding.gain.run_share if finding.gain else None,
         "first_action": _first_action(saving, of) if saving else None,
-        "planned": planned_run(results, gain_s, steps, is_once=finding.is_once),
+        "planned": planned_run(
+            results,
+            saving.seconds if saving else None,
+            steps,
+            is_once=bool(saving and saving.is_once),
+        ),
     }
 
 
-def _first_action(saving: Saving, of: Wholes) -> Json:
+def _first_action(saving: Gain, of: Wholes) -> Json:
     """What the first action saves: the number that headlines show."""
     return {
-        "gain_s": saving.gain_s,
+        "gain_s": saving.seconds,
         "gain_interval_s": list(saving.interval_s) if saving.interval_s else None,
-        "gain_share": share_of(saving.gain_s, of.window_s),
-        "gain_run_share": share_of(saving.gain_s, of.run_s),
-        "gain_basis": saving.basis,
+        "gain_share": share_of(saving.seconds, of.window_s),
+        "gain_run_share": saving.run_share,
+        "gain_basis": saving.basis.value,
     }
 
 

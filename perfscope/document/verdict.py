@@ -10,7 +10,7 @@ from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import headline, unwatched
 from perfscope.findings.core.catalogue import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
-from perfscope.findings.core.finding import Saving, Status
+from perfscope.findings.core.finding import Gain, Status
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, wholes
 from perfscope.trace.damage import Need
@@ -97,11 +97,11 @@ def combined_gain(replay: Replay, top: Sequence[Finding]) -> float | None:
     """
     counted = _savings(_counted(top))
     if len(counted) < 2:
-        return counted[0].gain_s if counted else None
+        return counted[0].seconds if counted else None
     prediction = _together(replay, counted)
     if prediction is None:
         return None
-    single = [saving.gain_s for saving in counted]
+    single = [saving.seconds for saving in counted]
     return min(max(prediction.gain_s, *single), sum(single))
 
 
@@ -114,12 +114,12 @@ def _counted(top: Sequence[Finding]) -> list[Finding]:
     return found if len(found) > 1 else []
 
 
-def _savings(findings: Sequence[Finding]) -> list[Saving]:
+def _savings(findings: Sequence[Finding]) -> list[Gain]:
     """What the first action of each finding saves, of those that claim seconds."""
     return [saving for finding in findings if (saving := finding.recommended) is not None]
 
 
-def _together(replay: Replay, savings: Sequence[Saving]) -> Prediction | None:
+def _together(replay: Replay, savings: Sequence[Gain]) -> Prediction | None:
     edits: list[Edit] = [edit for saving in savings for edit in saving.edits]
     # what a rank does alone goes first: what is left is then compared between the ranks
     relative = [edit for edit in edits if edit.level is not None and edit.account is None]
@@ -168,7 +168,7 @@ def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> s
     which = "they" if len(replayed) == len(top) else "the two with a number"
     if len(replayed) < len(counted):
         which = "the two that can be replayed"
-    is_bound = any(saving.basis == "upper_bound" for saving in replayed)
+    is_bound = any(saving.is_bound for saving in replayed)
     return f"fixed together, {which} would save {of.saving(gain_s, is_bound=is_bound)}"
 
 
@@ -177,8 +177,8 @@ def _about(finding: Finding, of: Wholes) -> str:
     saving = finding.recommended
     if saving is None:
         return f"{finding.title}."
-    is_bound = saving.basis == "upper_bound"
-    told = of.saving(saving.gain_s, is_bound=is_bound, interval=saving.interval_s)
+    is_bound = saving.is_bound
+    told = of.saving(saving.seconds, is_bound=is_bound, interval=saving.interval_s)
     return f"{finding.title}. Estimated saving: {told}."
 
 

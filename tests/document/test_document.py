@@ -12,7 +12,7 @@ import pytest
 
 from perfscope.document import build as document
 from perfscope.errors import ExitCode, PerfscopeError
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding, Gain, Status
 from tests.document.shape import problems
 from tests.findings.analysed import Analysed, analyse, analyse_trace
 from tests.findings.training_runs import Plan, training_run
@@ -68,7 +68,8 @@ def test_serialisation_times_transfer_is_communication_efficiency() -> None:
 
 def test_findings_come_by_status_and_gain() -> None:
     def finding(name: str, status: Status, gain_s: float | None = None) -> Finding:
-        return Finding(id=name, status=status, title="", summary="", gain_s=gain_s)
+        gain = None if gain_s is None else Gain(gain_s, gain_s / 100)
+        return Finding(id=name, status=status, title="", summary="", gain=gain)
 
     ordered = document.sort_findings(
         [

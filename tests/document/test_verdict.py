@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from perfscope.document import verdict as verdicts
 from perfscope.document.build import build
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Basis, Finding, Gain, Status
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Replay
 from perfscope.trace.damage import Damage
@@ -41,10 +40,10 @@ def test_names_rank_function_line_and_gain() -> None:
     )
     first = analyse(Plan(ranks=2, evaluate_s=2.0)).findings["rank_zero_evaluation"].first
     assert first is not None
-    assert first.gain_s == pytest.approx(10.0, rel=0.01)  # each of two ranks evaluates half
+    assert first.seconds == pytest.approx(10.0, rel=0.01)  # each of two ranks evaluates half
     assert "Estimated saving: 9.99 s (13.6 % of the 73.6 s run, 13.9 % of " in found["sentence"]
     assert found["top"] == ["rank_zero_evaluation"]
-    assert found["combined_gain_s"] == first.gain_s
+    assert found["combined_gain_s"] == first.seconds
 
 
 def test_gains_together_are_replayed_together() -> None:
@@ -143,8 +142,8 @@ def test_two_findings_say_what_both_fixes_give() -> None:
 
 def fault(name: str, status: Status, gain_s: float | None, *edits: Edit) -> Finding:
     """A finding made by hand, of a focus of 100 s."""
-    share = None if gain_s is None else gain_s / 100
-    return Finding(name, status, name, ".", gain_s=gain_s, gain_share=share, edits=edits)
+    gain = None if gain_s is None else Gain(gain_s, gain_s / 100, basis=Basis.REPLAY, edits=edits)
+    return Finding(name, status, name, ".", gain)
 
 
 def test_faults_without_seconds_leave_a_place_to_one_that_has_them() -> None:
@@ -179,7 +178,8 @@ def test_what_is_fixed_together_is_told_in_one_way() -> None:
     """Of three findings two are replayed, one of them as a bound; the third is not."""
     analysed = analyse(Plan(ranks=2, evaluate_s=2.0))
     alone = analysed.findings["rank_zero_evaluation"]
-    bound = replace(fault("bound", Status.FAIL, 3.0, *alone.edits), gain_basis="upper_bound")
+    most = Gain(3.0, 0.03, edits=alone.edits)
+    bound = Finding("bound", Status.FAIL, "bound", ".", most)
     faults = [alone, bound, fault("unknown", Status.FAIL, 2.0)]
     found = build_verdict(analysed.results, analysed.replay, faults)
     gain = format_seconds(found["combined_gain_s"])

@@ -16,9 +16,10 @@ from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
+    Gain,
     Status,
 )
-from perfscope.findings.core.gain import NS, Price, bound_s, price
+from perfscope.findings.core.gain import NS, bound_s, price
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
@@ -90,17 +91,14 @@ def judge(run: Facts) -> Finding:
     found = price(results, replay, [edit], bound_s=bound_s(results, work), is_planned=True)
     is_affordable = _is_affordable(results, main, main.seconds)
     is_certain = _is_affordable(results, main, main.certain_s) == is_affordable
-    status = found.status if is_certain and not is_affordable else Status.PASS
+    status = thresholds.deserved(found) if is_certain and not is_affordable else Status.PASS
     is_fault = status in FAULTS
     return Finding(
         id=ID,
         status=status,
         title=_title(main) if is_fault else PASSED if is_certain else UNKNOWN,
         summary=_summary(results, main, every, found) + ("" if is_certain else UNCERTAIN),
-        gain_s=found.gain_s,
-        gain_interval_s=found.interval_s,
-        gain_share=found.share,
-        gain_basis=found.basis,
+        gain=found,
         confidence=Confidence.HIGH if main.phase.source != "sampled" else Confidence.MEDIUM,
         ranks=main.phase.entering_ranks if is_fault else (),
         window_s=_window(main),
@@ -109,7 +107,6 @@ def judge(run: Facts) -> Finding:
         actions=_actions(main, every, found) if is_fault else (),
         references=REFERENCES,
         overlaps=("rank_zero_evaluation", "load_imbalance"),
-        edits=(edit,),
     )
 
 
@@ -215,7 +212,7 @@ def _title(habit: _Habit) -> str:
     return f"{what} too often{f': {place}' if place else ''}, {habit.times:,} times on {who}"
 
 
-def _summary(results: Results, habit: _Habit, every: int, found: Price) -> str:
+def _summary(results: Results, habit: _Habit, every: int, found: Gain) -> str:
     steps = results.steps.count
     apart = round(steps / habit.times)
     often = f", once in {apart:,} steps" if apart > 1 else ""
@@ -223,7 +220,7 @@ def _summary(results: Results, habit: _Habit, every: int, found: Price) -> str:
     return (
         f"Each time takes {format_seconds(habit.seconds / habit.times)}{often}; in all "
         f"{wording.of_window(share)}. Done {_rarely(habit, every)}, the run would take "
-        f"{wording.saving(results, found.gain_s, is_bound=not found.is_replayed)} less."
+        f"{wording.saving(results, found.seconds, is_bound=found.is_bound)} less."
     )
 
 
@@ -262,9 +259,9 @@ def _evidence(
     return tuple(rows)
 
 
-def _actions(habit: _Habit, every: int, found: Price) -> tuple[str, ...]:
+def _actions(habit: _Habit, every: int, found: Gain) -> tuple[str, ...]:
     place = wording.place(habit.phase.where[0]) if habit.phase.where else f"{habit.phase.label}"
-    back = f"that saves {found.at_most}{format_seconds(found.gain_s)}"
+    back = f"that saves {found.at_most}{format_seconds(found.seconds)}"
     doing = "Compute and print it" if habit.is_output else "Evaluate"
     actions = [f"{doing} {_rarely(habit, every)}: call {place} more rarely; {back}."]
     if habit.is_output:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import median_high
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import (
+    Basis,
     Confidence,
     Evidence,
     Finding,
+    Gain,
     Status,
 )
-from perfscope.findings.core.gain import NS
+from perfscope.findings.core.gain import NS, saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.start_up_facts import OpeningFacts, beyond
 from perfscope.units import format_seconds, format_share
@@ -61,10 +64,7 @@ def judge(run: Facts) -> Finding:
         status=status,
         title=_title(facts, late) if is_told else PASSED,
         summary=_summary(facts, share),
-        gain_s=facts.total_s if is_told else None,
-        gain_share=share if is_told else None,
-        gain_basis=_basis(facts) if is_told else None,
-        is_once=True,
+        gain=_gain(results, facts, share) if is_told else None,
         confidence=Confidence.MEDIUM,
         ranks=_numbers(facts, late) if is_told else (),
         where=_where(facts, late) if is_told else (),
@@ -72,8 +72,6 @@ def judge(run: Facts) -> Finding:
         actions=_actions(facts, late) if is_told else (),
         references=REFERENCES,
         overlaps=("start_up", "rank_zero_evaluation"),
-        # they save what set-up costs, and nothing of what lies before it
-        edits=facts.explained if is_told and not facts.before_s else (),
     )
 
 
@@ -91,9 +89,14 @@ def _status(gain_s: float, share: float) -> Status:
     return Status.WARN if gain_s >= thresholds.SKEW_WARN_S else Status.INFO
 
 
-def _basis(facts: OpeningFacts) -> str:
-    """What lies before the focus of analysis cannot be replayed."""
-    return "replay" if facts.is_replayed and not facts.before_s else "upper_bound"
+def _gain(results: Results, facts: OpeningFacts, share: float) -> Gain:
+    """What lies before the focus of analysis cannot be replayed, and no edit saves it."""
+    is_replayed = facts.is_replayed and not facts.before_s
+    basis = Basis.REPLAY if is_replayed else Basis.UPPER_BOUND
+    edits = () if facts.before_s else facts.explained
+    return replace(
+        saved(results, facts.total_s, basis=basis, edits=edits), share=share, is_once=True
+    )
 
 
 def _is_before(facts: OpeningFacts) -> bool:

@@ -13,7 +13,7 @@ from perfscope.findings.core.finding import (
     Finding,
     Status,
 )
-from perfscope.findings.core.gain import NS
+from perfscope.findings.core.gain import NS, replayed, saved
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, input_wait_s
 from perfscope.findings.facts.imbalance_judgement import (
     OVERLAPS,
@@ -98,11 +98,10 @@ def _uneven_input(results: Results, replay: Replay) -> Finding | None:
 
 def _passed(results: Results, found: Judgement) -> Finding:
     facts = found.facts
-    gain_s = facts.evenly.gain_s if facts.evenly else facts.constant_s
-    share = gain_s / (results.focus.length_ns * NS)
+    even = facts.evenly
+    gain = replayed(results, even, ()) if even else saved(results, facts.constant_s)
     # as much would be a claim: it is another finding's, or may be chance
-    is_claim = share < thresholds.WARN_SHARE
-    basis = "replay" if facts.evenly else "upper_bound"
+    is_claim = gain.share < thresholds.WARN_SHARE
     aside = " apart from set-up and what one rank does alone" if facts.explained else ""
     text = f"The load balance{aside} is {facts.load_balance:.3f}"
     if facts.pattern is Pattern.STRAGGLER and found.status is not Status.PASS:
@@ -114,11 +113,8 @@ def _passed(results: Results, found: Judgement) -> Finding:
         id=ID,
         status=Status.PASS,
         title="The ranks work about equally long",
-        summary=f"{text}; work spread evenly would save {wording.saving(results, gain_s)}.",
-        gain_s=gain_s if is_claim else None,
-        gain_interval_s=facts.evenly.interval_s if facts.evenly and is_claim else None,
-        gain_share=share if is_claim else None,
-        gain_basis=basis if is_claim else None,
+        summary=f"{text}; work spread evenly would save {wording.saving(results, gain.seconds)}.",
+        gain=gain if is_claim else None,
         confidence=Confidence.HIGH if facts.evenly else Confidence.MEDIUM,
         evidence=_evidence(facts),
         references=REFERENCES,
@@ -156,7 +152,7 @@ def _summary(found: Judgement) -> str:
 def _instead(found: Judgement) -> str:
     """What it is worth if the heavy ranks need not work longer at all, where nobody told that."""
     facts = found.facts
-    if facts.as_others is None or found.doubt or facts.as_others.gain_s <= found.gain_s:
+    if facts.as_others is None or found.doubt or facts.as_others.gain_s <= found.gain.seconds:
         return ""
     return (
         f" If {wording.ranks(facts.heavy)} need not work longer than "

@@ -9,12 +9,14 @@ from perfscope.attribution.ledger import Account
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import (
+    Basis,
     Confidence,
     Evidence,
     Finding,
-    Saving,
+    Gain,
     Status,
 )
+from perfscope.findings.core.gain import replayed, saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.serial_work import SoloWork
 from perfscope.replay.model import Level
@@ -56,7 +58,7 @@ class _Milder:
     shared_s: float  # every rank does an equal part
     rarer_s: float  # every RARER-th time only
     is_bound: bool  # not replayed
-    first: Saving  # of them: what the action named first saves
+    first: Gain  # of them: what the action named first saves
 
     def text(self, seconds: float) -> str:
         """What one of them saves, in words."""
@@ -84,23 +86,23 @@ def judge(run: Facts) -> Finding:
     prediction = replay.predict(edits)
     length_s = results.focus.length_ns * 1e-9
     bound_s = min(sum(w.stall_s for w in works), sum(w.seconds for w in works))
-    gain_s = prediction.gain_s if prediction else bound_s
-    share = gain_s / length_s if length_s else 0.0
     main = works[0]
-    milder = _milder(main, replay, len(results.trace.ranks), bound_s)
     is_planned = main.account is not Account.COMPUTATION
-    status = thresholds.judge(prediction, share, is_planned=is_planned)
-    if status is Status.WARN and main.count == 1 and gain_s < thresholds.SINGLE_LEAST_S:
+    gain = (
+        replayed(results, prediction, edits, is_planned=is_planned)
+        if prediction
+        else saved(results, bound_s, edits=edits)
+    )
+    milder = _milder(main, results, replay, bound_s)
+    status = thresholds.deserved(gain)
+    if status is Status.WARN and main.count == 1 and gain.seconds < thresholds.SINGLE_LEAST_S:
         status = Status.INFO
     return Finding(
         id=ID,
         status=status,
         title=_title(main, results) if status in FAULTS else LITTLE,
-        summary=_summary(main, results, gain_s, status),
-        gain_s=gain_s,
-        gain_interval_s=prediction.interval_s if prediction else None,
-        gain_share=share,
-        gain_basis="replay" if prediction else "upper_bound",
+        summary=_summary(main, results, gain.seconds, status),
+        gain=gain,
         confidence=_confidence(main, prediction),
         ranks=tuple(dict.fromkeys(work.rank for work in works)),
         window_s=main.window_s,
@@ -109,7 +111,6 @@ def judge(run: Facts) -> Finding:
         actions=_actions(main, milder) if status in FAULTS else (),
         references=REFERENCES,
         overlaps=OVERLAPS,
-        edits=edits,
         first=milder.first if status in FAULTS else None,
     )
 
@@ -190,14 +191,14 @@ def _evidence(works: tuple[SoloWork, ...], length_s: float) -> tuple[Evidence, .
     return tuple(found)
 
 
-def _milder(work: SoloWork, replay: Replay, ranks: int, bound_s: float) -> _Milder:
+def _milder(work: SoloWork, results: Results, replay: Replay, bound_s: float) -> _Milder:
     """Replays the milder changes; where that cannot be done, scales what the whole saves."""
     alone = replay.predict([work.edit])
-    basis = "replay" if alone else "upper_bound"
+    basis = Basis.REPLAY if alone else Basis.UPPER_BOUND
     whole_s = alone.gain_s if alone else min(bound_s, work.stall_s, work.seconds)
     kept = (work.count // RARER) / work.count if work.count else 1 / RARER
-    shared_s, rarer_s = whole_s * (1 - 1 / ranks), whole_s * (1 - kept)
-    first = Saving(shared_s, None, basis, (work.edit,))
+    shared_s, rarer_s = whole_s * (1 - 1 / len(results.trace.ranks)), whole_s * (1 - kept)
+    first = saved(results, shared_s, basis=basis, edits=(work.edit,))
     # unlabelled computation is mostly the rank's ordinary work: it is not to be dealt out
     if work.account is not Account.COMPUTATION:
         edit = replace(work.edit, ranks=None, level=Level.SHARED)
@@ -205,9 +206,11 @@ def _milder(work: SoloWork, replay: Replay, ranks: int, bound_s: float) -> _Mild
         rarer = replay.predict([replace(work.edit, keep_every=RARER)])
         shared_s = shared.gain_s if shared else shared_s
         rarer_s = rarer.gain_s if rarer else rarer_s
-        first = Saving(shared_s, shared.interval_s if shared else None, basis, (edit,))
+        interval_s = shared.interval_s if shared else None
+        first = saved(results, shared_s, interval_s=interval_s, basis=basis, edits=(edit,))
     if work.account is Account.CHECKPOINT:
-        first = Saving(whole_s, alone.interval_s if alone else None, basis, (work.edit,))
+        interval_s = alone.interval_s if alone else None
+        first = saved(results, whole_s, interval_s=interval_s, basis=basis, edits=(work.edit,))
     return _Milder(whole_s, shared_s, rarer_s, is_bound=alone is None, first=first)
 
 

@@ -72,7 +72,7 @@ def judge(run: Facts) -> Finding:
 def _passed(found: Judgement) -> str:
     if found.facts.pattern is not Pattern.ALTERNATING:
         return "Where ranks wait, it is mostly for the same ones."
-    return f"Step times that vary between the ranks cost at most {format_share(found.share)}."
+    return f"Step times that vary between the ranks cost at most {format_share(found.gain.share)}."
 
 
 def _title(found: Judgement) -> str:

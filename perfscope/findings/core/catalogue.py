@@ -118,16 +118,14 @@ def _withheld(diagnosis: Diagnosis, results: Results, why: str) -> Finding:
 
 def _with_positive_gain(finding: Finding) -> Finding:
     """The finding, which claims no saving where it, or its first action, gives nothing back."""
-    first_s = finding.first.gain_s if finding.first else None
-    is_saving = all(gain is None or gain >= NOTHING_S for gain in (finding.gain_s, first_s))
+    gains = (finding.gain, finding.first)
+    is_saving = all(gain is None or gain.seconds >= NOTHING_S for gain in gains)
     return finding if is_saving else _without_gain(finding)
 
 
 def _without_gain(finding: Finding) -> Finding:
     """Without what the job would save: that is nothing, or depends on ranks nobody knows."""
-    return replace(
-        finding, gain_s=None, gain_interval_s=None, gain_share=None, gain_basis=None, first=None
-    )
+    return replace(finding, gain=None, first=None)
 
 
 def _with_assumptions(finding: Finding, replay: Replay) -> Finding:
@@ -136,10 +134,13 @@ def _with_assumptions(finding: Finding, replay: Replay) -> Finding:
     Most findings have asked for the same prediction, which is kept; one that names no edits has
     what every replay of this run assumes.
     """
-    if finding.gain_s is None or not (finding.edits or finding.gain_basis == "replay"):
+    gain = finding.gain
+    if gain is None or (gain.is_bound and not gain.edits):
         return finding
     try:
-        prediction = replay.predict(finding.edits)
+        prediction = replay.predict(gain.edits)
     except RefusedEditError:
         return finding
-    return replace(finding, assumptions=prediction.assumptions) if prediction else finding
+    if prediction is None:
+        return finding
+    return replace(finding, gain=replace(gain, assumptions=prediction.assumptions))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import Confidence, Finding, Gain, Status
 
 NOTHING_S = 1e-9  # clocks count no less
 _BY_RANK = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
@@ -18,9 +18,9 @@ def as_sure_as_its_interval(finding: Finding) -> Finding:
     a warning. One that is replayed is certain where its interval is narrow; without an interval
     nobody knows how certain it is.
     """
-    if finding.gain_s is None:
+    if finding.gain is None:
         return finding
-    most = _most_confidence(finding)
+    most = _most_confidence(finding, finding.gain)
     status = finding.status
     if not is_firm(finding) and status is Status.FAIL:
         status = Status.WARN
@@ -34,11 +34,11 @@ def is_firm(finding: Finding) -> bool:
     return interval is None or interval[0] >= NOTHING_S
 
 
-def _most_confidence(finding: Finding) -> Confidence:
-    interval, gain_s = finding.gain_interval_s, finding.gain_s or 0.0
+def _most_confidence(finding: Finding, gain: Gain) -> Confidence:
     if not is_firm(finding):
         return Confidence.LOW
+    interval = gain.interval_s
     if interval is None:
-        return Confidence.MEDIUM if finding.gain_basis == "replay" else Confidence.HIGH
-    is_narrow = interval[1] - interval[0] <= thresholds.NARROW_INTERVAL * gain_s
+        return Confidence.MEDIUM if not gain.is_bound else Confidence.HIGH
+    is_narrow = interval[1] - interval[0] <= thresholds.NARROW_INTERVAL * gain.seconds
     return Confidence.HIGH if is_narrow else Confidence.MEDIUM

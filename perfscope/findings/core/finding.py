@@ -40,39 +40,64 @@ class Evidence:
     expected: str = ""
 
 
-@dataclass(frozen=True)
-class Saving:
-    """What one action saves of the run.
+class Basis(Enum):
+    """How the seconds of a gain were found."""
 
-    `interval_s` is of 95 %, `basis` is `replay` or `upper_bound`, `edits` are what was replayed.
+    REPLAY = "replay"  # the run was replayed with the change
+    UPPER_BOUND = "upper_bound"  # it cannot be replayed, or no real change reaches it
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a change saves of the job as a whole.
+
+    Attributes:
+        seconds: of this run.
+        share: of the focus of analysis.
+        run_share: of the whole run; None where its length is not known.
+        basis: how the seconds were found.
+        interval_s: of 95 %; None for a bound, and where the run is too short for one.
+        edits: what was replayed, so that findings can be replayed together.
+        assumptions: what the replay takes for granted, in sentences.
+        is_planned: what costs the time is planned by the program and no matter of chance.
+        is_once: it comes once a run, however long that is.
     """
 
-    gain_s: float
+    seconds: float
+    share: float
+    run_share: float | None = None
+    basis: Basis = Basis.UPPER_BOUND
     interval_s: tuple[float, float] | None = None
-    basis: str | None = None
     edits: tuple[Edit, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    is_planned: bool = False
+    is_once: bool = False
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether no change need save as much."""
+        return self.basis is Basis.UPPER_BOUND
+
+    @property
+    def at_most(self) -> str:
+        """What must stand before the seconds: "up to " where they are a bound."""
+        return "up to " if self.is_bound else ""
 
 
 @dataclass(frozen=True)
 class Finding:
     """The outcome of one diagnosis.
 
-    `gain_s` is what the job as a whole would save, in seconds of this run, with its interval
-    and `gain_share` of the focus of analysis; `gain_basis` is `replay`, `upper_bound` or None when
-    no seconds can be claimed; `assumptions` are what the replay takes for granted, in sentences.
-    `first` is what the first action saves, where that is not all that the fault costs.
-    `overlaps` are ids of findings whose gains are not additive with this
-    one.
+    `gain` is what the job as a whole would save; None when no seconds can be claimed. `first` is
+    what the first action saves, where that is not all that the fault costs. `overlaps` are ids of
+    findings whose gains are not additive with this one.
     """
 
     id: str
     status: Status
     title: str
     summary: str
-    gain_s: float | None = None
-    gain_interval_s: tuple[float, float] | None = None
-    gain_share: float | None = None
-    gain_basis: str | None = None
+    gain: Gain | None = None
     confidence: Confidence = Confidence.MEDIUM
     ranks: tuple[int, ...] = ()
     window_s: tuple[float, float] | None = None
@@ -81,21 +106,44 @@ class Finding:
     actions: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     overlaps: tuple[str, ...] = ()
-    first: Saving | None = None
-    edits: tuple[Edit, ...] = ()
-    """What the gain replays, so that findings can be replayed together; not part of the JSON."""
-    assumptions: tuple[str, ...] = ()
-    is_once: bool = False
-    """What it saves comes once a run, however long that is; not part of the JSON."""
+    first: Gain | None = None
     damage: str = ""
     """Id of the damage that it is about, which the verdict names first; not part of the JSON."""
 
     @property
-    def recommended(self) -> Saving | None:
+    def recommended(self) -> Gain | None:
         """What the first action saves: this is what a headline may promise."""
-        if self.first is not None or self.gain_s is None:
-            return self.first
-        return Saving(self.gain_s, self.gain_interval_s, self.gain_basis, self.edits)
+        return self.first or self.gain
+
+    @property
+    def gain_s(self) -> float | None:
+        """Seconds that the job would save; None when none can be claimed."""
+        return self.gain.seconds if self.gain else None
+
+    @property
+    def gain_share(self) -> float | None:
+        """The same as a share of the focus of analysis."""
+        return self.gain.share if self.gain else None
+
+    @property
+    def gain_interval_s(self) -> tuple[float, float] | None:
+        """The interval of these seconds, of 95 %."""
+        return self.gain.interval_s if self.gain else None
+
+    @property
+    def gain_basis(self) -> str | None:
+        """How these seconds were found: `replay` or `upper_bound`."""
+        return self.gain.basis.value if self.gain else None
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """What the gain replays."""
+        return self.gain.edits if self.gain else ()
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the replay of the gain takes for granted."""
+        return self.gain.assumptions if self.gain else ()
 
     def as_json(self) -> dict[str, Any]:
         """The object of analysis.json's `findings`."""

@@ -2,47 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core import thresholds
+from perfscope.findings.core.finding import Basis, Gain
 from perfscope.replay.model import RefusedEditError
 from perfscope.trace.operations import BY_NAME, COLLECTIVE_CLASSES, OperationClass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from perfscope.findings.core.finding import Status
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Edit, Replay
+    from perfscope.replay.model import Edit, Prediction, Replay
 
 NS = 1e-9
 NOT_MOVING = {OperationClass.INIT, OperationClass.FINALIZE}
 
 
-@dataclass(frozen=True)
-class Price:
-    """Seconds that a change saves and the status that they deserve.
+def saved(
+    results: Results,
+    seconds: float,
+    *,
+    interval_s: tuple[float, float] | None = None,
+    basis: Basis = Basis.UPPER_BOUND,
+    edits: Sequence[Edit] = (),
+    is_planned: bool = False,
+) -> Gain:
+    """Seconds that are saved, with their shares of the run and of the analyzed window."""
+    length_s, run_s = results.focus.length_ns * NS, results.trace.wall_ns * NS
+    return Gain(
+        seconds=seconds,
+        share=seconds / length_s if length_s > 0 else 0.0,
+        run_share=seconds / run_s if run_s else None,
+        basis=basis,
+        interval_s=interval_s,
+        edits=tuple(edits),
+        is_planned=is_planned,
+    )
 
-    `basis` is `replay` or `upper_bound`; `interval_s` is the 95 % interval of a replayed gain, None
-    where the run is too short for one.
-    """
 
-    gain_s: float
-    share: float  # of the focus of analysis
-    interval_s: tuple[float, float] | None
-    basis: str
-    status: Status
-
-    @property
-    def is_replayed(self) -> bool:
-        """Whether the run was replayed with the change."""
-        return self.basis == "replay"
-
-    @property
-    def at_most(self) -> str:
-        """What must stand before the seconds: "up to " where they are a bound."""
-        return "" if self.is_replayed else "up to "
+def replayed(
+    results: Results, prediction: Prediction, edits: Sequence[Edit], *, is_planned: bool = False
+) -> Gain:
+    """What a replay with these edits saves."""
+    return saved(
+        results,
+        prediction.gain_s,
+        interval_s=prediction.interval_s,
+        basis=Basis.REPLAY,
+        edits=edits,
+        is_planned=is_planned,
+    )
 
 
 def price(
@@ -52,7 +62,7 @@ def price(
     *,
     bound_s: float,
     is_planned: bool = False,
-) -> Price:
+) -> Gain:
     """What edits save together.
 
     Args:
@@ -62,17 +72,15 @@ def price(
         bound_s: the gain at most, in seconds, for a run that cannot be replayed.
         is_planned: what costs the time is planned by the program and no matter of chance.
     """
-    length_s = results.focus.length_ns * NS
-    found = replay.predict(edits)
-    gain_s = found.gain_s if found else min(bound_s, length_s)
-    share = gain_s / length_s if length_s > 0 else 0.0
-    return Price(
-        gain_s=gain_s,
-        share=share,
-        interval_s=found.interval_s if found else None,
-        basis="replay" if found else "upper_bound",
-        status=thresholds.judge(found, share, is_planned=is_planned),
-    )
+    if found := replay.predict(edits):
+        return replayed(results, found, edits, is_planned=is_planned)
+    most_s = min(bound_s, results.focus.length_ns * NS)
+    return saved(results, most_s, edits=edits, is_planned=is_planned)
+
+
+def as_bound(gain: Gain) -> Gain:
+    """The same seconds as a bound: no real change saves all that the replay takes away."""
+    return replace(gain, basis=Basis.UPPER_BOUND)
 
 
 def bound_s(results: Results, seconds_by_rank: Sequence[float]) -> float:

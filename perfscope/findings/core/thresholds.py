@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from perfscope.findings.core.finding import Status
-
-if TYPE_CHECKING:
-    from perfscope.replay.model import Prediction
+from perfscope.findings.core.finding import Gain, Status
 
 FAIL_SHARE = 0.03  # of the focus of analysis: worth acting on
 WARN_SHARE = 0.01  # below it a finding passes
@@ -153,21 +148,23 @@ IDLE_THREADS_WARN = 0.05  # of the time that ranks are outside MPI, in which thr
 IDLE_THREADS_FAIL = 0.2
 
 
-def judge(
-    prediction: Prediction | None, upper_bound_share: float, *, is_planned: bool = False
-) -> Status:
+def deserved(gain: Gain) -> Status:
     """The status that a gain deserves: replayed if possible, else by its upper bound.
 
     A gain whose interval reaches zero may be chance and is never more than a warning, unless what
     costs it is planned by the program and not subject to chance. Without an interval the gain
     itself decides.
     """
-    if prediction is None:
-        return _by_share(upper_bound_share, FAIL_SHARE_UPPER_BOUND)
-    interval = prediction.interval_s
-    if interval is not None and interval[0] <= 0 and not is_planned:
-        return Status.WARN if prediction.gain_share >= FAIL_SHARE else Status.PASS
-    return _by_share(prediction.gain_share, FAIL_SHARE)
+    if gain.is_bound:
+        return by_bound(gain.share)
+    if gain.interval_s is not None and gain.interval_s[0] <= 0 and not gain.is_planned:
+        return Status.WARN if gain.share >= FAIL_SHARE else Status.PASS
+    return _by_share(gain.share, FAIL_SHARE)
+
+
+def by_bound(share: float) -> Status:
+    """The status that an upper bound deserves, by its share."""
+    return _by_share(share, FAIL_SHARE_UPPER_BOUND)
 
 
 def unless_chance(status: Status, gain_s: float, share: float) -> Status:

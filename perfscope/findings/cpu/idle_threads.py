@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
@@ -12,6 +13,7 @@ from perfscope.findings.core.finding import (
     Finding,
     Status,
 )
+from perfscope.findings.core.gain import saved
 from perfscope.metrics.efficiency.hybrid import ThreadWork, has_threads, thread_work
 from perfscope.units import format_ratio, format_seconds, format_share
 
@@ -63,9 +65,7 @@ def judge(run: Facts) -> Finding:
             "each rank, without MPI and without any waiting, that would be a run of "
             f"{format_seconds(work.window_s - gain_s)}."
         ),
-        gain_s=gain_s,
-        gain_share=share,
-        gain_basis="upper_bound",
+        gain=replace(saved(results, gain_s), share=share),
         confidence=Confidence.MEDIUM,
         ranks=tuple(rank.number for rank in results.trace.ranks),
         evidence=_evidence(results, work, ranks),

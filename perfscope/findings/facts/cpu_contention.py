@@ -69,8 +69,4 @@ def _held_up_s(rank: RankThreads) -> float:
 
 def told_only(finding: Finding) -> Finding:
     """The finding, which claims no seconds where it is only told of (info)."""
-    if finding.status is not Status.INFO:
-        return finding
-    return replace(
-        finding, gain_s=None, gain_interval_s=None, gain_share=None, gain_basis=None, edits=()
-    )
+    return replace(finding, gain=None) if finding.status is Status.INFO else finding

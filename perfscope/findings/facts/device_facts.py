@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import Confidence, Finding, Gain, Status
+from perfscope.findings.core.gain import saved
 from perfscope.trace.damage import Need
 from perfscope.trace.metadata import noted_environment, noted_frameworks
 from perfscope.units import format_seconds
@@ -30,7 +31,7 @@ HOW = (
 
 
 @dataclass(frozen=True)
-class DevicePrice:
+class DeviceLoss:
     """What time of devices is worth: a bound for the run, or nothing where a part was watched.
 
     `status` is by the share of the time that was watched; of steps that a profiler watched nobody
@@ -38,9 +39,7 @@ class DevicePrice:
     where ranks are missing: the run may wait for one of these.
     """
 
-    gain_s: float | None
-    share: float | None
-    basis: str | None
+    gain: Gain | None
     status: Status
     during: str
 
@@ -51,33 +50,32 @@ class DevicePrice:
     @property
     def bound(self) -> str:
         """A sentence about the bound, "" where there is none."""
-        if self.gain_s is None:
+        if self.gain is None:
             return ""
         return (
-            f" The gain is an upper bound: up to {format_seconds(self.gain_s)}, of the device that "
-            "would save most."
+            f" The gain is an upper bound: up to {format_seconds(self.gain.seconds)}, of the "
+            "device that would save most."
         )
 
 
-def price(results: Results, found: DevicesResult, seconds: Sequence[float]) -> DevicePrice:
+def price(results: Results, found: DevicesResult, seconds: Sequence[float]) -> DeviceLoss:
     """The price of time that each device would save."""
     most = max(seconds, default=0.0)
     window_s = (found.window_ns[1] - found.window_ns[0]) * NS
     share = most / window_s if window_s > 0 else 0.0
-    status = thresholds.judge(None, share)
+    status = thresholds.by_bound(share)
     if found.is_part:
         during = f"In the {format_seconds(window_s)} that a profiler watched, "
-        return DevicePrice(None, None, None, status, during)
+        return DeviceLoss(None, status, during)
     if why_spoiled(results.damage, Need.EVERY_RANK):
-        return DevicePrice(None, None, None, status, "")
-    of_focus = most / (results.focus.length_ns * NS) if results.focus.length_ns else 0.0
-    return DevicePrice(most, of_focus, "upper_bound", status, "")
+        return DeviceLoss(None, status, "")
+    return DeviceLoss(saved(results, most), status, "")
 
 
-def unpriced(worth: DevicePrice) -> DevicePrice:
+def unpriced(worth: DeviceLoss) -> DeviceLoss:
     """Of time whose cause is not known: nobody can say what would be gained, or that it is bad."""
     status = Status.WARN if worth.status is Status.FAIL else worth.status
-    return replace(worth, gain_s=None, share=None, basis=None, status=status)
+    return replace(worth, gain=None, status=status)
 
 
 def has_accelerators(results: Results) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Evidence, Finding, Status
-from perfscope.findings.core.gain import NS
+from perfscope.findings.core.finding import Confidence, Evidence, Finding, Gain, Status
+from perfscope.findings.core.gain import as_bound, replayed, saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import least_waited_s, waited_by_turns
 from perfscope.findings.facts.imbalance_facts import (
@@ -60,8 +60,7 @@ class Judgement:
     """The facts about a run of two ranks or more, their cost, and the status that it deserves."""
 
     facts: ImbalanceFacts
-    gain_s: float
-    share: float  # of the focus of analysis
+    gain: Gain
     is_crowded: bool  # waiting for CPUs explains it
     status: Status
     wholes: Wholes
@@ -70,12 +69,7 @@ class Judgement:
     @property
     def cost(self) -> str:
         """The gain in words, with its shares; `up to` stands before it without a replay."""
-        return self.wholes.saving(self.gain_s, is_bound=not self.is_replayed)
-
-    @property
-    def is_replayed(self) -> bool:
-        """Whether the gain is one that a fix can reach, and not only a bound."""
-        return self.facts.prediction is not None and not self.facts.is_bound
+        return self.wholes.saving(self.gain.seconds, is_bound=self.gain.is_bound)
 
     def finding(
         self,
@@ -89,21 +83,16 @@ class Judgement:
     ) -> Finding:
         """The finding with what the three have in common."""
         facts = self.facts
-        interval = facts.prediction.interval_s if facts.prediction and self.is_replayed else None
         # what no change can take away is told, and claims nothing
         by_turns = self.is_crowded and facts.pattern is Pattern.ALTERNATING
         by_chance = facts.is_bound or by_turns or self.doubt is not None
         is_claim = not (by_chance and self.status is Status.INFO)
-        basis = "replay" if self.is_replayed else "upper_bound"
         return Finding(
             id=id,
             status=self.status,
             title=title,
             summary=f"{summary} {self.doubt.value}" if self.doubt else summary,
-            gain_s=self.gain_s if is_claim else None,
-            gain_interval_s=interval if is_claim else None,
-            gain_share=self.share if is_claim else None,
-            gain_basis=basis if is_claim else None,
+            gain=self.gain if is_claim else None,
             confidence=self._confidence(),
             ranks=facts.heavy,
             window_s=_window(results, facts),
@@ -112,8 +101,6 @@ class Judgement:
             actions=(*CROWDED_ACTIONS, *actions) if self._is_of_cpus else actions,
             references=REFERENCES,
             overlaps=OVERLAPS,
-            is_once=facts.is_single,
-            edits=facts.edits if is_claim else (),
         )
 
     @property
@@ -153,11 +140,11 @@ def _never_meet(results: Results) -> bool:
 
 def judged(results: Results, facts: ImbalanceFacts, *, is_contended: bool) -> Judgement:
     """The judgement about a run of two ranks or more."""
-    gain_s = facts.prediction.gain_s if facts.prediction else facts.bound_s
-    share = gain_s / (results.focus.length_ns * NS)
+    gain = _gain(results, facts)
+    gain_s, share = gain.seconds, gain.share
     by_turns = facts.pattern is Pattern.ALTERNATING and waited_by_turns(results, gain_s)
     crowded = (is_contended or by_turns) and _waits_explain(results, facts)
-    deserved = _status(facts, gain_s, share, crowded=crowded)
+    deserved = _status(facts, gain, crowded=crowded)
     status = thresholds.unless_chance(deserved, gain_s, share)
     doubt = None if status is deserved else Doubt.LITTLE
     if is_contended and status is Status.WARN and share < thresholds.FAIL_SHARE:
@@ -165,7 +152,7 @@ def judged(results: Results, facts: ImbalanceFacts, *, is_contended: bool) -> Ju
     if status in {Status.FAIL, Status.WARN}:
         doubt = _doubt(results, facts, gain_s, share)
         status = Status.INFO if doubt or by_turns else status
-    return Judgement(facts, gain_s, share, crowded, status, wording.wholes(results), doubt)
+    return Judgement(facts, gain, crowded, status, wording.wholes(results), doubt)
 
 
 def _doubt(results: Results, facts: ImbalanceFacts, gain_s: float, share: float) -> Doubt | None:
@@ -182,8 +169,18 @@ def _doubt(results: Results, facts: ImbalanceFacts, gain_s: float, share: float)
     return Doubt.LASTING if is_lasting else None
 
 
-def _status(facts: ImbalanceFacts, gain_s: float, share: float, *, crowded: bool) -> Status:
-    status = thresholds.judge(facts.prediction, share)
+def _gain(results: Results, facts: ImbalanceFacts) -> Gain:
+    """What even work saves; a bound where the replay takes ordinary spread away, too."""
+    prediction = facts.prediction
+    found = saved(results, facts.bound_s, edits=facts.edits)
+    if prediction is not None:
+        found = replayed(results, prediction, facts.edits)
+        found = replace(as_bound(found), interval_s=None) if facts.is_bound else found
+    return replace(found, is_once=facts.is_single)
+
+
+def _status(facts: ImbalanceFacts, gain: Gain, *, crowded: bool) -> Status:
+    status, gain_s, share = thresholds.deserved(gain), gain.seconds, gain.share
     if facts.is_single and status is Status.WARN and gain_s < thresholds.SINGLE_LEAST_S:
         return Status.INFO
     if facts.pattern is Pattern.ALTERNATING and facts.is_bound:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Evidence, Finding, Status
+from perfscope.findings.core.finding import Confidence, Evidence, Finding, Gain, Status
 from perfscope.findings.core.gain import (
     NS,
-    Price,
     gain_of,
     moved_otherwise_s,
     moved_s,
@@ -98,7 +97,7 @@ class NetworkFacts:
     None where the run does not tell.
     """
 
-    whole: Price
+    whole: Gain
     gains: Mapping[Edit, float | None]
     small: Small
     control_s: float  # that Horovod spends on agreeing, mean of the ranks
@@ -128,15 +127,14 @@ class NetworkFacts:
 
     def cost(self, results: Results) -> str:
         """What a network that needs no time saves, in words."""
-        bound = not self.whole.is_replayed
-        return wording.saving(results, self.whole.gain_s, is_bound=bound)
+        return wording.saving(results, self.whole.seconds, is_bound=self.whole.is_bound)
 
     def status(self) -> Status:
         """Status of the transfer; milder where ranks wait for CPUs, as collectives wait with them.
 
         There what usual calls take decides: in those that take far longer a rank has lost its CPU.
         """
-        gain_s, share = self.whole.gain_s, self.whole.share
+        gain_s, share = self.whole.seconds, self.whole.share
         return thresholds.unless_chance(self._status_at(share), gain_s, share)
 
     def _status_at(self, part: float) -> Status:
@@ -156,11 +154,11 @@ class NetworkFacts:
     def claim_s(self, cause: Cause) -> float:
         """Seconds that the finding about a cause claims."""
         if cause is Cause.SMALL:
-            bound_s = min(self.whole.gain_s, self.small.seconds)
-            return min(self.gain_s(FUSED) or bound_s, self.whole.gain_s)
+            bound_s = min(self.whole.seconds, self.small.seconds)
+            return min(self.gain_s(FUSED) or bound_s, self.whole.seconds)
         if cause is Cause.CONTROL:
-            return min(self.whole.gain_s, self.control_s)
-        return self.whole.gain_s
+            return min(self.whole.seconds, self.control_s)
+        return self.whole.seconds
 
     def own_status(self, cause: Cause) -> Status:
         """What the seconds of a cause deserve, at most the status of the whole transfer."""
@@ -188,7 +186,7 @@ def network_facts(results: Results, replay: Replay, *, is_crowded: bool) -> Netw
         slow_fabric=slow,
         is_crowded=is_crowded,
         is_disturbed=is_disturbed(results),
-        is_explained=is_crowded and waited_as_long(results, whole.gain_s),
+        is_explained=is_crowded and waited_as_long(results, whole.seconds),
         usual_share=_usual_s(results) / max(length_s, NS),
         cause=Cause.BANDWIDTH,
         length_s=length_s,
@@ -215,7 +213,7 @@ def confidence(facts: NetworkFacts) -> Confidence:
     """How sure a gain is: lower where ranks wait for CPUs in the middle of a collective."""
     if facts.is_crowded:
         return Confidence.LOW
-    return Confidence.HIGH if facts.whole.is_replayed else Confidence.MEDIUM
+    return Confidence.HIGH if not facts.whole.is_bound else Confidence.MEDIUM
 
 
 def classes(results: Results) -> tuple[SizeClass, ...]:

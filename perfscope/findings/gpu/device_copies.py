@@ -62,9 +62,7 @@ def judge(run: Facts) -> Finding:
             f"{format_seconds(max(exposed))} while it ran no kernel, mostly from "
             f"{_words(_known(worst)[0])}.{worth.bound}"
         ),
-        gain_s=worth.gain_s,
-        gain_share=worth.share,
-        gain_basis=worth.basis,
+        gain=worth.gain,
         confidence=Confidence.HIGH,
         ranks=tuple(sorted({d.rank for d, s in zip(found.devices, exposed, strict=True) if s})),
         evidence=_evidence(results, worst),

@@ -63,9 +63,7 @@ def judge(run: Facts) -> Finding:
             f"{worth.about('the device')} of rank {worst.rank} ran nothing but communication "
             f"kernels for {format_seconds(max(exposed))}{_split(waiting)}.{worth.bound}"
         ),
-        gain_s=worth.gain_s,
-        gain_share=worth.share,
-        gain_basis=worth.basis,
+        gain=worth.gain,
         confidence=Confidence.HIGH if waiting is not None else Confidence.MEDIUM,
         ranks=tuple(sorted({device.rank for device in found.devices})),
         evidence=_evidence(found, share, waiting),

@@ -63,9 +63,7 @@ def judge(run: Facts) -> Finding:
             f"{worth.during}{format_share(cause_s / idle_s)} of the idle time passes "
             f"{words.what}{_second(causes, cause, idle_s)}.{worth.bound}{_untold(devices)}"
         ),
-        gain_s=worth.gain_s,
-        gain_share=worth.share,
-        gain_basis=worth.basis,
+        gain=worth.gain,
         confidence=_confidence(cause, cause_s / idle_s),
         ranks=tuple(sorted({device.rank for device in devices})),
         evidence=_evidence(devices, causes, share),

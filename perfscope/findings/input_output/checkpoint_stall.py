@@ -11,6 +11,7 @@ from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
+    Gain,
     Status,
 )
 from perfscope.findings.core.gain import NS, bound_s, price
@@ -20,7 +21,6 @@ from perfscope.trace.model import PhaseKind
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
-    from perfscope.findings.core.gain import Price
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.results import Results
@@ -55,7 +55,7 @@ def judge(run: Facts) -> Finding:
         text = "One rank writes the checkpoints; what the others wait for it is judged apart."
         return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
     found = price(results, replay, [EDIT], bound_s=bound_s(results, spent_s), is_planned=True)
-    is_fault = found.status in FAULTS
+    is_fault = thresholds.deserved(found) in FAULTS
     writers = tuple(
         rank
         for rank, seconds in zip(phase.ranks, work, strict=True)
@@ -63,21 +63,17 @@ def judge(run: Facts) -> Finding:
     )
     return Finding(
         id=ID,
-        status=found.status,
+        status=thresholds.deserved(found),
         title=_title(phase, writers, len(work)) if is_fault else PASSED,
         summary=_summary(results, phase, spent_s, found),
-        gain_s=found.gain_s,
-        gain_interval_s=found.interval_s,
-        gain_share=found.share,
-        gain_basis=found.basis,
-        confidence=Confidence.HIGH if found.is_replayed else Confidence.MEDIUM,
+        gain=found,
+        confidence=Confidence.HIGH if not found.is_bound else Confidence.MEDIUM,
         ranks=writers if is_fault else (),
         where=phase.where,
         evidence=_evidence(results, phase, spent_s, writers),
         actions=_actions(replay, phase, writers, found) if is_fault else (),
         references=REFERENCES,
         overlaps=("load_imbalance",),
-        edits=(EDIT,),
     )
 
 
@@ -100,14 +96,14 @@ def _times(phase: PhaseResult) -> int:
     return max(1, round(phase.count / max(1, len(phase.entering_ranks))))
 
 
-def _summary(results: Results, phase: PhaseResult, spent_s: list[float], found: Price) -> str:
+def _summary(results: Results, phase: PhaseResult, spent_s: list[float], found: Gain) -> str:
     times = _times(phase)
     share = max(spent_s) / (results.focus.length_ns * NS)
     return (
         f"{times:,} {'checkpoint takes' if times == 1 else 'checkpoints take'} "
         f"{format_seconds(max(spent_s))} of the rank that writes longest, {format_share(share)} of "
         f"the analyzed window. Written in the background, the run would take {found.at_most}"
-        f"{wording.saving(results, found.gain_s)} less."
+        f"{wording.saving(results, found.seconds)} less."
     )
 
 
@@ -128,13 +124,13 @@ def _evidence(
 
 
 def _actions(
-    replay: Replay, phase: PhaseResult, writers: tuple[int, ...], found: Price
+    replay: Replay, phase: PhaseResult, writers: tuple[int, ...], found: Gain
 ) -> tuple[str, ...]:
     ranks, times = len(phase.ranks), _times(phase)
     actions = [
         (
             "Hand a copy of the state to a background thread or process and train on: that gives "
-            f"back {found.at_most}{format_seconds(found.gain_s)}."
+            f"back {found.at_most}{format_seconds(found.seconds)}."
         )
     ]
     if len(writers) == ranks > 1:

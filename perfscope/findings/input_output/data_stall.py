@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from perfscope.attribution.ledger import INDEX, Account
@@ -11,9 +12,10 @@ from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
+    Gain,
     Status,
 )
-from perfscope.findings.core.gain import NS, bound_s, gain_of, price
+from perfscope.findings.core.gain import NS, as_bound, bound_s, gain_of, price
 from perfscope.findings.facts.fast_input import other_cause, ready_evidence
 from perfscope.findings.facts.input_work import work_action, work_evidence
 from perfscope.findings.facts.queue_evidence import queue_evidence
@@ -25,7 +27,6 @@ from perfscope.units import format_seconds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from perfscope.findings.core.gain import Price
     from perfscope.findings.facts.facts import Facts
     from perfscope.findings.facts.fast_input import OtherCause
     from perfscope.metrics.efficiency.phases import PhaseResult
@@ -62,35 +63,31 @@ def judge(run: Facts) -> Finding:
     if not any(waits_s):
         return _nothing_seen(results)
     found = price(results, replay, [EDIT], bound_s=bound_s(results, waits_s))
-    is_fault = found.status in FAULTS and found.share >= thresholds.INPUT_LEAST_SHARE
+    is_fault = thresholds.deserved(found) in FAULTS and found.share >= thresholds.INPUT_LEAST_SHARE
     worst = waits_s.index(max(waits_s))
     rank = results.trace.ranks[worst]
     if is_fault and (
-        other := other_cause(results, rank, waited_s=waits_s[worst], gain_s=found.gain_s)
+        other := other_cause(results, rank, waited_s=waits_s[worst], gain_s=found.seconds)
     ):
         return _told(results, waits_s, worst, found, other)
     return Finding(
         id=ID,
-        status=found.status if is_fault else Status.PASS,
+        status=thresholds.deserved(found) if is_fault else Status.PASS,
         title=_title(results, phases, waits_s) if is_fault else PASSED,
         summary=_summary(results, waits_s, found),
-        gain_s=found.gain_s,
-        gain_interval_s=found.interval_s,
-        gain_share=found.share,
-        gain_basis=found.basis,
-        confidence=Confidence.HIGH if found.is_replayed else Confidence.MEDIUM,
+        gain=found,
+        confidence=Confidence.HIGH if not found.is_bound else Confidence.MEDIUM,
         ranks=_waiting_ranks(results, waits_s) if is_fault else (),
         where=phases[0].where if phases else (),
         evidence=_evidence(results, waits_s, worst),
         actions=_all_actions(results, replay, phases, worst) if is_fault else (),
         references=REFERENCES,
         overlaps=("load_imbalance", "idle_devices"),
-        edits=(EDIT,),
     )
 
 
 def _told(
-    results: Results, waits_s: list[float], worst: int, found: Price, other: OtherCause
+    results: Results, waits_s: list[float], worst: int, found: Gain, other: OtherCause
 ) -> Finding:
     """The input is fast enough: seconds are claimed, as a bound, only where they are a loss."""
     is_claim = other.is_loss and found.share >= thresholds.TAKING_OVER_SHARE
@@ -99,16 +96,13 @@ def _told(
         status=Status.WARN if is_claim else Status.INFO,
         title=other.title,
         summary=f"{_waited(results, waits_s)} {other.summary}",
-        gain_s=found.gain_s if is_claim else None,
-        gain_share=found.share if is_claim else None,
-        gain_basis="upper_bound" if is_claim else None,
+        gain=replace(as_bound(found), interval_s=None) if is_claim else None,
         confidence=Confidence.MEDIUM,
         ranks=_waiting_ranks(results, waits_s),
         evidence=_evidence(results, waits_s, worst),
         actions=(other.action,),
         references=REFERENCES,
         overlaps=other.overlaps,
-        edits=(EDIT,) if is_claim else (),
     )
 
 
@@ -156,8 +150,8 @@ def _title(results: Results, phases: list[PhaseResult], waits_s: list[float]) ->
     return f"{who} {verb} for input{f' in {place}' if place else ''}"
 
 
-def _summary(results: Results, waits_s: list[float], found: Price) -> str:
-    gain = wording.saving(results, found.gain_s, is_bound=not found.is_replayed)
+def _summary(results: Results, waits_s: list[float], found: Gain) -> str:
+    gain = wording.saving(results, found.seconds, is_bound=found.is_bound)
     return (
         f"{_waited(results, waits_s)} With every batch there when it is wanted, the run would take "
         f"{gain} less."

@@ -11,16 +11,16 @@ from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
+    Gain,
     Status,
 )
-from perfscope.findings.core.gain import NS, bound_s, price
+from perfscope.findings.core.gain import NS, as_bound, bound_s, price
 from perfscope.findings.facts import sampled_places
 from perfscope.metrics.communication.call_sites import Places
 from perfscope.replay.model import Edit
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
-    from perfscope.findings.core.gain import Price
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.host.resources import RankFiles
     from perfscope.metrics.results import Results
@@ -94,7 +94,7 @@ def judge(run: Facts) -> Finding:
     return _stalled(results, again or long, is_start=not again)
 
 
-def _marked(results: Results, marked: Price, spent_s: list[float]) -> Finding:
+def _marked(results: Results, marked: Gain, spent_s: list[float]) -> Finding:
     """File phases and MPI's file calls, which a replay can take away."""
     worst = spent_s.index(max(spent_s))
     rank, places = results.ledger.ranks[worst], results.call_sites.files
@@ -107,14 +107,11 @@ def _marked(results: Results, marked: Price, spent_s: list[float]) -> Finding:
         summary=(
             f"Rank {rank} spends most time in file calls, {format_seconds(max(spent_s))}{where}. "
             f"Without any of it the run would take "
-            f"{wording.saving(results, marked.gain_s, is_bound=True)} less: "
+            f"{wording.saving(results, marked.seconds, is_bound=True)} less: "
             "more than a faster file system can save."
         ),
-        gain_s=marked.gain_s,
-        gain_interval_s=marked.interval_s,
-        gain_share=marked.share,
-        gain_basis="upper_bound",  # no file system needs no time
-        confidence=Confidence.HIGH if marked.is_replayed else Confidence.MEDIUM,
+        gain=as_bound(marked),  # no file system needs no time
+        confidence=Confidence.HIGH if not marked.is_bound else Confidence.MEDIUM,
         ranks=tuple(
             rank
             for rank, seconds in zip(results.ledger.ranks, spent_s, strict=True)
@@ -125,7 +122,6 @@ def _marked(results: Results, marked: Price, spent_s: list[float]) -> Finding:
         actions=_actions(results),
         references=REFERENCES,
         overlaps=_OVERLAPS,
-        edits=(EDIT,),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
@@ -10,9 +11,10 @@ from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
+    Gain,
     Status,
 )
-from perfscope.findings.core.gain import Price, price
+from perfscope.findings.core.gain import price, saved
 from perfscope.findings.facts.growth_causes import INSTEAD, PIPELINES
 from perfscope.findings.facts.keras_loops import Loop, loops_of_calls
 from perfscope.findings.facts.tracing import traced_often
@@ -64,17 +66,14 @@ def judge(run: Facts) -> Finding:
         return _not_judged(results)
     worst = max(loops, key=lambda loop: loop.saved_s)
     found = _price(results, replay, loops, worst)
-    is_fault = found.status in FAULTS
+    is_fault = thresholds.deserved(found) in FAULTS
     same = [loop for loop in loops if loop.calls.name == worst.calls.name]
     return Finding(
         id=ID,
-        status=found.status,
+        status=thresholds.deserved(found),
         title=_title(results, worst) if is_fault else PASSED,
         summary=_summary(results, worst, found),
-        gain_s=found.gain_s,
-        gain_interval_s=found.interval_s,
-        gain_share=found.share,
-        gain_basis=found.basis,
+        gain=found,
         confidence=Confidence.HIGH if worst.cure else Confidence.MEDIUM,
         ranks=tuple(loop.calls.rank for loop in same) if is_fault else (),
         where=_where(results, worst),
@@ -82,7 +81,6 @@ def judge(run: Facts) -> Finding:
         actions=(_action(worst, found),) if is_fault else (),
         references=REFERENCES,
         overlaps=("memory_growth", "frequent_evaluation", "rank_zero_evaluation", "start_up"),
-        edits=() if found.basis == "upper_bound" else tuple(_edits(results, worst)),
     )
 
 
@@ -137,16 +135,14 @@ def _ranks(results: Results, loop: Loop) -> tuple[int, ...]:
     return tuple(one.calls.rank for one in loops_of_calls(results) if one.calls.name == name)
 
 
-def _price(results: Results, replay: Replay, loops: list[Loop], worst: Loop) -> Price:
+def _price(results: Results, replay: Replay, loops: list[Loop], worst: Loop) -> Gain:
     """Replayed where the run itself tells what the call costs otherwise; else at most."""
     edits = _edits(results, worst)
     bound = max(loop.saved_s for loop in loops if loop.calls.name == worst.calls.name)
     if edits and worst.cure is not None:
-        return price(results, replay, edits, bound_s=bound, is_planned=True)
-    length_s = results.focus.length_ns * 1e-9
-    gain_s = min(bound, length_s)
-    share = gain_s / length_s if length_s > 0 else 0.0
-    return Price(gain_s, share, None, "upper_bound", thresholds.judge(None, share))
+        found = price(results, replay, edits, bound_s=bound, is_planned=True)
+        return replace(found, edits=()) if found.is_bound else found
+    return saved(results, min(bound, results.focus.length_ns * 1e-9))
 
 
 def _title(results: Results, loop: Loop) -> str:
@@ -166,7 +162,7 @@ def _title(results: Results, loop: Loop) -> str:
     )
 
 
-def _summary(results: Results, loop: Loop, found: Price) -> str:
+def _summary(results: Results, loop: Loop, found: Gain) -> str:
     text = f"A call of Model.{loop.calls.name} takes {format_seconds(loop.each_s)}"
     if loop.calls.set_up_s:
         text += (
@@ -177,7 +173,7 @@ def _summary(results: Results, loop: Loop, found: Price) -> str:
         text += f". {loop.cure.name} takes {format_seconds(loop.cure.seconds)} in this run"
     return (
         f"{text}. Without it the run would take "
-        f"{wording.saving(results, found.gain_s, is_bound=not found.is_replayed)} less."
+        f"{wording.saving(results, found.seconds, is_bound=found.is_bound)} less."
     )
 
 
@@ -199,10 +195,10 @@ def _evidence(loop: Loop) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-def _action(loop: Loop, found: Price) -> str:
+def _action(loop: Loop, found: Gain) -> str:
     return (
         f"Use {INSTEAD[loop.calls.name]} for single batches in a loop: that saves "
-        f"{found.at_most}{format_seconds(found.gain_s)}. Where predictions can wait, collect them "
+        f"{found.at_most}{format_seconds(found.seconds)}. Where predictions can wait, collect them "
         "and predict many at once."
     )
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import (
+    Basis,
     Confidence,
     Evidence,
     Finding,
     Status,
 )
-from perfscope.findings.core.gain import NS
+from perfscope.findings.core.gain import NS, saved
 from perfscope.findings.core.wording import capitalised, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
@@ -52,7 +53,7 @@ def judge(run: Facts) -> Finding:
     status = facts.status_of(Cause.PER_STEP)
     if status is Status.PASS:
         return _passed(results, facts)
-    gain_s = facts.gain_s(TWICE) or 0.5 * facts.whole.gain_s
+    gain_s = facts.gain_s(TWICE) or 0.5 * facts.whole.seconds
     found = replay.predict([TWICE]) if facts.gain_s(TWICE) else None
     steps = told_steps(results)
     batch = _batch(results)
@@ -69,17 +70,19 @@ def judge(run: Facts) -> Finding:
             f"{facts.whole.at_most}{format_seconds(gain_s)}."
             f"{CROWDED if facts.is_crowded else ''}"
         ),
-        gain_s=gain_s,
-        gain_interval_s=found.interval_s if found else None,
-        gain_share=gain_s / (results.focus.length_ns * NS),
-        gain_basis="replay" if found else "upper_bound",
+        gain=saved(
+            results,
+            gain_s,
+            interval_s=found.interval_s if found else None,
+            basis=Basis.REPLAY if found else Basis.UPPER_BOUND,
+            edits=(TWICE,),
+        ),
         confidence=confidence(facts),
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts, gain_s),
         actions=_actions(batch, gain_s),
         references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value,),
-        edits=(TWICE,),
     )
     return told_only(result)
 
@@ -126,7 +129,7 @@ def _evidence(results: Results, facts: NetworkFacts, gain_s: float) -> tuple[Evi
         Evidence("Computing in each step", work_s / steps, "s"),
         Evidence("Samples of a rank in each step", _batch(results)),
         Evidence("Gain of twice the batch", gain_s, "s"),
-        Evidence("Gain of four times the batch, about", 0.75 * facts.whole.gain_s, "s"),
+        Evidence("Gain of four times the batch, about", 0.75 * facts.whole.seconds, "s"),
     ]
     if work_s > 0:
         ratio = _transfer_s(results) / work_s

@@ -11,13 +11,13 @@ from perfscope.findings.core.finding import (
     Finding,
     Status,
 )
+from perfscope.findings.core.gain import as_bound
 from perfscope.findings.core.wording import capitalised, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.network_facts import (
     CROWDED,
     EXCHANGES,
-    IDEAL,
     RECORD_HOROVOD,
     Cause,
     confidence,
@@ -74,21 +74,17 @@ def judge(run: Facts) -> Finding:
         f"exchange of gradients that {_framework(results)} cannot hide",
         summary=(
             "When their last gradient is ready the ranks still need "
-            f"{facts.whole.at_most}{format_seconds(facts.whole.gain_s)} in all until the exchange "
+            f"{facts.whole.at_most}{format_seconds(facts.whole.seconds)} in all until the exchange "
             "is over; a change saves a part of that."
             f"{sampled_places.waits(results)}{CROWDED if facts.is_crowded else ''}"
         ),
-        gain_s=facts.whole.gain_s,
-        gain_interval_s=facts.whole.interval_s,
-        gain_share=facts.whole.share,
-        gain_basis="upper_bound",  # no network needs no time
+        gain=as_bound(facts.whole),  # no network needs no time
         confidence=Confidence.LOW if facts.is_crowded else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results),
         actions=_actions(results),
         references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value,),
-        edits=(IDEAL,),
     )
     return told_only(result)
 

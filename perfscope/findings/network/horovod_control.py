@@ -12,6 +12,7 @@ from perfscope.findings.core.finding import (
     Finding,
     Status,
 )
+from perfscope.findings.core.gain import saved
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.device_facts import variable
@@ -77,9 +78,7 @@ def judge(run: Facts) -> Finding:
         "between its cycles",
         summary=f"{text} All ranks wait for it.{sampled_places.waits(results)}"
         f"{CROWDED if facts.is_crowded else ''}",
-        gain_s=facts.claim_s(Cause.CONTROL),
-        gain_share=facts.claim_s(Cause.CONTROL) / facts.length_s,
-        gain_basis="upper_bound",
+        gain=saved(results, facts.claim_s(Cause.CONTROL)),
         confidence=Confidence.LOW if facts.is_crowded else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, found),

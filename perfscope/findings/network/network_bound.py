@@ -10,7 +10,7 @@ from perfscope.findings.core.finding import (
     Finding,
     Status,
 )
-from perfscope.findings.core.gain import NS
+from perfscope.findings.core.gain import NS, as_bound
 from perfscope.findings.core.wording import capitalised, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
@@ -19,7 +19,6 @@ from perfscope.findings.facts.network_facts import (
     FUSED,
     HALVED,
     HIDDEN,
-    IDEAL,
     TWICE,
     Cause,
     NetworkFacts,
@@ -78,16 +77,12 @@ def judge(run: Facts) -> Finding:
         status=status,
         title=_title(results, facts) if is_fault else PASSED,
         summary=f"{_summary(results, facts)}{CROWDED if facts.is_crowded and is_fault else ''}",
-        gain_s=whole.gain_s,
-        gain_interval_s=whole.interval_s,
-        gain_share=whole.share,
-        gain_basis="upper_bound",  # no network needs no time
+        gain=as_bound(whole),  # no network needs no time
         confidence=confidence(facts),
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
         evidence=_evidence(results, facts, is_fault=is_fault),
         actions=_actions(results, facts) if is_fault else (),
         references=REFERENCES,
-        edits=(IDEAL,),
     )
     return told_only(result)
 

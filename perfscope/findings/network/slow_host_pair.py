@@ -13,7 +13,7 @@ from perfscope.findings.core.finding import (
     Finding,
     Status,
 )
-from perfscope.findings.core.gain import NS
+from perfscope.findings.core.gain import NS, saved
 from perfscope.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -65,22 +65,18 @@ def judge(run: Facts) -> Finding:
         text += f"{known.pairs[0].ratio:.2f} times as long as the usual one."
         evidence = _evidence(known.pairs[:1])
         return Finding(ID, Status.PASS, PASSED, text, evidence=evidence)
-    length_s = results.focus.length_ns * NS
-    gain_s = min(slow.excess_s, length_s)
-    share = gain_s / length_s if length_s > 0 else 0.0
-    status = thresholds.judge(None, share)
+    gain = saved(results, min(slow.excess_s, results.focus.length_ns * NS))
+    status = thresholds.deserved(gain)
     return Finding(
         id=ID,
         status=Status.INFO if status is Status.PASS else status,
         title=_title(slow),
         summary=(
             f"Messages take {slow.pairs[0].ratio:.1f} times as long there as between the usual "
-            f"pair of hosts. That adds up to {wording.saving(results, gain_s)}: "
+            f"pair of hosts. That adds up to {wording.saving(results, gain.seconds)}: "
             "what a connection as fast as the others saves at most."
         ),
-        gain_s=gain_s,
-        gain_share=share,
-        gain_basis="upper_bound",
+        gain=gain,
         confidence=Confidence.MEDIUM if slow.host else Confidence.LOW,
         ranks=_ranks(results, slow),
         evidence=_evidence(slow.pairs[:4]),

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import (
+    Basis,
     Confidence,
     Evidence,
     Finding,
     Status,
 )
-from perfscope.findings.core.gain import NS
+from perfscope.findings.core.gain import saved
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.network_facts import (
@@ -67,17 +68,19 @@ def judge(run: Facts) -> Finding:
         title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer"
         f"{sampled_places.calls(results, ', most of it in')}",
         summary=_summary(facts, gain_s, is_bound=not fused_s),
-        gain_s=gain_s,
-        gain_interval_s=_interval(replay) if fused_s else None,
-        gain_share=gain_s / (results.focus.length_ns * NS),
-        gain_basis="replay" if fused_s else "upper_bound",
+        gain=saved(
+            results,
+            gain_s,
+            interval_s=_interval(replay) if fused_s else None,
+            basis=Basis.REPLAY if fused_s else Basis.UPPER_BOUND,
+            edits=(FUSED,) if fused_s else (),
+        ),
         confidence=confidence(facts) if fused_s else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts),
         actions=_actions(facts),
         references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value,),
-        edits=(FUSED,) if fused_s else (),
     )
     return told_only(result)
 

@@ -11,9 +11,9 @@ from perfscope.findings.core.finding import (
     Finding,
     Status,
 )
+from perfscope.findings.core.gain import as_bound
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.network_facts import (
-    IDEAL,
     Cause,
     NetworkFacts,
     classes,
@@ -62,17 +62,13 @@ def judge(run: Facts) -> Finding:
         status=status,
         title=_title(facts),
         summary=_summary(results, facts),
-        gain_s=facts.whole.gain_s if is_fault else None,
-        gain_interval_s=facts.whole.interval_s if is_fault else None,
-        gain_share=facts.whole.share if is_fault else None,
-        gain_basis="upper_bound" if is_fault else None,
+        gain=as_bound(facts.whole) if is_fault else None,
         confidence=_confidence(results, facts),
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts),
         actions=_actions(results, facts),
         references=REFERENCES,
         overlaps=(Cause.BANDWIDTH.value,),
-        edits=(IDEAL,) if is_fault else (),
     )
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import Confidence, Evidence, Status
+from perfscope.findings.core.finding import Confidence, Evidence, Gain, Status
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalogue import StudyDiagnosis, StudyFinding
 from perfscope.studies.scaling.growth import UNEVEN, trained_samples
@@ -115,9 +115,7 @@ def _finding(study: Scaling, worst: _Growth, runs: tuple[StudyRun, StudyRun]) ->
             f"{format_share(worst.share)} of the run; {format_seconds(worst.excess_s)} of that "
             f"come from doing it more often."
         ),
-        gain_s=worst.excess_s,
-        gain_share=worst.excess_s / last.focus_s,
-        gain_basis="upper_bound",
+        gain=Gain(worst.excess_s, share=worst.excess_s / last.focus_s),
         confidence=Confidence.MEDIUM if phase.source == "sampled" else Confidence.HIGH,
         ranks=phase.ranks,
         where=tuple(Frame(*place) for place in phase.places),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from perfscope.document.build import sort_findings
 from perfscope.findings.core.certainty import as_sure_as_its_interval, is_firm
-from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import Basis, Confidence, Finding, Gain, Status
 
 
 def finding(
@@ -14,16 +16,14 @@ def finding(
     *,
     gain_s: float | None = 2.0,
     interval: tuple[float, float] | None = None,
-    basis: str | None = "replay",
+    basis: Basis = Basis.REPLAY,
 ) -> Finding:
     return Finding(
         name,
         Status.FAIL,
         name,
         ".",
-        gain_s=gain_s,
-        gain_interval_s=interval,
-        gain_basis=basis,
+        None if gain_s is None else Gain(gain_s, gain_s / 100, basis=basis, interval_s=interval),
         confidence=Confidence.HIGH,
     )
 
@@ -47,14 +47,14 @@ def test_a_replayed_gain_is_as_sure_as_its_interval_is_narrow(
 
 
 def test_what_claims_no_seconds_stays_as_it_was() -> None:
-    for one in (finding(gain_s=None, basis=None), finding(basis="upper_bound")):
+    for one in (finding(gain_s=None), finding(basis=Basis.UPPER_BOUND)):
         assert as_sure_as_its_interval(one) == one
 
 
 def test_a_firm_finding_comes_before_a_larger_one_that_may_be_nothing() -> None:
     doubtful = as_sure_as_its_interval(finding("doubtful", gain_s=4.0, interval=(0.0, 9.0)))
     firm = finding("firm", gain_s=1.0, interval=(0.9, 1.1))
-    small = Finding("small", Status.WARN, "small", ".", gain_s=0.5, gain_interval_s=(0.4, 0.6))
+    small = replace(finding("small", gain_s=0.5, interval=(0.4, 0.6)), status=Status.WARN)
     assert [one.id for one in sort_findings([doubtful, small, firm])] == [
         "firm",
         "small",
