@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import itertools
 import sys
 import traceback
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from io import StringIO
 import click
 
 import perfscope
-from perfscope.errors import ExitCode, PerfscopeError
+from perfscope.errors import ExitCode, PerfscopeError, UsageError
 from perfscope.output import tell, tell_lines, warnings_told
 
 # Command -> what `perfscope --help` says of it; its module is loaded when it is used.
@@ -80,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        _refuse_nothing(words)
         with warnings_told():
             outcome = cli.main(args=words, prog_name="perfscope", standalone_mode=False)
     except click.ClickException as error:
@@ -101,6 +103,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the last net: a user never sees a bare traceback
         return _explain(_unexpected(error), words)
     return outcome if isinstance(outcome, int) else ExitCode.OK
+
+
+def _refuse_nothing(words: Sequence[str]) -> None:
+    """An empty path would be the current directory; it is what an unset variable leaves."""
+    if words[:1] in (["run"], ["sweep"]):
+        return
+    for before, word in itertools.pairwise(words):
+        if not word and not before.startswith("-"):
+            raise UsageError(
+                "An argument is empty.",
+                why="A variable of the shell in its place may not be set.",
+                action="Name the file or directory; . is the current one.",
+            )
 
 
 def _too_large(error: MemoryError) -> PerfscopeError:

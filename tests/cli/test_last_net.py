@@ -1,4 +1,4 @@
-"""A place that takes no more is named to the user as such, not as a fault of perfscope."""
+"""What is nobody's fault in perfscope is told as such: a full output, an empty argument."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from perfscope.cli.main import main
+from perfscope.errors import ExitCode
 
 
 @pytest.mark.parametrize("words", [["doctor"], ["--help"], ["sweep", "--help"]], ids=" ".join)
@@ -27,3 +30,11 @@ def test_a_full_output_is_told_in_three_lines(words: list[str], tmp_path: Path) 
         "No space left on device.",
         "Make room there, or send the output elsewhere.",
     ]
+
+
+@pytest.mark.parametrize("words", [["analyze", ""], ["compare", "a", ""]], ids=" ".join)
+def test_an_empty_path_is_not_the_current_directory(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == ExitCode.USAGE
+    assert capsys.readouterr().err.startswith("An argument is empty.\n")
