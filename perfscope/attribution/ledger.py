@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.schema import enums
 
-class Account(Enum):
-    """An account of the ledger, in the order of the report; value = id in analysis.json."""
-
-    TRAINING = "training"
-    INPUT_WAIT = "input_wait"
-    EVALUATION = "evaluation"
-    CHECKPOINT = "checkpoint"
-    COMMUNICATION_WAIT = "communication_wait"
-    COMMUNICATION_TRANSFER = "communication_transfer"
-    COMMUNICATION_OTHER = "communication_other"
-    IO = "io"
-    DEVICE_WAIT = "device_wait"
-    USER_PHASES = "user_phases"
-    COMPUTATION = "computation"  # outside any phase, function known
-    START_UP = "start_up"
-    SHUTDOWN = "shutdown"
-    UNTRACED = (
-        "untraced"  # before the recorder was there, after detail was dropped, or function unknown
-    )
-
-
+Account = enums.Account
+COMMUNICATION_ACCOUNTS = enums.COMMUNICATION_ACCOUNTS
 ACCOUNTS: tuple[Account, ...] = tuple(Account)
 INDEX: dict[Account, int] = {account: place for place, account in enumerate(ACCOUNTS)}
-COMMUNICATION_ACCOUNTS = (
-    Account.COMMUNICATION_WAIT,
-    Account.COMMUNICATION_TRANSFER,
-    Account.COMMUNICATION_OTHER,
-)
 
 IS_COMMUNICATION: npt.NDArray[np.bool_] = np.isin(
     np.arange(len(ACCOUNTS)), [INDEX[account] for account in COMMUNICATION_ACCOUNTS]

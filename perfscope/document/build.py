@@ -30,7 +30,6 @@ from perfscope.document.verdict import share_of, verdict
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.files import replace_file
 from perfscope.findings.core.certainty import is_firm
-from perfscope.findings.core.finding import Status
 from perfscope.findings.core.wording import wholes
 from perfscope.output import json_text
 
@@ -44,15 +43,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 SCHEMA_VERSION = "1"
-FINDING_ORDER = (
-    Status.FAIL,
-    Status.WARN,
-    Status.INFO,
-    Status.NOT_MEASURED,
-    Status.NOT_APPLICABLE,
-    Status.PASS,
-    Status.ERROR,
-)
 
 
 def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json:
@@ -121,8 +111,7 @@ def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Findings as they are shown: by status, firm ones first, by what they cost, as given."""
 
     def key(finding: Finding) -> tuple[int, bool, float]:
-        place = FINDING_ORDER.index(finding.status)
-        return place, not is_firm(finding), -(finding.gain_s or 0.0)
+        return finding.status.order, not is_firm(finding), -(finding.gain_s or 0.0)
 
     return tuple(sorted(findings, key=key))
 

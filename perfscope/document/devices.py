@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from perfscope.document.gpus import capability, sampled
 from perfscope.metrics.devices.device_gaps import KERNEL_WAIT_NS
 from perfscope.metrics.devices.devices import BSC, MOST_KERNELS
+from perfscope.schema.efficiency import DEVICE_FACTORS
 
 if TYPE_CHECKING:
     from perfscope.metrics.devices.devices import (
@@ -53,12 +54,8 @@ def devices(results: Results) -> Json:
 
 
 def _efficiency(tree: DeviceEfficiency) -> Json:
-    return {
-        "parallel_efficiency": tree.parallel_efficiency.as_json(),
-        "load_balance": tree.load_balance.as_json(),
-        "communication_efficiency": tree.communication_efficiency.as_json(),
-        "orchestration_efficiency": tree.orchestration_efficiency.as_json(),
-    }
+    names = ("parallel_efficiency", *DEVICE_FACTORS)
+    return {name: getattr(tree, name).as_json() for name in names}
 
 
 def _times(use: Occupancy) -> Json:

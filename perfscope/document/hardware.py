@@ -10,19 +10,13 @@ from perfscope.metrics.efficiency.hybrid import NO_REPLAY, has_threads
 from perfscope.metrics.efficiency.scalability import RunTotals, Variant, run_totals, scalability
 from perfscope.metrics.efficiency.value import Metric
 from perfscope.replay.dimemas import dimemas_runtime
+from perfscope.schema.efficiency import POP_FACTORS
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
 Json = dict[str, Any]
 NS = 1e-9
-FACTORS = (
-    "parallel_efficiency",
-    "load_balance",
-    "communication_efficiency",
-    "serialization_efficiency",
-    "transfer_efficiency",
-)
 
 
 def hardware(results: Results) -> Json | None:
@@ -72,4 +66,4 @@ def _waiting_s(results: Results) -> tuple[float, ...] | None:
 
 def _factors(totals: RunTotals, variant: Variant) -> Json:
     [row] = scalability([totals], variant=variant)
-    return {name: getattr(row, name).as_json() for name in FACTORS}
+    return {name: getattr(row, name).as_json() for name in POP_FACTORS}

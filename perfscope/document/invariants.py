@@ -13,6 +13,7 @@ from typing import Any
 
 from perfscope.document import sums
 from perfscope.document.sums import ABSOLUTE, NS, RELATIVE, at_most, focus_s, same
+from perfscope.schema.efficiency import DEVICE_FACTORS, PRODUCTS
 
 Json = dict[str, Any]
 SIGNED = ("gain_interval_s", "interval_s", "start_unix_s", "slope_bytes_per_s")
@@ -104,14 +105,6 @@ def _waits(document: Json) -> Iterator[str]:
             yield f"{charged} s are charged and {costs['waiting_s']} s told of {waited} s waited"
 
 
-_PRODUCTS = (
-    ("parallel_efficiency", ("load_balance", "communication_efficiency")),
-    ("communication_efficiency", ("serialization_efficiency", "transfer_efficiency")),
-    ("training_efficiency", ("parallel_efficiency", "productive_share")),
-)
-_OF_DEVICES = ("load_balance", "communication_efficiency", "orchestration_efficiency")
-
-
 def _product(tree: Json, whole: str, factors: tuple[str, ...], where: str) -> Iterator[str]:
     values = [tree[name]["value"] for name in (whole, *factors)]
     if None not in values and not same(values[0], math.prod(values[1:])):
@@ -122,7 +115,7 @@ def _efficiencies(document: Json) -> Iterator[str]:
     trees = [("the run", document["metrics"])]
     trees += [(row["id"], row["metrics"]) for row in document["phases"] if row["metrics"]]
     for where, tree in trees:
-        for whole, factors in _PRODUCTS:
+        for whole, factors in PRODUCTS.items():
             yield from _product(tree, whole, factors, where)
         for name in ("parallel_efficiency", "load_balance", "productive_share"):
             value = tree[name]["value"]
@@ -131,7 +124,7 @@ def _efficiencies(document: Json) -> Iterator[str]:
             if (value is None) != ("reason" in tree[name]):
                 yield f"{name} of {where} is {value}, reason {tree[name].get('reason')!r}"
     for name, tree in (document["devices"].get("efficiency") or {}).items():
-        yield from _product(tree, "parallel_efficiency", _OF_DEVICES, f"devices ({name})")
+        yield from _product(tree, "parallel_efficiency", tuple(DEVICE_FACTORS), f"devices ({name})")
 
 
 def _replay(document: Json) -> Iterator[str]:

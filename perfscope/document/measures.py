@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from perfscope.attribution.ledger import Account
 from perfscope.document.collective_cost import collective_cost_json
+from perfscope.schema.efficiency import METRICS
+from perfscope.schema.enums import Account
 
 if TYPE_CHECKING:
     from perfscope.metrics.communication.operations import LateArrival
@@ -23,56 +24,6 @@ NS = 1e-9
 UNLABELLED_TARGET = 0.05
 MOST_CAUSES = 64
 
-ACCOUNTS: dict[Account, tuple[str, str]] = {
-    Account.TRAINING: (
-        "Training work",
-        "Forward, backward, optimizer and the rest of a training step.",
-    ),
-    Account.INPUT_WAIT: ("Input wait", "Waiting for the next batch."),
-    Account.EVALUATION: (
-        "Evaluation",
-        "Evaluation and prediction outside of training steps, without communication.",
-    ),
-    Account.CHECKPOINT: ("Checkpoint", "Saving or loading the model."),
-    Account.COMMUNICATION_WAIT: (
-        "Communication: waiting",
-        "In a call before the last rank needed had arrived: time lost to other ranks.",
-    ),
-    Account.COMMUNICATION_TRANSFER: (
-        "Communication: transfer",
-        "In such a call after everybody needed had arrived: time that the network takes.",
-    ),
-    Account.COMMUNICATION_OTHER: (
-        "Communication: other",
-        "In such a call where the partners of the call are not known.",
-    ),
-    Account.IO: ("Files", "Reading and writing files in phases marked as such."),
-    Account.DEVICE_WAIT: ("Device wait", "The host waits for an accelerator."),
-    Account.USER_PHASES: ("Phases of your own", "Phases with names that the program gave."),
-    Account.COMPUTATION: (
-        "Computation outside phases",
-        "Work outside any phase, of which the function is known from stack samples.",
-    ),
-    Account.START_UP: (
-        "Start-up",
-        "From the start of the process to the beginning of the focus of analysis.",
-    ),
-    Account.SHUTDOWN: ("Shutdown", "From the end of the focus of analysis to the process's end."),
-    Account.UNTRACED: (
-        "Untraced",
-        "Before recording began, after records were dropped, or in a function not known.",
-    ),
-}
-EFFICIENCIES = (
-    "parallel_efficiency",
-    "load_balance",
-    "communication_efficiency",
-    "serialization_efficiency",
-    "transfer_efficiency",
-    "productive_share",
-    "training_efficiency",
-)
-
 
 def ledger(results: Results) -> list[Json]:
     """Every account in order, with its seconds summed over ranks, share and nanoseconds by rank."""
@@ -80,15 +31,14 @@ def ledger(results: Results) -> list[Json]:
     total_ns = int(table.life_ns.sum())
     rows = []
     for account, by_rank in zip(Account, table.ns, strict=True):
-        label, meaning = ACCOUNTS[account]
         rows.append(
             {
                 "id": account.value,
-                "label": label,
+                "label": account.label,
                 "seconds": int(by_rank.sum()) * NS,
                 "share": int(by_rank.sum()) / total_ns if total_ns else 0.0,
                 "ns_by_rank": [int(ns) for ns in by_rank],
-                "meaning": meaning,
+                "meaning": account.meaning,
             }
         )
     return rows
@@ -152,7 +102,7 @@ def _known(metric: Metric, value: float) -> Metric:
 
 
 def _efficiencies(tree: Efficiency) -> Json:
-    return {name: getattr(tree, name).as_json() for name in EFFICIENCIES}
+    return {name: getattr(tree, name).as_json() for name in METRICS}
 
 
 def phases(results: Results) -> list[Json]:

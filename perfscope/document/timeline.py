@@ -8,7 +8,6 @@ import numpy as np
 
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.zoom import NOBODY
-from perfscope.document.measures import ACCOUNTS as WORDS
 
 if TYPE_CHECKING:
     from perfscope.attribution.zoom import Cells
@@ -34,7 +33,7 @@ def timeline(results: Results) -> Json:
         "start_s": found.start_ns / NS_PER_S if found else 0.0,
         "length_s": found.length_ns / NS_PER_S if found else 0.0,
         "accounts": [
-            {"letter": letter, "id": account.value, "label": WORDS[account][0]}
+            {"letter": letter, "id": account.value, "label": account.label}
             for letter, account in zip(LETTERS, ACCOUNTS, strict=True)
         ],
         "rows": [

@@ -32,7 +32,6 @@ GOOD_EFFICIENCY = 0.8
 """Below this parallel efficiency a run without findings is not called healthy."""
 
 UNPRICED_SHARE = 0.1  # of the focus: what a fault without seconds is ranked as
-FAULTS = {Status.FAIL, Status.WARN}
 FIRST = "singleton_worlds"  # makes the meaning of all others another
 OPEN = {Status.NOT_MEASURED, Status.ERROR}
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
@@ -44,7 +43,7 @@ def verdict(
     results: Results, replay: Replay, findings: Sequence[Finding], damage: Sequence[Damage]
 ) -> Json:
     """The `verdict` object of analysis.json, from findings in the order of the document."""
-    faults = [finding for finding in findings if finding.status in FAULTS]
+    faults = [finding for finding in findings if finding.status.is_fault]
     top = _worth_most(faults)
     gain_s = combined_gain(replay, top)
     counted = _counted(top) if gain_s is not None else []

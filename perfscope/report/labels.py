@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from perfscope.schema.efficiency import ACCEPTABLE_FROM, GOOD_FROM
+
 
 @dataclass(frozen=True)
 class StatusWord:
@@ -33,80 +35,6 @@ GAIN_BASES = {
 CONFIDENCES = {"high": "high", "medium": "medium", "low": "low"}
 
 OWN_PHASE = "user:"  # before the name that a program gave a phase
-GOOD_FROM, ACCEPTABLE_FROM = 0.8, 0.6  # the POP Centre's bands
-
-
-@dataclass(frozen=True)
-class EfficiencyWord:
-    """One node of the efficiency tree: its name, its meaning, and its factors."""
-
-    id: str
-    label: str
-    meaning: str
-    children: tuple[str, ...] = ()
-
-
-EFFICIENCIES = {
-    word.id: word
-    for word in (
-        EfficiencyWord(
-            "training_efficiency",
-            "Training efficiency",
-            "Share of all ranks’ time that went into training steps: what you pay for and get.",
-            ("parallel_efficiency", "productive_share"),
-        ),
-        EfficiencyWord(
-            "parallel_efficiency",
-            "Parallel efficiency",
-            "Share of all ranks’ time spent outside communication. The rest goes into waiting for "
-            "other ranks and moving data.",
-            ("load_balance", "communication_efficiency"),
-        ),
-        EfficiencyWord(
-            "load_balance",
-            "Load balance",
-            "How evenly the work is spread: mean work of a rank divided by that of the busiest "
-            "rank. Low means that one rank has more to do than the others.",
-        ),
-        EfficiencyWord(
-            "communication_efficiency",
-            "Communication efficiency",
-            "Share of the time in which the busiest rank worked. Even that rank loses the rest "
-            "inside communication.",
-            ("serialization_efficiency", "transfer_efficiency"),
-        ),
-        EfficiencyWord(
-            "serialization_efficiency",
-            "Serialization efficiency",
-            "What would remain of communication efficiency on a network without transfer time. Low "
-            "means that ranks wait for each other in turn.",
-        ),
-        EfficiencyWord(
-            "transfer_efficiency",
-            "Transfer efficiency",
-            "What moving the data costs: run time on a network without transfer time, divided by "
-            "the measured time.",
-        ),
-        EfficiencyWord(
-            "productive_share",
-            "Productive share",
-            "Of the time outside communication, the share spent in training steps rather than in "
-            "evaluation, input, checkpoints and the like.",
-        ),
-    )
-}
-
-WAIT_KINDS = {
-    "late_sender": ("Late sender", "the message was not sent yet"),
-    "late_receiver": ("Late receiver", "a large message whose receiver was busy"),
-    "barrier": ("Barrier", "the last rank at a barrier"),
-    "n_to_n": ("Wait at N × N", "the last rank at an operation that needs all, like an allreduce"),
-    "late_broadcast": ("Late broadcast", "the rank that sends to all others came late"),
-    "early_reduce": ("Early reduce", "the rank that collects from all others came early"),
-    "early_scan": ("Early scan", "a lower rank came later to a scan"),
-    "finalize": ("Wait at the end", "the last rank to come to its end"),
-    "polling": ("Polling", "asked in vain whether something had come"),
-}
 
 FORMULAS = {
     "pop": "POP",

@@ -8,22 +8,9 @@ from collections.abc import Iterator
 
 from markupsafe import Markup, escape
 
-ACCOUNT_ROLES = (
-    "training",
-    "input_wait",
-    "evaluation",
-    "checkpoint",
-    "communication_wait",
-    "communication_transfer",
-    "communication_other",
-    "io",
-    "device_wait",
-    "user_phases",
-    "computation",
-    "start_up",
-    "shutdown",
-    "untraced",
-)
+from perfscope.schema.enums import Account
+
+ACCOUNT_ROLES = tuple(account.value for account in Account)
 SERIES_ROLES = tuple(f"series-{n}" for n in range(1, 9))
 PHASE_ROLES = tuple(f"phase-{n}" for n in range(1, 9))  # the series' colours, with patterns
 ROLES = ("ink", "muted", "grid", "band", "band-inner", *SERIES_ROLES, *PHASE_ROLES, *ACCOUNT_ROLES)

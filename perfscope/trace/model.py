@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum, IntFlag
+from enum import Enum, IntFlag
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.schema import enums
 from perfscope.trace import stack_spans
 from perfscope.trace.counters import CounterKind
 from perfscope.trace.damage import Damage
@@ -36,21 +37,8 @@ class RowFlag(IntFlag):
     SAMPLED = 4  # found by the stack sampler, its ends are not exact
 
 
-class PhaseKind(IntEnum):
-    """What a stretch of a rank's time was for; the codes are those of the recording format."""
-
-    TRAIN = 1
-    FORWARD = 2
-    BACKWARD = 3
-    OPTIMIZER = 4
-    INPUT = 5
-    EVALUATE = 6
-    PREDICT = 7
-    CHECKPOINT = 8
-    IO = 9
-    DEVICE_WAIT = 10
-    COMMUNICATION = 11
-    USER = 12
+PhaseKind = enums.PhaseKind
+EndKind = enums.EndKind
 
 
 class Format(Enum):
@@ -61,20 +49,6 @@ class Format(Enum):
     KINETO = "kineto"
     HOROVOD_TIMELINE = "horovod timeline"
     PARAVER = "paraver"
-
-
-class EndKind(Enum):
-    """How a rank ended."""
-
-    FINALIZED = "finalized"
-    EXITED = "exited"  # without MPI_Finalize having returned, or never used MPI; code known
-    KILLED = "killed"  # by a signal; signal known
-    ABORTED = "aborted"  # called MPI_Abort; code known
-    ABORTED_IN_TEARDOWN = (
-        "aborted in teardown"  # died after MPI_Finalize or after its work was done
-    )
-    STOPPED = "stopped on request"  # ended by `perfscope run --stop-after`
-    UNKNOWN = "unknown"  # no sign of an end: killed from outside or still running
 
 
 # peer: >= 0 is a world rank

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from perfscope import __version__
+from perfscope.schema.efficiency import METRICS
 from tests.report import sample_parts as parts
 from tests.report.sample_causes import causes, collective_cost, wait_states
 from tests.report.sample_horovod import horovod
-from tests.report.sample_parts import EFFICIENCIES, Json, Shape, metric
+from tests.report.sample_parts import Json, Shape, metric
 from tests.report.sample_stacks import memory_lines, no_memory_lines, no_stacks, stacks
 from tests.report.sample_tensors import tensors
 from tests.report.sample_timeline import no_timeline, timeline
@@ -302,7 +303,7 @@ def everything_null() -> Json:
     for row in doc["ledger"]:
         row |= {"seconds": 0.0, "share": 0.0, "ns_by_rank": []}
     doc["ledger_functions"] = []
-    doc["metrics"] = {name: metric(None, "ratio", REASON) for name in EFFICIENCIES} | {
+    doc["metrics"] = {name: metric(None, "ratio", REASON) for name in METRICS} | {
         "outside_communication_s_by_rank": [],
         "useful_s_by_rank": [],
         "productive_split": {},

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from perfscope.schema.efficiency import METRICS
+
 Json = dict[str, Any]
 
 ACCOUNTS = (
@@ -27,15 +29,6 @@ ACCOUNTS = (
     ("untraced", "Untraced", "before the recorder was there, or function unknown"),
 )
 EVALUATOR_FILE = "/home/a/very/long/way/down/to/the/projects/of/somebody/examples/train.py"
-EFFICIENCIES = (
-    "parallel_efficiency",
-    "load_balance",
-    "communication_efficiency",
-    "serialization_efficiency",
-    "transfer_efficiency",
-    "productive_share",
-    "training_efficiency",
-)
 
 
 @dataclass(frozen=True)
@@ -76,8 +69,7 @@ def efficiencies(outside: np.ndarray, useful: np.ndarray, window_s: float) -> Js
         balance * communication * productive,
     )
     return {
-        name: metric(value, "ratio", **variant)
-        for name, value in zip(EFFICIENCIES, values, strict=True)
+        name: metric(value, "ratio", **variant) for name, value in zip(METRICS, values, strict=True)
     }
 
 

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from perfscope.replay.model import Edit
+from perfscope.schema import enums
 from perfscope.trace.model import Frame
 
-
-class Status(Enum):
-    """Outcome of a diagnosis; the set is closed."""
-
-    FAIL = "fail"  # the fault is there and costs enough to act on
-    WARN = "warn"  # the fault is there, small or uncertain
-    PASS = "pass"
-    INFO = "info"
-    NOT_APPLICABLE = "not_applicable"
-    NOT_MEASURED = "not_measured"  # summary names the flag that would measure it
-    ERROR = "error"  # the diagnosis itself failed; the report still appears
-
-
-class Confidence(Enum):
-    """How sure the evidence makes us."""
-
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
+Status = enums.Status
+Confidence = enums.Confidence
+Basis = enums.Basis
 
 
 @dataclass(frozen=True)
@@ -38,13 +22,6 @@ class Evidence:
     value: float | str
     unit: str = ""
     expected: str = ""
-
-
-class Basis(Enum):
-    """How the seconds of a gain were found."""
-
-    REPLAY = "replay"  # the run was replayed with the change
-    UPPER_BOUND = "upper_bound"  # it cannot be replayed, or no real change reaches it
 
 
 @dataclass(frozen=True)

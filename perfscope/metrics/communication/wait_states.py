@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from perfscope.attribution.ledger import INDEX, Account
 from perfscope.matching.collectives import SCAN_CODES, TO_ALL_CODES, TO_ROOT_CODES
 from perfscope.matching.intervals import Cumulative
+from perfscope.schema import enums
 from perfscope.trace.operations import ALL_OPERATIONS, OperationClass, codes_mask
 
 if TYPE_CHECKING:
@@ -24,20 +24,7 @@ if TYPE_CHECKING:
 NS = 1e-9
 
 
-class WaitKind(Enum):
-    """What a rank waited for inside an operation; the set is closed."""
-
-    LATE_SENDER = "late_sender"  # a message that was not sent yet
-    LATE_RECEIVER = "late_receiver"  # the receiver of a message too large to be sent at once
-    BARRIER = "barrier"  # the last rank at a barrier
-    N_TO_N = "n_to_n"  # the last rank at any other operation that needs all
-    LATE_BROADCAST = "late_broadcast"  # the root of a broadcast or scatter
-    EARLY_REDUCE = "early_reduce"  # as root of a reduction or gather, the others
-    EARLY_SCAN = "early_scan"  # a lower rank of a scan
-    FINALIZE = "finalize"  # the last rank to come to its end
-    POLLING = "polling"  # something it asked for in vain
-
-
+WaitKind = enums.WaitKind
 KINDS = tuple(WaitKind)
 _INDEX = {kind: place for place, kind in enumerate(KINDS)}
 _BARRIERS = [op.code for op in ALL_OPERATIONS if op.name.lower().endswith("barrier")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from perfscope.attribution.ledger import ACCOUNTS, Account
 from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import Cumulative, Times, union
+from perfscope.schema import enums
 from perfscope.trace.devices import LAUNCH_UNKNOWN
 from perfscope.trace.model import PhaseKind, Rank, Table
 
@@ -30,25 +30,7 @@ IN_BETWEEN, FIRST, LAST = 0, 1, 2
 GAP = [("start", "i8"), ("end", "i8"), ("launch", "i8"), ("edge", "i1")]
 
 
-class IdleCause(Enum):
-    """What a device without work waited for, in the order of the report; value = id in the JSON."""
-
-    INPUT = "input"  # the host waited for its next batch
-    RANKS = "ranks"  # the host waited for other ranks
-    COMMUNICATION = "communication"  # the host moved data between ranks
-    EVALUATION = "evaluation"
-    CHECKPOINT = "checkpoint"
-    FILES = "files"
-    SYNCHRONISATION = "synchronisation"  # the host had let the device run dry by waiting for it
-    LAUNCH = "launch"  # the host launched one short kernel after another
-    HOST = "host"  # the host did something else
-    KERNEL = "kernel"  # launched in time, begun at once: the cost of starting a kernel
-    DEVICE = "device"  # launched in time: another stream, an event or the device itself
-    BEFORE_FIRST = "before_first"  # the device had not begun to work yet
-    AFTER_LAST = "after_last"  # the device got no more work
-    UNKNOWN = "unknown"  # the launch is not in the trace
-
-
+IdleCause = enums.IdleCause
 _WAITING = re.compile(r"Synchronize|^(cuda|hip)Memcpy(WithStream)?$")
 """Calls of the runtime that return when the device has done its work."""
 _OF_ACCOUNT = {

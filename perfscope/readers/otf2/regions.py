@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from perfscope.trace.model import PhaseKind, Table
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Table
 from perfscope.trace.operations import ALL_OPERATIONS, MPI_OTHER, Operation, OperationClass
 
 ROLE_DTYPE = np.dtype([("op", "u2"), ("call", "u1"), ("phase", "u1"), ("name", "i4")])

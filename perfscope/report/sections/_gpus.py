@@ -10,6 +10,7 @@ from perfscope.report.charts import MOST_LINES, Line, Plot, lines
 from perfscope.report.formats import PLAIN, byte_scale, bytes_, count, percent
 from perfscope.report.sections.section import Context
 from perfscope.report.views import rank_list
+from perfscope.schema.enums import IdleCause, member
 
 MOST_GPUS = 64
 CHARTS = (
@@ -26,22 +27,6 @@ _REASONS = {
     "sync_boost": "held to the clock of its group",
     "application_clocks": "at clocks that were set",
     "display_clocks": "at clocks for displays",
-}
-CAUSES = {
-    "input": "the host waits for input",
-    "ranks": "the host waits for other ranks",
-    "communication": "the host communicates",
-    "evaluation": "the host evaluates",
-    "checkpoint": "a checkpoint is written",
-    "files": "the host reads or writes files",
-    "synchronisation": "the host had waited for the device",
-    "launch": "launching short kernels",
-    "host": "other work of the host",
-    "kernel": "starting what was launched in time",
-    "device": "another stream, an event or the device",
-    "before_first": "before the first work",
-    "after_last": "after the last work",
-    "unknown": "launches missing in the trace",
 }
 
 
@@ -65,10 +50,19 @@ def idle_causes(devices: list[Mapping[str, Any]]) -> list[Context]:
                 totals[name] = totals.get(name, 0.0) + spent
     whole = sum(totals.values())
     return [
-        {"cause": CAUSES.get(name, "other"), "seconds": value, "share": percent(value / whole)}
+        {
+            "cause": _cause(name),
+            "seconds": value,
+            "share": percent(value / whole),
+        }
         for name, value in sorted(totals.items(), key=lambda pair: -pair[1])
         if value > 0
     ]
+
+
+def _cause(name: str) -> str:
+    known = member(IdleCause, name)
+    return known.label if known else "other"
 
 
 def _name(row: Mapping[str, Any]) -> str:

@@ -17,9 +17,10 @@ from perfscope.report.access import (
     total,
 )
 from perfscope.report.formats import percent, seconds
-from perfscope.report.labels import WAIT_KINDS, phase_words
+from perfscope.report.labels import phase_words
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.views import place
+from perfscope.schema.enums import WaitKind, member
 
 MOST_ROWS = 12
 LEAST_REST = 0.005  # of all waiting: below it, three digits show no difference
@@ -130,7 +131,7 @@ def _kinds(states: Sequence[Mapping[str, Any]]) -> list[Context]:
 
 def _kind(row: Mapping[str, Any], whole: float | None) -> Context:
     name, spent = text(row, "kind"), number(row.get("seconds"))
-    label, meaning = WAIT_KINDS.get(name, (name, ""))
+    kind = member(WaitKind, name)
     causes = rows(row, "by_rank")
     known = [(number(one.get("rank")), seconds(number(one.get("seconds")))) for one in causes]
     named = [
@@ -138,8 +139,8 @@ def _kind(row: Mapping[str, Any], whole: float | None) -> Context:
     ]
     rest = len(named) > MOST_RANKS or bool(number(row.get("left_out_s")))
     return {
-        "label": label,
-        "meaning": meaning,
+        "label": kind.label if kind else name,
+        "meaning": kind.meaning if kind else "",
         "seconds": seconds(spent),
         "share": percent(part_of(spent, whole)),
         "ranks": ", ".join(named[:MOST_RANKS]) + (", others" if rest else ""),

@@ -22,29 +22,29 @@ from perfscope.report.sections._gpus import idle_causes, sampled_gpus
 from perfscope.report.sections.ledger import rank_numbers
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.views import Column, rank_table
+from perfscope.schema.efficiency import DEVICE_FACTORS
+from perfscope.schema.enums import Account, member
 
 MOST_DEVICES = 64
 MOST_STREAMS = 64
 MOST_KERNELS = 30
 FACTORS = (
     ("parallel_efficiency", "Device parallel efficiency"),
-    ("load_balance", "Load balance"),
-    ("communication_efficiency", "Communication efficiency"),
-    ("orchestration_efficiency", "Orchestration efficiency"),
+    *DEVICE_FACTORS.items(),
 )
-_HOST = {
-    "training": "in training work",
-    "input_wait": "waiting for input",
-    "evaluation": "in evaluation",
-    "checkpoint": "at a checkpoint",
-    "communication_wait": "waiting for other ranks",
-    "communication_transfer": "communicating",
-    "communication_other": "communicating",
-    "io": "reading or writing files",
-    "device_wait": "waiting for the device",
-    "user_phases": "in phases of its own",
-    "computation": "outside any phase",
-    "untraced": "in time not recorded",
+_HOST: dict[Account | None, str] = {
+    Account.TRAINING: "in training work",
+    Account.INPUT_WAIT: "waiting for input",
+    Account.EVALUATION: "in evaluation",
+    Account.CHECKPOINT: "at a checkpoint",
+    Account.COMMUNICATION_WAIT: "waiting for other ranks",
+    Account.COMMUNICATION_TRANSFER: "communicating",
+    Account.COMMUNICATION_OTHER: "communicating",
+    Account.IO: "reading or writing files",
+    Account.DEVICE_WAIT: "waiting for the device",
+    Account.USER_PHASES: "in phases of its own",
+    Account.COMPUTATION: "outside any phase",
+    Account.UNTRACED: "in time not recorded",
 }
 
 
@@ -158,7 +158,7 @@ def _cause(row: Mapping[str, Any]) -> tuple[str, float]:
     """What the host did during most of the idle time."""
     parts = mapping(row, "idle_s_by_host")
     known = [
-        (spent, _HOST.get(name, ""))
+        (spent, _HOST.get(member(Account, name), ""))
         for name, value in parts.items()
         if (spent := number(value)) is not None
     ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from perfscope.report.access import Document, figure, mapping, number
 from perfscope.report.formats import percent, ratio
-from perfscope.report.labels import EFFICIENCIES, band, focus_words, formula_words, useful_words
+from perfscope.report.labels import band, focus_words, formula_words, useful_words
 from perfscope.report.sections.section import Context, Section
+from perfscope.schema.efficiency import EFFICIENCIES
 
 SPLIT = {
     "input": "input wait",

@@ -19,10 +19,11 @@ from perfscope.report.access import (
     wholes,
 )
 from perfscope.report.formats import decimal, ratio, seconds, whole_percent
-from perfscope.report.labels import EFFICIENCIES, band, formula_words, status_word
+from perfscope.report.labels import band, formula_words, status_word
 from perfscope.report.sections.findings import combined, finding_view
 from perfscope.report.sections.ledger import account_views
 from perfscope.report.sections.section import Context, Section
+from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
 from perfscope.units import counted
 
 LABELLED_FROM = 0.09  # a narrower part of the bar has no room for its share
@@ -159,12 +160,8 @@ def _device_tile(document: Document) -> list[Context]:
     is_part = mapping(document, "devices").get("is_part") is True
     part = ", in the steps that a profiler watched" if is_part else ""
     factors = [
-        f"{label} {ratio(figure(document, *tree, key).value)}"
-        for key, label in (
-            ("load_balance", "load balance"),
-            ("communication_efficiency", "communication efficiency"),
-            ("orchestration_efficiency", "orchestration efficiency"),
-        )
+        f"{label.lower()} {ratio(figure(document, *tree, key).value)}"
+        for key, label in DEVICE_FACTORS.items()
     ]
     return [
         {

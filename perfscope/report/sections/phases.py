@@ -9,11 +9,12 @@ from typing import Any
 from perfscope.report.access import Document, figure, integers, number, numbers, rows, text
 from perfscope.report.charts import Segment
 from perfscope.report.formats import ratio, seconds
-from perfscope.report.labels import EFFICIENCIES, PHASE_SOURCES
+from perfscope.report.labels import PHASE_SOURCES
 from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.svg import PHASE_ROLES
 from perfscope.report.views import Column, place, rank_bars, rank_list, rank_table
+from perfscope.schema.efficiency import EFFICIENCIES
 
 MOST_PHASES = 40
 MOST_DRAWN = len(PHASE_ROLES)

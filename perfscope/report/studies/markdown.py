@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from perfscope.report.access import Document, number, rows, text
 from perfscope.report.formats import NBSP
-from perfscope.report.labels import EFFICIENCIES, status_word
+from perfscope.report.labels import status_word
 from perfscope.report.studies.sections import (
     compare_answer,
     compare_differences,
@@ -15,6 +15,7 @@ from perfscope.report.studies.sections import (
     compare_waterfall,
 )
 from perfscope.report.text import shortened, visible_document
+from perfscope.schema.efficiency import EFFICIENCIES
 
 SIGNS = {"fail": "❌", "warn": "⚠️", "pass": "✅"}
 MOST_DIFFERENCES = 20

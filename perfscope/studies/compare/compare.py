@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.studies.common import fields
 from perfscope.studies.common.measures import SHOWN, Measure, choose
 from perfscope.studies.common.run import StudyRun
@@ -33,15 +34,6 @@ FACTOR = 1.02
 of memory and the order of linking, and recording may cost 1 %; see docs/compare.md."""
 POWER = 0.9
 LEAST_STEPS = 20  # for an interval inside a run
-EFFICIENCIES = (
-    ("training_efficiency", 0),
-    ("parallel_efficiency", 1),
-    ("load_balance", 2),
-    ("communication_efficiency", 2),
-    ("serialization_efficiency", 3),
-    ("transfer_efficiency", 3),
-    ("productive_share", 1),
-)  # with their depth in the tree of the report
 
 
 class Answer(Enum):
@@ -134,7 +126,9 @@ def body(sides: Sequence[Side], *, measure: Measure | None, factor: float) -> Js
             for side, found in zip(sides[1:], judged, strict=True)
         ],
         "measures": [_measure(sides, shown) for shown in _shown(chosen)],
-        "efficiencies": [_efficiency(sides, name, depth) for name, depth in EFFICIENCIES],
+        "efficiencies": [
+            _efficiency(sides, factor.id, factor.level) for factor in EFFICIENCIES.values()
+        ],
         "waterfall": waterfall(sides),
         "finding_changes": finding_changes(sides),
         "finding_changes_reason": changes_reason(sides) or None,

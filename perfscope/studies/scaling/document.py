@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from perfscope.schema.efficiency import ACCEPTABLE_FROM, GOOD_FROM
 from perfscope.studies.common.programs import are_different, programs
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.growth import SAME_WORK, UNEVEN, trained_samples
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from perfscope.studies.scaling.series import Spread
 
 Json = dict[str, Any]
-GOOD_FROM, ACCEPTABLE_FROM = 0.8, 0.6  # the POP Centre's bands
 LIMITS = {
     "load_balance": "load balance",
     "serialization_efficiency": "serialization efficiency",

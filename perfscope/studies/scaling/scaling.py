@@ -8,6 +8,7 @@ from statistics import median
 
 from perfscope.errors import UsageError
 from perfscope.metrics.efficiency.scalability import Variant
+from perfscope.schema.enums import COMMUNICATION_ACCOUNTS
 from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.run import StudyPhase, StudyRun
 from perfscope.studies.scaling import models
@@ -18,7 +19,6 @@ from perfscope.studies.scaling.oversubscription import crowded
 from perfscope.studies.scaling.pop_table import PopTable, pop_table, totals_of
 from perfscope.studies.scaling.series import Axis, Point, Spread, choose_axis, fold
 
-COMMUNICATION = ("communication_wait", "communication_transfer", "communication_other")
 OUTSIDE_FOCUS = ("start_up", "shutdown")
 EXCHANGE = "communication"
 NOT_DIVIDED = "Amdahl's law is about work that is divided, not about communication"
@@ -235,7 +235,9 @@ def phase_seconds(phase: StudyPhase | None) -> float | None:
 
 def communication_s(run: StudyRun) -> float:
     """Mean seconds of a rank in communication, waiting included."""
-    return sum(run.ledger_s.get(name, 0.0) for name in COMMUNICATION) / max(run.recorded_ranks, 1)
+    return sum(run.ledger_s.get(account.value, 0.0) for account in COMMUNICATION_ACCOUNTS) / max(
+        run.recorded_ranks, 1
+    )
 
 
 def _phases(points: Sequence[Point], grown: Growth) -> tuple[Part, ...]:

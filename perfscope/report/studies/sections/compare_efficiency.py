@@ -7,9 +7,10 @@ from typing import Any
 
 from perfscope.report.access import Document, number, rows, text
 from perfscope.report.formats import ratio
-from perfscope.report.labels import EFFICIENCIES, band
+from perfscope.report.labels import band
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import side_labels
+from perfscope.schema.efficiency import EFFICIENCIES
 
 
 def _context(document: Document) -> Context:

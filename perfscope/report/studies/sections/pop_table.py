@@ -7,9 +7,10 @@ from typing import Any
 
 from perfscope.report.access import Document, figure, mapping, number, numbers, rows, text
 from perfscope.report.formats import ratio
-from perfscope.report.labels import EFFICIENCIES, band, focus_words, formula_words, useful_words
+from perfscope.report.labels import band, focus_words, formula_words, useful_words
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import size_label
+from perfscope.schema.efficiency import EFFICIENCIES
 
 MEANINGS = {
     "global_efficiency": "What of the ideal speed-up is left over: all factors together.",

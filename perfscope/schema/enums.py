@@ -1,0 +1,207 @@
+"""The closed sets of analysis.json; the value of a member is its id in the document."""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+from typing import Any, TypeVar
+
+AnyEnum = TypeVar("AnyEnum", bound=Enum)
+
+
+def member(kind: type[AnyEnum], identity: object) -> AnyEnum | None:
+    """The member of an id; None for what a document of another version or hand holds."""
+    return next((one for one in kind if one.value == identity), None)
+
+
+class Named(Enum):
+    """A set whose members have a name and a meaning for people."""
+
+    _value_: str
+    label: str
+    meaning: str
+
+    def __new__(cls, identity: str, label: str, meaning: str = "") -> Any:
+        """A member of this id."""
+        made = object.__new__(cls)
+        made._value_ = identity
+        made.label, made.meaning = label, meaning
+        return made
+
+
+class Status(Enum):
+    """Outcome of a diagnosis, in the order in which findings are shown."""
+
+    FAIL = "fail"  # the fault is there and costs enough to act on
+    WARN = "warn"  # the fault is there, small or uncertain
+    INFO = "info"
+    NOT_MEASURED = "not_measured"  # summary names the flag that would measure it
+    NOT_APPLICABLE = "not_applicable"
+    PASS = "pass"
+    ERROR = "error"  # the diagnosis itself failed; the report still appears
+
+    @property
+    def order(self) -> int:
+        """Place among findings: 0 comes first."""
+        return list(Status).index(self)
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the fault that was looked for is there."""
+        return self in {Status.FAIL, Status.WARN}
+
+
+class Confidence(Enum):
+    """How sure the evidence makes us."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Basis(Enum):
+    """How the seconds of a gain were found."""
+
+    REPLAY = "replay"  # the run was replayed with the change
+    UPPER_BOUND = "upper_bound"  # it cannot be replayed, or no real change reaches it
+
+
+class PhaseKind(IntEnum):
+    """What a stretch of a rank's time was for; the codes are those of the recording format."""
+
+    TRAIN = 1
+    FORWARD = 2
+    BACKWARD = 3
+    OPTIMIZER = 4
+    INPUT = 5
+    EVALUATE = 6
+    PREDICT = 7
+    CHECKPOINT = 8
+    IO = 9
+    DEVICE_WAIT = 10
+    COMMUNICATION = 11
+    USER = 12
+
+
+class EndKind(Enum):
+    """How a rank ended."""
+
+    FINALIZED = "finalized"
+    EXITED = "exited"  # without MPI_Finalize having returned, or never used MPI; code known
+    KILLED = "killed"  # by a signal; signal known
+    ABORTED = "aborted"  # called MPI_Abort; code known
+    ABORTED_IN_TEARDOWN = (
+        "aborted in teardown"  # died after MPI_Finalize or after its work was done
+    )
+    STOPPED = "stopped on request"  # ended by `perfscope run --stop-after`
+    UNKNOWN = "unknown"  # no sign of an end: killed from outside or still running
+
+
+class Account(Named):
+    """An account of the ledger, in the order of the report."""
+
+    TRAINING = (
+        "training",
+        "Training work",
+        "Forward, backward, optimizer and the rest of a training step.",
+    )
+    INPUT_WAIT = "input_wait", "Input wait", "Waiting for the next batch."
+    EVALUATION = (
+        "evaluation",
+        "Evaluation",
+        "Evaluation and prediction outside of training steps, without communication.",
+    )
+    CHECKPOINT = "checkpoint", "Checkpoint", "Saving or loading the model."
+    COMMUNICATION_WAIT = (
+        "communication_wait",
+        "Communication: waiting",
+        "In a call before the last rank needed had arrived: time lost to other ranks.",
+    )
+    COMMUNICATION_TRANSFER = (
+        "communication_transfer",
+        "Communication: transfer",
+        "In such a call after everybody needed had arrived: time that the network takes.",
+    )
+    COMMUNICATION_OTHER = (
+        "communication_other",
+        "Communication: other",
+        "In such a call where the partners of the call are not known.",
+    )
+    IO = "io", "Files", "Reading and writing files in phases marked as such."
+    DEVICE_WAIT = "device_wait", "Device wait", "The host waits for an accelerator."
+    USER_PHASES = "user_phases", "Phases of your own", "Phases with names that the program gave."
+    COMPUTATION = (
+        "computation",
+        "Computation outside phases",
+        "Work outside any phase, of which the function is known from stack samples.",
+    )
+    START_UP = (
+        "start_up",
+        "Start-up",
+        "From the start of the process to the beginning of the focus of analysis.",
+    )
+    SHUTDOWN = (
+        "shutdown",
+        "Shutdown",
+        "From the end of the focus of analysis to the process's end.",
+    )
+    UNTRACED = (
+        "untraced",
+        "Untraced",
+        "Before recording began, after records were dropped, or in a function not known.",
+    )
+
+
+COMMUNICATION_ACCOUNTS = (
+    Account.COMMUNICATION_WAIT,
+    Account.COMMUNICATION_TRANSFER,
+    Account.COMMUNICATION_OTHER,
+)
+
+
+class WaitKind(Named):
+    """What a rank waited for inside an operation."""
+
+    LATE_SENDER = "late_sender", "Late sender", "the message was not sent yet"
+    LATE_RECEIVER = (
+        "late_receiver",
+        "Late receiver",
+        "a large message whose receiver was busy",
+    )
+    BARRIER = "barrier", "Barrier", "the last rank at a barrier"
+    N_TO_N = (
+        "n_to_n",
+        "Wait at N × N",
+        "the last rank at an operation that needs all, like an allreduce",
+    )
+    LATE_BROADCAST = (
+        "late_broadcast",
+        "Late broadcast",
+        "the rank that sends to all others came late",
+    )
+    EARLY_REDUCE = (
+        "early_reduce",
+        "Early reduce",
+        "the rank that collects from all others came early",
+    )
+    EARLY_SCAN = "early_scan", "Early scan", "a lower rank came later to a scan"
+    FINALIZE = "finalize", "Wait at the end", "the last rank to come to its end"
+    POLLING = "polling", "Polling", "asked in vain whether something had come"
+
+
+class IdleCause(Named):
+    """What a device without work waited for, in the order of the report."""
+
+    INPUT = "input", "the host waits for input"
+    RANKS = "ranks", "the host waits for other ranks"
+    COMMUNICATION = "communication", "the host communicates"
+    EVALUATION = "evaluation", "the host evaluates"
+    CHECKPOINT = "checkpoint", "a checkpoint is written"
+    FILES = "files", "the host reads or writes files"
+    SYNCHRONISATION = "synchronisation", "the host had waited for the device"
+    LAUNCH = "launch", "launching short kernels"
+    HOST = "host", "other work of the host"
+    KERNEL = "kernel", "starting what was launched in time"
+    DEVICE = "device", "another stream, an event or the device"
+    BEFORE_FIRST = "before_first", "before the first work"
+    AFTER_LAST = "after_last", "after the last work"
+    UNKNOWN = "unknown", "launches missing in the trace"
