@@ -13,6 +13,7 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.matching.clock_check import ClockCheck
 from perfscope.metrics.communication.late_arrivals import LateArrival, late_arrivals
 from perfscope.metrics.communication.wait_states import WaitState, wait_states
+from perfscope.trace.model import RowFlag
 from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, name_of
 
 __all__ = ["ClockCheck", "Communication", "LateArrival", "OperationResult", "communication"]
@@ -33,7 +34,7 @@ class OperationResult:
     bytes_received: int | None
     wait_s: float | None
     transfer_s: float | None
-    detailed_calls: int  # calls of which a record exists
+    detailed_calls: int  # calls of which a record exists, if only one for several of them
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ def _operations(prepared: Prepared) -> tuple[OperationResult, ...]:
     pool = waits.pool
     wait = np.where(waits.known, waits.need - pool.enter, 0)
     transfer = np.where(waits.known, pool.exit - waits.need, 0)
+    stands_for = np.where((pool.flags & RowFlag.COALESCED) > 0, pool.request, 1)
     codes = sorted({code for rank in trace.ranks for code in rank.totals})
     results = []
     for code in codes:
@@ -96,7 +98,7 @@ def _operations(prepared: Prepared) -> tuple[OperationResult, ...]:
                 bytes_received=sum(total[3] for total in totals) if told else None,
                 wait_s=float(wait[rows].sum()) / 1e9 if split else None,
                 transfer_s=float(transfer[rows].sum()) / 1e9 if split else None,
-                detailed_calls=int(np.count_nonzero(rows)),
+                detailed_calls=int(stands_for[rows].sum()),
             )
         )
     return tuple(sorted(results, key=lambda result: (-result.seconds, result.name)))
