@@ -12,7 +12,7 @@ import shutil
 import sys
 import unicodedata
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO
 
@@ -69,6 +69,22 @@ def shortened(text: str, longest: int) -> str:
     if tail < LEAST_TAIL:
         return f"{beginning(text, longest - 1)}…"
     return f"{beginning(text, longest - tail - 1)}…{_ending(text, tail)}"
+
+
+def shortened_apart(texts: Sequence[str], longest: int) -> list[str]:
+    """The texts shortened; those that would look alike keep as much of their ends as it takes."""
+    found = [shortened(text, longest) for text in texts]
+    for tail in range(LEAST_TAIL, longest):
+        alike = [
+            len({t for t, f in zip(texts, found, strict=True) if f == one}) > 1 for one in found
+        ]
+        if not any(alike):
+            break
+        found = [
+            f"{text[: longest - tail - 1]}…{text[-tail:]}" if is_alike else one
+            for text, one, is_alike in zip(texts, found, alike, strict=True)
+        ]
+    return found
 
 
 def beginning(text: str, longest: int) -> str:

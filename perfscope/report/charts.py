@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from perfscope.report.formats import PLAIN, TIME_WORDS, Scale, time_scale
 from perfscope.report.svg import SERIES_ROLES, colour, inline
-from perfscope.report.text import shortened
+from perfscope.report.text import shortened_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +100,7 @@ def stacked_bars(
         longest = max(starts, default=0.0) or 1.0
         axes.set_xlim(0, longest)
         axes.set_ylim(len(bars) - 0.4, -0.6)
-        axes.set_yticks(rows, [shortened(bar, LONGEST_LABEL) for bar in bars])
+        axes.set_yticks(rows, shortened_apart(bars, LONGEST_LABEL))
         axes.grid(visible=False, axis="y")
         _ticks(axes.xaxis, scale, (0.0, longest))
         letters = max((len(bar) for bar in bars), default=0)
@@ -272,9 +272,10 @@ def _end_labels(axes: Axes, plot: Plot, ends: Sequence[tuple[float, str, str]]) 
         placed.append((position, label, role))
     moved = sum(y for y, _, _ in placed) - sum(value for value, _, _ in ends)
     overshoot = max(position - top, moved / len(placed))
-    for y, label, role in placed:
+    shown = shortened_apart([label for _, label, _ in placed], 13)
+    for label, (y, _, role) in zip(shown, placed, strict=True):
         axes.annotate(
-            shortened(label, 13),
+            label,
             (1.0, y - overshoot),
             xycoords=("axes fraction", "data"),
             xytext=(8, 0),

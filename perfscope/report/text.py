@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfscope.output import LONGEST_TEXT, shortened, visible
+from perfscope.output import LONGEST_TEXT, shortened, shortened_apart, visible
 
-__all__ = ["LONGEST_TEXT", "sentence", "shortened", "stopped", "visible", "visible_document"]
+__all__ = [
+    "LONGEST_TEXT",
+    "sentence",
+    "shortened",
+    "shortened_apart",
+    "stopped",
+    "visible",
+    "visible_document",
+]
 
 
 def visible_document(value: Any) -> Any:

@@ -9,7 +9,14 @@ import pytest
 from perfscope.report import access, formats
 from perfscope.report.charts import Line, Plot, Segment, band, lines, stacked_bars
 from perfscope.report.svg import ACCOUNT_ROLES, colour, inline
-from perfscope.report.text import LONGEST_TEXT, sentence, shortened, visible, visible_document
+from perfscope.report.text import (
+    LONGEST_TEXT,
+    sentence,
+    shortened,
+    shortened_apart,
+    visible,
+    visible_document,
+)
 from perfscope.report.views import Column, place, rank_bars, rank_list, rank_table, safe_link
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -66,6 +73,15 @@ def test_a_text_is_cut_between_words_and_directories(
 
 def test_a_line_of_a_terminal_ends_with_a_whole_word() -> None:
     assert visible("one two three four", longest=11) == "one two… (18 characters)"
+
+
+def test_labels_that_are_shortened_are_told_apart() -> None:
+    sets = ["allreduce, doubling", "allreduce, Reduce-scatter", "allreduce, ring", "bound"]
+    short = shortened_apart([*sets, "bound"], 12)
+    assert short[-2:] == ["bound", "bound"]
+    assert len(set(short)) == 4
+    assert [text[-4:] for text in short[:3]] == ["ling", "tter", "ring"]
+    assert max(map(len, short)) <= 12
 
 
 def test_shortened_keeps_both_ends() -> None:
