@@ -88,17 +88,18 @@ def _operations(prepared: Prepared) -> tuple[OperationResult, ...]:
         rows = pool.op == code
         split = bool(np.any(rows & waits.known))
         told = code < FIRST_FRAMEWORK_CODE
+        calls = sum(total[0] for total in totals)
         results.append(
             OperationResult(
                 name=name_of(code),
-                calls=sum(total[0] for total in totals),
+                calls=calls,
                 seconds=sum(total[1] for total in totals) / 1e9,
                 seconds_by_rank=tuple(total[1] / 1e9 for total in totals),
                 bytes_sent=sum(total[2] for total in totals) if told else None,
                 bytes_received=sum(total[3] for total in totals) if told else None,
                 wait_s=float(wait[rows].sum()) / 1e9 if split else None,
                 transfer_s=float(transfer[rows].sum()) / 1e9 if split else None,
-                detailed_calls=int(stands_for[rows].sum()),
+                detailed_calls=min(int(stands_for[rows].sum()), calls),
             )
         )
     return tuple(sorted(results, key=lambda result: (-result.seconds, result.name)))
