@@ -11,13 +11,15 @@ import numpy as np
 
 from perfscope.attribution.stack_rules import computes_figure, is_user_file, names_training
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Gain,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.core.gain import NS, bound_s, price
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
@@ -78,7 +80,7 @@ class _Habit:
         return self.phase.id == PROGRESS
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether all ranks evaluate or print too often, and what doing it more rarely saves."""
     results, replay = run.results, run.replay
     habits = _habits(results)
@@ -179,13 +181,13 @@ def _is_part_of_steps(results: Results, phase: PhaseResult, times: int) -> bool:
     return times > thresholds.OCCASIONAL_SHARE * steps
 
 
-def _nothing(results: Results) -> Finding:
+def _nothing(results: Results) -> Outcome:
     sampled = any(len(rank.stacks) for rank in results.trace.ranks)
     if not results.phases and not sampled:
         text = wording.no_phases(results.trace, "evaluate", "*evaluate*")
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     text = "No evaluation and no output that several ranks repeat was seen between the steps."
-    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+    return passed(text, Confidence.MEDIUM)
 
 
 def _rarer(results: Results, habit: _Habit) -> int:
@@ -274,4 +276,4 @@ def _actions(habit: _Habit, every: int, found: Gain) -> tuple[str, ...]:
     return tuple(actions)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from statistics import median_high
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Basis,
     Confidence,
@@ -15,6 +16,7 @@ from perfscope.findings.core.finding import (
     Finding,
     Gain,
     Status,
+    not_measured,
 )
 from perfscope.findings.core.gain import NS, saved
 from perfscope.findings.core.one_rank import alone
@@ -44,16 +46,13 @@ REFERENCES = (
 WHOLE_RUN = "Record the whole job with perfscope run, and analyze it without --foa."
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether ranks wait at the start for others, for whom, and why these are late."""
     results = run.results
-    single = "The run has a single rank: nobody waits for it."
-    if quiet := alone(results, ID, SUBJECT, single):
-        return quiet
     facts = run.opening
     if facts is None:
         text = f"It is not known how the run began: {results.opening.reason}. {WHOLE_RUN}"
-        return Finding(ID, Status.NOT_MEASURED, SUBJECT, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     length_s = _length_s(results, facts)
     share = facts.total_s / length_s if length_s > 0 else 0.0
     status = _status(facts.total_s, share)
@@ -219,4 +218,12 @@ def _actions(facts: OpeningFacts, late: tuple[int, ...]) -> tuple[str, ...]:
     )
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=(partial(alone, text="The run has a single rank: nobody waits for it."),),
+    passed=PASSED,
+    subject=SUBJECT,
+)

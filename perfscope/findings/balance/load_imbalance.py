@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.attribution.ledger import Account
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
@@ -47,11 +47,9 @@ DESCRIPTION = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether always the same ranks have more to do, and what that costs."""
     results, replay = run.results, run.replay
-    if quiet := unable(results, ID, SUBJECT):
-        return quiet
     found = run.imbalance_judgement
     if found.status is Status.PASS or found.facts.pattern is not Pattern.CONSTANT:
         uneven = _uneven_input(results, replay) if found.status is Status.PASS else None
@@ -193,4 +191,6 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
     )
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, needs=(unable,), subject=SUBJECT
+)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from perfscope.attribution.ledger import Account
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Basis,
     Confidence,
@@ -15,6 +16,8 @@ from perfscope.findings.core.finding import (
     Finding,
     Gain,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.core.gain import replayed, saved
 from perfscope.findings.core.one_rank import alone
@@ -73,12 +76,9 @@ class _Milder:
         )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether one rank keeps the others waiting with work of its own, and what that costs."""
     results, replay = run.results, run.replay
-    single = "The run has a single rank: nobody waits for it."
-    if quiet := alone(results, ID, SUBJECT, single):
-        return quiet
     works = run.solo_work
     if not works:
         return _nothing_alone(results)
@@ -115,29 +115,21 @@ def judge(run: Facts) -> Finding:
     )
 
 
-def _quiet(status: Status, summary: str) -> Finding:
-    title = PASSED if status is Status.PASS else SUBJECT
-    return Finding(id=ID, status=status, title=title, summary=summary, confidence=Confidence.HIGH)
-
-
-def _nothing_alone(results: Results) -> Finding:
+def _nothing_alone(results: Results) -> Outcome:
     evaluations = [phase for phase in results.phases if phase.kind is PhaseKind.EVALUATE]
     if evaluations:
         ranks = len(evaluations[0].entering_ranks)
-        return _quiet(
-            Status.PASS,
+        return passed(
             f"{ranks} of {len(results.trace.ranks)} ranks share the evaluation: "
             "no rank does it alone.",
         )
     seen = sum(len(rank.stacks) for rank in results.trace.ranks)
     if not results.phases and not seen:
-        return _quiet(
-            Status.NOT_MEASURED,
+        return not_measured(
             wording.no_phases(results.trace, "evaluate", "*evaluate*"),
         )
     least = format_share(thresholds.SOLO_LEAST_SHARE)
-    return _quiet(
-        Status.PASS,
+    return passed(
         f"No rank spends more than {least} of the analyzed window in work that only it does.",
     )
 
@@ -241,4 +233,12 @@ def _actions(work: SoloWork, milder: _Milder) -> tuple[str, ...]:
     )
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=(partial(alone, text="The run has a single rank: nobody waits for it."),),
+    passed=PASSED,
+    subject=SUBJECT,
+)

@@ -6,12 +6,12 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
-    Finding,
     Status,
+    passed,
 )
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgement import (
@@ -45,16 +45,14 @@ ABOUT_THE_HOST = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether a rank or a host is slow, in what, and what that costs."""
     results = run.results
-    if quiet := unable(results, ID, SUBJECT):
-        return quiet
     found = run.imbalance_judgement
     facts = found.facts
     if found.status is Status.PASS or facts.pattern is not Pattern.STRAGGLER:
         late = "No rank is late again and again for the same work."
-        return Finding(ID, Status.PASS, PASSED, late, confidence=Confidence.MEDIUM)
+        return passed(late, Confidence.MEDIUM)
     return found.finding(
         results,
         id=ID,
@@ -153,4 +151,12 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
     return first_look(results, facts, "longer samples, or a branch that only it takes"), look
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=(unable,),
+    passed=PASSED,
+    subject=SUBJECT,
+)

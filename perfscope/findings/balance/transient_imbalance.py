@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
-    Finding,
     Status,
+    passed,
 )
 from perfscope.findings.facts.imbalance_facts import Pattern
 from perfscope.findings.facts.imbalance_judgement import Judgement, unable
@@ -51,14 +51,12 @@ LASTING_ACTIONS = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether work alternates between the ranks, and what that costs."""
     results = run.results
-    if quiet := unable(results, ID, SUBJECT):
-        return quiet
     found = run.imbalance_judgement
     if found.status is Status.PASS or found.facts.pattern is not Pattern.ALTERNATING:
-        return Finding(ID, Status.PASS, PASSED, _passed(found), confidence=Confidence.MEDIUM)
+        return passed(_passed(found), Confidence.MEDIUM)
     return found.finding(
         results,
         id=ID,
@@ -126,4 +124,12 @@ def _evidence(results: Results, found: Judgement) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=(unable,),
+    passed=PASSED,
+    subject=SUBJECT,
+)

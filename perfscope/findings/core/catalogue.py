@@ -82,10 +82,10 @@ def run_all(
 def _run(diagnosis: Diagnosis, run: Facts) -> Finding:
     results = run.results
     for need in Need:
-        if need in diagnosis.needs and (why := why_spoiled(results.damage, need)):
+        if need in diagnosis.intact and (why := why_spoiled(results.damage, need)):
             return _withheld(diagnosis, results, why)
     try:
-        finding = as_sure_as_its_interval(_with_positive_gain(diagnosis.judge(run)))
+        finding = as_sure_as_its_interval(_with_positive_gain(_judge(diagnosis, run)))
         finding = _with_assumptions(finding, run.replay)
         return _without_gain(finding) if why_spoiled(results.damage, Need.EVERY_RANK) else finding
     except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the report
@@ -96,6 +96,24 @@ def _run(diagnosis: Diagnosis, run: Facts) -> Finding:
             summary=f"The diagnosis failed: {type(error).__name__}: {error}",
             confidence=Confidence.LOW,
         )
+
+
+def _judge(diagnosis: Diagnosis, run: Facts) -> Finding:
+    """What the diagnosis finds; a run without what it needs is not judged."""
+    missing = (why for need in diagnosis.needs if (why := need(run.results)))
+    found = next(missing, None) or diagnosis.judge(run)
+    if isinstance(found, Finding):
+        return found
+    title = diagnosis.passed if found.status is Status.PASS else diagnosis.subject
+    return Finding(
+        id=diagnosis.id,
+        status=found.status,
+        title=title or diagnosis.title,
+        summary=found.summary,
+        confidence=found.confidence,
+        evidence=found.evidence,
+        actions=found.actions,
+    )
 
 
 def how_to_be_whole(results: Results) -> str:

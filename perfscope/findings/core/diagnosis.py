@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from perfscope.findings.core.finding import Finding
+from perfscope.findings.core.finding import Finding, Quiet
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.trace.damage import Need
 
+Outcome = Finding | Quiet
 EVERY_RANK = frozenset({Need.EVERY_RANK})
 RANK_BY_RANK: frozenset[Need] = frozenset()
 
@@ -25,13 +26,18 @@ class Diagnosis:
 
     `title` is the sentence shown when it passes or fails generally; `description` says what is
     looked for and how. A run that it does not apply to (one without accelerators, if it is about
-    them) does not list it. `needs` is what must be whole of the recording: where it is not, the
-    diagnosis is not made. One that looks at each rank by itself needs nothing.
+    them) does not list it. `needs` are what it must know of a run: each says why a run does not
+    have it, and then the diagnosis is not made. `intact` is what must be whole of the recording:
+    nothing for one that looks at each rank by itself. `passed` and `subject` are its titles where
+    it passes and where it is not made; `title` stands for those that are not given.
     """
 
     id: str
     title: str
     description: str
-    judge: Callable[[Facts], Finding]
+    judge: Callable[[Facts], Outcome]
     applies: Callable[[Results], bool] = always
-    needs: frozenset[Need] = EVERY_RANK
+    needs: tuple[Callable[[Results], Quiet | None], ...] = ()
+    intact: frozenset[Need] = EVERY_RANK
+    passed: str = ""
+    subject: str = ""

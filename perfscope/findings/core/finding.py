@@ -62,6 +62,35 @@ class Gain:
 
 
 @dataclass(frozen=True)
+class Quiet:
+    """That a diagnosis has no fault to tell of: why, in sentences.
+
+    Whoever runs the diagnosis makes the finding from it, with the title that is declared for it.
+    """
+
+    status: Status
+    summary: str
+    confidence: Confidence = Confidence.HIGH
+    evidence: tuple[Evidence, ...] = ()
+    actions: tuple[str, ...] = ()
+
+
+def passed(summary: str, confidence: Confidence = Confidence.HIGH) -> Quiet:
+    """That what is looked for is not there, or costs little."""
+    return Quiet(Status.PASS, summary, confidence)
+
+
+def not_applicable(summary: str, confidence: Confidence = Confidence.HIGH) -> Quiet:
+    """That this run cannot have what is looked for."""
+    return Quiet(Status.NOT_APPLICABLE, summary, confidence)
+
+
+def not_measured(summary: str) -> Quiet:
+    """That the recording does not tell; the summary says what would measure it."""
+    return Quiet(Status.NOT_MEASURED, summary)
+
+
+@dataclass(frozen=True)
 class Finding:
     """The outcome of one diagnosis.
 

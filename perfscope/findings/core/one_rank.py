@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import (
+    Quiet,
+    not_applicable,
+    not_measured,
+)
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
 
-def alone(results: Results, id: str, title: str, text: str) -> Finding | None:  # noqa: A002
+def alone(results: Results, text: str) -> Quiet | None:
     """`text` where the run has one rank; that others are missing where one of several was opened.
 
     None where there are several ranks.
@@ -23,5 +27,5 @@ def alone(results: Results, id: str, title: str, text: str) -> Finding | None:  
             f"{len(trace.ranks)} of {trace.world_size:,} ranks was opened: give perfscope analyze "
             "all of them."
         )
-        return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
-    return Finding(id, Status.NOT_APPLICABLE, title, text, confidence=Confidence.HIGH)
+        return not_measured(text)
+    return not_applicable(text)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.thread_pools import INTEROP, busiest_rank, holders, pools
@@ -40,13 +42,13 @@ REFERENCES = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """How much of the CPUs of the node with the most idle ones is idle; never a fault."""
     results = run.results
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
         text = wording.threads_not_sampled(results.trace)
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     node = max(nodes, key=lambda node: (not _waits(results, node), _idle_share(results, node)))
     share = _idle_share(results, node)
     if _waits(results, node):
@@ -54,7 +56,7 @@ def judge(run: Facts) -> Finding:
         return Finding(ID, Status.PASS, WAITING, text, confidence=Confidence.MEDIUM)
     if share < thresholds.IDLE_CPUS_SHARE:
         text = f"{format_share(1.0 - share)} of the CPUs of {node.host} are busy."
-        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+        return passed(text)
     return Finding(
         id=ID,
         status=Status.INFO,
@@ -128,4 +130,4 @@ def _least(ranks: Sequence[Rank], pool: Pool) -> int:
     return min(p.threads for rank in ranks for p in pools(rank) if p.variable == pool.variable)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)

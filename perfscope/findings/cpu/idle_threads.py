@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.core.gain import saved
 from perfscope.metrics.efficiency.hybrid import ThreadWork, has_threads, thread_work
@@ -35,13 +37,13 @@ REFERENCES = (
 MOST_RANKS = 8
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """How much of the run the threads beside the main ones lose; the gain is an upper bound."""
     results = run.results
     work = thread_work(results.trace, results.focus)
     if isinstance(work, str):
         text = f"Not known: {work}."
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     parallel = work.parallel_efficiency
     ranks = _efficiency_of_ranks(results, work)
     gain_s = max(0.0, work.window_s - max(sum(own) / len(own) for own in work.useful_s))
@@ -50,7 +52,7 @@ def judge(run: Facts) -> Finding:
     status = _status(lost, share)
     if status is Status.PASS:
         text = f"They compute {format_share(parallel)} of the time."
-        return Finding(ID, status, PASSED, text, confidence=Confidence.HIGH)
+        return passed(text)
     return Finding(
         id=ID,
         status=status,
@@ -128,4 +130,6 @@ def _applies(results: Results) -> bool:
     return has_threads(results.trace)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=_applies)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=_applies, passed=PASSED
+)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.metrics.host.counted_work import CountedWork, counted_work
 from perfscope.units import format_ratio, format_seconds, format_share
@@ -35,18 +37,18 @@ HOW = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Which phase retires few instructions in a cycle, and whether cache misses explain it."""
     results = run.results
     work = counted_work(results)
     if not work:
-        return Finding(ID, Status.NOT_MEASURED, TITLE, HOW, confidence=Confidence.HIGH)
+        return not_measured(HOW)
     cycles = sum(one.cycles for one in work)
     heavy = [one for one in work if one.cycles >= thresholds.COUNTED_LEAST_SHARE * cycles]
     slow = [one for one in heavy if one.ipc < thresholds.LOW_IPC]
     if not slow:
         text = f"{format_ratio(sum(o.instructions for o in work) / cycles)} instructions per cycle."
-        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+        return passed(text, Confidence.MEDIUM)
     worst = max(slow, key=lambda one: one.cycles)
     misses = worst.misses_per_1000
     is_memory = misses is not None and misses >= thresholds.MANY_MISSES
@@ -104,9 +106,5 @@ def _actions(*, is_known: bool) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
-    judge=judge,
-    needs=RANK_BY_RANK,
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=RANK_BY_RANK, passed=PASSED
 )

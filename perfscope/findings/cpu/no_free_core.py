@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_applicable,
+    not_measured,
+    passed,
 )
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.metrics.host.resources import busy_cpus, node_cpus, queue_share
@@ -38,20 +41,20 @@ REFERENCES = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether system noise of some node can only run at the expense of its ranks; a hint."""
     results = run.results
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
         text = wording.threads_not_sampled(results.trace)
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     if results.focus.length_ns * 1e-9 < thresholds.NOISE_LEAST_S:
         text = f"Less than {format_seconds(thresholds.NOISE_LEAST_S)} do not tell noise from start."
-        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
+        return not_applicable(text)
     full = [node for node in nodes if _is_full(results, node)]
     if not full:
         text = "On no node are all CPUs busy with ranks that are interrupted alike."
-        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+        return passed(text, Confidence.MEDIUM)
     node = max(full, key=lambda node: queue_share(results.resources.threads_of(node)))
     ranks = results.resources.threads_of(node)
     delay_s = sum(rank.queue_delay_s for rank in ranks)
@@ -112,4 +115,4 @@ def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
     )
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)

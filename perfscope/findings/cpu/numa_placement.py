@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_applicable,
+    not_measured,
+    passed,
 )
 from perfscope.metrics.host.numa import NumaUse, numa_use
 from perfscope.units import format_bytes, format_share
@@ -36,7 +39,7 @@ LOCAL = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether ranks reach over to the memory of another NUMA node; no seconds are claimed."""
     results = run.results
     uses = numa_use(results.trace)
@@ -46,11 +49,11 @@ def judge(run: Facts) -> Finding:
             "environment",
             "The NUMA nodes of the machine were not noted: record with perfscope run.",
         )
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     several = [use for use in uses if len(use.nodes) > 1]
     if not several:
         text = "The machine has one NUMA node with CPUs: it is the same for all ranks."
-        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
+        return not_applicable(text)
     remote = [use for use in several if _is_remote(use)]
     if remote:
         return _remote(remote)
@@ -62,10 +65,10 @@ def judge(run: Facts) -> Finding:
             "Where the pages lie was not noted: the ranks ended before 30 s without an exit of "
             "their own, or are too large to be looked through."
         )
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     largest = max(use.remote_share for use in several)
     text = f"At most {format_share(largest)} of a rank's memory is on another NUMA node."
-    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+    return passed(text)
 
 
 def _is_remote(use: NumaUse) -> bool:
@@ -153,9 +156,5 @@ def _evidence(found: list[NumaUse]) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
-    judge=judge,
-    needs=RANK_BY_RANK,
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=RANK_BY_RANK, passed=PASSED
 )

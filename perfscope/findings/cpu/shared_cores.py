@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.metrics.host.resource_use import cpu_set
@@ -35,18 +37,18 @@ REFERENCES = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether ranks are bound to the same CPUs while others are free."""
     results = run.results
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not nodes:
         text = wording.threads_not_sampled(results.trace)
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     bound = [node for node in nodes if _bound_together(results, node)]
     if bound:
         return _shared(results, bound[0])
     text = "No ranks are bound to fewer CPUs than they are."
-    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+    return passed(text)
 
 
 def _bound_together(results: Results, node: NodeThreads) -> bool:
@@ -115,4 +117,4 @@ def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)

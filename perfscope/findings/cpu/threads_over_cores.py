@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
 )
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.helper_threads import (
@@ -47,19 +48,13 @@ SHOWN_POOLS = 4
 _SEVERITY = (Status.PASS, Status.INFO, Status.WARN, Status.FAIL)
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether threads wait for CPUs on some node, of which pool they are, and what helps."""
     results = run.results
     nodes = [load for load in run.node_loads if load.node.cpus > 0 and load.ranks]
     sampled = any(len(rank.process_samples) for rank in results.trace.ranks)
     if not nodes or not sampled:
-        return Finding(
-            id=ID,
-            status=Status.NOT_MEASURED,
-            title="Threads were not compared with CPUs",
-            summary=wording.threads_not_sampled(results.trace),
-            confidence=Confidence.HIGH,
-        )
+        return not_measured(wording.threads_not_sampled(results.trace))
     worst = max(nodes, key=lambda node: (_SEVERITY.index(status_of(node)), node.crowding))
     status = status_of(worst)
     return Finding(
@@ -262,4 +257,10 @@ def _set_to(node: NodeLoad, name: str) -> int | None:
     return number_set(node.environment, name)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    subject="Threads were not compared with CPUs",
+)

@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.trace.metadata import noted_environment
 
@@ -79,7 +81,7 @@ class _Limit:
     level: int | None  # None: not a level but a switch
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Which variable of which rank limits a library that the rank uses; no seconds are claimed."""
     results = run.results
     levels = {rank.number: _cpu_level(rank) for rank in results.trace.ranks}
@@ -87,13 +89,13 @@ def judge(run: Facts) -> Finding:
         text = (
             "The instructions of the CPUs were not noted: record on x86 Linux with perfscope run."
         )
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     for rank in results.trace.ranks:
         level = levels[rank.number]
         if level is not None and (limits := _limits(rank, level)):
             return _fault(results, rank, level, limits)
     text = "None of the variables that limit PyTorch, oneDNN, MKL, OpenBLAS and numpy is set low."
-    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+    return passed(text)
 
 
 def _cpu_level(rank: Rank) -> int | None:
@@ -221,9 +223,5 @@ def _capability(rank: Rank) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
-    judge=judge,
-    needs=RANK_BY_RANK,
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=RANK_BY_RANK, passed=PASSED
 )

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.facts.helper_threads import UNEVEN, helper_threads, input_workers, more_cpus
 from perfscope.metrics.host.resource_use import cpu_set
@@ -77,7 +79,7 @@ class _Helpers:
         return (started and self.processes_cpus is None) or not self.rank.ending.is_natural
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether helpers of ranks and their training wait for the same CPUs."""
     results = run.results
     threads = {rank.rank: rank for rank in results.resources.threads}
@@ -90,7 +92,7 @@ def judge(run: Facts) -> Finding:
     nodes = [node for node in results.resources.node_threads if node.cpus > 0]
     if not helpers or not nodes:
         text = wording.threads_not_sampled(results.trace)
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     found = [one for node in nodes for one in _in_the_way(node, helpers)]
     if found:
         return _fault(results, found)
@@ -100,9 +102,9 @@ def judge(run: Facts) -> Finding:
             "noted: they did not end by themselves, or an older perfscope recorded them. Record a "
             "run that ends."
         )
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     text = "What works beside the training of the ranks finds CPUs of its own, or needs none."
-    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+    return passed(text, Confidence.MEDIUM)
 
 
 def _helpers(rank: Rank, threads: RankThreads, length_s: float) -> _Helpers:
@@ -248,9 +250,5 @@ def _free_cpus(results: Results, node: NodeThreads) -> list[int]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
-    judge=judge,
-    needs=RANK_BY_RANK,
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=RANK_BY_RANK, passed=PASSED
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Finding, Gain, Status
+from perfscope.findings.core.finding import Gain, Quiet, Status, not_measured
 from perfscope.findings.core.gain import saved
 from perfscope.trace.damage import Need
 from perfscope.trace.metadata import noted_environment, noted_frameworks
@@ -119,10 +119,15 @@ def is_of_tensorflow(results: Results) -> bool:
     return "tensorflow" in names and "torch" not in names
 
 
-def not_watched(results: Results, finding: str, title: str) -> Finding:
+def not_watched(results: Results) -> Quiet:
     """That no profiler watched the accelerators of this run, and what would."""
     if any(rank.devices is not None and rank.devices.numbers for rank in results.trace.ranks):
         text = NO_COMMON_MOMENT
     else:
         text = f"No profiler watched the accelerators. {how_to_watch(results)}"
-    return Finding(finding, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
+    return not_measured(text)
+
+
+def need_devices(results: Results) -> Quiet | None:
+    """Why a finding about what accelerators did cannot be made; None where they were watched."""
+    return None if results.devices is not None else not_watched(results)

@@ -11,6 +11,7 @@ from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
 from perfscope.findings.facts.node_threads import NodeLoad, node_load, waits_for_cpus
 from perfscope.findings.facts.serial_work import SoloWork, find_solo_work
 from perfscope.findings.facts.start_up_facts import OpeningFacts, opening_facts
+from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Replay
 
@@ -21,6 +22,12 @@ class Facts:
 
     results: Results
     replay: Replay
+
+    @property
+    def devices(self) -> DevicesResult:
+        """What profilers saw of accelerators; for findings that need these watched."""
+        assert self.results.devices is not None
+        return self.results.devices
 
     @cached_property
     def solo_work(self) -> tuple[SoloWork, ...]:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import (
+    Confidence,
+    Quiet,
+    not_applicable,
+    not_measured,
+)
 from perfscope.findings.facts.device_facts import torch_devices
 
 if TYPE_CHECKING:
@@ -29,7 +34,7 @@ def has_gpus(results: Results) -> bool:
     return bool(found.gpus) or found.has_driver or told
 
 
-def not_sampled(results: Results, finding: str, title: str) -> Finding | None:
+def not_sampled(results: Results) -> Quiet | None:
     """The outcome where no GPU of the job was sampled; None where some were."""
     found = results.gpus
     if found.used:
@@ -39,15 +44,15 @@ def not_sampled(results: Results, finding: str, title: str) -> Finding | None:
             f"GPUs were not sampled: {found.reason}. perfscope run samples them through NVIDIA's "
             "driver (--gpu-hz 2, the default); perfscope doctor says what is missing."
         )
-        return Finding(finding, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     if any((use.busy or 0.0) >= WORKED for use in found.gpus):
         text = f"GPUs worked, and it is not known which ranks used them. {WHAT_TELLS}"
-        return Finding(finding, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     text = (
         f"None of the {len(found.gpus)} sampled GPUs is known to be used by a rank: neither the "
         "driver's process lists nor PyTorch nor CUDA_VISIBLE_DEVICES names one."
     )
-    return Finding(finding, Status.NOT_APPLICABLE, title, text)
+    return not_applicable(text, Confidence.MEDIUM)
 
 
 def named(use: GpuUse) -> str:

@@ -8,7 +8,16 @@ from statistics import mean, median
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Evidence, Finding, Gain, Status
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Gain,
+    Quiet,
+    Status,
+    not_applicable,
+    not_measured,
+)
 from perfscope.findings.core.gain import as_bound, replayed, saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import least_waited_s, waited_by_turns
@@ -115,20 +124,20 @@ class Judgement:
         return Confidence.HIGH
 
 
-def unable(results: Results, id: str, title: str) -> Finding | None:  # noqa: A002
+def unable(results: Results) -> Quiet | None:
     """What is said where nothing can be compared; None where it can."""
     single = "The run has one rank: there is nothing to balance."
-    if quiet := alone(results, id, title, single):
+    if quiet := alone(results, single):
         return quiet
     if "communication" in results.trace.not_recorded:
         text = wording.not_recorded(results.trace, "communication", "")
-        return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     if _never_meet(results):
         text = "The ranks never communicate: none of them waits for another."
-        return Finding(id, Status.NOT_APPLICABLE, title, text, confidence=Confidence.HIGH)
+        return not_applicable(text)
     if not any(results.efficiency.outside_s):
         text = "No work was recorded in the analyzed window: choose another one with --foa."
-        return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     return None
 
 

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Confidence, Evidence, Finding, Gain, Status
+from perfscope.findings.core.finding import (
+    Confidence,
+    Evidence,
+    Gain,
+    Quiet,
+    Status,
+    not_measured,
+    passed,
+)
 from perfscope.findings.core.gain import (
     NS,
     gain_of,
@@ -194,9 +202,9 @@ def network_facts(results: Results, replay: Replay, *, is_crowded: bool) -> Netw
     return NetworkFacts(**{**vars(found), "cause": _cause(results, found)})
 
 
-def unknown(results: Results, id: str, title: str, passed: str) -> Finding | None:  # noqa: A002
+def unknown(results: Results) -> Quiet | None:
     """What is said where transfer is not known; None where it is."""
-    if quiet := alone(results, id, title, "The run has a single rank: nothing is moved."):
+    if quiet := alone(results, "The run has a single rank: nothing is moved."):
         return quiet
     found = results.communication
     if any(found.wait_s_by_rank) or any(found.transfer_s_by_rank):
@@ -204,9 +212,9 @@ def unknown(results: Results, id: str, title: str, passed: str) -> Finding | Non
     trace = results.trace
     if "communication" not in trace.not_recorded and not any(found.other_s_by_rank):
         text = "The ranks hardly communicate in the analyzed window."
-        return Finding(id, Status.PASS, passed, text, confidence=Confidence.HIGH)
+        return passed(text)
     text = wording.not_recorded(trace, "communication", NOT_MATCHED)
-    return Finding(id, Status.NOT_MEASURED, title, text, confidence=Confidence.HIGH)
+    return not_measured(text)
 
 
 def confidence(facts: NetworkFacts) -> Confidence:

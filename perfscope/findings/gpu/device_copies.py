@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
 )
-from perfscope.findings.facts.device_facts import frameworks, has_accelerators, not_watched, price
+from perfscope.findings.facts.device_facts import frameworks, has_accelerators, need_devices, price
 from perfscope.metrics.devices.device_copies import Direction
 from perfscope.units import format_bytes, format_seconds, format_share
 
@@ -32,12 +33,10 @@ REFERENCES = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether copies that no kernel hides take enough of the devices' time to act on."""
     results = run.results
-    found = results.devices
-    if found is None:
-        return not_watched(results, ID, TITLE)
+    found = run.devices
     exposed = [_exposed_s(device, is_known=True) for device in found.devices]
     worth = price(results, found, exposed)
     unknown = [_exposed_s(device, is_known=False) for device in found.devices]
@@ -46,7 +45,7 @@ def judge(run: Facts) -> Finding:
             "The trace does not tell from where to where its copies went. Record some steps with "
         )
         text += "--torch-profiler 20:30, whose traces do."
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     worst = found.devices[exposed.index(max(exposed))]
     share = max(exposed) / (worst.use.window_ns * NS) if worst.use.window_ns else 0.0
     if worth.status is Status.PASS:
@@ -134,5 +133,6 @@ DIAGNOSIS = Diagnosis(
     "Copies between host and device that no kernel hides, by direction and kind of host memory.",
     judge,
     applies=has_accelerators,
-    needs=RANK_BY_RANK,
+    intact=RANK_BY_RANK,
+    needs=(need_devices,),
 )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_applicable,
 )
-from perfscope.findings.facts.device_facts import has_accelerators, not_watched, price, variable
+from perfscope.findings.facts.device_facts import has_accelerators, need_devices, price, variable
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -38,15 +39,13 @@ REFERENCES = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether communication that nothing hides takes enough of the devices' time to act on."""
     results = run.results
-    found = results.devices
-    if found is None:
-        return not_watched(results, ID, TITLE)
+    found = run.devices
     if not any(device.use.communication_ns for device in found.devices):
         text = "No kernel communicates."
-        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
+        return not_applicable(text)
     exposed = [device.use.exposed_communication_ns * NS for device in found.devices]
     worth = price(results, found, exposed)
     worst = found.devices[exposed.index(max(exposed))]
@@ -136,5 +135,6 @@ DIAGNOSIS = Diagnosis(
     "Time in which a device communicates and computes nothing; how much of it is waiting.",
     judge,
     applies=has_accelerators,
-    needs=RANK_BY_RANK,
+    intact=RANK_BY_RANK,
+    needs=(need_devices,),
 )

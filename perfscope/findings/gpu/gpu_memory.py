@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
 )
 from perfscope.findings.facts.device_facts import frameworks, torch_devices, variable
 from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
@@ -37,13 +38,13 @@ _OUT_OF_MEMORY = ("CUDA out of memory", "HIP out of memory", "CUDA_ERROR_OUT_OF_
 _TYPES = ("OutOfMemoryError", "ResourceExhaustedError")
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether a rank ended because a GPU was full, or how much was left at the peak."""
     results = run.results
     ended = [rank for rank in results.trace.ranks if ran_out(rank)]
     if ended:
         return _ran_out(results, ended)
-    if unknown := not_sampled(results, ID, TITLE):
+    if unknown := not_sampled(results):
         return unknown
     known = [use for use in results.gpus.used if use.memory_peak_bytes and use.gpu.memory_bytes]
     if not known:
@@ -51,9 +52,9 @@ def judge(run: Facts) -> Finding:
             "The driver does not tell perfscope run how much memory of these GPUs is in use (as of "
             "some divided ones, MIG). In PyTorch, torch.cuda.max_memory_allocated() does."
         )
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     if reason := _takes_all(results):
-        return Finding(ID, Status.NOT_MEASURED, TITLE, reason, confidence=Confidence.HIGH)
+        return not_measured(reason)
     worst = min(known, key=_left)
     left = _left(worst)
     is_scarce = left < thresholds.GPU_MEMORY_SCARCE
@@ -172,5 +173,5 @@ DIAGNOSIS = Diagnosis(
     "Compares the peak of each GPU's memory with what it has; finds ranks that ran out of it.",
     judge,
     applies=lambda results: has_gpus(results) or any(ran_out(r) for r in results.trace.ranks),
-    needs=RANK_BY_RANK,
+    intact=RANK_BY_RANK,
 )

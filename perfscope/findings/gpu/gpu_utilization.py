@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from perfscope.attribution.ledger import ACCOUNTS, Account
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_applicable,
+    not_measured,
 )
 from perfscope.findings.facts.device_facts import NS, how_to_watch
 from perfscope.findings.facts.gpu_facts import (
@@ -47,17 +49,17 @@ REFERENCES = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether the GPUs of the ranks have work most of the time, where only the driver tells."""
     results = run.results
-    if unknown := not_sampled(results, ID, TITLE):
+    if unknown := not_sampled(results):
         return _idle_beside_a_framework(results) or unknown
     if results.devices is not None and not results.devices.is_part:
         text = "A profiler watched the devices: see idle_devices."
-        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
+        return not_applicable(text)
     known = [use for use in results.gpus.used if use.busy is not None]
     if reason := _too_little(known, how_to_watch(results)):
-        return Finding(ID, Status.NOT_MEASURED, TITLE, reason, confidence=Confidence.HIGH)
+        return not_measured(reason)
     mean = _mean(known)
     worst = min(known, key=lambda use: use.busy or 0.0)
     if mean >= thresholds.GPU_BUSY_WARN:
@@ -184,5 +186,5 @@ DIAGNOSIS = Diagnosis(
     "Share of time in which a kernel runs on the GPUs of the ranks, sampled from the driver.",
     judge,
     applies=has_gpus,
-    needs=RANK_BY_RANK,
+    intact=RANK_BY_RANK,
 )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
 )
-from perfscope.findings.facts.device_facts import has_accelerators, not_watched, price, unpriced
+from perfscope.findings.facts.device_facts import has_accelerators, need_devices, price, unpriced
 from perfscope.findings.facts.idle_causes import WORDS
 from perfscope.metrics.devices.device_gaps import IdleCause
 from perfscope.units import format_seconds, format_share
@@ -36,12 +36,10 @@ REFERENCES = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether devices are idle long enough to act on, and what they wait for."""
     results = run.results
-    found = results.devices
-    if found is None:
-        return not_watched(results, ID, TITLE)
+    found = run.devices
     devices = found.devices
     window_s = sum(device.use.window_ns for device in devices) * NS
     causes = ranked_causes(devices)
@@ -151,5 +149,6 @@ DIAGNOSIS = Diagnosis(
     "Time in which an accelerator runs nothing, by what its next work waits for.",
     judge,
     applies=has_accelerators,
-    needs=RANK_BY_RANK,
+    intact=RANK_BY_RANK,
+    needs=(need_devices,),
 )

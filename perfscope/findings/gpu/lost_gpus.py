@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
@@ -23,7 +23,7 @@ MOST_GPUS = 4
 REFERENCES = ("NVIDIA, Xid errors: https://docs.nvidia.com/deploy/xid-errors/",)
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """A GPU that the driver no longer reaches: what ran on it has failed, and nothing new will."""
     results = run.results
     lost = _lost(results)
@@ -61,5 +61,5 @@ DIAGNOSIS = Diagnosis(
     "GPUs that the driver reported as lost, or as in need of a reset, while they were sampled.",
     judge,
     applies=lambda results: bool(_lost(results)),
-    needs=RANK_BY_RANK,
+    intact=RANK_BY_RANK,
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
 )
 from perfscope.findings.facts.gpu_facts import WHAT_TELLS, has_gpus, named, not_sampled, ranks_of
 
@@ -31,11 +32,9 @@ REFERENCES = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether ranks crowd on a GPU beside one without work, or GPUs were asked for in vain."""
     results = run.results
-    if unknown := not_sampled(results, ID, TITLE):
-        return unknown
     largest = _largest_shares(results.gpus.gpus)
     shared = [use for use in results.gpus.used if len(_working(use, largest)) > 1 and _is_sure(use)]
     hosts = {use.gpu.host for use in results.gpus.used}
@@ -49,7 +48,7 @@ def judge(run: Facts) -> Finding:
         return _stray(stray, largest)
     if ranks := results.gpus.unknown_ranks:
         text = f"It is not known which GPU {wording.ranks(ranks)} used. {WHAT_TELLS}"
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     text = "Each GPU that was sampled belongs to one rank."
     return Finding(ID, Status.PASS, "Each rank has a GPU of its own", text)
 
@@ -173,4 +172,5 @@ DIAGNOSIS = Diagnosis(
     "Joins ranks with the GPUs that they use, and looks for GPUs without work beside crowded ones.",
     judge,
     applies=has_gpus,
+    needs=(not_sampled,),
 )

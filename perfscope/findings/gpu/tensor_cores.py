@@ -6,12 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_applicable,
 )
 from perfscope.findings.facts.device_facts import (
     has_accelerators,
@@ -40,7 +41,7 @@ REFERENCES = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether kernels multiply in single precision on devices that could use tensor cores.
 
     It is told and never a fault: what precision a model needs is for its owner to say, and what
@@ -51,21 +52,21 @@ def judge(run: Facts) -> Finding:
     if found is None:
         is_watched = any(rank.devices and rank.devices.numbers for rank in results.trace.ranks)
         told = None if is_watched else _by_settings(results)
-        return told or not_watched(results, ID, TITLE)
+        return told or not_watched(results)
     if others := [device.name for device in found.devices if _OTHERS.search(device.name)]:
         text = f"Names of kernels tell it of NVIDIA's devices only, not of {others[0][:60]}."
-        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
+        return not_applicable(text, Confidence.MEDIUM)
     capability = _capability(results)
     if capability is None:
         text = "The trace does not tell what the devices can do."
-        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
+        return not_applicable(text, Confidence.MEDIUM)
     if capability < HALF:
         text = "The devices have no tensor cores."
-        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text, confidence=Confidence.HIGH)
+        return not_applicable(text)
     matrices = found.matrices
     if not matrices.single_s + matrices.tensor_s:
         text = "No name of a kernel tells how it multiplies matrices."
-        return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
+        return not_applicable(text, Confidence.MEDIUM)
     share = matrices.single_s / matrices.compute_s if matrices.compute_s else 0.0
     if share < thresholds.SINGLE_PRECISION_SHARE:
         known = (matrices.single_s + matrices.tensor_s) / (matrices.compute_s or 1.0)
@@ -74,7 +75,7 @@ def judge(run: Facts) -> Finding:
                 f"The names of kernels tell of {format_share(known)} of computing how it "
                 "multiplies matrices, which is too little to judge."
             )
-            return Finding(ID, Status.NOT_APPLICABLE, TITLE, text)
+            return not_applicable(text, Confidence.MEDIUM)
         text = (
             f"{format_share(share)} of computing is multiplying in single precision without tensor "
             "cores, as the names of the kernels tell."
@@ -211,5 +212,5 @@ DIAGNOSIS = Diagnosis(
     "tensor cores; without a profile, whether the settings keep single precision from them.",
     judge,
     applies=has_accelerators,
-    needs=RANK_BY_RANK,
+    intact=RANK_BY_RANK,
 )

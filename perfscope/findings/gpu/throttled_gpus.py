@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
 )
 from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
 from perfscope.trace.devices import Throttling
@@ -35,11 +36,9 @@ REFERENCES = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether GPUs with work were slowed for heat or a power brake, and for how long."""
     results = run.results
-    if unknown := not_sampled(results, ID, TITLE):
-        return unknown
     judged = [
         use
         for use in results.gpus.used
@@ -50,7 +49,7 @@ def judge(run: Facts) -> Finding:
             "The driver told in too few samples of busy GPUs whether they are slowed down: record "
             "at least 10 s of work. Divided GPUs (MIG) and old drivers do not tell it."
         )
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     worst = max(judged, key=slowed)
     share = slowed(worst)
     if share < thresholds.THROTTLED_WARN:
@@ -110,5 +109,6 @@ DIAGNOSIS = Diagnosis(
     "Counts samples in which the driver slowed a GPU with work for heat or for a power brake.",
     judge,
     applies=has_gpus,
-    needs=RANK_BY_RANK,
+    intact=RANK_BY_RANK,
+    needs=(not_sampled,),
 )

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from perfscope.attribution.ledger import INDEX, Account
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Gain,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.core.gain import NS, bound_s, price
 from perfscope.findings.facts.serial_work import own_seconds
@@ -42,7 +44,7 @@ SAME_TIME = 0.5
 """Ranks whose time in checkpoints is at least this share of the longest write as much as it."""
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether checkpoints hold the training up, and who writes them."""
     results, replay = run.results, run.replay
     spent_s = (results.ledger.ns[INDEX[Account.CHECKPOINT]] * NS).tolist()
@@ -53,7 +55,7 @@ def judge(run: Facts) -> Finding:
     work = own_seconds(phase)
     if len(work) > 1 and max(work) >= thresholds.SOLO_SHARE * sum(work):
         text = "One rank writes the checkpoints; what the others wait for it is judged apart."
-        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+        return passed(text)
     found = price(results, replay, [EDIT], bound_s=bound_s(results, spent_s), is_planned=True)
     is_fault = thresholds.deserved(found) in FAULTS
     writers = tuple(
@@ -77,12 +79,12 @@ def judge(run: Facts) -> Finding:
     )
 
 
-def _nothing(results: Results) -> Finding:
+def _nothing(results: Results) -> Outcome:
     if not results.phases and not any(len(rank.stacks) for rank in results.trace.ranks):
         text = wording.no_phases(results.trace, "checkpoint", "*save*")
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     text = "No checkpoint was seen in the analyzed window."
-    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+    return passed(text, Confidence.MEDIUM)
 
 
 def _title(phase: PhaseResult, writers: tuple[int, ...], ranks: int) -> str:
@@ -145,4 +147,4 @@ def _actions(
     return tuple(actions)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.attribution.ledger import INDEX, Account
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Gain,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.core.gain import NS, as_bound, bound_s, gain_of, price
 from perfscope.findings.facts.fast_input import other_cause, ready_evidence
@@ -55,7 +57,7 @@ EDIT = Edit(Account.INPUT_WAIT)
 TENSORFLOW = f"TensorBoard's input pipeline analyzer shows it: {wording.IN_TENSORBOARD}."
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether the ranks wait for input, for how long, and what would bring it sooner."""
     results, replay = run.results, run.replay
     phases = [phase for phase in results.phases if phase.kind is PhaseKind.INPUT]
@@ -106,7 +108,7 @@ def _told(
     )
 
 
-def _nothing_seen(results: Results) -> Finding:
+def _nothing_seen(results: Results) -> Outcome:
     reason = _hidden_input(results)
     sampled = any(len(rank.stacks) for rank in results.trace.ranks)
     if reason or not (results.phases or sampled):
@@ -115,9 +117,9 @@ def _nothing_seen(results: Results) -> Finding:
             if reason
             else wording.no_phases(results.trace, "input", "*next_batch*")
         )
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     text = "No rank was seen waiting for a batch."
-    return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+    return passed(text, Confidence.MEDIUM)
 
 
 def _hidden_input(results: Results) -> str:
@@ -272,4 +274,4 @@ def _loader_actions(
     return tuple(actions)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)

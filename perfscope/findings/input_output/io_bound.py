@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.attribution.ledger import INDEX, Account
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Gain,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.core.gain import NS, as_bound, bound_s, price
 from perfscope.findings.facts import sampled_places
@@ -52,7 +54,7 @@ _PARTS = {
 _OVERLAPS = ("data_stall", "checkpoint_stall", "rank_zero_evaluation", "frequent_evaluation")
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether file access holds ranks up, where in the run, and on which file system."""
     results, replay = run.results, run.replay
     files = results.resources.files
@@ -71,7 +73,7 @@ def judge(run: Facts) -> Finding:
             "Waiting for devices was not sampled: record with --sample-hz 10 (the default) and "
             "this version of perfscope.",
         )
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     share = (
         max((one.stalled_s or 0.0 for one in known), default=0.0) / length_s if length_s else 0.0
     )
@@ -89,7 +91,7 @@ def judge(run: Facts) -> Finding:
             f"they read {format_bytes(sum(one.read_bytes for one in files))} and wrote "
             f"{format_bytes(sum(one.written_bytes for one in files))}."
         )
-        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+        return passed(text)
     again = [one for one in long if not _is_start(results, one)]
     return _stalled(results, again or long, is_start=not again)
 
@@ -257,4 +259,4 @@ def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...
     return tuple(actions)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.facts.growth_causes import (
     cause_of,
@@ -59,7 +61,7 @@ FEWEST_STEPS = 10  # fewer say nothing about one
 PHASE_SHARE = 0.2  # of the growth, in one phase: worth a word
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether memory keeps growing, on which ranks, by what, and when the node is full."""
     results = run.results
     found = [_of_rank(results, rank.number) for rank in results.trace.ranks]
@@ -144,14 +146,14 @@ def _least(peak_bytes: int) -> float:
     return max(thresholds.GROWTH_LEAST_BYTES, thresholds.GROWTH_LEAST_SHARE * peak_bytes)
 
 
-def _not_measured(results: Results, short: Sequence[_Grown]) -> Finding:
+def _not_measured(results: Results, short: Sequence[_Grown]) -> Outcome:
     if short and (calls := short[0].cause.calls) is not None:
         reason = (
             f"{wording.capitalised(wording.ranks([one.rank for one in short]))} grew, but "
             f"{calls.calls:,} calls of {calls.name} are too few to tell warm-up from growth: "
             f"its caches fill for up to {thresholds.CALLS_UNTIL_STEADY:,}."
         )
-        return Finding(ID, Status.NOT_MEASURED, TITLE, reason, confidence=Confidence.HIGH)
+        return not_measured(reason)
     few = any(len(rank.process_samples) for rank in results.trace.ranks)
     reason = (
         "The run is too short to tell steady growth from warm-up: 40 samples of memory over "
@@ -163,10 +165,10 @@ def _not_measured(results: Results, short: Sequence[_Grown]) -> Finding:
             "No memory was sampled: record with --sample-hz 10 (the default).",
         )
     )
-    return Finding(ID, Status.NOT_MEASURED, TITLE, reason, confidence=Confidence.HIGH)
+    return not_measured(reason)
 
 
-def _passed(results: Results) -> Finding:
+def _passed(results: Results) -> Outcome:
     warm = max(growth.warm_up_bytes for growth in results.memory_growth)
     known = {growth.rank for growth in results.memory_growth}
     unknown = [rank.number for rank in results.trace.ranks if rank.number not in known]
@@ -175,11 +177,11 @@ def _passed(results: Results) -> Finding:
         "steadily in the second half of the run."
     )
     if not unknown:
-        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.HIGH)
+        return passed(text)
     told = f"{text} Of {wording.ranks(unknown)} too few samples are there to tell."
     if len(unknown) > len(known):
-        return Finding(ID, Status.NOT_MEASURED, TITLE, told, confidence=Confidence.HIGH)
-    return Finding(ID, Status.PASS, PASSED, told, confidence=Confidence.LOW)
+        return not_measured(told)
+    return passed(told, Confidence.LOW)
 
 
 def _first_full(results: Results, pace: Mapping[int, float]) -> tuple[float | None, Room | None]:
@@ -304,9 +306,5 @@ def _from_call_to_call(calls: FrameworkCalls | None) -> list[Evidence]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
-    judge=judge,
-    needs=RANK_BY_RANK,
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=RANK_BY_RANK, passed=PASSED
 )

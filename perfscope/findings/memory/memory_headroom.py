@@ -6,12 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
 )
 from perfscope.findings.facts.memory_limits import rooms, usable_bytes
 from perfscope.foreign import mentions
@@ -47,7 +48,7 @@ OF_DEVICE = re.compile(
 """Of memory that is an accelerator's; TensorFlow names the device of the node's as well."""
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether memory runs out on a node or in a control group, and how many ranks fit."""
     results = run.results
     found = rooms(results)
@@ -57,7 +58,7 @@ def judge(run: Facts) -> Finding:
             "memory",
             "No memory was sampled: record with --sample-hz 10 (the default).",
         )
-        return Finding(ID, Status.NOT_MEASURED, TITLE, reason, confidence=Confidence.HIGH)
+        return not_measured(reason)
     killed = [room for room in found if _killed(results, room)]
     worst = min(killed or found, key=lambda room: room.share_left)
     status = Status.FAIL if killed else _status(worst.share_left)
@@ -217,9 +218,5 @@ def _actions(results: Results, room: Room) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
-    judge=judge,
-    needs=RANK_BY_RANK,
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=RANK_BY_RANK, passed=PASSED
 )

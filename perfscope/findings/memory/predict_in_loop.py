@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Gain,
     Status,
+    not_measured,
 )
 from perfscope.findings.core.gain import price, saved
 from perfscope.findings.facts.growth_causes import INSTEAD, PIPELINES
@@ -58,7 +59,7 @@ def uses_keras(results: Results) -> bool:
     )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether building pipelines costs enough of the run to act on, and by which method."""
     results, replay = run.results, run.replay
     loops = loops_of_calls(results)
@@ -84,7 +85,7 @@ def judge(run: Facts) -> Finding:
     )
 
 
-def _not_judged(results: Results) -> Finding:
+def _not_judged(results: Results) -> Outcome:
     """That no call in a loop was seen, or that it is not known what such calls set up."""
     for name in PIPELINES:
         if (calls := _times(results, name)) >= 2 * thresholds.PREDICTS_OFTEN:
@@ -93,7 +94,7 @@ def _not_judged(results: Results) -> Finding:
                 "up: no compiled function was seen in it (run_eagerly=True), or an older perfscope "
                 "recorded the run. Record it with perfscope run and without run_eagerly."
             )
-            return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+            return not_measured(text)
     text = "No method of a Keras model was called again and again."
     return Finding(ID, Status.NOT_APPLICABLE, PASSED, text, confidence=Confidence.HIGH)
 
@@ -209,5 +210,6 @@ DIAGNOSIS = Diagnosis(
     description=DESCRIPTION,
     judge=judge,
     applies=uses_keras,
-    needs=RANK_BY_RANK,
+    intact=RANK_BY_RANK,
+    passed=PASSED,
 )

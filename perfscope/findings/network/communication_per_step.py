@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Basis,
-    Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.core.gain import NS, saved
 from perfscope.findings.core.wording import capitalised, of_window
@@ -44,11 +45,9 @@ DESCRIPTION = (
 REFERENCES = ("Goyal and others, Accurate, Large Minibatch SGD: https://arxiv.org/abs/1706.02677",)
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether a larger batch of each rank would pay, and what it saves."""
     results, replay = run.results, run.replay
-    if quiet := unknown(results, ID, TITLE, PASSED):
-        return quiet
     facts = run.network
     status = facts.status_of(Cause.PER_STEP)
     if status is Status.PASS:
@@ -87,7 +86,7 @@ def judge(run: Facts) -> Finding:
     return told_only(result)
 
 
-def _passed(results: Results, facts: NetworkFacts) -> Finding:
+def _passed(results: Results, facts: NetworkFacts) -> Outcome:
     if facts.cause is Cause.BANDWIDTH and facts.status() is not Status.PASS:
         missing = (
             "steps" if not told_steps(results) else "" if samples_are_known(results) else "samples"
@@ -97,11 +96,11 @@ def _passed(results: Results, facts: NetworkFacts) -> Finding:
                 f"The {missing} of the run are not known: mark them with "
                 "`with perfscope.step(samples=...):`."
             )
-            return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+            return not_measured(text)
     text = f"Moving data takes {of_window(facts.whole.share)}."
     if facts.status() is not Status.PASS:
         text += " Its cause is another one."
-    return Finding(ID, Status.PASS, PASSED, text, confidence=confidence(facts))
+    return passed(text, confidence(facts))
 
 
 def _batch(results: Results) -> float:
@@ -152,4 +151,6 @@ def _actions(batch: float, gain_s: float) -> tuple[str, ...]:
     )
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, needs=(unknown,), passed=PASSED
+)

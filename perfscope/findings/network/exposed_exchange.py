@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
+    Quiet,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.core.gain import as_bound
 from perfscope.findings.core.wording import capitalised, of_window
@@ -54,19 +57,15 @@ PROFILER = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether an exchange of gradients could hide behind computation, and what that gives."""
     results = run.results
-    if len(results.trace.ranks) > 1 and (why := _unknown(results)):
-        return Finding(ID, Status.NOT_MEASURED, TITLE, why, confidence=Confidence.HIGH)
-    if quiet := unknown(results, ID, TITLE, PASSED):
-        return quiet
     facts = run.network
     status = facts.status_of(Cause.EXCHANGE)
     if status is Status.PASS:
         text = f"Moving data takes {of_window(facts.whole.share)}"
         text += "." if facts.status() is Status.PASS else ", for another reason."
-        return Finding(ID, status, PASSED, text, confidence=confidence(facts))
+        return passed(text, confidence(facts))
     result = Finding(
         id=ID,
         status=status,
@@ -87,6 +86,12 @@ def judge(run: Facts) -> Finding:
         overlaps=(Cause.BANDWIDTH.value,),
     )
     return told_only(result)
+
+
+def _not_exposed(results: Results) -> Quiet | None:
+    """Why it is not known what was exposed; None where it is, or there is no exchange."""
+    why = _unknown(results) if len(results.trace.ranks) > 1 else ""
+    return not_measured(why) if why else None
 
 
 def _unknown(results: Results) -> str:
@@ -138,5 +143,11 @@ def _actions(results: Results) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=exchanges_on_hosts
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    applies=exchanges_on_hosts,
+    passed=PASSED,
+    needs=(_not_exposed, unknown),
 )

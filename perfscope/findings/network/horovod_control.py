@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
+    Quiet,
     Status,
+    not_measured,
 )
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts import sampled_places
@@ -51,13 +54,13 @@ def uses_horovod(results: Results) -> bool:
     return results.horovod is not None
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether agreeing takes most of what Horovod exposes."""
     results = run.results
     found = results.horovod
     if len(results.trace.ranks) > 1 and (found is None or found.exposed.reason):
         return _not_told(results, found)
-    if (quiet := unknown(results, ID, TITLE, PASSED)) or found is None:
+    if (quiet := unknown(results)) or found is None:
         return quiet or _not_told(results, found)
     facts = run.network
     status = facts.status_of(Cause.CONTROL)
@@ -89,16 +92,14 @@ def judge(run: Facts) -> Finding:
     return told_only(result)
 
 
-def _not_told(results: Results, found: HorovodResult | None) -> Finding:
+def _not_told(results: Results, found: HorovodResult | None) -> Quiet:
     reason = found.exposed.reason if found and found.exposed.reason else "Horovod was not seen"
     off = (
         f" {CACHE}=0 also makes Horovod send every name in every cycle." if _is_off(results) else ""
     )
     text = f"What agreeing costs is not known: {reason}.{off} {RECORD_HOROVOD}"
     actions = (f"Take {CACHE}=0 out of the environment.",) if off else ()
-    return Finding(
-        ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH, actions=actions
-    )
+    return replace(not_measured(text), actions=actions)
 
 
 def _is_off(results: Results) -> bool:
@@ -158,5 +159,5 @@ def _actions(results: Results, found: HorovodResult) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=uses_horovod
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=uses_horovod, passed=PASSED
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Evidence,
     Finding,
@@ -62,11 +62,9 @@ NAMES = {
 }
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether transfer matters, what it is made of, and what makes it less."""
     results = run.results
-    if quiet := unknown(results, ID, TITLE, PASSED):
-        return quiet
     facts = run.network
     whole, status = facts.whole, facts.status()
     is_fault = status is not Status.PASS
@@ -163,4 +161,6 @@ def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
     return tuple(actions)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, needs=(unknown,), passed=PASSED
+)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.core.gain import NS, saved
 from perfscope.units import format_bytes, format_seconds
@@ -52,19 +54,19 @@ def has_several_hosts(results: Results) -> bool:
     return len({rank.host for rank in results.trace.ranks}) > 1
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether one pair of hosts, or one host, is clearly slower than the others."""
     results = run.results
     known = results.host_pairs
     if known.reason:
         text = f"The connections between the hosts could not be compared: {known.reason}."
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     slow = _slow(known)
     if slow is None:
         text = f"{len(known.pairs):,} pairs of hosts were compared; the slowest takes "
         text += f"{known.pairs[0].ratio:.2f} times as long as the usual one."
         evidence = _evidence(known.pairs[:1])
-        return Finding(ID, Status.PASS, PASSED, text, evidence=evidence)
+        return replace(passed(text, Confidence.MEDIUM), evidence=evidence)
     gain = saved(results, min(slow.excess_s, results.focus.length_ns * NS))
     status = thresholds.deserved(gain)
     return Finding(
@@ -151,5 +153,10 @@ def _actions(slow: _Slow) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=has_several_hosts
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    applies=has_several_hosts,
+    passed=PASSED,
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Basis,
     Confidence,
     Evidence,
     Finding,
     Status,
+    passed,
 )
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts import sampled_places
@@ -50,15 +51,13 @@ REFERENCES = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether small collectives make up most of the transfer, and what fusing them saves."""
     results, replay = run.results, run.replay
-    if quiet := unknown(results, ID, TITLE, PASSED):
-        return quiet
     facts = run.network
     status = facts.status_of(Cause.SMALL)
     if status is Status.PASS:
-        return Finding(ID, status, PASSED, _passed(facts), confidence=confidence(facts))
+        return passed(_passed(facts), confidence(facts))
     fused_s = facts.gain_s(FUSED)
     gain_s = facts.claim_s(Cause.SMALL)
     found = facts.small
@@ -151,4 +150,6 @@ def _actions(facts: NetworkFacts) -> tuple[str, ...]:
     )
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, needs=(unknown,), passed=PASSED
+)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.findings.core.gain import as_bound
 from perfscope.findings.facts import sampled_places
@@ -43,18 +45,16 @@ REFERENCES = (
 )
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether a setting forces a slow transport, or a fabric is hardly used."""
     results = run.results
-    if quiet := unknown(results, ID, TITLE, PASSED):
-        return quiet
     facts = run.network
     if facts.cause is not Cause.TRANSPORT:
         if facts.status() is not Status.PASS and not is_recorded(results):
             text = "Which variables the ranks had was not recorded: perfscope run notes them."
-            return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+            return not_measured(text)
         text = "No variable of this run keeps its ranks from shared memory or from a fabric."
-        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+        return passed(text, Confidence.MEDIUM)
     status = _status(facts)
     is_fault = status in {Status.FAIL, Status.WARN}
     return Finding(
@@ -147,4 +147,6 @@ def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
     return tuple(rows)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, needs=(unknown,), passed=PASSED
+)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
+    passed,
 )
 from perfscope.metrics.communication.broadcasts import largest_broadcast_bytes
 from perfscope.metrics.host.samples import fullest_epochs
@@ -65,7 +67,7 @@ class _Gap:
     evidence: tuple[Evidence, ...]
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """What the ranks of a data-parallel job were not seen to do."""
     results = run.results
     ranks = results.trace.ranks
@@ -77,12 +79,12 @@ def judge(run: Facts) -> Finding:
                 "An older perfscope recorded this run, without samplers and broadcasts: record it "
                 "again with perfscope run."
             )
-            return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+            return not_measured(text)
         text = (
             "Samplers, broadcasts and learning rates are as they are in most data-parallel "
             "programs, as far as they were seen."
         )
-        return Finding(ID, Status.PASS, PASSED, text, confidence=Confidence.MEDIUM)
+        return passed(text, Confidence.MEDIUM)
     return Finding(
         id=ID,
         status=Status.INFO,
@@ -232,5 +234,10 @@ def _first_rate(rank: Rank) -> Mapping[str, Any] | None:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=_is_data_parallel
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    applies=_is_data_parallel,
+    passed=PASSED,
 )

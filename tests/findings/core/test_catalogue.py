@@ -11,7 +11,7 @@ import pytest
 
 from perfscope.findings.core import catalogue
 from perfscope.findings.core.diagnosis import Diagnosis
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding, Quiet, Status, not_measured, passed
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.facts import facts
 from perfscope.findings.facts.facts import Facts
@@ -119,3 +119,30 @@ def test_shared_facts_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(facts, name, counted(name, getattr(facts, name)))
     catalogue.run_all(case.results, case.replay)
     assert asked == dict.fromkeys(names, 1)
+
+
+def test_what_a_run_lacks_is_told_and_not_judged() -> None:
+    """The first need that is not met makes the outcome, under the subject's title."""
+    asked: list[Facts] = []
+
+    def judge(run: Facts) -> Quiet:
+        asked.append(run)
+        return passed("It is not there.")
+
+    case = analyse(Plan(steps=10))
+    lacking = Diagnosis(
+        "made_up",
+        "It is there",
+        "Looks for it.",
+        judge,
+        needs=(lambda _: None, lambda _: not_measured("Record it."), lambda _: passed("No.")),
+        passed="It is away",
+        subject="Whether it is there",
+    )
+    having = replace(lacking, needs=(lambda _: None,))
+    (lacks,) = catalogue.run_all(case.results, case.replay, catalogue=[lacking])
+    assert (lacks.status, lacks.title) == (Status.NOT_MEASURED, "Whether it is there")
+    assert (lacks.summary, asked) == ("Record it.", [])
+    (has,) = catalogue.run_all(case.results, case.replay, catalogue=[having])
+    assert (has.id, has.status, has.title) == ("made_up", Status.PASS, "It is away")
+    assert len(asked) == 1
