@@ -276,4 +276,6 @@ def _actions(habit: _Habit, every: int, found: Gain) -> tuple[str, ...]:
     return tuple(actions)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=30
+)

@@ -226,4 +226,5 @@ DIAGNOSIS = Diagnosis(
     needs=(partial(alone, text="The run has a single rank: nobody waits for it."),),
     passed=PASSED,
     subject=SUBJECT,
+    rank=70,
 )

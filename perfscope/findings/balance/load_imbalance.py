@@ -192,5 +192,11 @@ def _actions(results: Results, facts: ImbalanceFacts) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, needs=(unable,), subject=SUBJECT
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=(unable,),
+    subject=SUBJECT,
+    rank=40,
 )

@@ -159,4 +159,5 @@ DIAGNOSIS = Diagnosis(
     needs=(unable,),
     passed=PASSED,
     subject=SUBJECT,
+    rank=50,
 )

@@ -132,4 +132,5 @@ DIAGNOSIS = Diagnosis(
     needs=(unable,),
     passed=PASSED,
     subject=SUBJECT,
+    rank=60,
 )

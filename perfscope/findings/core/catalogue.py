@@ -21,53 +21,11 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
 
-ORDER = (
-    "singleton_worlds",
-    "rank_zero_evaluation",
-    "frequent_evaluation",
-    "load_imbalance",
-    "straggler",
-    "transient_imbalance",
-    "initialization_skew",
-    "idle_devices",
-    "exposed_device_communication",
-    "device_copies",
-    "data_stall",
-    "checkpoint_stall",
-    "wrong_transport",
-    "small_allreduces",
-    "exposed_exchange",
-    "communication_per_step",
-    "horovod_control",
-    "network_bound",
-    "slow_host_pair",
-    "threads_over_cores",
-    "shared_cores",
-    "worker_cores",
-    "idle_threads",
-    "idle_cores",
-    "no_free_core",
-    "numa_placement",
-    "io_bound",
-    "predict_in_loop",
-    "memory_growth",
-    "memory_headroom",
-    "gpu_utilization",
-    "shared_gpus",
-    "gpu_memory",
-    "throttled_gpus",
-    "lost_gpus",
-    "tensor_cores",
-    "start_up",
-    "vector_instructions",
-    "memory_bound",
-    "data_parallel_setup",
-)
-
 
 def diagnoses() -> list[Diagnosis]:
-    """Every diagnosis of this package; one more is one more file with a DIAGNOSIS in it."""
-    return registry.members("perfscope.findings", "DIAGNOSIS", order=ORDER)
+    """Every diagnosis of this package, by rank; one more is a file with a DIAGNOSIS in it."""
+    found: list[Diagnosis] = registry.members("perfscope.findings", "DIAGNOSIS")
+    return sorted(found, key=lambda diagnosis: diagnosis.rank)
 
 
 def run_all(

@@ -11,6 +11,7 @@ from perfscope.metrics.results import Results
 from perfscope.trace.damage import Need
 
 Outcome = Finding | Quiet
+LAST = 1_000
 EVERY_RANK = frozenset({Need.EVERY_RANK})
 RANK_BY_RANK: frozenset[Need] = frozenset()
 
@@ -29,7 +30,8 @@ class Diagnosis:
     them) does not list it. `needs` are what it must know of a run: each says why a run does not
     have it, and then the diagnosis is not made. `intact` is what must be whole of the recording:
     nothing for one that looks at each rank by itself. `passed` and `subject` are its titles where
-    it passes and where it is not made; `title` stands for those that are not given.
+    it passes and where it is not made; `title` stands for those that are not given. Of findings
+    that weigh the same, the one of the lower `rank` comes first.
     """
 
     id: str
@@ -41,3 +43,4 @@ class Diagnosis:
     intact: frozenset[Need] = EVERY_RANK
     passed: str = ""
     subject: str = ""
+    rank: int = LAST

@@ -130,4 +130,6 @@ def _least(ranks: Sequence[Rank], pool: Pool) -> int:
     return min(p.threads for rank in ranks for p in pools(rank) if p.variable == pool.variable)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=240
+)

@@ -131,5 +131,11 @@ def _applies(results: Results) -> bool:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=_applies, passed=PASSED
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    applies=_applies,
+    passed=PASSED,
+    rank=230,
 )

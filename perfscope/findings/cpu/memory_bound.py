@@ -106,5 +106,11 @@ def _actions(*, is_known: bool) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=RANK_BY_RANK, passed=PASSED
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    intact=RANK_BY_RANK,
+    passed=PASSED,
+    rank=390,
 )

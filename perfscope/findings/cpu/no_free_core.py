@@ -115,4 +115,6 @@ def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
     )
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=250
+)

@@ -156,5 +156,11 @@ def _evidence(found: list[NumaUse]) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=RANK_BY_RANK, passed=PASSED
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    intact=RANK_BY_RANK,
+    passed=PASSED,
+    rank=260,
 )

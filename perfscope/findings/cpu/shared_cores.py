@@ -117,4 +117,6 @@ def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=210
+)

@@ -263,4 +263,5 @@ DIAGNOSIS = Diagnosis(
     description=DESCRIPTION,
     judge=judge,
     subject="Threads were not compared with CPUs",
+    rank=200,
 )

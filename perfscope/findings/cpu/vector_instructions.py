@@ -223,5 +223,11 @@ def _capability(rank: Rank) -> tuple[Evidence, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=RANK_BY_RANK, passed=PASSED
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    intact=RANK_BY_RANK,
+    passed=PASSED,
+    rank=380,
 )

@@ -137,4 +137,5 @@ DIAGNOSIS = Diagnosis(
     applies=has_accelerators,
     intact=RANK_BY_RANK,
     needs=(need_devices,),
+    rank=90,
 )

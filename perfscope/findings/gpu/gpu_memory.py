@@ -174,4 +174,5 @@ DIAGNOSIS = Diagnosis(
     judge,
     applies=lambda results: has_gpus(results) or any(ran_out(r) for r in results.trace.ranks),
     intact=RANK_BY_RANK,
+    rank=330,
 )

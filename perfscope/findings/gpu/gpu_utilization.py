@@ -187,4 +187,5 @@ DIAGNOSIS = Diagnosis(
     judge,
     applies=has_gpus,
     intact=RANK_BY_RANK,
+    rank=310,
 )

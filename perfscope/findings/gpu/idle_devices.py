@@ -151,4 +151,5 @@ DIAGNOSIS = Diagnosis(
     applies=has_accelerators,
     intact=RANK_BY_RANK,
     needs=(need_devices,),
+    rank=80,
 )

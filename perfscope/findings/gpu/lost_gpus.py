@@ -62,4 +62,5 @@ DIAGNOSIS = Diagnosis(
     judge,
     applies=lambda results: bool(_lost(results)),
     intact=RANK_BY_RANK,
+    rank=350,
 )

@@ -173,4 +173,5 @@ DIAGNOSIS = Diagnosis(
     judge,
     applies=has_gpus,
     needs=(not_sampled,),
+    rank=320,
 )

@@ -213,4 +213,5 @@ DIAGNOSIS = Diagnosis(
     judge,
     applies=has_accelerators,
     intact=RANK_BY_RANK,
+    rank=360,
 )

@@ -111,4 +111,5 @@ DIAGNOSIS = Diagnosis(
     applies=has_gpus,
     intact=RANK_BY_RANK,
     needs=(not_sampled,),
+    rank=340,
 )

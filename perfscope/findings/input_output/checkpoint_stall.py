@@ -147,4 +147,6 @@ def _actions(
     return tuple(actions)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=120
+)

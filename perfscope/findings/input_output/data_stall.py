@@ -274,4 +274,6 @@ def _loader_actions(
     return tuple(actions)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=110
+)

@@ -259,4 +259,6 @@ def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...
     return tuple(actions)
 
 
-DIAGNOSIS = Diagnosis(id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED)
+DIAGNOSIS = Diagnosis(
+    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, passed=PASSED, rank=270
+)

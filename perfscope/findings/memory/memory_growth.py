@@ -306,5 +306,11 @@ def _from_call_to_call(calls: FrameworkCalls | None) -> list[Evidence]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=RANK_BY_RANK, passed=PASSED
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    intact=RANK_BY_RANK,
+    passed=PASSED,
+    rank=290,
 )

@@ -218,5 +218,11 @@ def _actions(results: Results, room: Room) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=RANK_BY_RANK, passed=PASSED
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    intact=RANK_BY_RANK,
+    passed=PASSED,
+    rank=300,
 )

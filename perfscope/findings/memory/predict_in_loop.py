@@ -212,4 +212,5 @@ DIAGNOSIS = Diagnosis(
     applies=uses_keras,
     intact=RANK_BY_RANK,
     passed=PASSED,
+    rank=280,
 )

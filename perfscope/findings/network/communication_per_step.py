@@ -152,5 +152,11 @@ def _actions(batch: float, gain_s: float) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, needs=(unknown,), passed=PASSED
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=(unknown,),
+    passed=PASSED,
+    rank=160,
 )

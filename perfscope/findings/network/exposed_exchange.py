@@ -150,4 +150,5 @@ DIAGNOSIS = Diagnosis(
     applies=exchanges_on_hosts,
     passed=PASSED,
     needs=(_not_exposed, unknown),
+    rank=150,
 )

@@ -159,5 +159,11 @@ def _actions(results: Results, found: HorovodResult) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, applies=uses_horovod, passed=PASSED
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    applies=uses_horovod,
+    passed=PASSED,
+    rank=170,
 )

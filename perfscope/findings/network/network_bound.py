@@ -162,5 +162,11 @@ def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, needs=(unknown,), passed=PASSED
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=(unknown,),
+    passed=PASSED,
+    rank=180,
 )

@@ -159,4 +159,5 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     applies=has_several_hosts,
     passed=PASSED,
+    rank=190,
 )

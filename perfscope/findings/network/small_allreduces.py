@@ -151,5 +151,11 @@ def _actions(facts: NetworkFacts) -> tuple[str, ...]:
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, needs=(unknown,), passed=PASSED
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    needs=(unknown,),
+    passed=PASSED,
+    rank=140,
 )

@@ -240,4 +240,5 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     applies=_is_data_parallel,
     passed=PASSED,
+    rank=400,
 )

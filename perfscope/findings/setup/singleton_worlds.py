@@ -99,4 +99,5 @@ DIAGNOSIS = Diagnosis(
     judge=judge,
     applies=_never_met,
     intact=RANK_BY_RANK,
+    rank=10,
 )

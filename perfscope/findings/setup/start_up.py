@@ -171,5 +171,11 @@ def _title(again: list[Traced], mean_s: float, share: float, *, is_long: bool) -
 
 
 DIAGNOSIS = Diagnosis(
-    id=ID, title=TITLE, description=DESCRIPTION, judge=judge, intact=frozenset(Need), passed=PASSED
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    intact=frozenset(Need),
+    passed=PASSED,
+    rank=370,
 )

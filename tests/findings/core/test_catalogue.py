@@ -22,10 +22,11 @@ from tests.findings.balance.test_load_imbalance import working
 from tests.findings.training_runs import Plan, training_run
 
 
-def test_the_stated_order_comes_first() -> None:
-    names = [diagnosis.id for diagnosis in catalogue.diagnoses()]
-    assert tuple(names[: len(catalogue.ORDER)]) == catalogue.ORDER
-    assert len(set(names)) == len(names)
+def test_every_diagnosis_has_a_name_and_a_rank_of_its_own() -> None:
+    found = catalogue.diagnoses()
+    ranks = [diagnosis.rank for diagnosis in found]
+    assert ranks == sorted(set(ranks))
+    assert len({diagnosis.id for diagnosis in found}) == len(found)
 
 
 def test_every_diagnosis_says_what_it_looks_for() -> None:
