@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from perfscope.replay.model import Replay
     from perfscope.trace.model import Rank
 
+OUTPUT_SHARE = 0.05  # of the run: what progress output may take
+EVALUATION_SHARE = 0.10  # the same of evaluation, which tells whether the training is any good
+VALIDATION_SHARE = 0.20  # of evaluation once an epoch: what a fifth of the data held back costs
 ID = "frequent_evaluation"
 TITLE = "All ranks evaluate or print too often"
 PASSED = "Evaluation and progress output cost little"
@@ -149,10 +152,10 @@ def _may_share(results: Results, phase: PhaseResult, times: int) -> float:
     """
     figures = [frame for frame in phase.where if computes_figure(frame)]
     if phase.id == PROGRESS and not figures:
-        return thresholds.OUTPUT_SHARE
+        return OUTPUT_SHARE
     epochs = max((_epochs(rank, results.focus) for rank in results.trace.ranks), default=0)
     is_usual = epochs > 0 and times <= epochs + 1  # and once more at the end
-    return thresholds.VALIDATION_SHARE if is_usual else thresholds.EVALUATION_SHARE
+    return VALIDATION_SHARE if is_usual else EVALUATION_SHARE
 
 
 def _epochs(rank: Rank, focus: Focus) -> int:
@@ -195,7 +198,7 @@ def _rarer(results: Results, habit: _Habit) -> int:
     for every in RARER:
         left_s = habit.seconds / every
         rest_s = results.focus.length_ns * NS - habit.seconds + left_s
-        if every >= habit.times or left_s <= thresholds.OUTPUT_SHARE * rest_s:
+        if every >= habit.times or left_s <= OUTPUT_SHARE * rest_s:
             return min(every, habit.times)
     return min(RARER[-1], habit.times)
 

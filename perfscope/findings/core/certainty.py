@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Confidence, Finding, Gain, Status
 
+NARROW_INTERVAL = 1.0  # width of the interval of a gain over the gain, up to which it is certain
 NOTHING_S = 1e-9  # clocks count no less
 _BY_RANK = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 
@@ -40,5 +40,5 @@ def _most_confidence(finding: Finding, gain: Gain) -> Confidence:
     interval = gain.interval_s
     if interval is None:
         return Confidence.MEDIUM if not gain.is_bound else Confidence.HIGH
-    is_narrow = interval[1] - interval[0] <= thresholds.NARROW_INTERVAL * gain.seconds
+    is_narrow = interval[1] - interval[0] <= NARROW_INTERVAL * gain.seconds
     return Confidence.HIGH if is_narrow else Confidence.MEDIUM

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.trace.model import Rank
 
+IDLE_CPUS_SHARE = 0.5  # of the CPUs allowed to the ranks of a node, idle: worth a word
 ID = "idle_cores"
 TITLE = "CPUs that the ranks may use have nothing to do"
 PASSED = "The ranks use the CPUs that they may use"
@@ -54,7 +55,7 @@ def judge(run: Facts) -> Outcome:
     if _waits(results, node):
         text = f"The ranks of {node.host} wait for CPUs: what they do not use is not theirs."
         return Finding(ID, Status.PASS, WAITING, text, confidence=Confidence.MEDIUM)
-    if share < thresholds.IDLE_CPUS_SHARE:
+    if share < IDLE_CPUS_SHARE:
         text = f"{format_share(1.0 - share)} of the CPUs of {node.host} are busy."
         return passed(text)
     return Finding(

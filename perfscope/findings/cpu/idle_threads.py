@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
 
+IDLE_THREADS_WARN = 0.05  # of the time that ranks are outside MPI, in which threads do not compute
+IDLE_THREADS_FAIL = 0.2
 ID = "idle_threads"
 TITLE = "Threads of the ranks have nothing to compute"
 PASSED = "The threads of the ranks compute nearly all the time"
@@ -98,9 +100,9 @@ def _efficiency_of_ranks(results: Results, work: ThreadWork) -> float:
 
 
 def _status(lost: float, share: float) -> Status:
-    if lost < thresholds.IDLE_THREADS_WARN or share < thresholds.WARN_SHARE:
+    if lost < IDLE_THREADS_WARN or share < thresholds.WARN_SHARE:
         return Status.PASS
-    return Status.FAIL if lost >= thresholds.IDLE_THREADS_FAIL else Status.WARN
+    return Status.FAIL if lost >= IDLE_THREADS_FAIL else Status.WARN
 
 
 def _evidence(results: Results, work: ThreadWork, ranks: float) -> tuple[Evidence, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
@@ -20,6 +19,9 @@ from perfscope.units import format_ratio, format_seconds, format_share
 if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts
 
+LOW_IPC = 0.7  # instructions per cycle: current CPUs do 2 to 4 in work that fits the cache
+MANY_MISSES = 10.0  # misses of the last cache per 1,000 instructions: bound by memory
+COUNTED_LEAST_SHARE = 0.05  # of the cycles, below which a phase is not looked at
 ID = "memory_bound"
 TITLE = "The CPUs wait for memory"
 PASSED = "Where counters were read, the CPUs do not wait for memory"
@@ -44,14 +46,14 @@ def judge(run: Facts) -> Outcome:
     if not work:
         return not_measured(HOW)
     cycles = sum(one.cycles for one in work)
-    heavy = [one for one in work if one.cycles >= thresholds.COUNTED_LEAST_SHARE * cycles]
-    slow = [one for one in heavy if one.ipc < thresholds.LOW_IPC]
+    heavy = [one for one in work if one.cycles >= COUNTED_LEAST_SHARE * cycles]
+    slow = [one for one in heavy if one.ipc < LOW_IPC]
     if not slow:
         text = f"{format_ratio(sum(o.instructions for o in work) / cycles)} instructions per cycle."
         return passed(text, Confidence.MEDIUM)
     worst = max(slow, key=lambda one: one.cycles)
     misses = worst.misses_per_1000
-    is_memory = misses is not None and misses >= thresholds.MANY_MISSES
+    is_memory = misses is not None and misses >= MANY_MISSES
     return Finding(
         id=ID,
         status=Status.WARN if is_memory else Status.INFO,
@@ -82,7 +84,7 @@ def _row(one: CountedWork) -> Evidence:
         text += f", {one.misses_per_1000:.1f} misses in 1,000"
     if one.seconds:
         text += f", {format_seconds(one.seconds)}"
-    return Evidence(one.name, text, expected=f"above {thresholds.LOW_IPC:g}")
+    return Evidence(one.name, text, expected=f"above {LOW_IPC:g}")
 
 
 def _actions(*, is_known: bool) -> tuple[str, ...]:

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from perfscope.metrics.host.resources import NodeThreads
     from perfscope.metrics.results import Results
 
+FULL_SHARE = 0.95  # of all CPUs of a node, busy with ranks: nothing is left for the system
+NOISE_SHARE = 0.01  # run-queue delay per CPU second from which on the system is felt
+EVEN_NOISE = 2.0  # most over least of the ranks' run-queue delay: noise meets all alike
+INTERRUPTED_PER_S = 5.0  # involuntary switches a second of each rank: the system's own timers
+NOISE_LEAST_S = 10.0  # a shorter focus does not tell noise from start-up
 ID = "no_free_core"
 TITLE = "No CPU is left for the system"
 PASSED = "The system has a CPU of its own, or takes next to nothing"
@@ -48,8 +53,8 @@ def judge(run: Facts) -> Outcome:
     if not nodes:
         text = wording.threads_not_sampled(results.trace)
         return not_measured(text)
-    if results.focus.length_ns * 1e-9 < thresholds.NOISE_LEAST_S:
-        text = f"Less than {format_seconds(thresholds.NOISE_LEAST_S)} do not tell noise from start."
+    if results.focus.length_ns * 1e-9 < NOISE_LEAST_S:
+        text = f"Less than {format_seconds(NOISE_LEAST_S)} do not tell noise from start."
         return not_applicable(text)
     full = [node for node in nodes if _is_full(results, node)]
     if not full:
@@ -90,16 +95,16 @@ def _is_full(results: Results, node: NodeThreads) -> bool:
     fits = node.runnable_mean / node.cpus < thresholds.CROWDED_WARN
     if node.cpus < 2 or whole > node.cpus or not fits or node.ranks_sharing_a_cpu:
         return False
-    if busy_cpus(ranks) < thresholds.FULL_SHARE * node.cpus:
+    if busy_cpus(ranks) < FULL_SHARE * node.cpus:
         return False
     share = queue_share(ranks)
-    if not thresholds.NOISE_SHARE <= share < thresholds.SHARED_CPU_SHARE:
+    if not NOISE_SHARE <= share < thresholds.SHARED_CPU_SHARE:
         return False
     own = [queue_share([rank]) for rank in ranks]
     interrupted = min(rank.involuntary_switches for rank in ranks)
     seconds = results.focus.length_ns * 1e-9
-    is_even = max(own) <= thresholds.EVEN_NOISE * min(own)
-    return is_even and interrupted >= thresholds.INTERRUPTED_PER_S * seconds
+    is_even = max(own) <= EVEN_NOISE * min(own)
+    return is_even and interrupted >= INTERRUPTED_PER_S * seconds
 
 
 def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:

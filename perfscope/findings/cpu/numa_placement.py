@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
@@ -21,6 +21,11 @@ from perfscope.units import format_bytes, format_share
 if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts
 
+REMOTE_WARN = 0.2  # of a rank's memory on NUMA nodes without a CPU of the rank
+REMOTE_FAIL = 0.5
+REMOTE_LEAST_BYTES = 256 << 20  # libraries and small data lie anywhere and do not matter
+MOVES_LEAST = 5  # changes of NUMA node that were seen: once or twice is the start
+MOVES_PER_MINUTE = 3.0  # fewer are the scheduler's: what is in the caches is back in no time
 ID = "numa_placement"
 TITLE = "Memory and CPUs of a rank lie on different NUMA nodes"
 PASSED = "The ranks' memory lies on the NUMA nodes of their CPUs"
@@ -72,17 +77,14 @@ def judge(run: Facts) -> Outcome:
 
 
 def _is_remote(use: NumaUse) -> bool:
-    return (
-        use.remote_share >= thresholds.REMOTE_WARN
-        and use.remote_bytes >= thresholds.REMOTE_LEAST_BYTES
-    )
+    return use.remote_share >= REMOTE_WARN and use.remote_bytes >= REMOTE_LEAST_BYTES
 
 
 def _moves(use: NumaUse, others: list[NumaUse]) -> bool:
     """Several ranks share the NUMA nodes of a host, and this one was seen on more than one."""
     together = sum(other.host == use.host for other in others)
-    often = use.moves_per_minute >= thresholds.MOVES_PER_MINUTE
-    often = often and use.moves >= thresholds.MOVES_LEAST
+    often = use.moves_per_minute >= MOVES_PER_MINUTE
+    often = often and use.moves >= MOVES_LEAST
     return together > 1 and len(use.cpu_nodes) > 1 and often
 
 
@@ -93,7 +95,7 @@ def _remote(found: list[NumaUse]) -> Finding:
     verb = "reaches" if len(ranks) == 1 else "reach"
     return Finding(
         id=ID,
-        status=Status.FAIL if worst.remote_share >= thresholds.REMOTE_FAIL else Status.WARN,
+        status=Status.FAIL if worst.remote_share >= REMOTE_FAIL else Status.WARN,
         title=f"{wording.capitalised(wording.ranks(ranks))} {verb} over to the memory of another "
         "NUMA node",
         summary=(

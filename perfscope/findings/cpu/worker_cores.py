@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.trace.model import Rank
 
+BUSY_CPUS_SHARE = 0.8  # of the CPUs allowed, busy with training and helpers: they take turns
+HELPERS_LEAST_CPUS = 0.1  # that loaders and communication threads keep busy: less hardly counts
 ID = "worker_cores"
 TITLE = "Loader processes and communication threads share CPUs with training"
 PASSED = "No helper of a rank takes CPUs from its training"
@@ -139,13 +141,13 @@ def _in_the_way(node: NodeThreads, helpers: list[_Helpers]) -> list[_Helpers]:
     # threads of the ranks that crowd a node are another diagnosis, which names these as well
     is_crowded = node.runnable_mean >= thresholds.CROWDED_WARN * node.cpus
     whole = sum(one.own_cpus + one.cpus for one in here)
-    is_full = whole >= thresholds.BUSY_CPUS_SHARE * node.cpus
+    is_full = whole >= BUSY_CPUS_SHARE * node.cpus
     found = []
     for one in here:
         alone = one.own_cpus + one.cpus
-        bound = 0 < one.threads.cpus_available <= alone / thresholds.BUSY_CPUS_SHARE
+        bound = 0 < one.threads.cpus_available <= alone / BUSY_CPUS_SHARE
         helping = (one.processes_cpus or 0.0) if is_crowded else one.cpus
-        matters = helping >= thresholds.HELPERS_LEAST_CPUS
+        matters = helping >= HELPERS_LEAST_CPUS
         if matters and _waits(one) and (is_full or bound):
             found.append(one)
     return found
@@ -232,7 +234,7 @@ def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
     elif (one.processes_cpus or 0.0) > 0:
         actions.append("Or start fewer input processes in each rank.")
     free = _free_cpus(results, node)
-    if one.horovod_cpus >= thresholds.HELPERS_LEAST_CPUS and len(free) >= len(node.ranks):
+    if one.horovod_cpus >= HELPERS_LEAST_CPUS and len(free) >= len(node.ranks):
         each = ",".join(map(str, free[: len(node.ranks)]))
         actions.append(
             f"Horovod: HOROVOD_THREAD_AFFINITY={each} puts the thread of each rank of {node.host} "

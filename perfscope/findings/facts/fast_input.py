@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.trace.model import Rank
 
+BATCHES_LEAST = 10  # asked for: fewer do not tell whether the workers keep up
 NS = 1e-9
 
 
@@ -69,7 +70,7 @@ def other_cause(
     """
     counts = _counts(rank)
     taken_ns = counts["ready_ns"] + counts["late_ns"]
-    if counts["asked"] >= thresholds.BATCHES_LEAST and taken_ns > 0:
+    if counts["asked"] >= BATCHES_LEAST and taken_ns > 0:
         late_s = gain_s * counts["late_ns"] / taken_ns
         least_s = thresholds.INPUT_LEAST_SHARE * results.focus.length_ns * NS
         return TAKEN_OVER if late_s < least_s else None

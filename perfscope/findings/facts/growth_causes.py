@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.trace.model import Frame
 
+KEPT_FAIL_BYTES = 50 << 10  # per call, steady: retracing, compiling anew and new models keep more
+KEPT_WARN_BYTES = 5 << 10
+KEPT_SHARE = 0.5  # of the growth of the process from call to call, inside the calls: they keep it
+WARM_UP_BYTES = 128 << 10  # per call: predict fills its caches by less, more is no warm-up
+BYTES_PER_BLOCK = 64 << 20  # of growth per block of Python's: more cannot hang on Python's objects
+BYTES_OF_BLOCK = 4 << 10  # of growth per block of Python's: more is held by objects, or beside them
 PIPELINES = ("predict", "evaluate", "fit")
 """Methods of a Keras model that build an input pipeline in every call."""
 
@@ -81,7 +87,7 @@ def keeping(results: Results, rank: int) -> FrameworkCalls | None:
         if one.rank == rank
         and one.kept_bytes
         and one.growth_bytes
-        and one.kept_bytes >= thresholds.KEPT_SHARE * one.growth_bytes > 0
+        and one.kept_bytes >= KEPT_SHARE * one.growth_bytes > 0
     ]
     return max(found, key=lambda one: (one.kept_bytes or 0.0) * one.steady_calls, default=None)
 
@@ -100,7 +106,7 @@ def is_too_short(cause: Cause) -> bool:
         and not cause.is_compiling
         and calls.name in PIPELINES
         and calls.calls < thresholds.CALLS_UNTIL_STEADY
-        and (calls.growth_bytes or 0.0) < thresholds.WARM_UP_BYTES
+        and (calls.growth_bytes or 0.0) < WARM_UP_BYTES
     )
 
 
@@ -118,8 +124,8 @@ def per_call(cause: Cause) -> Status:
         return Status.PASS
     grown = (cause.calls.growth_bytes or 0.0) if cause.calls else 0.0
     for least, status in (
-        (thresholds.KEPT_FAIL_BYTES, Status.FAIL),
-        (thresholds.KEPT_WARN_BYTES, Status.WARN),
+        (KEPT_FAIL_BYTES, Status.FAIL),
+        (KEPT_WARN_BYTES, Status.WARN),
         (thresholds.KEPT_INFO_BYTES, Status.INFO),
     ):
         if grown >= least:
@@ -163,13 +169,13 @@ def _by_objects(growth: MemoryGrowth | None) -> Cause:
     if growth is None or growth.python_blocks_per_s is None or growth.slope_bytes_per_s <= 0:
         return Cause("", (BETWEEN,))
     blocks = growth.python_blocks_per_s
-    if blocks <= 0 or growth.slope_bytes_per_s / blocks > thresholds.BYTES_PER_BLOCK:
+    if blocks <= 0 or growth.slope_bytes_per_s / blocks > BYTES_PER_BLOCK:
         return Cause("native memory, not Python's objects", (NATIVE,))
     each = blocks * growth.steady_s / growth.steps if growth.steps else None
     often = f"{each:.1f} more in each step" if each else f"{blocks:,.0f} more per second"
     size = growth.slope_bytes_per_s / blocks
     what = f"Python keeps objects, {often}"
-    if size <= thresholds.BYTES_OF_BLOCK:
+    if size <= BYTES_OF_BLOCK:
         return Cause(f"{what}, of {format_bytes(size)} each", (BETWEEN,))
     grown = f"{what}, and memory grows by {format_bytes(size)} for each"
     return Cause(grown, (BETWEEN, HELD_OR_BESIDE))

@@ -24,6 +24,17 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Persistence, Prediction, Replay
 
+HEAVY_SHARE = 0.02  # above the median rank's work: a rank that works more than the others
+HEAVY_PART = 0.2  # of what the heaviest rank works beyond the median: less does not count beside it
+CONSTANT_SHARE = 0.5  # of the gain, explained by always the same ranks: constant imbalance
+EQUAL_SAMPLES_SHARE = 0.02  # ranks whose sample counts differ by less have the same load
+SINGLE_SHARE = 0.5  # of the waiting for a rank, in one single wait: it happened once
+JITTER_SHARE = 0.06  # of the focus: ordinary jitter, when another rank is late each time
+CERTAIN_ERRORS = 2.0  # standard errors beyond which it is no chance
+RECURRING_SHARE = 0.25  # of the time: what makes ranks late more rarely is a disturbance
+LAST_SHARE = 0.6  # of the collectives at which ranks waited, for the same ranks: these are late
+SAME_RATIO_SPREAD = 0.3  # phases slowed alike, relative to the mean excess: slow in everything
+PHASE_LEAST_SHARE = 0.03  # of a rank's work, below which a phase says nothing about its speed
 SOLO_KINDS = {PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT, PhaseKind.IO}
 SHARED = Edit(level=Level.SHARED)
 EVEN = Edit(level=Level.EVEN)
@@ -126,7 +137,7 @@ def imbalance_facts(
     solo = (*edits_of(alone), *(begun.explained if begun else ()))
     ideal = replay.predict([SHARED], after=solo)
     constant_s = max(work_s) - mean(work_s)
-    constant = ideal is None or constant_s >= thresholds.CONSTANT_SHARE * ideal.gain_s
+    constant = ideal is None or constant_s >= CONSTANT_SHARE * ideal.gain_s
     excess = _excess(results, heavy, opening) if constant else ()
     equal = _equal_samples(results)
     everywhere = constant and equal is not False and _everywhere(excess, work_s)
@@ -173,8 +184,8 @@ def _stands_out(prediction: Prediction | None, lasting: Persistence | None) -> b
     """
     return (
         prediction is not None
-        and prediction.reach >= thresholds.RECURRING_SHARE
-        and prediction.gain_share >= thresholds.JITTER_SHARE
+        and prediction.reach >= RECURRING_SHARE
+        and prediction.gain_share >= JITTER_SHARE
         and not persists(lasting)
     )
 
@@ -183,7 +194,7 @@ def persists(lasting: Persistence | None) -> bool:
     """Whether ranks that are late in one step are so in the next ones, too, beyond chance."""
     if lasting is None:
         return False
-    return lasting.value >= max(thresholds.PERSISTENT, thresholds.CERTAIN_ERRORS * lasting.error)
+    return lasting.value >= max(thresholds.PERSISTENT, CERTAIN_ERRORS * lasting.error)
 
 
 def _is_more(one: Prediction | None, other: Prediction | None) -> bool:
@@ -222,7 +233,7 @@ def _heavy(ranks: tuple[int, ...], work_s: tuple[float, ...]) -> tuple[int, ...]
     Beside a rank that is far beyond the usual, one that is a little beyond it does not count.
     """
     usual = min(work_s) if len(work_s) == 2 else median(work_s)
-    beyond = max(thresholds.HEAVY_SHARE * usual, thresholds.HEAVY_PART * (max(work_s) - usual))
+    beyond = max(HEAVY_SHARE * usual, HEAVY_PART * (max(work_s) - usual))
     bound = usual + beyond
     found = tuple(rank for rank, work in zip(ranks, work_s, strict=True) if work > bound)
     return found or (ranks[work_s.index(max(work_s))],)
@@ -236,9 +247,9 @@ def _light(ranks: tuple[int, ...], work_s: tuple[float, ...]) -> frozenset[int]:
     if len(work_s) == 2:
         return frozenset()
     usual, most = median(work_s), max(work_s)
-    if most > (1.0 + thresholds.HEAVY_SHARE) * usual:
+    if most > (1.0 + HEAVY_SHARE) * usual:
         return frozenset()
-    below = max(thresholds.HEAVY_SHARE * usual, thresholds.HEAVY_PART * (usual - min(work_s)))
+    below = max(HEAVY_SHARE * usual, HEAVY_PART * (usual - min(work_s)))
     pairs = zip(ranks, work_s, strict=True)
     return frozenset(rank for rank, work in pairs if work < usual - below)
 
@@ -247,7 +258,7 @@ def _comes_last(results: Results, heavy: tuple[int, ...]) -> bool:
     """Whether it is mostly the heavy ranks that others wait for, where arrivals tell."""
     late, chosen = results.communication.late_arrivals, set(heavy)
     last = sum(arrival.instances for arrival in late if arrival.rank in chosen)
-    return last >= thresholds.LAST_SHARE * sum(arrival.instances for arrival in late)
+    return last >= LAST_SHARE * sum(arrival.instances for arrival in late)
 
 
 def _slow_host(results: Results, heavy: tuple[int, ...]) -> str:
@@ -263,7 +274,7 @@ def _equal_samples(results: Results) -> bool | None:
     counts = samples_by_rank(results.trace, results.focus)
     if counts is None:
         return None
-    return max(counts) - min(counts) <= thresholds.EQUAL_SAMPLES_SHARE * max(counts)
+    return max(counts) - min(counts) <= EQUAL_SAMPLES_SHARE * max(counts)
 
 
 def _edits(
@@ -350,18 +361,18 @@ def _is_single(results: Results, heavy: tuple[int, ...]) -> bool:
     ]
     # many ranks that are late once each are late many times
     single = max((arrival.stall_s for arrival in late if arrival.instances == 1), default=0.0)
-    return single > thresholds.SINGLE_SHARE * sum(arrival.stall_s for arrival in late)
+    return single > SINGLE_SHARE * sum(arrival.stall_s for arrival in late)
 
 
 def _everywhere(excess: tuple[Excess, ...], work_s: tuple[float, ...]) -> bool:
     """Whether two phases or more are slowed alike, and none of weight is spared."""
-    least = thresholds.PHASE_LEAST_SHARE * max(work_s)
+    least = PHASE_LEAST_SHARE * max(work_s)
     weighty = [
         e.ratio - 1.0
         for e in excess
         if e.ratio is not None and e.phase and e.seconds / max(e.ratio - 1.0, 1e-9) >= least
     ]
-    if len(weighty) < 2 or min(weighty) <= thresholds.HEAVY_SHARE:
+    if len(weighty) < 2 or min(weighty) <= HEAVY_SHARE:
         return False
     usual = mean(weighty)
-    return max(abs(ratio - usual) for ratio in weighty) <= thresholds.SAME_RATIO_SPREAD * usual
+    return max(abs(ratio - usual) for ratio in weighty) <= SAME_RATIO_SPREAD * usual

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.savings import Wholes
 
+SPREAD_SHARE = 0.05  # the same where nobody is late by more than step times vary anyway
+STEADY_REACH = 0.8  # of the time, better without it: no chance (runs without a fault: 0.73)
+CHANCE_PART = 1 / 3  # of what every rank waits for CPUs: always the same one may lose so much
+QUEUED_SHARE = 0.5  # of what a rank works longer, spent waiting for CPUs: that is the cause
+SPREAD_WARN_SHARE = 0.25  # the same, from when on it is warned of although nobody can take it away
 REFERENCES = (
     (
         "POP Centre of Excellence, load balance and serialization efficiency: "
@@ -168,10 +173,10 @@ def _doubt(results: Results, facts: ImbalanceFacts, gain_s: float, share: float)
     """Why always the same ranks may be late by chance; None where they are not, or by turns."""
     if facts.pattern is Pattern.ALTERNATING or facts.equal_samples is False:
         return None
-    if facts.prediction and facts.prediction.reach >= thresholds.STEADY_REACH:
+    if facts.prediction and facts.prediction.reach >= STEADY_REACH:
         return None  # chance meets others, too
     waited_s = least_waited_s(results)
-    is_little = share < thresholds.FAIL_SHARE or gain_s <= thresholds.CHANCE_PART * waited_s
+    is_little = share < thresholds.FAIL_SHARE or gain_s <= CHANCE_PART * waited_s
     if gain_s <= waited_s and is_little:
         return Doubt.WAITED
     is_lasting = share < thresholds.CHANCE_SHARE and persists(facts.lasting)
@@ -194,9 +199,9 @@ def _status(facts: ImbalanceFacts, gain: Gain, *, crowded: bool) -> Status:
         return Status.INFO
     if facts.pattern is Pattern.ALTERNATING and facts.is_bound:
         # chance: no change takes it away, and step times of a busy machine vary by themselves
-        if share >= thresholds.SPREAD_WARN_SHARE:
+        if share >= SPREAD_WARN_SHARE:
             return Status.WARN
-        return Status.INFO if share >= thresholds.SPREAD_SHARE else Status.PASS
+        return Status.INFO if share >= SPREAD_SHARE else Status.PASS
     # ranks that wait for CPUs are late by chance: the cause is another finding's
     return Status.WARN if crowded and status is Status.FAIL else status
 
@@ -213,7 +218,7 @@ def _waits_explain(results: Results, facts: ImbalanceFacts) -> bool:
         usual = median(seconds.get(rank, 0.0) for rank in rest)
         return mean(seconds.get(rank, 0.0) for rank in facts.heavy) - usual
 
-    return bool(rest) and more(queued) >= thresholds.QUEUED_SHARE * more(work)
+    return bool(rest) and more(queued) >= QUEUED_SHARE * more(work)
 
 
 def others(facts: ImbalanceFacts) -> str:

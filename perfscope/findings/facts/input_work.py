@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Evidence
 from perfscope.metrics.host.input_parts import InputPart
 from perfscope.units import format_share
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
     from perfscope.metrics.host.input_parts import InputParts
     from perfscope.metrics.results import Results
 
+PARTS_LEAST_SAMPLES = 5  # of getting batches ready: fewer do not tell reading from decoding
+PARTS_MAIN_SHARE = 0.5  # of that work, in one part: it is what to change
 _ACTIONS = {
     InputPart.READ: (
         "Most of it is reading: keep the data in memory or on a disk of the node, in few large "
@@ -52,7 +53,7 @@ def work_action(results: Results, rank: int) -> str:
         return ""
     whole = sum(work.values())
     main = max(work, key=lambda part: work[part])
-    is_most = work[main] > thresholds.PARTS_MAIN_SHARE * whole
+    is_most = work[main] > PARTS_MAIN_SHARE * whole
     return _ACTIONS.get(main, "") if is_most else ""
 
 
@@ -65,7 +66,7 @@ def _work(seen: Mapping[InputPart, int]) -> dict[InputPart, int]:
 
 
 def _is_enough(seen: Mapping[InputPart, int]) -> bool:
-    return sum(seen.values()) >= thresholds.PARTS_LEAST_SAMPLES
+    return sum(seen.values()) >= PARTS_LEAST_SAMPLES
 
 
 def _in_words(seen: Mapping[InputPart, int]) -> str:

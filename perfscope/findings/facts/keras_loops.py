@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.host.framework_calls import FrameworkCalls
     from perfscope.metrics.results import Results
 
+ONE_BATCH = 1.5  # compiled functions in a call: a call of more works on several batches
 CURES = {"predict": "predict_on_batch", "evaluate": "test_on_batch", "fit": "train_on_batch"}
 
 
@@ -53,7 +54,7 @@ def loops_of_calls(results: Results) -> list[Loop]:
 
 def _cure(results: Results, calls: FrameworkCalls) -> FrameworkCalls | None:
     """The calls to compare with; None as well where a call works on several batches."""
-    if calls.compiled > thresholds.ONE_BATCH:
+    if calls.compiled > ONE_BATCH:
         return None
     wanted = CURES[calls.name]
     same = (o for o in results.framework_calls if (o.rank, o.name) == (calls.rank, wanted))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.attribution.stack_rules import is_user_file
-from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Evidence
 from perfscope.units import format_bytes, format_seconds
 
@@ -16,6 +15,9 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.trace.model import Frame
 
+KEPT_LEAST_BYTES = 1024 * 1024  # below it, and next to libraries of 100 MiB, it is no growth
+KEPT_LEAST_SHARE = 0.1  # of all that was kept: three lines at most explain it
+KEPT_LEAST_COUNT = 3  # allocated once or twice is a buffer, not a leak
 MOST_LINES = 3
 
 
@@ -74,9 +76,9 @@ def _stands_out(line: KeptLine, detail: MemoryDetail) -> bool:
     share = line.kept_bytes / max(1, detail.kept_bytes)
     return (
         is_user_file(line.where.file)
-        and line.kept_bytes >= thresholds.KEPT_LEAST_BYTES
-        and share >= thresholds.KEPT_LEAST_SHARE
-        and line.count >= thresholds.KEPT_LEAST_COUNT
+        and line.kept_bytes >= KEPT_LEAST_BYTES
+        and share >= KEPT_LEAST_SHARE
+        and line.count >= KEPT_LEAST_COUNT
     )
 
 

@@ -41,6 +41,16 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
 
+TRANSFER_WARN_SHARE = 0.05  # of the focus, given back by a network that needs no time
+TRANSFER_FAIL_SHARE = 0.10  # which no real one is
+SMALL_BYTES = 64 << 10  # collectives below it are made of latency and not of bandwidth
+SMALL_PER_STEP = 4  # small collectives in each step, of which several can be one
+SMALL_SHARE = 0.5  # of all transfer, in small collectives: they are to be fused
+MAIN_CAUSE_SHARE = 0.5  # of the transfer: what makes up so much of it is its cause
+LARGE_BYTES = 1 << 20  # collectives from here on are made of bandwidth
+FAIR_BYTES_PER_S = 1e9  # on the bus of large collectives: what an ordinary network carries
+FABRIC_LEAST_SHARE = 0.1  # of its rate; sockets over a fabric reach about as much
+FEWEST_LARGE_CALLS = 16
 IDEAL = Edit(factor=1.0, network=math.inf)
 TWICE = Edit(factor=1.0, network=2.0)
 HALVED = Edit(factor=1.0, bytes=0.5)
@@ -147,11 +157,11 @@ class NetworkFacts:
 
     def _status_at(self, part: float) -> Status:
         share = min(part, self.usual_share) if self.is_crowded or self.is_disturbed else part
-        if self.is_explained and share >= thresholds.TRANSFER_WARN_SHARE:
+        if self.is_explained and share >= TRANSFER_WARN_SHARE:
             return Status.INFO
-        if share >= thresholds.TRANSFER_FAIL_SHARE:
+        if share >= TRANSFER_FAIL_SHARE:
             return Status.WARN if self.is_crowded else Status.FAIL
-        if share >= thresholds.TRANSFER_WARN_SHARE:
+        if share >= TRANSFER_WARN_SHARE:
             return Status.INFO if self.is_crowded else Status.WARN
         return Status.PASS
 
@@ -181,7 +191,7 @@ class NetworkFacts:
 def network_facts(results: Results, replay: Replay, *, is_crowded: bool) -> NetworkFacts:
     """The facts of a run of two ranks or more whose transfer is known."""
     whole = price(results, replay, [IDEAL], bound_s=transfer_bound_s(results), is_planned=True)
-    is_large = whole.share >= thresholds.TRANSFER_WARN_SHARE
+    is_large = whole.share >= TRANSFER_WARN_SHARE
     gains = {edit: gain_of(replay, edit) for edit in ASKED} if is_large else {}
     length_s = results.focus.length_ns * NS
     small, settings, slow = _small(results), slow_settings(results), _slow_fabric(results)
@@ -251,7 +261,7 @@ def told_steps(results: Results) -> int:
 
 def _small(results: Results) -> Small:
     """Collectives below the size at which bandwidth counts."""
-    small = [c for c in classes(results) if c.size_bytes < thresholds.SMALL_BYTES]
+    small = [c for c in classes(results) if c.size_bytes < SMALL_BYTES]
     total_s, ranks = moved_s(results), len(results.trace.ranks)
     if not small or total_s <= 0:
         return Small()
@@ -299,7 +309,7 @@ def _is_exchange(results: Results) -> bool:
     """Whether most of the transfer is what a framework could not hide."""
     spent = {row.name: row.transfer_s or 0.0 for row in results.communication.operations}
     exposed_s = sum(spent.get(name, 0.0) for name in EXCHANGES)
-    return exposed_s > 0 and exposed_s >= thresholds.MAIN_CAUSE_SHARE * moved_s(results)
+    return exposed_s > 0 and exposed_s >= MAIN_CAUSE_SHARE * moved_s(results)
 
 
 def exchanges_on_hosts(results: Results) -> bool:
@@ -319,13 +329,13 @@ def control_s(results: Results) -> float:
 def _is_control(results: Results, facts: NetworkFacts) -> bool:
     """Whether Horovod's agreeing takes most of the transfer, not its moving of tensors."""
     spent_s = facts.control_s * len(results.trace.ranks)
-    is_most = spent_s > 0 and spent_s >= thresholds.MAIN_CAUSE_SHARE * moved_s(results)
+    is_most = spent_s > 0 and spent_s >= MAIN_CAUSE_SHARE * moved_s(results)
     return is_most and is_worth(facts, Cause.CONTROL)
 
 
 def _is_small(results: Results, facts: NetworkFacts) -> bool:
     """Whether most of the transfer goes into small collectives, and fewer of them would pay."""
-    is_most = facts.small.share >= thresholds.SMALL_SHARE and _can_be_fused(results, facts)
+    is_most = facts.small.share >= SMALL_SHARE and _can_be_fused(results, facts)
     return is_most and is_worth(facts, Cause.SMALL)
 
 
@@ -339,17 +349,17 @@ def is_worth(facts: NetworkFacts, cause: Cause) -> bool:
 
 def _can_be_fused(results: Results, facts: NetworkFacts) -> bool:
     """Whether small collectives follow each other at once: one a step has none to be fused with."""
-    several = 0 < thresholds.SMALL_PER_STEP * told_steps(results) <= facts.small.calls
+    several = 0 < SMALL_PER_STEP * told_steps(results) <= facts.small.calls
     return several or facts.gain_s(FUSED) > 0
 
 
 def has_fair_bandwidth(results: Results) -> bool:
     """Whether the large collectives that take most time are as fast as an ordinary network."""
-    large = [c for c in classes(results) if c.size_bytes >= thresholds.LARGE_BYTES]
+    large = [c for c in classes(results) if c.size_bytes >= LARGE_BYTES]
     if not large:
         return False
     main = max(large, key=lambda c: c.seconds * c.calls)
-    return main.bus_bytes_per_s >= thresholds.FAIR_BYTES_PER_S
+    return main.bus_bytes_per_s >= FAIR_BYTES_PER_S
 
 
 def samples_are_known(results: Results) -> bool:
@@ -362,13 +372,13 @@ def _slow_fabric(results: Results) -> float | None:
     rate = fabric_bytes_per_s(results)
     if rate is None or len({rank.host for rank in results.trace.ranks}) < 2:
         return None
-    large = [c for c in classes(results) if c.size_bytes >= thresholds.LARGE_BYTES]
+    large = [c for c in classes(results) if c.size_bytes >= LARGE_BYTES]
     large = [c for c in large if c.ranks == len(results.trace.ranks)]
-    if sum(c.calls for c in large) < thresholds.FEWEST_LARGE_CALLS:
+    if sum(c.calls for c in large) < FEWEST_LARGE_CALLS:
         return None
     most = max(c.bus_bytes_per_s * _ranks_per_card(results, c) for c in large)
     # ranks that add up numbers themselves are no faster on a faster fabric
-    least = min(thresholds.FABRIC_LEAST_SHARE * rate, thresholds.FAIR_BYTES_PER_S)
+    least = min(FABRIC_LEAST_SHARE * rate, FAIR_BYTES_PER_S)
     return most / rate if most < least else None
 
 

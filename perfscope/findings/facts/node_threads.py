@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.host.resources import NodeThreads, RankThreads
     from perfscope.metrics.results import Results
 
+CROWDED_FAIL = 1.5
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -95,4 +96,4 @@ def status_of(node: NodeLoad) -> Status:
         return Status.PASS
     if node.node.samples < thresholds.CROWDED_LEAST_SAMPLES:
         return Status.INFO
-    return Status.FAIL if node.crowding >= thresholds.CROWDED_FAIL else Status.WARN
+    return Status.FAIL if node.crowding >= CROWDED_FAIL else Status.WARN

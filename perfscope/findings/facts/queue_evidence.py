@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Evidence
 from perfscope.findings.core.gain import NS
 from perfscope.metrics.host.input_parts import main_queue
@@ -16,6 +15,7 @@ from perfscope.metrics.host.input_parts import main_queue
 if TYPE_CHECKING:
     from perfscope.trace.model import Rank, Table
 
+KEEPS_UP_SHARE = 0.5  # of the training's time for a batch: who makes one so fast is not too slow
 Seconds = npt.NDArray[np.float64]
 
 FEWEST = 4
@@ -47,7 +47,7 @@ class Pace:
         if not len(self.made_s) or not len(self.used_s) or not self.producers:
             return False
         made_s = float(self.made_s.mean()) / self.producers
-        return made_s <= thresholds.KEEPS_UP_SHARE * float(self.used_s.mean())
+        return made_s <= KEEPS_UP_SHARE * float(self.used_s.mean())
 
 
 def queue_pace(rank: Rank) -> Pace | None:

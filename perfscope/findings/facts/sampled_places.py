@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core import wording
 from perfscope.findings.core.finding import Evidence
 
 if TYPE_CHECKING:
@@ -15,17 +15,19 @@ if TYPE_CHECKING:
     from perfscope.trace.model import Frame
 
 
+PLACE_LEAST_SAMPLES = 3  # in a function that communicates or reads files: fewer are chance
+PLACE_MAIN_SHARE = 0.5  # of such samples, in one function: it is the place
+
+
 def frames(places: Places) -> tuple[Frame, ...]:
     """The places with enough samples."""
-    least = thresholds.PLACE_LEAST_SAMPLES
+    least = PLACE_LEAST_SAMPLES
     return tuple(place.frame for place in places.most if place.samples >= least)
 
 
 def main_place(places: Places) -> tuple[Frame, ...]:
     """The place of most of the samples, alone; none where they are few or spread."""
-    is_most = places.most and places.most[0].samples >= (
-        thresholds.PLACE_MAIN_SHARE * places.samples
-    )
+    is_most = places.most and places.most[0].samples >= (PLACE_MAIN_SHARE * places.samples)
     return frames(places)[:1] if is_most else ()
 
 

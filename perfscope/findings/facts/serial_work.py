@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.results import Results
 
+SOLO_FUNCTION_LEAST_S = 0.3  # three samples: in a function that names no phase, fewer are chance
 LABELLED = {
     PhaseKind.EVALUATE: ("evaluates", Account.EVALUATION),
     PhaseKind.PREDICT: ("predicts", Account.EVALUATION),
@@ -131,7 +132,7 @@ def _from_function(results: Results, share: FunctionShare) -> SoloWork | None:
     if position is None:
         return None
     rank = list(share.seconds_by_rank)[position]
-    if share.seconds_by_rank[rank] < thresholds.SOLO_FUNCTION_LEAST_S:
+    if share.seconds_by_rank[rank] < SOLO_FUNCTION_LEAST_S:
         return None
     late = [
         arrival

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
 
+TRACED_OFTEN = 3  # times: the first one and one for a last, smaller batch are ordinary
+MADE_OFTEN = 20  # functions of one name: more than a program has models and layers, mostly
 LONGEST_NAME = 120
 
 
@@ -50,8 +52,8 @@ class Traced:
         """Whether one function is traced again and again, or very many of one name are made."""
         if self.is_torch:
             return self.is_given_up or self.most_traces > thresholds.COMPILED_OFTEN
-        many = self.functions > thresholds.MADE_OFTEN
-        return many or self.most_traces > thresholds.TRACED_OFTEN
+        many = self.functions > MADE_OFTEN
+        return many or self.most_traces > TRACED_OFTEN
 
     @property
     def is_pipeline(self) -> bool:
@@ -61,7 +63,7 @@ class Traced:
     @property
     def is_made_anew(self) -> bool:
         """The program makes a new function each time, and not new input to an old one."""
-        return not self.is_torch and self.most_traces <= thresholds.TRACED_OFTEN
+        return not self.is_torch and self.most_traces <= TRACED_OFTEN
 
     @property
     def times(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.devices.devices import DevicesResult
     from perfscope.metrics.results import Results
 
+WAITING_PART = 0.5  # of communication kernels, waiting: the late rank is the cause, not the network
 ID = "exposed_device_communication"
 TITLE = "Devices communicate without computing"
 NS = 1e-9
@@ -106,7 +107,7 @@ def _actions(
         for name in SLOW_SETTINGS
         if variable(results, name) == "1"
     ]
-    if waiting is not None and waiting >= thresholds.WAITING_PART:
+    if waiting is not None and waiting >= WAITING_PART:
         last = communication.last.index(max(communication.last))
         late = wording.ranks((results.trace.ranks[last].number,))
         times = f"{communication.last[last]:,} of {communication.matched:,} collectives"

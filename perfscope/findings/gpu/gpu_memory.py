@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.trace.model import Rank
 
+GPU_MEMORY_SCARCE = 0.05  # left at the peak: the next larger batch, or a longer sample, fails
 ID = "gpu_memory"
 TITLE = "Memory of the GPUs"
 MOST_GPUS = 4
@@ -57,7 +58,7 @@ def judge(run: Facts) -> Outcome:
         return not_measured(reason)
     worst = min(known, key=_left)
     left = _left(worst)
-    is_scarce = left < thresholds.GPU_MEMORY_SCARCE
+    is_scarce = left < GPU_MEMORY_SCARCE
     during = f", in the phase {worst.peak_phase}" if worst.peak_phase else ""
     return Finding(
         id=ID,

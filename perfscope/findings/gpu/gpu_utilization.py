@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from perfscope.metrics.devices.gpus import GpuUse
     from perfscope.metrics.results import Results
 
+GPU_BUSY_WARN = 0.5  # of the time with a kernel: at least half of the accelerator is not used
+GPU_BUSY_FAIL = 0.3  # well-fed training is above 0.8; this is a fault and no matter of taste
+GPU_WATCHED_LEAST_S = 10.0  # the driver's own intervals last up to 1 s: less is a few numbers
 ID = "gpu_utilization"
 TITLE = "GPUs have little to do"
 MOST_GPUS = 4
@@ -62,7 +65,7 @@ def judge(run: Facts) -> Outcome:
         return not_measured(reason)
     mean = _mean(known)
     worst = min(known, key=lambda use: use.busy or 0.0)
-    if mean >= thresholds.GPU_BUSY_WARN:
+    if mean >= GPU_BUSY_WARN:
         text = (
             f"A kernel ran {format_share(mean)} of the time watched, on average of "
             f"{counted(len(known), 'GPU')}."
@@ -73,7 +76,7 @@ def judge(run: Facts) -> Outcome:
     hint = _hint(results, ranks_of(known))
     return Finding(
         id=ID,
-        status=Status.FAIL if mean < thresholds.GPU_BUSY_FAIL else Status.WARN,
+        status=Status.FAIL if mean < GPU_BUSY_FAIL else Status.WARN,
         title=f"GPUs run kernels only {format_share(mean)} of the time watched",
         summary=(
             f"By the driver's samples; the least busy is {named(worst)} with "
@@ -138,14 +141,11 @@ def _too_little(known: list[GpuUse], how: str) -> str:
         )
     samples = max(use.samples for use in known)
     watched_s = max(use.watched_s for use in known)
-    if (
-        watched_s >= thresholds.GPU_WATCHED_LEAST_S
-        and samples >= thresholds.GPU_WATCHED_LEAST_SAMPLES
-    ):
+    if watched_s >= GPU_WATCHED_LEAST_S and samples >= thresholds.GPU_WATCHED_LEAST_SAMPLES:
         return ""
     return (
         f"The GPUs were sampled {samples} times in {format_seconds(watched_s)}, which is too "
-        f"little: record at least {format_seconds(thresholds.GPU_WATCHED_LEAST_S)}. {how}"
+        f"little: record at least {format_seconds(GPU_WATCHED_LEAST_S)}. {how}"
     )
 
 

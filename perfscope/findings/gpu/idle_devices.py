@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.devices.devices import DeviceUse
 
+IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason
 ID = "idle_devices"
 TITLE = "Devices have nothing to do"
 NS = 1e-9
@@ -46,7 +46,7 @@ def judge(run: Facts) -> Outcome:
     edge_s = sum(seconds for cause, seconds in causes if cause in EDGES)
     idle_s = sum(device.use.idle_ns for device in devices) * NS - edge_s
     share = idle_s / window_s if window_s else 0.0
-    if share < thresholds.IDLE_DEVICES_SHARE:
+    if share < IDLE_DEVICES_SHARE:
         return _busy(share, edge_s / window_s if window_s else 0.0)
     cause, cause_s = next(one for one in causes if one[0] not in EDGES)
     worth = price(results, found, [device.causes_s.get(cause, 0.0) for device in devices])
@@ -84,7 +84,7 @@ def ranked_causes(devices: Sequence[DeviceUse]) -> list[tuple[IdleCause, float]]
 def _busy(share: float, edges: float) -> Finding:
     """That devices work, apart from what is before and after all their work."""
     text = f"They were idle for {format_share(share)} of the time watched"
-    if edges < thresholds.IDLE_DEVICES_SHARE:
+    if edges < IDLE_DEVICES_SHARE:
         return Finding(ID, Status.PASS, title="The devices are busy", summary=f"{text}.")
     return Finding(
         ID,
@@ -129,7 +129,7 @@ def _evidence(
     exposed = sum(device.use.exposed_communication_ns for device in devices)
     kernels = sum(device.use.rows[0] for device in devices)
     rows = [
-        Evidence("Idle", share, "ratio", f"below {thresholds.IDLE_DEVICES_SHARE:g}"),
+        Evidence("Idle", share, "ratio", f"below {IDLE_DEVICES_SHARE:g}"),
         Evidence("Computing", compute / window, "ratio"),
         Evidence("Communicating without computing", exposed / window, "ratio"),
     ]

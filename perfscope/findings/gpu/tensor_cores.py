@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.trace.model import Rank
 
+MATRIX_LEAST_SHARE = 0.1  # of computing, known by its names: less says nothing of the program
+SINGLE_PRECISION_SHARE = 0.1  # of computing, multiplied without tensor cores: worth knowing
 ID = "tensor_cores"
 TITLE = "Tensor cores"
 HALF, TF32 = (7, 0), (8, 0)
@@ -68,9 +70,9 @@ def judge(run: Facts) -> Outcome:
         text = "No name of a kernel tells how it multiplies matrices."
         return not_applicable(text, Confidence.MEDIUM)
     share = matrices.single_s / matrices.compute_s if matrices.compute_s else 0.0
-    if share < thresholds.SINGLE_PRECISION_SHARE:
+    if share < SINGLE_PRECISION_SHARE:
         known = (matrices.single_s + matrices.tensor_s) / (matrices.compute_s or 1.0)
-        if not matrices.tensor_s or known < thresholds.MATRIX_LEAST_SHARE:
+        if not matrices.tensor_s or known < MATRIX_LEAST_SHARE:
             text = (
                 f"The names of kernels tell of {format_share(known)} of computing how it "
                 "multiplies matrices, which is too little to judge."

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from perfscope.metrics.devices.gpus import GpuUse
     from perfscope.metrics.results import Results
 
+THROTTLED_WARN = 0.1  # of the busy samples, slowed for heat or for power that is not there
+THROTTLED_FAIL = 0.5
 ID = "throttled_gpus"
 TITLE = "GPUs are slowed down"
 _HEAT = (Throttling.SOFTWARE_THERMAL, Throttling.HARDWARE_THERMAL)
@@ -52,7 +54,7 @@ def judge(run: Facts) -> Outcome:
         return not_measured(text)
     worst = max(judged, key=slowed)
     share = slowed(worst)
-    if share < thresholds.THROTTLED_WARN:
+    if share < THROTTLED_WARN:
         text = (
             f"At most {format_share(share)} of a GPU's busy samples were slowed by heat or power."
         )
@@ -61,7 +63,7 @@ def judge(run: Facts) -> Outcome:
     cause = "heat" if heat >= _share(worst, _POWER) else "a power brake"
     return Finding(
         id=ID,
-        status=Status.FAIL if share >= thresholds.THROTTLED_FAIL else Status.WARN,
+        status=Status.FAIL if share >= THROTTLED_FAIL else Status.WARN,
         title=f"{named(worst)} is slowed down by {cause} {format_share(share)} of its busy time",
         summary=f"{_clocks(worst)}All ranks wait for the slowest GPU when they exchange gradients.",
         confidence=Confidence.HIGH,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.replay.model import Replay
 
+TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
 ID = "data_stall"
 TITLE = "Ranks wait for their next batch"
 PASSED = "No rank waits for input for long"
@@ -92,7 +93,7 @@ def _told(
     results: Results, waits_s: list[float], worst: int, found: Gain, other: OtherCause
 ) -> Finding:
     """The input is fast enough: seconds are claimed, as a bound, only where they are a loss."""
-    is_claim = other.is_loss and found.share >= thresholds.TAKING_OVER_SHARE
+    is_claim = other.is_loss and found.share >= TAKING_OVER_SHARE
     return Finding(
         id=ID,
         status=Status.WARN if is_claim else Status.INFO,

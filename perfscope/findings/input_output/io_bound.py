@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from perfscope.metrics.host.resources import RankFiles
     from perfscope.metrics.results import Results
 
+IO_WARN_SHARE = 0.05  # of the focus, standing still for files; as of other upper bounds
+IO_FAIL_SHARE = 0.15  # what no cache and no faster disk takes away completely
+FAULTS_PER_STALLED_S = 50.0  # pages waited for, in a second of it: each takes 20 ms at most
+BYTES_PER_FAULT = 64 << 10  # the kernel brings up to as much with a page; reading brings more
+IO_START_S = 20.0  # who stood still before it only, read what it needs to begin; or before these
+IO_START_SHARES = (0.3, 0.5)  # of the focus: at least the first, at most the second
+IO_LEAST_S = 1.0  # a few samples of a short run are chance
 ID = "io_bound"
 TITLE = "Ranks stand still for files"
 PASSED = "No rank stands still for files"
@@ -66,7 +73,7 @@ def judge(run: Facts) -> Outcome:
     )
     length_s = results.focus.length_ns * NS
     known = [one for one in files if one.stalled_s is not None]
-    if not known and (marked is None or marked.share < thresholds.IO_WARN_SHARE):
+    if not known and (marked is None or marked.share < IO_WARN_SHARE):
         text = wording.not_recorded(
             results.trace,
             "io",
@@ -77,12 +84,10 @@ def judge(run: Facts) -> Outcome:
     share = (
         max((one.stalled_s or 0.0 for one in known), default=0.0) / length_s if length_s else 0.0
     )
-    if marked is not None and marked.share >= thresholds.IO_WARN_SHARE:
+    if marked is not None and marked.share >= IO_WARN_SHARE:
         return _marked(results, marked, spent_s)
     long = [
-        one
-        for one in known
-        if (one.stalled_s or 0.0) >= max(thresholds.IO_LEAST_S, thresholds.IO_WARN_SHARE * length_s)
+        one for one in known if (one.stalled_s or 0.0) >= max(IO_LEAST_S, IO_WARN_SHARE * length_s)
     ]
     if not long:
         text = (
@@ -163,7 +168,7 @@ def _stalled(results: Results, long: list[RankFiles], *, is_start: bool) -> Find
 
 
 def _status(share: float) -> Status:
-    return Status.FAIL if share >= thresholds.IO_FAIL_SHARE else Status.WARN
+    return Status.FAIL if share >= IO_FAIL_SHARE else Status.WARN
 
 
 def _is_start(results: Results, one: RankFiles) -> bool:
@@ -174,8 +179,8 @@ def _is_start(results: Results, one: RankFiles) -> bool:
     in_parts_s = sum(seconds for account, seconds in one.stalled_by_account if account in _PARTS)
     is_short = stalled_s < thresholds.START_UP_LEAST_S and in_parts_s < stalled_s / 2
     length_s = results.focus.length_ns * NS
-    least, most = (share * length_s for share in thresholds.IO_START_SHARES)
-    return is_short and one.last_stalled_s <= min(most, max(least, thresholds.IO_START_S))
+    least, most = (share * length_s for share in IO_START_SHARES)
+    return is_short and one.last_stalled_s <= min(most, max(least, IO_START_S))
 
 
 def _largest_part(worst: RankFiles) -> tuple[str, float]:
@@ -225,9 +230,9 @@ def _evidence(results: Results, files: tuple[RankFiles, ...]) -> tuple[Evidence,
 
 def _reads_pages(one: RankFiles | None) -> bool:
     """Whether a rank waited for single pages rather than for reading: swapped out, or mapped."""
-    if one is None or one.major_faults < thresholds.FAULTS_PER_STALLED_S * (one.stalled_s or 0.0):
+    if one is None or one.major_faults < FAULTS_PER_STALLED_S * (one.stalled_s or 0.0):
         return False
-    return one.major_faults > 0 and one.read_bytes < one.major_faults * thresholds.BYTES_PER_FAULT
+    return one.major_faults > 0 and one.read_bytes < one.major_faults * BYTES_PER_FAULT
 
 
 def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...]:

@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.trace.model import Frame
 
+GROWTH_LEAST_BYTES = 2 << 20  # in the second half of the run: less is noise of the allocator
+GROWTH_LEAST_SHARE = 0.005  # the same, of the peak of the rank
+GROWTH_SURE_S = 30.0  # of steady growth, from when on it may be drawn on over hours
+GROWTH_REACH = 100.0  # times as far as it was seen: how far shorter growth may be drawn on
+GROWTH_LONG_S = 24 * 3600.0  # a node that lasts longer at this pace is no failure yet
 ID = "memory_growth"
 TITLE = "Memory grows for as long as the job runs"
 PASSED = "Memory does not keep growing"
@@ -123,8 +128,8 @@ def _is_soon(full_s: float, worst: _Grown) -> bool:
     """Whether a node is full in a time that counts, and not told from far shorter growth."""
     calls_s = worst.cause.calls.steady_s if worst.cause.calls is not None else 0.0
     seen_s = worst.growth.steady_s if worst.growth is not None else calls_s
-    is_sure = seen_s >= thresholds.GROWTH_SURE_S or full_s <= thresholds.GROWTH_REACH * seen_s
-    return full_s < thresholds.GROWTH_LONG_S and is_sure
+    is_sure = seen_s >= GROWTH_SURE_S or full_s <= GROWTH_REACH * seen_s
+    return full_s < GROWTH_LONG_S and is_sure
 
 
 def _of_rank(results: Results, rank: int) -> _Grown:
@@ -143,7 +148,7 @@ def _of_rank(results: Results, rank: int) -> _Grown:
 
 
 def _least(peak_bytes: int) -> float:
-    return max(thresholds.GROWTH_LEAST_BYTES, thresholds.GROWTH_LEAST_SHARE * peak_bytes)
+    return max(GROWTH_LEAST_BYTES, GROWTH_LEAST_SHARE * peak_bytes)
 
 
 def _not_measured(results: Results, short: Sequence[_Grown]) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.trace.model import Rank, Trace
 
+SCARCE_FAIL = 0.05  # of the memory of a node or control group left at the least moment
+SCARCE_WARN = 0.10
 ID = "memory_headroom"
 TITLE = "Memory of the nodes"
 PASSED = "The nodes have memory left"
@@ -136,9 +138,9 @@ def _errors(results: Results, room: Room) -> tuple[tuple[Frame, ...], list[Evide
 
 
 def _status(share: float) -> Status:
-    if share < thresholds.SCARCE_FAIL:
+    if share < SCARCE_FAIL:
         return Status.FAIL
-    return Status.WARN if share < thresholds.SCARCE_WARN else Status.PASS
+    return Status.WARN if share < SCARCE_WARN else Status.PASS
 
 
 def _title(results: Results, room: Room, status: Status, *, killed: bool) -> str:

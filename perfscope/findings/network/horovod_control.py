@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.communication.horovod import HorovodResult
     from perfscope.metrics.results import Results
 
+MANY_TENSORS = 4  # allreduces of Horovod in a step, of which it fuses most by itself
 ID = Cause.CONTROL.value
 TITLE = "Horovod agrees longer than it reduces"
 PASSED = "Horovod's control traffic costs little"
@@ -150,7 +150,7 @@ def _actions(results: Results, found: HorovodResult) -> tuple[str, ...]:
     ]
     if _is_off(results):
         actions.insert(0, f"Take {CACHE}=0 out of the environment: names are sent in every cycle.")
-    if _calls_per_step(results, found) >= thresholds.MANY_TENSORS:
+    if _calls_per_step(results, found) >= MANY_TENSORS:
         actions.append(
             f"Let more tensors travel together: a larger {FUSION}, or num_groups of "
             "DistributedOptimizer."

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from perfscope.metrics.communication.host_pairs import HostPair, HostPairs
     from perfscope.metrics.results import Results
 
+PAIR_MOST_SHARE = 0.25  # of the pairs of hosts: where more are slow, the network is like that
+PAIR_RATIO = 2.0  # times the usual pair's time: hops and switches differ by less
 ID = "slow_host_pair"
 TITLE = "A connection between hosts is slower than the others"
 PASSED = "The connections between the hosts are about equally fast"
@@ -90,14 +92,14 @@ def judge(run: Facts) -> Outcome:
 
 def _slow(known: HostPairs) -> _Slow | None:
     """The slow pairs, where they are few or have a host in common; else that is the network."""
-    slow = tuple(pair for pair in known.pairs if pair.ratio >= thresholds.PAIR_RATIO)
+    slow = tuple(pair for pair in known.pairs if pair.ratio >= PAIR_RATIO)
     if not slow:
         return None
     shared = set.intersection(*(set(pair.hosts) for pair in slow))
     for host in sorted(shared):
         if len(slow) > 1 and all(p in slow for p in known.pairs if host in p.hosts):
             return _Slow(slow, host)
-    few = len(slow) <= max(1, int(thresholds.PAIR_MOST_SHARE * len(known.pairs)))
+    few = len(slow) <= max(1, int(PAIR_MOST_SHARE * len(known.pairs)))
     return _Slow(slow, "") if few else None
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import (
     Confidence,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.trace.model import Rank
 
+BROADCAST_LEAST_BYTES = 64 << 10  # a larger broadcast is of parameters and not of control
 ID = "data_parallel_setup"
 TITLE = "The data-parallel set-up may miss a part"
 PASSED = "Nothing was seen to miss in the data-parallel set-up"
@@ -176,7 +177,7 @@ def _own_beginnings(results: Results) -> _Gap | None:
         if not isinstance(optimizers, int) or optimizers < 1 or told != []:
             return None
     sent = max(largest_broadcast_bytes(rank) for rank in ranks)
-    if sent >= thresholds.BROADCAST_LEAST_BYTES:
+    if sent >= BROADCAST_LEAST_BYTES:
         return None
     return _Gap(
         title="no broadcast of the first parameters was seen",

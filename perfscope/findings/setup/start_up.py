@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.trace.model import Rank
 
+START_UP_SHARE = 0.2  # of the life of a rank, before ordinary steps
+TRACED_PER_STEP = 0.02  # in fewer of the steps new shapes turn up and do not come again and again
+MADE_LEAST_PER_STEP = 0.05  # functions: one for 20 steps and more is a model that is used
 ID = "start_up"
 TITLE = "Time before the first ordinary step"
 PASSED = "Start-up and first steps take an ordinary share of the run"
@@ -63,9 +66,7 @@ def judge(run: Facts) -> Outcome:
         return not_measured(text)
     before_s, warm_s = _before_s(results), warm_up_s(results)
     share = _share_of_life(results, before_s + warm_s)
-    is_long = (
-        share >= thresholds.START_UP_SHARE and before_s + warm_s >= thresholds.START_UP_LEAST_S
-    )
+    is_long = share >= START_UP_SHARE and before_s + warm_s >= thresholds.START_UP_LEAST_S
     return Finding(
         id=ID,
         status=_status_of(results, again[0]) if again else Status.INFO if is_long else Status.PASS,
@@ -94,7 +95,7 @@ def _again(results: Results) -> list[Traced]:
     Many models of one kind, as of an ensemble, are no fault as long as each of them takes steps.
     """
     apart = bool(loops_of_calls(results))
-    few = thresholds.MADE_LEAST_PER_STEP * results.steps.count
+    few = MADE_LEAST_PER_STEP * results.steps.count
     found = [
         one
         for one in traced_often(results)
@@ -130,7 +131,7 @@ def _status_of(results: Results, one: Traced) -> Status:
     """
     if one.is_torch:
         return Status.WARN if one.is_given_up else Status.INFO
-    if one.times < thresholds.TRACED_PER_STEP * results.steps.count:
+    if one.times < TRACED_PER_STEP * results.steps.count:
         return Status.INFO
     return Status.FAIL if one.times > thresholds.TRACED_FAIL else Status.WARN
 
