@@ -15,7 +15,7 @@ define part
 endef
 
 .PHONY: help demo test test-long pytest environments lint native-sanitize
-.PHONY: bench-engine bench-gallery bench-recorder bench-replay bench-whatif golden reports studies format clean
+.PHONY: bench-engine bench-gallery bench-recorder bench-replay bench-whatif golden reports schema studies format clean
 
 help: ## these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ bench-whatif: environments ## predicted gains against those of the real fix, abo
 
 reports: environments ## the reports in reports/ from the recordings in sample_traces/
 	@$(BIN)/python scripts/make_reports.py
+
+schema: developer-environment ## docs/analysis.schema.json from the declaration in perfscope/schema
+	@$(BIN)/python scripts/make_schema.py
 
 golden: developer-environment ## keep what perfscope prints and writes today as what tests expect
 	@$(BIN)/python -m tests.golden.cases

@@ -11,8 +11,8 @@ import pytest
 from perfscope.cli.main import main
 from perfscope.errors import ExitCode
 from perfscope.readers.recording.layout import HeaderFlag, SampleKind
+from perfscope.schema.check import problems
 from perfscope.trace.model import PhaseKind
-from tests.document.shape import problems
 from tests.support.write_recording import ProcessWriter, write_run
 
 NO_ID = 0xFFFFFFFF

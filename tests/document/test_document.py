@@ -13,7 +13,7 @@ import pytest
 from perfscope.document import build as document
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.core.finding import Finding, Gain, Status
-from tests.document.shape import problems
+from perfscope.schema.check import problems
 from tests.findings.analysed import Analysed, analyse, analyse_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.report import sample_document

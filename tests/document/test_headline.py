@@ -10,7 +10,7 @@ import pytest
 
 from perfscope.cli.main import main
 from perfscope.errors import ExitCode
-from tests.document.shape import problems
+from perfscope.schema.check import problems
 from tests.support.write_kineto import KinetoWriter
 
 END = 100_000_000

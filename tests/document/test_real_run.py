@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perfscope.cli.main import main
-from tests.document.shape import problems
+from perfscope.schema.check import problems
 from tests.support.environments import REPOSITORY, Mpi
 from tests.support.recording import Recorder
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from perfscope.schema.check import problems
+from perfscope.schema.time import Timeline
 from perfscope.trace.model import PhaseKind
-from tests.document.shape import DOCUMENT, problems
 from tests.findings.analysed import analyse_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -16,7 +17,7 @@ from tests.support.trace_builder import TraceBuilder
 def timeline(builder: TraceBuilder) -> dict[str, Any]:
     document: Any = analyse_trace(builder.build()).document()
     found: dict[str, Any] = document["timeline"]
-    assert list(problems({"timeline": found}, {"timeline": DOCUMENT["timeline"]})) == []
+    assert list(problems(found, Timeline)) == []
     return found
 
 

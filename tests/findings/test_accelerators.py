@@ -13,8 +13,8 @@ from perfscope.findings.core.finding import Confidence, Finding, Status
 from perfscope.findings.facts.idle_causes import WORDS
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_traces
+from perfscope.schema.check import problems
 from perfscope.trace.model import PhaseKind
-from tests.document.shape import problems
 from tests.findings.analysed import analyse_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.write_kineto import PID, KinetoWriter

@@ -12,8 +12,8 @@ import pytest
 from perfscope.cli.main import main
 from perfscope.errors import ExitCode, UnreadableInputError
 from perfscope.readers.registry import open_traces
+from perfscope.schema.check import problems
 from perfscope.trace.model import Format, Trace
-from tests.document.shape import problems
 from tests.support.write_recording import REAL_START_NS, ProcessWriter, write_run
 
 START_US = REAL_START_NS // 1000

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from perfscope.report.build import build_html
 from perfscope.report.terminal import print_summary
+from perfscope.schema.check import problems
 from perfscope.trace.devices import Gpu
 from perfscope.trace.model import PhaseKind
-from tests.document.shape import problems
 from tests.findings.analysed import analyse_trace
 from tests.report.test_devices import section
 from tests.support.trace_builder import TraceBuilder

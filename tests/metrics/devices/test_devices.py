@@ -17,9 +17,9 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.devices.devices import BSC, TALP, Occupancy, devices, efficiency, occupancy
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
+from perfscope.schema.check import problems
 from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceActivity, DeviceKind
 from perfscope.trace.model import Table
-from tests.document.shape import problems
 from tests.support.kineto_peers import common, length, union
 from tests.support.requirements import require_reference
 from tests.support.write_kineto import KinetoWriter

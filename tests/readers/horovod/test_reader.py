@@ -15,8 +15,8 @@ from perfscope.cli.main import main
 from perfscope.errors import ExitCode, UnreadableInputError
 from perfscope.readers.horovod.reader import open_horovod_timeline, read_timeline
 from perfscope.readers.registry import open_trace
+from perfscope.schema.check import problems
 from perfscope.trace.model import Format, RowFlag
-from tests.document.shape import problems
 
 Reference = Callable[[str], Path]
 FILES = (

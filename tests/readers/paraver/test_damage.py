@@ -13,8 +13,8 @@ from perfscope.cli.main import main
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.compute import compute
 from perfscope.readers.paraver.reader import open_paraver
+from perfscope.schema.check import problems
 from perfscope.trace.model import EndKind
-from tests.document.shape import problems
 from tests.support.paraver_files import barrier_run, call, header, states, world, write
 
 

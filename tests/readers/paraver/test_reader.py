@@ -17,9 +17,9 @@ from perfscope.metrics.efficiency.scalability import RunTotals, Variant, run_tot
 from perfscope.readers.paraver.reader import open_paraver
 from perfscope.readers.registry import open_trace
 from perfscope.replay.dimemas import dimemas_runtime
+from perfscope.schema.check import problems
 from perfscope.trace.model import PEER_UNKNOWN, Format, RowFlag, Trace
 from perfscope.trace.operations import MPI_OTHER, code_of
-from tests.document.shape import problems
 from tests.support.trace_invariants import check_trace
 
 Reference = Callable[[str], Path]

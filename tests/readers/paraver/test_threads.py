@@ -13,7 +13,7 @@ from perfscope.document.invariants import broken
 from perfscope.metrics.compute import compute
 from perfscope.metrics.efficiency.hybrid import thread_work
 from perfscope.readers.paraver.reader import open_paraver
-from tests.document.shape import problems
+from perfscope.schema.check import problems
 from tests.support.paraver_files import by_time, call, header, states, world, write
 
 FACTORS = ("parallel_efficiency", "load_balance", "communication_efficiency")

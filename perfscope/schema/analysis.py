@@ -1,0 +1,52 @@
+"""analysis.json, whole; docs/analysis-json.md says more of each field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from perfscope.schema.communication import Collectives, Horovod, Tensors
+from perfscope.schema.devices import Devices, Hardware, NoProfile
+from perfscope.schema.findings import FindingRow, HowMeasured, QualityRow
+from perfscope.schema.replay import ReplayResult
+from perfscope.schema.resources import InputOutput, Memory, NoStacks, Stacks, Threads
+from perfscope.schema.run import Run, Tool, Verdict
+from perfscope.schema.time import (
+    FunctionShare,
+    LedgerAccount,
+    Metrics,
+    Phase,
+    Steps,
+    Timeline,
+    Unlabelled,
+)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """analysis.json, whole."""
+
+    schema_version: Literal["1"]
+    tool: Tool
+    run: Run
+    verdict: Verdict
+    ledger: list[LedgerAccount]
+    ledger_functions: list[FunctionShare]
+    unlabelled: Unlabelled
+    metrics: Metrics
+    phases: list[Phase]
+    steps: Steps
+    timeline: Timeline
+    collectives: Collectives
+    horovod: Horovod | None
+    tensors: Tensors | None
+    memory: Memory
+    stacks: Stacks | NoStacks
+    threads: Threads
+    io: InputOutput
+    devices: Devices | NoProfile
+    hardware: Hardware | None
+    replay: ReplayResult
+    findings: list[FindingRow]
+    quality: list[QualityRow]
+    how_measured: list[HowMeasured]

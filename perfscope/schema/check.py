@@ -1,0 +1,108 @@
+"""Compares a document with its declaration: what is missing, not declared or of another kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.common import Metric
+
+
+def problems(document: Any, kind: Any = Analysis, path: str = "") -> Iterator[str]:
+    """What of a document, as read from JSON, is not as declared; one line each.
+
+    Args:
+        document: all of it, or a part.
+        kind: the declaration of that part.
+        path: where the part stands, for the lines.
+    """
+    origin = get_origin(kind)
+    if kind is Any:
+        return
+    if origin in {Union, UnionType}:
+        yield from problems(document, _chosen(document, get_args(kind)), path)
+    elif is_dataclass(kind):
+        yield from _of_object(document, kind, path)
+    elif origin is list:
+        yield from _of_items(document, list, [get_args(kind)[0]], path)
+    elif origin is tuple:
+        yield from _of_items(document, tuple, list(get_args(kind)), path)
+    elif origin is dict:
+        yield from _of_map(document, get_args(kind)[1], path)
+    elif not _is_a(document, kind):
+        yield f"{path}: {document!r} is no {getattr(kind, '__name__', kind)}"
+
+
+@cache
+def kinds_of(structure: type) -> dict[str, Any]:
+    """The declared kind of each field of a structure."""
+    return get_type_hints(structure)
+
+
+def _chosen(document: Any, kinds: tuple[Any, ...]) -> Any:
+    """Which kind of several is meant: the one without a problem, else that with the same keys."""
+    if document is None and NoneType in kinds:
+        return NoneType
+    meant = [kind for kind in kinds if kind is not NoneType]
+    if len(meant) == 1 or not isinstance(document, dict):
+        return next((one for one in meant if not any(problems(document, one))), meant[0])
+    return min(meant, key=lambda kind: len(document.keys() ^ _keys(kind)))
+
+
+def _keys(kind: Any) -> set[str]:
+    return {field.name for field in fields(kind)} if is_dataclass(kind) else set()
+
+
+def _of_object(document: Any, kind: Any, path: str) -> Iterator[str]:
+    if not isinstance(document, dict):
+        yield f"{path}: no object"
+        return
+    declared = kinds_of(kind)
+    needed = {field.name for field in fields(kind) if field.default is MISSING}
+    if missing := needed - document.keys():
+        yield f"{path}: without {sorted(missing)}"
+    if extra := document.keys() - declared.keys():
+        yield f"{path}: not declared: {sorted(extra)}"
+    for name, one in declared.items():
+        if name in document:
+            yield from problems(document[name], one, f"{path}.{name}")
+    if kind is Metric and document.get("value") is None and not document.get("reason"):
+        yield f"{path}: null without a reason"
+
+
+def _of_items(document: Any, kind: type, items: list[Any], path: str) -> Iterator[str]:
+    if not isinstance(document, list):
+        yield f"{path}: no list"
+        return
+    if kind is tuple and len(document) != len(items):
+        yield f"{path}: {len(document)} items instead of {len(items)}"
+    each = items if kind is tuple else items * len(document)
+    for index, (value, one) in enumerate(zip(document, each, strict=False)):
+        yield from problems(value, one, f"{path}[{index}]")
+
+
+def _of_map(document: Any, kind: Any, path: str) -> Iterator[str]:
+    if not isinstance(document, dict):
+        yield f"{path}: no object"
+        return
+    for key, value in document.items():
+        yield from problems(value, kind, f"{path}.{key}")
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if kind is float:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return number and math.isfinite(value)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if issubclass(kind, Enum):
+        return any(one.value == value for one in kind)
+    return isinstance(value, kind)

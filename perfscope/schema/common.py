@@ -1,0 +1,69 @@
+"""What several sections of analysis.json are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure: its value, or why there is none; over which time and by which formula."""
+
+    value: float | None
+    unit: str
+    reason: str | None = None
+    useful: str | None = None
+    foa: str | None = None
+    formula: str | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the source; `line` is 0 when not known."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values over time: lists of equal length."""
+
+    seconds: list[float]
+    values: list[float]
+
+
+@dataclass(frozen=True)
+class Efficiencies:
+    """The efficiency tree of the run or of a phase."""
+
+    parallel_efficiency: Metric
+    load_balance: Metric
+    communication_efficiency: Metric
+    serialization_efficiency: Metric
+    transfer_efficiency: Metric
+    productive_share: Metric
+    training_efficiency: Metric
+
+
+@dataclass(frozen=True)
+class CostLine:
+    """What a call costs by its size: latency and bandwidth with 95 % intervals."""
+
+    latency_s: float
+    latency_interval_s: tuple[float, float]
+    bytes_per_s: float | None
+    bytes_per_s_interval: tuple[float | None, float | None]
+    typical_error: float
+
+
+@dataclass(frozen=True)
+class DelayCause:
+    """What one rank did in one phase that made others wait; seconds of those who waited."""
+
+    rank: int
+    phase: str | None
+    direct_s: float
+    indirect_s: float
+    share: float

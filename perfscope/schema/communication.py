@@ -1,0 +1,290 @@
+"""Communication of the ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfscope.schema.common import CostLine, Metric, Place
+from perfscope.schema.enums import WaitKind
+
+
+@dataclass(frozen=True)
+class Operation:
+    """All calls of one operation over the whole life of the ranks."""
+
+    name: str
+    calls: int
+    seconds: float
+    seconds_by_rank: list[float]
+    bytes_sent: int | None
+    bytes_received: int | None
+    wait_s: float | None
+    transfer_s: float | None
+    detailed_calls: int
+
+
+@dataclass(frozen=True)
+class WaitedFor:
+    """Seconds waited for one rank; null where it is not known."""
+
+    rank: int | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class WaitState:
+    """Waiting of one kind, and for whom."""
+
+    kind: WaitKind
+    seconds: float
+    by_rank: list[WaitedFor]
+    left_out_s: float
+
+
+@dataclass(frozen=True)
+class LateArrival:
+    """Who kept others waiting, where, and for how long."""
+
+    rank: int
+    phase: str
+    function: str | None
+    file: str | None
+    line: int | None
+    caller: Place | None
+    waiting_s: float
+    stall_s: float
+    instances: int
+    window_s: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class GradientExchange:
+    """Exchanges of gradients that overlap with the backward pass."""
+
+    exchanges: int
+    exposed_s: Metric
+    exposed_s_by_rank: list[float]
+    wait_s_by_rank: list[float]
+    transfer_s_by_rank: list[float]
+
+
+@dataclass(frozen=True)
+class CollectiveClass:
+    """Collectives of one operation, communicator size and message size."""
+
+    name: str
+    ranks: int
+    calls: int
+    size_bytes: int
+    seconds: float
+    algorithm_bytes_per_s: float
+    bus_bytes_per_s: float
+    of_best: float
+
+
+@dataclass(frozen=True)
+class CollectiveFit:
+    """The cost of one operation by size, of the piece in which most bytes moved."""
+
+    name: str
+    ranks: int
+    calls: int
+    least_bytes: int
+    most_bytes: int
+    latency_s: float
+    latency_interval_s: tuple[float, float]
+    bytes_per_s: float | None
+    bytes_per_s_interval: tuple[float | None, float | None]
+    typical_error: float
+    pieces: list[CostLine]
+    pieces_meet_at_bytes: list[float]
+
+
+@dataclass(frozen=True)
+class Torus:
+    """An allreduce on a torus of x times y ranks."""
+
+    seconds: float
+    x: int
+    y: int
+
+
+@dataclass(frozen=True)
+class AllreduceModel:
+    """What the algorithms of an allreduce would cost at one size."""
+
+    size_bytes: int
+    ranks: int
+    ring_s: float
+    recursive_doubling_s: float
+    rabenseifner_s: float | None
+    tree_s: float
+    hierarchical_s: float | None
+    hierarchical_put_s: float | None
+    torus: Torus | None
+    tori: list[Torus]
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Allreduces in quick succession that one call could replace."""
+
+    calls: int
+    groups: int
+    most_bytes: int
+    seconds: float
+    latency_s: float
+    is_dominant: bool
+    saved_s: float
+
+
+@dataclass(frozen=True)
+class CollectiveCost:
+    """Bandwidth and cost of collectives."""
+
+    classes: list[CollectiveClass]
+    classes_left_out: int
+    fits: list[CollectiveFit]
+    reason: str | None
+    allreduce: list[AllreduceModel]
+    allreduce_measured_s: float | None
+    fusion: Fusion | None
+    assumptions: list[str]
+
+
+@dataclass(frozen=True)
+class Collectives:
+    """Communication by operation and by rank, and who was late."""
+
+    operations: list[Operation]
+    clocks_reason: str | None
+    wait_s_by_rank: list[float]
+    transfer_s_by_rank: list[float]
+    other_s_by_rank: list[float]
+    wait_states: list[WaitState]
+    late_arrivals: list[LateArrival]
+    matched_calls: int
+    unmatched: dict[str, int]
+    gradient_exchange: GradientExchange | None
+    cost: CollectiveCost | None
+
+
+@dataclass(frozen=True)
+class FusionBytes:
+    """Bytes of one allreduce of Horovod's thread."""
+
+    allreduces: int
+    least: int | None
+    median: float | None
+    most: int | None
+
+
+@dataclass(frozen=True)
+class HorovodLocation:
+    """Horovod's thread on one rank: its four times add up to the focus."""
+
+    rank: int
+    thread: int
+    data_s: float
+    control_s: float
+    other_s: float
+    idle_s: float
+    control_cycles: int
+    data_calls: dict[str, int]
+    data_bytes: int
+    fusion_bytes: FusionBytes
+
+
+@dataclass(frozen=True)
+class HorovodExposed:
+    """Communication of Horovod that the ranks waited for, by rank and by step."""
+
+    reason: str | None
+    wait_s_by_rank: list[float]
+    transfer_s_by_rank: list[float]
+    step_wait_s_median_by_rank: list[float | None]
+    step_transfer_s_median_by_rank: list[float | None]
+    steps: list[int]
+    step_wait_s: list[list[float | None]]
+    step_transfer_s: list[list[float | None]]
+
+
+@dataclass(frozen=True)
+class Horovod:
+    """Horovod's thread and what it exposed."""
+
+    locations: list[HorovodLocation]
+    exposed: HorovodExposed
+
+
+@dataclass(frozen=True)
+class Negotiations:
+    """How ranks agreed on tensors that are ready."""
+
+    count: int
+    with_ranks: int
+    unfinished: int
+    seconds: float
+    skew_s: float
+    skew_s_most: float | None
+
+
+@dataclass(frozen=True)
+class TensorActivity:
+    """One activity of Horovod: `seconds` is the union, `summed_s` the sum over tensors."""
+
+    name: str
+    count: int
+    seconds: float
+    summed_s: float
+    depth: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Least, median and most of one fused operation."""
+
+    least: int
+    median: float
+    most: int
+
+
+@dataclass(frozen=True)
+class TensorFusions:
+    """Operations that carried several tensors."""
+
+    operations: int
+    tensors: Spread | None
+    bytes: Spread | None
+
+
+@dataclass(frozen=True)
+class TensorSkew:
+    """One tensor, and who was last with it."""
+
+    name: str
+    negotiations: int
+    bytes: int | None
+    skew_s: float
+    last_rank: int | None
+    last_share: float | None
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """What Horovod's timeline tells of tensors."""
+
+    ranks: list[int]
+    window_s: float
+    negotiations: Negotiations
+    reason: str | None
+    wait_s_by_rank: dict[str, list[float]]
+    last_by_rank: list[int]
+    first_by_rank: list[int]
+    late_s_by_rank: list[float]
+    start_late_s_by_rank: list[float]
+    activities: list[TensorActivity]
+    fusions: TensorFusions
+    cycles: int
+    tensor_count: int
+    tensors: list[TensorSkew]

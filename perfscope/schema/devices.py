@@ -1,0 +1,260 @@
+"""Accelerators and hardware counters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from perfscope.schema.common import Metric, Series
+
+
+@dataclass(frozen=True)
+class GpuMemoryOfRank:
+    """Memory that one rank had at the peak of a GPU."""
+
+    rank: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class GpuSeries:
+    """What the driver said of a GPU over time."""
+
+    busy: Series
+    memory_bytes: Series
+    power_w: Series
+    sm_mhz: Series
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU over the focus, as its driver told."""
+
+    host: str
+    uuid: str
+    name: str
+    board: str
+    driver: str
+    known_by: str
+    index: int
+    capability: str | None
+    is_lost: bool
+    ranks: list[int]
+    samples: int
+    watched_s: float
+    busy: float | None
+    memory_busy: float | None
+    sm_mhz: float | None
+    sm_mhz_most: float | None
+    power_w: float | None
+    power_limit_w: float | None
+    celsius_most: float | None
+    memory_total_bytes: int | None
+    memory_peak_bytes: int | None
+    memory_peak_phase: str
+    memory_peak_bytes_by_rank: list[GpuMemoryOfRank]
+    throttled: dict[str, float]
+    series: GpuSeries
+
+
+@dataclass(frozen=True)
+class SampledGpus:
+    """What the driver said while the job ran; `value` is the mean share of time with a kernel."""
+
+    value: float | None
+    reason: str | None
+    gpus: list[Gpu]
+
+
+@dataclass(frozen=True)
+class DeviceFactors:
+    """Efficiencies of the devices by one convention."""
+
+    parallel_efficiency: Metric
+    load_balance: Metric
+    communication_efficiency: Metric
+    orchestration_efficiency: Metric
+
+
+@dataclass(frozen=True)
+class DeviceEfficiencies:
+    """`bsc` counts communication kernels as communication, `talp` as work."""
+
+    bsc: DeviceFactors
+    talp: DeviceFactors
+
+
+@dataclass(frozen=True)
+class HostCopies:
+    """Copies between host and device of one direction."""
+
+    direction: Literal["host to device", "device to host", "unknown"]
+    pageable: bool | None
+    count: int
+    bytes: int
+    seconds: float
+    exposed_s: float
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One stream: when it was busy, and what lay in its gaps."""
+
+    stream: int
+    rows: int
+    busy_s: float
+    host_wait_s: float
+    kernel_wait_s: float
+    other_s: float
+    edge_s: float
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device of a rank over the focus; times are unions."""
+
+    rank: int
+    device: int
+    name: str
+    busy_s: float
+    idle_s: float
+    compute_s: float
+    communication_s: float
+    memcpy_s: float
+    memset_s: float
+    exposed_communication_s: float
+    exposed_memory_s: float
+    overlap: float | None
+    compute_kernels: int
+    communication_kernels: int
+    copies: int
+    fills: int
+    capability: str | None
+    idle_s_by_host: dict[str, float]
+    idle_reason: str | None
+    idle_s_by_cause: dict[str, float]
+    host_copies: list[HostCopies]
+    streams: list[Stream]
+
+
+@dataclass(frozen=True)
+class DeviceStep:
+    """The same unions inside one step."""
+
+    rank: int
+    device: int
+    number: int
+    busy_s: float
+    idle_s: float
+    compute_s: float
+    communication_s: float
+    memcpy_s: float
+    memset_s: float
+    exposed_communication_s: float
+    exposed_memory_s: float
+    overlap: float | None
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Kernels of one name and kind."""
+
+    name: str
+    kind: Literal["compute", "communication", "memcpy", "memset"]
+    count: int
+    seconds: float
+    least_s: float
+    most_s: float
+    bytes: int
+    launch_delay_s: float | None
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Seconds in kernels that multiply matrices, by their names."""
+
+    single_precision_s: float
+    tensor_cores_s: float
+
+
+@dataclass(frozen=True)
+class DeviceCommunicationOfRank:
+    """Communication kernels of one rank."""
+
+    rank: int
+    seconds: float
+    wait_s: float
+    transfer_s: float
+    last: int
+    longest_wait_s: float
+
+
+@dataclass(frozen=True)
+class DeviceCommunication:
+    """Communication kernels matched over ranks."""
+
+    reason: str | None
+    matched: int
+    unmatched: int
+    end_spread_s: float | None
+    ranks: list[DeviceCommunicationOfRank]
+
+
+@dataclass(frozen=True)
+class Devices:
+    """What a profiler saw of accelerators; `value` is the device parallel efficiency."""
+
+    value: float | None
+    reason: str | None
+    formula: Literal["bsc"]
+    window_s: tuple[float, float]
+    is_part: bool
+    sampled: SampledGpus
+    efficiency: DeviceEfficiencies
+    offload_efficiency: Metric
+    devices: list[Device]
+    steps: list[DeviceStep]
+    kernels: list[Kernel]
+    kernels_left_out: int
+    matrices: Matrices
+    communication: DeviceCommunication
+    launch_delay_s_median: list[float | None]
+    kernel_wait_below_s: float
+    unlinked_rows: int
+
+
+@dataclass(frozen=True)
+class NoProfile:
+    """Why no profiler watched an accelerator, and what was sampled."""
+
+    value: Any
+    reason: str
+    sampled: SampledGpus
+
+
+@dataclass(frozen=True)
+class PopFactors:
+    """The efficiencies of one tool's formula."""
+
+    parallel_efficiency: Metric
+    load_balance: Metric
+    communication_efficiency: Metric
+    serialization_efficiency: Metric
+    transfer_efficiency: Metric
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """States and hardware counters of a trace that has them."""
+
+    runtime_s: float
+    ideal_runtime_s: Metric
+    useful_s_by_rank: list[float]
+    useful_s_by_thread: list[float] | None
+    outside_mpi_s_by_rank: list[float]
+    waiting_s_by_rank: list[float] | None
+    instructions: int | None
+    cycles: int | None
+    ipc: float | None
+    frequency_hz: float | None
+    variants: dict[str, PopFactors]

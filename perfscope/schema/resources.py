@@ -1,0 +1,215 @@
+"""Memory, stacks, threads and files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from perfscope.schema.common import Place, Series
+
+
+@dataclass(frozen=True)
+class MemoryOfRank:
+    """Resident memory of one rank over time; `tree_bytes` counts its descendants in."""
+
+    rank: int
+    host: str
+    peak_bytes: int
+    start_bytes: int
+    end_bytes: int
+    slope_bytes_per_s: float | None
+    limit_bytes: int | None
+    peak_phase: str
+    tree_bytes: int | None
+    descendants: int
+    series: Series
+
+
+@dataclass(frozen=True)
+class MemoryOfNode:
+    """Memory of one host."""
+
+    host: str
+    total_bytes: int | None
+    least_available_bytes: int | None
+    oom_kills: int
+    ranks: list[int]
+
+
+@dataclass(frozen=True)
+class MemoryLine:
+    """Memory that one line allocated and did not give back."""
+
+    file: str
+    line: int
+    function: str
+    kept_bytes: int
+    count: int
+    allocator: Place | None
+
+
+@dataclass(frozen=True)
+class MemoryLinesOfRank:
+    """Memory by line of one rank over the window that was watched."""
+
+    rank: int
+    engine: str
+    reason: str | None
+    window_s: tuple[float, float]
+    is_whole_life: bool
+    kept_bytes: int
+    lines: list[MemoryLine]
+
+
+@dataclass(frozen=True)
+class MemoryLines:
+    """Memory by line, or why no rank was watched."""
+
+    reason: str | None
+    ranks: list[MemoryLinesOfRank]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Memory of ranks and hosts, or why it is not known."""
+
+    reason: str | None
+    ranks: list[MemoryOfRank]
+    nodes: list[MemoryOfNode]
+    lines: MemoryLines
+
+
+@dataclass(frozen=True)
+class MissingStacks:
+    """A rank without all of its stacks; -1 is a process that is no rank."""
+
+    rank: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class StackNode:
+    """One function below what called it, callers first; the parent -1 is none."""
+
+    parent: int
+    file: str
+    line: int
+    function: str
+    is_user: bool
+    seconds: float
+    self_s: float
+    seconds_by_rank: list[float]
+
+
+@dataclass(frozen=True)
+class TopFunction:
+    """A function with most time of its own."""
+
+    file: str
+    line: int
+    function: str
+    is_user: bool
+    self_s: float
+    total_s: float
+
+
+@dataclass(frozen=True)
+class StacksOfPhase:
+    """The call tree of one phase."""
+
+    id: str
+    label: str
+    seconds: float
+    sampled_s: float
+    ranks: list[int]
+    nodes: list[StackNode]
+    nodes_left_out: int
+    left_out_s: float
+    top: list[TopFunction]
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """Where time went by call stack."""
+
+    reason: str | None
+    hz: float
+    ranks: list[int]
+    missing: list[MissingStacks]
+    paused_s: float
+    waiting_s: float
+    phases: list[StacksOfPhase]
+    phases_left_out: int
+
+
+@dataclass(frozen=True)
+class NoStacks:
+    """Why there are no stacks."""
+
+    reason: str
+    phases: list[Any]
+    missing: list[Any]
+
+
+@dataclass(frozen=True)
+class ThreadGroup:
+    """Threads of a process that share a name, over its whole life."""
+
+    stem: str
+    count: int
+    cpu_s: float
+    runnable_mean: float
+
+
+@dataclass(frozen=True)
+class ThreadsOfRank:
+    """Threads and CPU time of one rank."""
+
+    rank: int
+    host: str
+    pool_threads: int | None
+    threads_max: int
+    runnable_mean: float
+    runnable_p95: float
+    cpu_s: float
+    cpu_utilisation: float
+    queue_delay_s: float
+    involuntary_switches: int
+    voluntary_switches: int
+    cpus_allowed: str
+    cpus_available: float
+    groups: list[ThreadGroup]
+    threads_series: Series
+    runnable_series: Series
+    cpu_series: Series
+
+
+@dataclass(frozen=True)
+class ThreadsOfNode:
+    """Threads that want to run against the CPUs of one host."""
+
+    host: str
+    ranks: list[int]
+    cpus: float
+    runnable_mean: float
+    runnable_p95: float
+    ranks_sharing_a_cpu: list[int]
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Threads of ranks and hosts, or why they are not known."""
+
+    reason: str | None
+    ranks: list[ThreadsOfRank]
+    nodes: list[ThreadsOfNode]
+
+
+@dataclass(frozen=True)
+class InputOutput:
+    """Bytes that each rank read and wrote, and seconds that it waited for a device."""
+
+    reason: str | None
+    stalled_s_by_rank: list[float | None]
+    read_bytes_by_rank: list[int]
+    written_bytes_by_rank: list[int]

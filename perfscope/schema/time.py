@@ -1,0 +1,125 @@
+"""Where the ranks' time went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfscope.schema.common import Efficiencies, Metric, Place
+
+
+@dataclass(frozen=True)
+class LedgerAccount:
+    """One account of the ledger: seconds of all ranks, and nanoseconds of each."""
+
+    id: str
+    label: str
+    seconds: float
+    share: float
+    ns_by_rank: list[int]
+    meaning: str
+
+
+@dataclass(frozen=True)
+class FunctionShare:
+    """Computation outside phases in one function, as stack samples saw it."""
+
+    function: str
+    file: str
+    line: int
+    seconds: float
+    share: float
+    account: str
+    seconds_by_rank: list[float]
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """Time that no phase and no known function accounts for, and the most it should be."""
+
+    share: float
+    seconds: float
+    target: float
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The efficiency tree of the run, and the seconds that it is made of."""
+
+    parallel_efficiency: Metric
+    load_balance: Metric
+    communication_efficiency: Metric
+    serialization_efficiency: Metric
+    transfer_efficiency: Metric
+    productive_share: Metric
+    training_efficiency: Metric
+    outside_communication_s_by_rank: list[float]
+    useful_s_by_rank: list[float]
+    productive_split: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase in the focus of analysis; lists follow the recorded ranks."""
+
+    id: str
+    label: str
+    kind: str
+    source: str
+    count: int
+    ranks: list[int]
+    seconds_by_rank: list[float]
+    communication_s_by_rank: list[float]
+    where: list[Place]
+    metrics: Efficiencies | None
+    windows_s: list[tuple[int, float, float]]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Step by step: slowest and fastest rank, and what the program reported."""
+
+    source: str | None
+    count: int
+    numbers: list[int]
+    max_seconds: list[float]
+    min_seconds: list[float]
+    series: dict[str, list[tuple[float, float]]]
+
+
+@dataclass(frozen=True)
+class TimelineAccount:
+    """The letter of an account in the rows of the timeline."""
+
+    letter: str
+    id: str
+    label: str
+
+
+@dataclass(frozen=True)
+class TimelineRow:
+    """The rank of one row."""
+
+    rank: int
+    host: str
+
+
+@dataclass(frozen=True)
+class TimelineLevel:
+    """The timeline at one zoom level: one text a row, one letter a bin."""
+
+    bins: int
+    bin_s: float
+    rows: list[str]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What each rank did when, coarsest level first."""
+
+    reason: str | None
+    start_s: float
+    length_s: float
+    accounts: list[TimelineAccount]
+    rows: list[TimelineRow]
+    ranks_left_out: int
+    levels: list[TimelineLevel]

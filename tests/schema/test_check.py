@@ -1,0 +1,103 @@
+"""The declaration of analysis.json finds what a document has wrong, and its files are current."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+
+from perfscope.schema import (
+    analysis,
+    communication,
+    devices,
+    findings,
+    replay,
+    resources,
+    run,
+    time,
+)
+from perfscope.schema.check import problems
+from perfscope.schema.enums import EndKind
+from perfscope.schema.json_schema import json_schema
+from scripts import make_schema
+from tests.report import sample_document
+from tests.support.environments import REPOSITORY
+
+Json = dict[str, Any]
+MODULES = (analysis, communication, devices, findings, replay, resources, run, time)
+SPOILED: dict[str, tuple[Callable[[Json], object], str]] = {
+    "missing": (lambda d: d["run"].pop("ranks"), ".run: without ['ranks']"),
+    "not declared": (lambda d: d["run"].update(guess=1), ".run: not declared: ['guess']"),
+    "text for a number": (lambda d: d["run"].update(ranks="2"), ".run.ranks: '2' is no int"),
+    "truth for a number": (lambda d: d["run"].update(ranks=True), ".run.ranks: True is no int"),
+    "not finite": (lambda d: d["run"].update(wall_s=float("inf")), ".run.wall_s: inf is no float"),
+    "null": (lambda d: d["run"].update(wall_s=None), ".run.wall_s: None is no float"),
+    "number for a list": (lambda d: d.update(ledger=5), ".ledger: no list"),
+    "text for an object": (lambda d: d.update(run="x"), ".run: no object"),
+    "list for a map": (lambda d: d["run"].update(versions=[]), ".run.versions: no object"),
+    "too short": (
+        lambda d: d["run"].update(focus_of_analysis_s=[1.0]),
+        ".run.focus_of_analysis_s: 1 items instead of 2",
+    ),
+    "none of a closed set": (
+        lambda d: d["findings"][0].update(status="bad"),
+        ".findings[0].status: 'bad' is no Status",
+    ),
+    "no reason": (
+        lambda d: d["metrics"].update(load_balance={"value": None, "unit": "ratio"}),
+        ".metrics.load_balance: null without a reason",
+    ),
+    "none of two structures": (lambda d: d.update(stacks=3), ".stacks: no object"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_what_is_not_as_declared_is_named_with_its_place(name: str) -> None:
+    spoil, line = SPOILED[name]
+    document = copy.deepcopy(sample_document.two_ranks_evaluation())
+    assert list(problems(document)) == []
+    spoil(document)
+    assert list(problems(document)) == [line]
+
+
+@pytest.mark.parametrize("end", EndKind, ids=lambda end: end.name)
+def test_every_way_to_end_is_declared(end: EndKind) -> None:
+    document = copy.deepcopy(sample_document.two_ranks_evaluation())
+    document["run"]["endings"][0]["kind"] = end.value
+    assert list(problems(document)) == []
+
+
+@pytest.mark.parametrize("document", [None, 3, "x", [], {}, {"run": {"endings": [[]]}}, [{}]])
+def test_what_is_no_result_at_all_is_told(document: Any) -> None:
+    assert list(problems(document))
+
+
+def test_the_schema_for_others_is_that_of_the_declaration() -> None:
+    kept = make_schema.TARGET.read_text(encoding="utf-8")
+    assert kept == make_schema.text(), "make it again: python scripts/make_schema.py"
+
+
+def test_every_reference_of_the_schema_leads_somewhere() -> None:
+    schema = json_schema()
+    named = {f"#/$defs/{name}" for name in schema["$defs"]}
+    text = json.dumps(schema)
+    used = {part.split('"')[0] for part in text.split('"$ref": "')[1:]}
+    assert used == named
+    assert all(schema["$defs"].values())
+
+
+def test_every_field_is_described_in_the_documentation() -> None:
+    described = (REPOSITORY / "docs" / "analysis-json.md").read_text(encoding="utf-8")
+    names = {
+        field.name
+        for module in MODULES
+        for one in vars(module).values()
+        if is_dataclass(one)
+        for field in fields(one)
+    }
+    assert sorted(name for name in names if not re.search(rf"\b{name}[`.]", described)) == []
