@@ -123,7 +123,9 @@ def test_many_names_and_long_ones(tmp_path: Path) -> None:
         writer.event(0, "Leave", 2 * place + 1, region)
     trace = open_trace(writer.close())
     assert len(trace.ranks[0].profile) == 20_001
-    assert max(len(name) for name in trace.names) == 100_010
+    longest = max(trace.names, key=len)
+    assert longest.startswith("x" * 30_000)
+    assert len(longest) < 100_010  # secrets are looked for in so much at most
 
 
 def test_ids_that_nobody_defined(tmp_path: Path) -> None:

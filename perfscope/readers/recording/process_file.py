@@ -85,7 +85,7 @@ def _bound(header: np.void, start_ns: int, latest_unix_ns: int | None) -> int:
 
 def _metadata(path: Path, flags: HeaderFlag) -> tuple[dict[str, Any], str | None]:
     """What the agent noted, and a note on what is wrong with it; no agent leaves none."""
-    if not flags & HeaderFlag.AGENT and not path.exists():
+    if not flags & HeaderFlag.AGENT and not (path.exists() or path.is_symlink()):
         return {}, None
     return agent_metadata.read_json(path)
 

@@ -156,7 +156,7 @@ def test_a_driver_that_fails_is_told(
 def test_a_missing_library_is_told(library: Path, tmp_path: Path) -> None:
     [recording] = sampled(library, tmp_path, tmp_path / "none.so", seconds=0.8)
     assert devices(recording) == [
-        {"reason": "the driver's library libnvidia-ml.so.1 cannot be loaded"}
+        {"driver": "1", "reason": "the driver's library libnvidia-ml.so.1 cannot be loaded"}
     ]
 
 
