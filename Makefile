@@ -59,7 +59,7 @@ lint: developer-environment ## ruff (rules and format) and mypy --strict
 	$(call part,ruff,$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .)
 	$(call part,mypy,$(BIN)/mypy --no-error-summary)
 
-native-sanitize: developer-environment ## real ranks recorded under address and undefined-behaviour sanitizers
+native-sanitize: developer-environment ## real ranks recorded under address and undefined-behavior sanitizers
 	$(call part,C sanitizers,$(CMAKE) -S . -B build/sanitize -DPERFSCOPE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug >/dev/null && cmake --build build/sanitize -- --quiet && scripts/sanitize.sh build/sanitize)
 
 bench-gallery: environments ## planted faults and their cures: is each one named, and nothing else?

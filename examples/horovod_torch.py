@@ -47,7 +47,7 @@ def build(options: argparse.Namespace) -> nn.Module:
 
 
 def main() -> None:
-    """Trains on points around one centre a class; rank 0 prints the result."""
+    """Trains on points around one center a class; rank 0 prints the result."""
     options = parse_options()
     hvd.init()
     torch.set_num_threads(1)
@@ -57,13 +57,13 @@ def main() -> None:
         named_parameters=model.named_parameters(),
     )
     hvd.broadcast_parameters(model.state_dict(), root_rank=0)
-    centres = torch.randn(CLASSES, FEATURES, generator=torch.Generator().manual_seed(1))
+    centers = torch.randn(CLASSES, FEATURES, generator=torch.Generator().manual_seed(1))
     random = torch.Generator().manual_seed(100 + hvd.rank())
     timings = []
     loss = torch.zeros(())
     for step in range(options.steps):
         labels = torch.randint(CLASSES, (options.batch,), generator=random)
-        points = centres[labels] + torch.randn(options.batch, FEATURES, generator=random)
+        points = centers[labels] + torch.randn(options.batch, FEATURES, generator=random)
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(points), labels)
         begin = time.monotonic()

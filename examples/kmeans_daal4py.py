@@ -24,7 +24,7 @@ import daal4py
 import numpy as np
 from numpy.typing import NDArray
 
-CENTRE_DISTANCE = 6.0
+CENTER_DISTANCE = 6.0
 NOISE = 0.1
 
 Table = NDArray[np.float64]
@@ -48,10 +48,10 @@ def options() -> argparse.Namespace:
 def points(chosen: argparse.Namespace) -> tuple[Table, Table]:
     """All points in clusters, and a value for each that depends on its coordinates linearly."""
     random = np.random.default_rng(chosen.seed)
-    centres = random.normal(size=(chosen.clusters, chosen.features)) * CENTRE_DISTANCE
+    centers = random.normal(size=(chosen.clusters, chosen.features)) * CENTER_DISTANCE
     # The first rows are one of each cluster: where k-means starts.
     labels = np.arange(chosen.points) % chosen.clusters
-    rows = centres[labels] + random.normal(size=(chosen.points, chosen.features))
+    rows = centers[labels] + random.normal(size=(chosen.points, chosen.features))
     slopes = np.arange(1.0, chosen.features + 1.0)
     values = rows @ slopes + random.normal(size=chosen.points) * NOISE
     return rows, values[:, None]

@@ -31,11 +31,11 @@ SIZE_VARIABLES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASK
 
 
 class Clouds(Dataset[tuple[torch.Tensor, int]]):
-    """Points around one centre a class; each is made when it is asked for."""
+    """Points around one center a class; each is made when it is asked for."""
 
     def __init__(self, count: int, *, seed: int, input_ms: float) -> None:
         generator = torch.Generator().manual_seed(seed)
-        self._centres = torch.randn(CLASSES, FEATURES, generator=generator)
+        self._centers = torch.randn(CLASSES, FEATURES, generator=generator)
         self._count = count
         self._input_s = input_ms / 1000
 
@@ -47,7 +47,7 @@ class Clouds(Dataset[tuple[torch.Tensor, int]]):
             time.sleep(self._input_s)
         label = index % CLASSES
         noise = torch.randn(FEATURES, generator=torch.Generator().manual_seed(index))
-        return self._centres[label] + 2.0 * noise, label
+        return self._centers[label] + 2.0 * noise, label
 
 
 class Log:

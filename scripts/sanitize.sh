@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records real ranks with a recorder that was built with the address and undefined-behaviour sanitizers.
+# Records real ranks with a recorder that was built with the address and undefined-behavior sanitizers.
 # usage: scripts/sanitize.sh DIRECTORY-OF-THE-BUILD
 set -eu
 cd "$(dirname "$0")/.."
@@ -32,7 +32,7 @@ record() {
 
 python=.envs/mpich/bin/python
 record families "$python" tests/native/recorder/jobs/families.py
-for family in neighbours one_sided files groups; do
+for family in neighbors one_sided files groups; do
   record "$family" "$python" tests/native/recorder/jobs/windows_and_files.py "$place/file" "$family"
 done
 ranks=2

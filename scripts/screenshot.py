@@ -15,7 +15,7 @@ from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WIDTH, HEIGHT = 1280, 960
-COLOURS = 128
+COLORS = 128
 TIMEOUT_S = 60
 
 
@@ -31,7 +31,7 @@ def main() -> int:
         return 0
     arguments.picture.parent.mkdir(parents=True, exist_ok=True)
     take(browser, page=arguments.page.resolve(), picture=arguments.picture.resolve())
-    reduce_colours(arguments.picture)
+    reduce_colors(arguments.picture)
     print(f"{arguments.picture}: {arguments.picture.stat().st_size} bytes")
     return 0
 
@@ -54,12 +54,12 @@ def take(browser: str, *, page: Path, picture: Path) -> None:
         subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
 
 
-def reduce_colours(picture: Path) -> None:
+def reduce_colors(picture: Path) -> None:
     """Makes the file smaller with a palette; Pillow comes with matplotlib."""
     from PIL import Image  # noqa: PLC0415
 
     with Image.open(picture) as image:
-        small = image.convert("RGB").quantize(COLOURS)
+        small = image.convert("RGB").quantize(COLORS)
     small.save(picture, optimize=True)
 
 

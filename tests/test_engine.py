@@ -1,4 +1,4 @@
-"""Where the trace engine was not built, the own recordings are analysed all the same."""
+"""Where the trace engine was not built, the own recordings are analyzed all the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run times with the noise that real ones have: alike neighbours, heavy tails, luck of the run."""
+"""Run times with the noise that real ones have: alike neighbors, heavy tails, luck of the run."""
 
 from __future__ import annotations
 

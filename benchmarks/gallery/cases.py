@@ -16,7 +16,7 @@ KMEANS = "kmeans_daal4py.py"
 class Work(Enum):
     """What of a fault and of its cure can be compared, for the gain that the cure really has."""
 
-    SAME = "the time that is analysed: both do as much"
+    SAME = "the time that is analyzed: both do as much"
     WITH_ITS_START = "the whole job: the fault lies before that time"
     OTHER = "nothing: the cure does less, or the fault ends the job early"
 

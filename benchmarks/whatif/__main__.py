@@ -72,7 +72,7 @@ def main() -> int:
     RESULTS.write_text(json.dumps(as_json(found, where), indent=1) + "\n", encoding="utf-8")
     if asked.document:
         replace_between(DOCUMENT, "bench-whatif", f"\n{text}")
-    return 1 if any(gain_of(item).judgement == "missed" for item in found) else 0
+    return 1 if any(gain_of(item).judgment == "missed" for item in found) else 0
 
 
 def as_json(found: list[Measured], where: str) -> dict[str, object]:

@@ -33,7 +33,7 @@ HEADER = (
     "measured gain, s (95 %)",
     "predicted gain, s",
     "off by",
-    "judgement",
+    "judgment",
 )
 
 
@@ -59,7 +59,7 @@ class Gain:
         return self.predicted / self.measured - 1.0
 
     @property
-    def judgement(self) -> str:
+    def judgment(self) -> str:
         """Whether the goal was met, where that can be told."""
         if self.error is None:
             return "not predicted"
@@ -128,5 +128,5 @@ def _cells(item: Measured) -> list[str]:
         f"{gain.measured:.2f}{spread}",
         told,
         "" if gain.error is None else f"{gain.error:+.1%}",
-        gain.judgement,
+        gain.judgment,
     ]

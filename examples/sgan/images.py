@@ -23,18 +23,18 @@ class Images:
     """Images as rows of 64 numbers in [-1, 1]."""
 
     real: Floats  # without labels, those of this rank
-    labelled: Floats
+    labeled: Floats
     labels: Labels
     test: Floats
     test_labels: Labels
     seed: int
 
     def batch(self, iteration: int, size: int) -> tuple[Floats, Labels, Floats]:
-        """Labelled images, their labels, and images without; the same for the same iteration."""
+        """Labeled images, their labels, and images without; the same for the same iteration."""
         random = np.random.default_rng((self.seed, iteration))
-        some = random.integers(0, len(self.labelled), size)
+        some = random.integers(0, len(self.labeled), size)
         others = random.integers(0, len(self.real), size)
-        return self.labelled[some], self.labels[some], self.real[others]
+        return self.labeled[some], self.labels[some], self.real[others]
 
 
 def load(options: Options, *, rank: int, size: int) -> Images:
@@ -48,7 +48,7 @@ def load(options: Options, *, rank: int, size: int) -> Images:
     chosen = np.concatenate(seen)
     return Images(
         real=train[rank::size],
-        labelled=train[chosen],
+        labeled=train[chosen],
         labels=train_labels[chosen].astype(np.int64),
         test=images[TRAINING:][: options.evaluate_samples],
         test_labels=labels[TRAINING:][: options.evaluate_samples].astype(np.int64),

@@ -87,8 +87,8 @@ class Networks:
     def train(self, data: Images, iteration: int) -> dict[str, float]:
         """One iteration: classifier, discriminator on real and drawn images, generator."""
         size = self._options.batch
-        labelled, labels, real = data.batch(iteration, size)
-        classifier = self.classifier.train_on_batch(labelled, labels)
+        labeled, labels, real = data.batch(iteration, size)
+        classifier = self.classifier.train_on_batch(labeled, labels)
         drawn = self.use(self.generator, self._noise(size))
         yes, no = np.ones((size, 1), np.float32), np.zeros((size, 1), np.float32)
         self.discriminator.train_on_batch(real, yes)

@@ -41,7 +41,7 @@ static bool narrow_one(ps_word *array, int size, int *narrow)
 
 bool ps_narrow_sized(const ps_function *function, ps_word **arrays, const int *sizes, int count, void **owned)
 {
-    size_t total = 1; /* a rank without neighbours has arrays too */
+    size_t total = 1; /* a rank without neighbors has arrays too */
     if (!function->is_narrow)
         return true;
     for (int a = 0; a < count; a++)

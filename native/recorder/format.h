@@ -110,7 +110,7 @@ typedef struct {
 _Static_assert(sizeof(ps_thread) == 48, "a thread entry is 48 bytes");
 
 enum ps_flag {
-    PS_FLAG_MPI = 1,              /* MPI was initialised */
+    PS_FLAG_MPI = 1,              /* MPI was initialized */
     PS_FLAG_FINALIZE_ENTERED = 2, /* MPI_Finalize was entered */
     PS_FLAG_FINALIZED = 4,        /* and left */
     PS_FLAG_ABORTED = 8,          /* MPI_Abort was called; exit_code is its code */
@@ -136,7 +136,7 @@ typedef struct {
     uint32_t abi;       /* ps_abi */
     uint32_t flags;     /* ps_flag, atomic */
     int32_t exit_code;
-    uint32_t main_tid; /* thread that initialised MPI, else the process's first thread */
+    uint32_t main_tid; /* thread that initialized MPI, else the process's first thread */
     uint64_t capacity; /* records that may ever be written */
     uint64_t claimed;  /* atomic: slots claimed; may exceed capacity */
     uint64_t dropped;  /* records that found no slot */

@@ -19,7 +19,7 @@
 
 #define LIBRARY "libnvidia-ml.so.1"
 #define DEFAULT_HZ 2u
-#define HIGHEST_HZ 20u /* the driver itself measures utilisation at most about that often */
+#define HIGHEST_HZ 20u /* the driver itself measures utilization at most about that often */
 #define NS_PER_SECOND 1000000000u
 #define MAX_DEVICES 64u
 /* A round over all devices may take this part of the time until the next one. */

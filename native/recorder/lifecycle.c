@@ -27,7 +27,7 @@ static void define_library(void)
     ps_define_text(PS_DEF_LIBRARY, text, (uint32_t)bytes);
 }
 
-/* How many threads may call MPI: what the library says, whichever way it was initialised. */
+/* How many threads may call MPI: what the library says, whichever way it was initialized. */
 static void note_thread_level(void)
 {
     static ps_function query_thread = PS_FUNCTION(PMPI_Query_thread);

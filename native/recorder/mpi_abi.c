@@ -177,8 +177,8 @@ static void learn_openmpi_handles(void)
 void ps_abi_learn(void)
 {
     Dl_info info = {0};
-    void *initialise = ps_find_function("PMPI_Init");
-    if (!initialise || !dladdr(initialise, &info) || !info.dli_fname)
+    void *initialize = ps_find_function("PMPI_Init");
+    if (!initialize || !dladdr(initialize, &info) || !info.dli_fname)
         return;
     ps_copy_text(library.path, sizeof library.path, info.dli_fname);
     if (!library.handle)

@@ -47,7 +47,7 @@ void *ps_find_function(const char *name);
 /* The error code for a function that the library lacks or whose counts are too large for it. */
 int ps_missing_function(void);
 int ps_count_too_large(void);
-/* Learns the handles and constants of the library. Called after its initialisation. */
+/* Learns the handles and constants of the library. Called after its initialization. */
 void ps_abi_learn(void);
 const char *ps_library_path(void);
 /* Whether an address is part of the library or the program rather than allocated memory. */

@@ -17,7 +17,7 @@ typedef struct {
 } memory_info;
 typedef struct {
     unsigned int gpu, memory;
-} utilisation_info;
+} utilization_info;
 typedef struct {
     unsigned int pid;
     unsigned long long memory;
@@ -39,7 +39,7 @@ static struct {
     int (*name)(void *, char *, unsigned int);
     int (*capability)(void *, int *, int *);
     int (*memory)(void *, memory_info *);
-    int (*utilisation)(void *, utilisation_info *);
+    int (*utilization)(void *, utilization_info *);
     int (*clock)(void *, int, unsigned int *);
     int (*max_clock)(void *, int, unsigned int *);
     int (*power)(void *, unsigned int *);
@@ -73,7 +73,7 @@ static void find_all(void *library)
     find(library, &nvml.name, "nvmlDeviceGetName", NULL);
     find(library, &nvml.capability, "nvmlDeviceGetCudaComputeCapability", NULL);
     find(library, &nvml.memory, "nvmlDeviceGetMemoryInfo", NULL);
-    find(library, &nvml.utilisation, "nvmlDeviceGetUtilizationRates", NULL);
+    find(library, &nvml.utilization, "nvmlDeviceGetUtilizationRates", NULL);
     find(library, &nvml.clock, "nvmlDeviceGetClockInfo", NULL);
     find(library, &nvml.max_clock, "nvmlDeviceGetMaxClockInfo", NULL);
     find(library, &nvml.power, "nvmlDeviceGetPowerUsage", NULL);
@@ -213,7 +213,7 @@ bool ps_nvml_read(const ps_nvml_device *device, ps_nvml_reading *reading)
 {
     bool is_gone = false;
     memory_info memory = {0};
-    utilisation_info busy = {0};
+    utilization_info busy = {0};
     unsigned int number = 0;
     unsigned long long bits = 0;
     *reading = (ps_nvml_reading){
@@ -222,7 +222,7 @@ bool ps_nvml_read(const ps_nvml_device *device, ps_nvml_reading *reading)
         .throttling = PS_NVML_THROTTLING_UNKNOWN};
     if (nvml.memory && is_told(nvml.memory(device->handle, &memory), &is_gone))
         reading->memory_used = memory.used;
-    if (nvml.utilisation && is_told(nvml.utilisation(device->board, &busy), &is_gone)) {
+    if (nvml.utilization && is_told(nvml.utilization(device->board, &busy), &is_gone)) {
         reading->busy_percent = busy.gpu;
         reading->memory_busy_percent = busy.memory;
     }

@@ -12,7 +12,7 @@
 /* A GPU, or an instance of one that is divided (MIG). */
 typedef struct {
     void *handle; /* of what a program sees as a device: its memory and processes */
-    void *board;  /* of the whole GPU: utilisation, clocks, power, temperature; the same unless it is divided */
+    void *board;  /* of the whole GPU: utilization, clocks, power, temperature; the same unless it is divided */
     uint32_t index;
     char uuid[PS_NVML_TEXT_BYTES];
     char board_uuid[PS_NVML_TEXT_BYTES]; /* "" unless it is an instance of a divided GPU */

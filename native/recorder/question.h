@@ -10,7 +10,7 @@ typedef struct {
     bool is_quiet;
 } ps_question;
 
-/* Called once, after the library's initialisation. */
+/* Called once, after the library's initialization. */
 void ps_questions_start(void);
 /* Between these two a question about a handle that is none is not heard by the program's error handlers: it is the
  * program's own call, which follows, that has to meet them. The second says whether all questions had answers; error

@@ -1,4 +1,4 @@
-/* Creation and synchronisation of windows. */
+/* Creation and synchronization of windows. */
 #include "windows.h"
 
 #include "timed_forms.h"
@@ -48,26 +48,26 @@ PS_EXPORT int MPI_Win_free(ps_word window)
     return result;
 }
 
-#define SYNCHRONISE(NAME, TYPE, PARAMETERS, ARGUMENTS, PEER)                                                      \
+#define SYNCHRONIZE(NAME, TYPE, PARAMETERS, ARGUMENTS, PEER)                                                      \
     PS_TIMED_INT(NAME, TYPE, PARAMETERS, ARGUMENTS, ps_window_call(PS_OP_MPI_##NAME, window), true, PEER, (void)0)
 #define ONE_RANK call.peer = ps_peer(call.comm, (int)rank)
 #define ALL_RANKS (void)0
 
-SYNCHRONISE(Win_fence, ps_call_2, (PS_W assertion, PS_W window), (assertion, window), ALL_RANKS)
-SYNCHRONISE(Win_post, ps_call_3, (PS_W group, PS_W assertion, PS_W window), (group, assertion, window), ALL_RANKS)
-SYNCHRONISE(Win_start, ps_call_3, (PS_W group, PS_W assertion, PS_W window), (group, assertion, window), ALL_RANKS)
-SYNCHRONISE(Win_complete, ps_call_1, (PS_W window), (window), ALL_RANKS)
-SYNCHRONISE(Win_wait, ps_call_1, (PS_W window), (window), ALL_RANKS)
-SYNCHRONISE(Win_lock, ps_call_4, (PS_W type, PS_W rank, PS_W assertion, PS_W window),
+SYNCHRONIZE(Win_fence, ps_call_2, (PS_W assertion, PS_W window), (assertion, window), ALL_RANKS)
+SYNCHRONIZE(Win_post, ps_call_3, (PS_W group, PS_W assertion, PS_W window), (group, assertion, window), ALL_RANKS)
+SYNCHRONIZE(Win_start, ps_call_3, (PS_W group, PS_W assertion, PS_W window), (group, assertion, window), ALL_RANKS)
+SYNCHRONIZE(Win_complete, ps_call_1, (PS_W window), (window), ALL_RANKS)
+SYNCHRONIZE(Win_wait, ps_call_1, (PS_W window), (window), ALL_RANKS)
+SYNCHRONIZE(Win_lock, ps_call_4, (PS_W type, PS_W rank, PS_W assertion, PS_W window),
             (type, rank, assertion, window), ONE_RANK)
-SYNCHRONISE(Win_unlock, ps_call_2, (PS_W rank, PS_W window), (rank, window), ONE_RANK)
-SYNCHRONISE(Win_lock_all, ps_call_2, (PS_W assertion, PS_W window), (assertion, window), ALL_RANKS)
-SYNCHRONISE(Win_unlock_all, ps_call_1, (PS_W window), (window), ALL_RANKS)
-SYNCHRONISE(Win_flush, ps_call_2, (PS_W rank, PS_W window), (rank, window), ONE_RANK)
-SYNCHRONISE(Win_flush_all, ps_call_1, (PS_W window), (window), ALL_RANKS)
-SYNCHRONISE(Win_flush_local, ps_call_2, (PS_W rank, PS_W window), (rank, window), ONE_RANK)
-SYNCHRONISE(Win_flush_local_all, ps_call_1, (PS_W window), (window), ALL_RANKS)
-SYNCHRONISE(Win_sync, ps_call_1, (PS_W window), (window), ALL_RANKS)
+SYNCHRONIZE(Win_unlock, ps_call_2, (PS_W rank, PS_W window), (rank, window), ONE_RANK)
+SYNCHRONIZE(Win_lock_all, ps_call_2, (PS_W assertion, PS_W window), (assertion, window), ALL_RANKS)
+SYNCHRONIZE(Win_unlock_all, ps_call_1, (PS_W window), (window), ALL_RANKS)
+SYNCHRONIZE(Win_flush, ps_call_2, (PS_W rank, PS_W window), (rank, window), ONE_RANK)
+SYNCHRONIZE(Win_flush_all, ps_call_1, (PS_W window), (window), ALL_RANKS)
+SYNCHRONIZE(Win_flush_local, ps_call_2, (PS_W rank, PS_W window), (rank, window), ONE_RANK)
+SYNCHRONIZE(Win_flush_local_all, ps_call_1, (PS_W window), (window), ALL_RANKS)
+SYNCHRONIZE(Win_sync, ps_call_1, (PS_W window), (window), ALL_RANKS)
 
 PS_EXPORT int MPI_Win_test(ps_word window, ps_word flag)
 {

@@ -30,7 +30,7 @@ def ledger(prepared: Prepared) -> Ledger:
         ranks=tuple(rank.number for rank in ranks),
         ns=ns,
         life_ns=np.array([rank.end_ns - rank.start_ns for rank in ranks], np.int64),
-        unlabelled_ns=ns[INDEX[Account.UNTRACED]].copy(),
+        unlabeled_ns=ns[INDEX[Account.UNTRACED]].copy(),
         functions=function_shares(prepared),
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from perfscope.errors import UsageError
 from perfscope.trace.model import EndKind, Format, Rank, Trace
 
-INITIALISED = "from when every rank has initialized communication to when"
+INITIALIZED = "from when every rank has initialized communication to when"
 
 PhaseWindows = Mapping[str, tuple[int, int]]
 
@@ -80,11 +80,11 @@ def _whole_focus(trace: Trace) -> Focus:
         whole = Focus(start, max(start, end), "whole_trace", "; ".join(reasons))
         is_profile = trace.format is Format.KINETO and not trace.environment.get("is_export")
         return _profiled_together(trace.ranks, whole) if is_profile else whole
-    initialised = [rank for rank in trace.ranks if rank.init_exit_ns is not None]
-    focus = _communication_lifetime(trace, initialised) if initialised else _steps_lifetime(trace)
+    initialized = [rank for rank in trace.ranks if rank.init_exit_ns is not None]
+    focus = _communication_lifetime(trace, initialized) if initialized else _steps_lifetime(trace)
     if focus is not None and focus.length_ns > 0:
         return focus
-    why = "no rank initialized communication" if not initialised else "the job ended too early"
+    why = "no rank initialized communication" if not initialized else "the job ended too early"
     start = min(rank.start_ns for rank in trace.ranks)
     end = max(rank.end_ns for rank in trace.ranks)
     return Focus(start, max(start, end), "process_lifetime", f"{why}: the lives of the processes")
@@ -135,7 +135,7 @@ def _detailed_steps(trace: Trace, whole: Focus) -> Focus | None:
 def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
     start = max(rank.init_exit_ns or rank.start_ns for rank in ranks)
     finalizing = [r.finalize_enter_ns for r in ranks if r.finalize_enter_ns is not None]
-    reasons = [f"{INITIALISED} {_last_event(ranks)}"]
+    reasons = [f"{INITIALIZED} {_last_event(ranks)}"]
     end = max(finalizing, default=max(rank.end_ns for rank in ranks))
     gone = [rank for rank in ranks if rank.finalize_enter_ns is None and rank.end_ns < end]
     if gone:

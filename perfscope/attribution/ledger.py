@@ -43,14 +43,14 @@ class Ledger:
     ranks: tuple[int, ...]
     ns: npt.NDArray[np.int64]
     life_ns: npt.NDArray[np.int64]
-    unlabelled_ns: npt.NDArray[np.int64]  # untraced + computation whose function is unknown
+    unlabeled_ns: npt.NDArray[np.int64]  # untraced + computation whose function is unknown
     functions: tuple[FunctionShare, ...]  # computation by function, most seconds first
 
     @property
-    def unlabelled_share(self) -> float:
+    def unlabeled_share(self) -> float:
         """Share of all process lives that no function or phase accounts for; the target is 0.05."""
         total = int(self.life_ns.sum())
-        return float(self.unlabelled_ns.sum()) / total if total else 0.0
+        return float(self.unlabeled_ns.sum()) / total if total else 0.0
 
     def share(self, account: Account) -> float:
         """Share of all process lives in one account."""

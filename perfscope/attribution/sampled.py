@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.stack_rules import UNLABELLED, StackLabels
+from perfscope.attribution.stack_rules import UNLABELED, StackLabels
 from perfscope.matching.intervals import NOTHING, Layer, Times, disjoint_layer
 from perfscope.matching.pool import dense
 from perfscope.trace.model import Rank
@@ -90,13 +90,13 @@ def sample_rank(
     began = rank.start_ns if rank.init_exit_ns is None else rank.init_exit_ns
     samples = _Samples(mine["t"].astype(np.int64), mine["stack"].astype(np.int64), began)
     pieces = _pieces(gaps, samples, labels)
-    label = np.where(gaps.blocked[pieces.gap], UNLABELLED, pieces.label)
+    label = np.where(gaps.blocked[pieces.gap], UNLABELED, pieces.label)
     if has_training:
-        label = np.where(label == labels.train, UNLABELLED, label)
+        label = np.where(label == labels.train, UNLABELED, label)
     order = np.argsort(pieces.start, kind="stable")
     start, end, label = pieces.start[order], pieces.end[order], label[order]
     rows = _runs(gaps, start, end, label, pieces.gap[order])
-    told = label != UNLABELLED
+    told = label != UNLABELED
     return RankSamples(
         gaps=gaps,
         gap_stack=_dominant(len(gaps.start), pieces),
@@ -115,7 +115,7 @@ def _gaps(rank: Rank, blocking: Layer) -> Gaps:
     free_start = np.concatenate([[rank.start_ns], finish]).astype(np.int64)
     free_end = np.concatenate([begin, [rank.end_ns]]).astype(np.int64)
     start, end, free = _cut(free_start, free_end, blocking.starts)
-    before, after = _neighbours(operations, first, last)
+    before, after = _neighbors(operations, first, last)
     phase = blocking.at_ordered(start)
     size_class = (np.log2(np.maximum(end - start, 1)) / 2).astype(np.int64)
     kind = dense(before[free], after[free], phase, size_class) if len(start) else free
@@ -153,7 +153,7 @@ def _cut(free_start: Times, free_end: Times, cuts: Times) -> tuple[Times, Times,
     return start[keep], end[keep], free[keep]
 
 
-def _neighbours(operations: npt.NDArray[np.void], first: Ints, last: Ints) -> tuple[Ints, Ints]:
+def _neighbors(operations: npt.NDArray[np.void], first: Ints, last: Ints) -> tuple[Ints, Ints]:
     """Which operation (op, communicator, bytes) comes before and after each free stretch."""
     if not len(first):
         return np.zeros(1, np.int64), np.zeros(1, np.int64)
@@ -236,8 +236,8 @@ def _majority(kinds: Ints, label: Ints, wanted: Ints) -> Ints:
     if not len(kinds):
         return np.full(len(wanted), NO_MAJORITY, np.int64)
     span = int(label.max()) + 2
-    pair, counts = np.unique(kinds * span + label - UNLABELLED, return_counts=True)
-    kind, common = pair // span, pair % span + UNLABELLED
+    pair, counts = np.unique(kinds * span + label - UNLABELED, return_counts=True)
+    kind, common = pair // span, pair % span + UNLABELED
     agreed = counts >= MAJORITY * np.bincount(kinds)[kind]
     table = np.full(max(int(kinds.max()), int(wanted.max(initial=0))) + 1, NO_MAJORITY, np.int64)
     table[kind[agreed]] = common[agreed]
@@ -268,7 +268,7 @@ def _near_pieces(gaps: Gaps, left: Ints, samples: _Samples, labels: StackLabels)
         end=np.concatenate([first_end, end]),
         gap=np.concatenate([left, left]),
         stack=chosen,
-        label=np.where(labels.label[chosen] == labels.train, labels.train, UNLABELLED),
+        label=np.where(labels.label[chosen] == labels.train, labels.train, UNLABELED),
     )
     keep = pieces.end > pieces.start
     columns = (pieces.start, pieces.end, pieces.gap, pieces.stack, pieces.label)
@@ -294,7 +294,7 @@ def _runs(
     first = np.ones(len(start), np.bool_)
     first[1:] = (label[1:] != label[:-1]) | (silent[gap[1:]] != silent[gap[:-1]])
     last = np.append(np.flatnonzero(first)[1:] - 1, len(start) - 1)
-    told = label[first] != UNLABELLED
+    told = label[first] != UNLABELED
     return start[first][told], end[last][told], label[first][told]
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perfscope.trace.model import Frame, PhaseKind, Trace
 
-UNLABELLED = -1
+UNLABELED = -1
 _RARE = -2
 
 Function = tuple[str, str]
@@ -105,7 +105,7 @@ def full_id(phase_id: str) -> str:
 class StackLabels:
     """What each stack of the trace says; arrays are indexed by stack.
 
-    `label` is an index in `ids` or UNLABELLED; `user_frame` the innermost frame of the user (else
+    `label` is an index in `ids` or UNLABELED; `user_frame` the innermost frame of the user (else
     the innermost of all), `label_frame` the frame whose name told the phase (of training: the
     user's innermost), `caller` the user's frame that called it, -1 none. Frames are indices in
     Trace.frames.
@@ -141,7 +141,7 @@ def label_stacks(
         depth, label = _telling_level(stack, frames, matcher)
         own = [level for level, frame in enumerate(stack) if is_user[frame]]
         user = own[-1] if own else len(stack) - 1
-        by_name = label not in (UNLABELLED, matcher.train)
+        by_name = label not in (UNLABELED, matcher.train)
         teller = depth if by_name and is_user[stack[depth]] else user
         outer = [level for level in own if level < teller]
         labels.append(label)
@@ -156,15 +156,15 @@ def _telling_level(
     stack: Sequence[int], frames: Sequence[int], matcher: _Matcher
 ) -> tuple[int, int]:
     """Level and label of what tells the phase: anything, else a rare figure, else training."""
-    training = (len(stack) - 1, UNLABELLED)
+    training = (len(stack) - 1, UNLABELED)
     figure = None
     for level in range(len(stack) - 1, -1, -1):
         label = frames[stack[level]]
-        if label == matcher.train and training[1] == UNLABELLED:
+        if label == matcher.train and training[1] == UNLABELED:
             training = (level, label)
         elif label == _RARE:
             figure = figure or (level, matcher.progress)
-        elif label not in (UNLABELLED, matcher.train):
+        elif label not in (UNLABELED, matcher.train):
             return level, label
     return figure or training
 
@@ -201,7 +201,7 @@ class _Matcher:
         for function, file in _LIBRARY_INPUT:
             if name == function and file.search(frame.file):
                 return self.ids.index("input")
-        return UNLABELLED
+        return UNLABELED
 
 
 def computes_figure(frame: Frame) -> bool:

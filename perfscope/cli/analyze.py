@@ -119,7 +119,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
 
 
 def _check_gates(fail_on: Sequence[str]) -> None:
-    from perfscope.findings.core.catalogue import diagnoses
+    from perfscope.findings.core.catalog import diagnoses
 
     known = [*GATES, *(diagnosis.id for diagnosis in diagnoses())]
     for gate in fail_on:

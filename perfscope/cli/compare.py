@@ -160,7 +160,7 @@ def build(sides: Sequence[Any], *, measure: Measure | None, factor: float) -> Js
     from perfscope.studies.common import document
     from perfscope.studies.compare import labels as compare_words
     from perfscope.studies.compare.compare import body
-    from perfscope.studies.findings.catalogue import judge_study
+    from perfscope.studies.findings.catalog import judge_study
 
     found = body(sides, measure=measure, factor=factor)
     return document.build(

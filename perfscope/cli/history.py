@@ -122,7 +122,7 @@ def build(
 ) -> Json:
     """study.json of a history; `directory` is where the page will lie, for its links."""
     from perfscope.studies.common import document
-    from perfscope.studies.findings.catalogue import judge_study
+    from perfscope.studies.findings.catalog import judge_study
     from perfscope.studies.history import labels as history_words
     from perfscope.studies.history.history import body, day, groups
 

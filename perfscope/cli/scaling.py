@@ -104,7 +104,7 @@ def scaling(  # noqa: PLR0913 - one argument an option
 
 def _document(found: Scaling, external: list[Any]) -> Json:
     from perfscope.studies.common import document
-    from perfscope.studies.findings.catalogue import judge_study
+    from perfscope.studies.findings.catalog import judge_study
     from perfscope.studies.scaling import document as scaling_document
 
     findings = judge_study("scaling", found)

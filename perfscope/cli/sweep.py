@@ -279,7 +279,7 @@ def _study(place: Path, *, as_json: bool) -> int:
     from perfscope.document.build import unwritable
     from perfscope.report.studies.build import PAGE_FILE, write_page
     from perfscope.studies.common.document import write_study
-    from perfscope.studies.findings.catalogue import judge_study
+    from perfscope.studies.findings.catalog import judge_study
     from perfscope.sweep.study.build import as_document, read
 
     sweep = read(place, progress=lambda text: _tell(text, is_passing=True))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.dataframes.catalogue import tables
+from perfscope.dataframes.catalog import tables
 from perfscope.dataframes.columns import Block, Texts
 from perfscope.dataframes.frames import Chooser, frame_of
 from perfscope.dataframes.source import Source

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.doctor.running import finish
-from perfscope.record.launcher import Flavour, mpi_flavour
+from perfscope.record.launcher import Flavor, mpi_flavor
 
 _NAME = re.compile(r"(mpirun|mpiexec)(\.[A-Za-z0-9_-]+)?|orterun|prterun")
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")
@@ -22,38 +22,38 @@ class FoundLauncher:
 
     Attributes:
         path: as it would be typed.
-        flavour: whose it is.
+        flavor: whose it is.
         version: as it says, "" when it does not.
         is_first: whether `mpirun` alone starts it.
     """
 
     path: Path
-    flavour: Flavour
+    flavor: Flavor
     version: str
     is_first: bool
 
     @property
     def name(self) -> str:
-        """Flavour and version."""
-        return f"{self.flavour.value} {self.version}".strip()
+        """Flavor and version."""
+        return f"{self.flavor.value} {self.version}".strip()
 
 
 def found_launchers(environment: Mapping[str, str], python: Path | None) -> list[FoundLauncher]:
-    """One mpirun of each flavour and place, by PATH; the one beside the job's Python last."""
+    """One mpirun of each flavor and place, by PATH; the one beside the job's Python last."""
     launchers: list[FoundLauncher] = []
-    known: set[tuple[Path, Flavour]] = set()
+    known: set[tuple[Path, Flavor]] = set()
     for path in _candidates(environment, python):
-        flavour = mpi_flavour(str(path))
+        flavor = mpi_flavor(str(path))
         # mpirun and mpiexec of one installation are one launcher.
-        place = (path.resolve().parent, flavour)
-        if place in known or flavour is Flavour.UNKNOWN:
+        place = (path.resolve().parent, flavor)
+        if place in known or flavor is Flavor.UNKNOWN:
             continue
         known.add(place)
         done = finish([path, "--version"], environment=environment, timeout_s=_TIMEOUT_S)
         version = _VERSION.search(done.stdout)
         is_first = not launchers and path.name == "mpirun"
         launchers.append(
-            FoundLauncher(path, flavour, version[0] if version else "", is_first=is_first)
+            FoundLauncher(path, flavor, version[0] if version else "", is_first=is_first)
         )
     return launchers
 

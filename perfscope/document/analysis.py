@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from perfscope.document.build import build
-from perfscope.findings.core.catalogue import run_all
+from perfscope.findings.core.catalog import run_all
 from perfscope.metrics.compute import compute
 from perfscope.replay.segments import SegmentReplay
 

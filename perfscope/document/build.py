@@ -56,7 +56,7 @@ def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json
         "verdict": verdict(results, replay, ordered, damage),
         "ledger": measures.ledger(results),
         "ledger_functions": measures.ledger_functions(results),
-        "unlabelled": measures.unlabelled(results),
+        "unlabeled": measures.unlabeled(results),
         "metrics": measures.run_metrics(results, replay),
         "phases": measures.phases(results),
         "steps": measures.steps(results),

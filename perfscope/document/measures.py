@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 NS = 1e-9
-UNLABELLED_TARGET = 0.05
+UNLABELED_TARGET = 0.05
 MOST_CAUSES = 64
 
 
@@ -62,12 +62,12 @@ def ledger_functions(results: Results) -> list[Json]:
     ]
 
 
-def unlabelled(results: Results) -> Json:
+def unlabeled(results: Results) -> Json:
     """Time that no phase and no function accounts for."""
     return {
-        "share": results.ledger.unlabelled_share,
-        "seconds": int(results.ledger.unlabelled_ns.sum()) * NS,
-        "target": UNLABELLED_TARGET,
+        "share": results.ledger.unlabeled_share,
+        "seconds": int(results.ledger.unlabeled_ns.sum()) * NS,
+        "target": UNLABELED_TARGET,
     }
 
 

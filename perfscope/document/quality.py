@@ -12,7 +12,7 @@ from perfscope.document.endings import (
     is_of_the_trace,
     speaks_mpi,
 )
-from perfscope.document.measures import UNLABELLED_TARGET
+from perfscope.document.measures import UNLABELED_TARGET
 from perfscope.document.quality_devices import device_checks
 from perfscope.document.unmeasured import unmeasured
 from perfscope.findings.core.finding import Status
@@ -58,7 +58,7 @@ def quality(results: Results, replay: Replay) -> list[Json]:
         *_separate_worlds(trace),
         _endings(trace),
         _clocks(results),
-        _unlabelled_time(results),
+        _unlabeled_time(results),
         *_sampled_only(results),
         _replay_error(replay),
         *device_checks(results),
@@ -294,21 +294,21 @@ def _factors_above_one(results: Results) -> str:
     return f"{' and '.join(high)}: above 1 something in the clocks or the matching is wrong."
 
 
-def _unlabelled_time(results: Results) -> Check:
-    share = results.ledger.unlabelled_share
+def _unlabeled_time(results: Results) -> Check:
+    share = results.ledger.unlabeled_share
     detail = (
         f"{format_share(share)} of the ranks' lives is in no phase and no known function; "
-        f"the target is at most {format_share(UNLABELLED_TARGET)}."
+        f"the target is at most {format_share(UNLABELED_TARGET)}."
     )
-    if share <= UNLABELLED_TARGET:
-        return Check("unlabelled_time", Status.PASS, "Nearly all time has a name", detail)
+    if share <= UNLABELED_TARGET:
+        return Check("unlabeled_time", Status.PASS, "Nearly all time has a name", detail)
     advice = (
         " Stack samples (--stack-hz 10, the default) name functions; "
         '`with perfscope.phase("..."):` names phases.'
     )
     if results.trace.format is not Format.PERFSCOPE:
         advice = " The trace does not hold it; perfscope run records what the ranks do."
-    return Check("unlabelled_time", Status.WARN, "Much time has no name", detail + advice)
+    return Check("unlabeled_time", Status.WARN, "Much time has no name", detail + advice)
 
 
 def _sampled_only(results: Results) -> list[Check]:

@@ -80,7 +80,7 @@ def _rank_threads(rank: RankThreads, results: Results) -> Json:
         "runnable_mean": rank.runnable_mean,
         "runnable_p95": rank.runnable_p95,
         "cpu_s": rank.cpu_s,
-        "cpu_utilisation": rank.cpu_utilisation,
+        "cpu_utilization": rank.cpu_utilization,
         "queue_delay_s": rank.queue_delay_s,
         "involuntary_switches": rank.involuntary_switches,
         "voluntary_switches": rank.voluntary_switches,

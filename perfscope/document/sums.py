@@ -62,7 +62,7 @@ def lives(document: Json) -> Iterator[str]:
 
 
 def ledger_parts(document: Json) -> Iterator[str]:
-    """Functions are parts of the accounts, and what is unlabelled is an account."""
+    """Functions are parts of the accounts, and what is unlabeled is an account."""
     accounts = {row["id"]: row["seconds"] for row in document["ledger"]}
     whole = sum(accounts.values())
     spent: Counter[str] = Counter()
@@ -72,9 +72,9 @@ def ledger_parts(document: Json) -> Iterator[str]:
         spent[row["account"]] += row["seconds"]
     for account, seconds in spent.items():
         yield from _within(account, accounts[account], [seconds])
-    unlabelled = document["unlabelled"]
-    yield from _adds_up("the account untraced", accounts["untraced"], [unlabelled["seconds"]])
-    yield from _share("unlabelled", unlabelled["share"], unlabelled["seconds"], whole)
+    unlabeled = document["unlabeled"]
+    yield from _adds_up("the account untraced", accounts["untraced"], [unlabeled["seconds"]])
+    yield from _share("unlabeled", unlabeled["share"], unlabeled["seconds"], whole)
 
 
 def work(document: Json) -> Iterator[str]:

@@ -8,7 +8,7 @@ from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import headline, unwatched
-from perfscope.findings.core.catalogue import how_to_be_whole
+from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Gain, Status
 from perfscope.findings.core.thresholds import WARN_SHARE

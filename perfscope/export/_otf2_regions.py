@@ -15,8 +15,8 @@ _ROLES = {
     OperationClass.SCAN: "COLL_OTHER",
     OperationClass.I_COLLECTIVE: "COLL_OTHER",
     OperationClass.COMMUNICATOR: "COLL_OTHER",
-    OperationClass.NEIGHBOURHOOD: "COLL_OTHER",
-    OperationClass.I_NEIGHBOURHOOD: "COLL_OTHER",
+    OperationClass.NEIGHBORHOOD: "COLL_OTHER",
+    OperationClass.I_NEIGHBORHOOD: "COLL_OTHER",
     OperationClass.ONE_SIDED: "RMA",
     OperationClass.FILE: "FILE_IO",
     **dict.fromkeys(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from perfscope.dataframes.catalogue import tables
+from perfscope.dataframes.catalog import tables
 from perfscope.dataframes.columns import Maybe, TableSpec, Texts, Values
 from perfscope.dataframes.source import Source
 from perfscope.export._tables import DESCRIPTION_FILE, described

@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from perfscope.dataframes.catalogue import tables
+from perfscope.dataframes.catalog import tables
 from perfscope.dataframes.columns import Column, Kind, Maybe, TableSpec, Texts, Values
 from perfscope.dataframes.source import Source
 from perfscope.export._tables import DESCRIPTION_FILE, described

@@ -15,7 +15,7 @@ from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, code_of, c
 TELLING_LAG_NS = 100_000
 """An arrival so much earlier than the last can show whether an operation waits for the last."""
 
-SYNCHRONISING_SHARE = 0.95
+SYNCHRONIZING_SHARE = 0.95
 
 _I_TO_ALL = [code_of(f"MPI_I{name}") for name in ("bcast", "scatter", "scatterv")]
 _I_TO_ROOT = [code_of(f"MPI_I{name}") for name in ("reduce", "gather", "gatherv")]
@@ -49,7 +49,7 @@ class Instances:
     need: Times
     last: npt.NDArray[np.int64]  # row of the pool that arrived last
     cause: npt.NDArray[np.int64]  # aligned with members: row of the pool that set need
-    synchronising: Bools  # nobody leaves before everybody has come
+    synchronizing: Bools  # nobody leaves before everybody has come
 
     def __len__(self) -> int:
         return len(self.comm)
@@ -140,11 +140,11 @@ def _instances(
     last = _first_row_where(counted == latest[group], members, group, len(counts))
     own = _rooted_need(pool, members, begin, group, op, latest)
     is_rooted = TO_ALL_CODES[op] | TO_ROOT_CODES[op]
-    synchronising = N_TO_N_CODES[op].copy()
+    synchronizing = N_TO_N_CODES[op].copy()
     blocking = ~NONBLOCKING_CODES[op]
     tested = np.flatnonzero(is_rooted & blocking)
-    synchronising[tested] = _synchronising(pool, members, group, own, latest, op, tested)
-    wide = N_TO_N_CODES[op] | synchronising
+    synchronizing[tested] = _synchronizing(pool, members, group, own, latest, op, tested)
+    wide = N_TO_N_CODES[op] | synchronizing
     need = np.where(wide[group], latest[group], own)
     scans = np.flatnonzero(SCAN_CODES[op][group])
     before = members[scans]
@@ -167,7 +167,7 @@ def _instances(
         need=need,
         last=last,
         cause=cause,
-        synchronising=synchronising,
+        synchronizing=synchronizing,
     )
 
 
@@ -227,7 +227,7 @@ def _rooted_need(
     return np.where(TO_ROOT_CODES[op][group] & is_root, latest[group], need)
 
 
-def _synchronising(
+def _synchronizing(
     pool: Pool,
     members: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
@@ -248,15 +248,15 @@ def _synchronising(
     stayed = pool.exit[members] >= latest[group]
     telling = np.zeros(count, np.bool_)
     telling[group[free]] = True
-    synchronised = np.ones(count, np.bool_)
-    synchronised[group[free & ~stayed]] = False
+    synchronized = np.ones(count, np.bool_)
+    synchronized[group[free & ~stayed]] = False
     begin = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
     size = np.maximum.reduceat(np.maximum(pool.sent[members], pool.received[members]), begin)
     size_class = np.ceil(np.log2(size[tested] + 1)).astype(np.int64)
     kind = dense(op[tested], pool.comm[members[begin[tested]]], size_class)
     told = np.bincount(kind, telling[tested])
-    agreed = np.bincount(kind, telling[tested] & synchronised[tested])
-    result: Bools = (agreed >= SYNCHRONISING_SHARE * told)[kind]
+    agreed = np.bincount(kind, telling[tested] & synchronized[tested])
+    result: Bools = (agreed >= SYNCHRONIZING_SHARE * told)[kind]
     return result
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.matching.collectives import SYNCHRONISING_SHARE, TELLING_LAG_NS
+from perfscope.matching.collectives import SYNCHRONIZING_SHARE, TELLING_LAG_NS
 from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, OperationClass, codes_of
 
 if TYPE_CHECKING:
@@ -127,6 +127,6 @@ def waiting_classes(size_class: Rows, free: Bools, stayed: Bools) -> Bools:
     waits = np.zeros(SIZE_CLASSES, np.bool_)
     for size in range(SIZE_CLASSES):
         waits[size] = (
-            agreed[size] >= SYNCHRONISING_SHARE * told[size] if told[size] else waits[size - 1]
+            agreed[size] >= SYNCHRONIZING_SHARE * told[size] if told[size] else waits[size - 1]
         )
     return waits

@@ -18,7 +18,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.trace.model import Format, Trace
 
 HEAD_BYTES = 1 << 16
-"""How much of a file a reader sees to recognise it, after decompression."""
+"""How much of a file a reader sees to recognize it, after decompression."""
 MOST_FILES = 20_000
 DEEPEST = 6
 GZIP = b"\x1f\x8b"
@@ -116,22 +116,22 @@ def _no_companions(_: Path) -> Sequence[Path]:
 
 @dataclass(frozen=True)
 class Reader:
-    """One format: how it is recognised and opened.
+    """One format: how it is recognized and opened.
 
     Attributes:
         format: what it reads.
         description: what a person calls it, for the list of what can be read.
-        recognises: whether a place is of this format; looks at `Place.head` for a file, and into
+        recognizes: whether a place is of this format; looks at `Place.head` for a file, and into
             the directory for a format that is one.
         open: the trace in the paths; raises UnreadableInputError.
         joins: whether several files of one directory are the ranks of one run, opened together.
-        is_generic: whether it takes what a more special reader also recognises; asked last.
-        companions: files and directories that belong to a recognised path and are not looked at.
+        is_generic: whether it takes what a more special reader also recognizes; asked last.
+        companions: files and directories that belong to a recognized path and are not looked at.
     """
 
     format: Format
     description: str
-    recognises: Callable[[Place], bool]
+    recognizes: Callable[[Place], bool]
     open: Callable[[Sequence[Path], ReadOptions], Trace]
     joins: bool = False
     is_generic: bool = False
@@ -179,7 +179,7 @@ class Detection:
     def _reader(self, place: Place) -> Reader | None:
         if not place.is_directory and is_own_result(place):
             return None
-        return next((reader for reader in self.readers if reader.recognises(place)), None)
+        return next((reader for reader in self.readers if reader.recognizes(place)), None)
 
     def _inside(self, path: Path, known: set[Path]) -> list[Source]:
         """The sources in the files below a directory; ranks of one run are one source."""

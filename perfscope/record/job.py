@@ -20,7 +20,7 @@ from perfscope.record import (
     summary,
 )
 from perfscope.record.launch import OPENMPI_LIST, Injection, RecordingOptions
-from perfscope.record.launcher import recognise
+from perfscope.record.launcher import recognize
 from perfscope.record.places import LIBRARY_NAME, agent_directory, load_problem, recorder_library
 from perfscope.record.process import Ending
 from perfscope.record.run_file import RunFile
@@ -62,7 +62,7 @@ def record(command: Sequence[str], *, output: Path, options: RecordingOptions, q
     except OSError as error:
         why = f"the run directory {output} cannot be written: {error.strerror}"
         return _run_unrecorded(teller, command, why=why, action=_NAME_A_PLACE)
-    run = RunFile(directory, command, recognise(command, os.environ), options)
+    run = RunFile(directory, command, recognize(command, os.environ), options)
     return _record_into(run, injection=injection, teller=teller)
 
 
@@ -152,7 +152,7 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
     if run.options.stacks:
         stack_sampling.wait_for_end(run.directory, teller.tell)
     leftovers.remove_scratch(run.directory)
-    found = summary.summarise(run.directory)
+    found = summary.summarize(run.directory)
     if found.processes == 0:
         teller.insist(
             f"nothing was recorded in {shown}/",

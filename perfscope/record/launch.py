@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfscope.record.launcher import Flavour, Launcher
+from perfscope.record.launcher import Flavor, Launcher
 from perfscope.record.places import LIBRARY_NAME
 from perfscope.record.stack_sampling import spy_program
 
@@ -216,7 +216,7 @@ def loadable_paths(injection: Injection) -> Iterator[Injection]:
 
 def forwarding_note(launcher: Launcher) -> str | None:
     """What to tell a user whose Open MPI cannot carry the recording to other hosts, else None."""
-    if launcher.flavour is Flavour.OPEN_MPI and _passes_variables(launcher.arguments):
+    if launcher.flavor is Flavor.OPEN_MPI and _passes_variables(launcher.arguments):
         names = " ".join(f"-x {name}" for name in FORWARDED)
         return f"ranks on other hosts are recorded only with {names} on the mpirun command line"
     return None
@@ -226,7 +226,7 @@ def _open_mpi_may_forward(environment: Mapping[str, str], launcher: Launcher) ->
     """Whether the list may be set: Open MPI 4 ends a job that uses both the list and option -x."""
     if OPENMPI_LIST in environment:
         return True
-    return launcher.flavour is Flavour.OPEN_MPI and not _passes_variables(launcher.arguments)
+    return launcher.flavor is Flavor.OPEN_MPI and not _passes_variables(launcher.arguments)
 
 
 def _passes_variables(arguments: Sequence[str]) -> bool:

@@ -24,7 +24,7 @@ class LauncherKind(Enum):
     DIRECT = "direct"
 
 
-class Flavour(Enum):
+class Flavor(Enum):
     """Whose mpirun it is; the value is the name shown."""
 
     OPEN_MPI = "Open MPI"
@@ -39,7 +39,7 @@ class Launcher:
 
     Attributes:
         kind: how ranks are started.
-        flavour: whose mpirun it is, None for other launchers.
+        flavor: whose mpirun it is, None for other launchers.
         ranks_requested: ranks asked for on the command line or by the batch system, None when
             not stated.
         arguments: the launcher's own arguments, without the program and what follows.
@@ -47,7 +47,7 @@ class Launcher:
     """
 
     kind: LauncherKind
-    flavour: Flavour | None = None
+    flavor: Flavor | None = None
     ranks_requested: int | None = None
     arguments: tuple[str, ...] = ()
     program: str | None = None
@@ -56,8 +56,8 @@ class Launcher:
         """The launcher as it stands in run.json."""
         if self.kind is LauncherKind.DIRECT:
             return {"kind": self.kind.value}
-        flavour = self.flavour.value if self.flavour else None
-        return {"kind": self.kind.value, "flavour": flavour, "version": None}
+        flavor = self.flavor.value if self.flavor else None
+        return {"kind": self.kind.value, "flavour": flavor, "version": None}
 
 
 _MPIRUN = re.compile(r"(mpirun|mpiexec|orterun|prterun)([.-].*)?")
@@ -98,7 +98,7 @@ _TWO_VALUES = set(
 )
 
 
-def recognise(command: Sequence[str], environment: Mapping[str, str]) -> Launcher:
+def recognize(command: Sequence[str], environment: Mapping[str, str]) -> Launcher:
     """The launcher that a command starts, also behind `env`, `nice`, `timeout` and the like."""
     rest = _without_interpreter(_without_wrappers(list(command)))
     if not rest:
@@ -116,34 +116,34 @@ def recognise(command: Sequence[str], environment: Mapping[str, str]) -> Launche
     arguments, program = tuple(rest[1 : 1 + length]), rest[1 + length : 2 + length]
     return Launcher(
         kind,
-        flavour=mpi_flavour(rest[0], search_path) if kind is LauncherKind.MPIRUN else None,
+        flavor=mpi_flavor(rest[0], search_path) if kind is LauncherKind.MPIRUN else None,
         ranks_requested=_all_ranks(kind, rest[1:], environment),
         arguments=arguments,
         program=program[0] if program else None,
     )
 
 
-def mpi_flavour(name: str, search_path: str | None = None) -> Flavour:
+def mpi_flavor(name: str, search_path: str | None = None) -> Flavor:
     """Whose mpirun a name stands for, read from the binary behind all links."""
     found = shutil.which(name, path=search_path)
     if found is None:
-        return Flavour.UNKNOWN
+        return Flavor.UNKNOWN
     binary = resolved(Path(found))
     if binary.name in ("orterun", "prterun", "mpirun.openmpi"):
-        return Flavour.OPEN_MPI
+        return Flavor.OPEN_MPI
     try:
         content = head_of(binary, _READ_BYTES)
     except OSError:
-        return Flavour.UNKNOWN
+        return Flavor.UNKNOWN
     marks = {
-        Flavour.INTEL_MPI: (b"I_MPI_",),
-        Flavour.OPEN_MPI: (b"OPAL_PREFIX", b"orterun", b"prterun", b"libopen-rte"),
-        Flavour.MPICH: (b"MPICH", b"HYDRA", b"hydra"),
+        Flavor.INTEL_MPI: (b"I_MPI_",),
+        Flavor.OPEN_MPI: (b"OPAL_PREFIX", b"orterun", b"prterun", b"libopen-rte"),
+        Flavor.MPICH: (b"MPICH", b"HYDRA", b"hydra"),
     }
-    for flavour, texts in marks.items():
+    for flavor, texts in marks.items():
         if any(text in content for text in texts):
-            return flavour
-    return Flavour.UNKNOWN
+            return flavor
+    return Flavor.UNKNOWN
 
 
 def _without_wrappers(command: list[str]) -> list[str]:

@@ -40,7 +40,7 @@ class Summary:
     is_open_mpi: bool = False
 
 
-def summarise(directory: Path) -> Summary:
+def summarize(directory: Path) -> Summary:
     """Counts the recorded processes of a run directory; unreadable files are left out."""
     ranks = processes = dropped = 0
     worlds: dict[int, set[int]] = {}

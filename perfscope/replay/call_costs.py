@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perfscope.replay.program import Floats, Ints, Program
 
 ALLREDUCE = code_of("MPI_Allreduce")
-NONBLOCKING = codes_mask([OperationClass.I_COLLECTIVE, OperationClass.I_NEIGHBOURHOOD])
+NONBLOCKING = codes_mask([OperationClass.I_COLLECTIVE, OperationClass.I_NEIGHBORHOOD])
 UNIMPORTANT_SHARE = 0.01
 """Of the transfer of the chosen collectives: so much may keep its time for want of a curve."""
 

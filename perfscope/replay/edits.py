@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.ledger import INDEX, Account
-from perfscope.replay.leveling import levelled
+from perfscope.replay.leveling import leveled
 from perfscope.replay.model import Edit
 from perfscope.replay.occurrences import factors
 from perfscope.replay.program import Floats, Ints, Program, Work
@@ -44,7 +44,7 @@ def _apply(program: Program, work: Work, edit: Edit) -> Work:
     everywhere = replace(edit, ranks=None)
     of_all = _chosen(program, work, everywhere)
     totals = _totals(program, work, of_all)
-    target = levelled(
+    target = leveled(
         totals, level=edit.level, columns=_columns(program, edit), kinds=program.segment_kind
     )
     return _rescale(program, work, edit, chosen, totals, target)

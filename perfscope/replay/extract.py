@@ -242,7 +242,7 @@ def _meetings(trace: Trace, selection: _Selection) -> Meetings:
     kind = np.full(len(op), int(Kind.ALL))
     kind[TO_ALL_CODES[op]] = Kind.FROM_ROOT
     kind[TO_ROOT_CODES[op]] = Kind.TO_ROOT
-    kind[instances.synchronising[chosen]] = Kind.ALL
+    kind[instances.synchronizing[chosen]] = Kind.ALL
     kind[SCAN_CODES[op]] = Kind.SCAN
     instance = np.repeat(np.arange(len(op)), sizes)
     if np.any(kind == Kind.SCAN):

@@ -26,7 +26,7 @@ ROUNDING = 1e-9
 FEWEST_VALUES = 32  # below which the ordinary spread is not known
 
 
-def levelled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Floats:
+def leveled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Floats:
     """Work by segment and rank after leveling, in the unit of `work`, shape (segments, ranks).
 
     Args:

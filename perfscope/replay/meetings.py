@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Kind(IntEnum):
     """Who waits for whom."""
 
-    ALL = 0  # everyone for everyone; also rooted collectives that in fact synchronise
+    ALL = 0  # everyone for everyone; also rooted collectives that in fact synchronize
     FROM_ROOT = 1  # everyone for the root
     TO_ROOT = 2  # the root for everyone
     SCAN = 3  # each for those before it, in the order of the rows

@@ -13,7 +13,7 @@ import numpy as np
 from markupsafe import Markup
 
 from perfscope.report.formats import PLAIN, TIME_WORDS, Scale, time_scale
-from perfscope.report.svg import SERIES_ROLES, colour, inline
+from perfscope.report.svg import SERIES_ROLES, color, inline
 from perfscope.report.text import shortened_apart
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def stacked_bars(
                 shown,
                 left=starts,
                 height=0.72,
-                color=colour(segment.role),
+                color=color(segment.role),
                 linewidth=0,
                 clip_on=False,
             )
@@ -118,7 +118,7 @@ def lines(plot: Plot, series: Sequence[Line]) -> Markup:
             axes.plot(
                 line.x,
                 line.y,
-                color=colour(SERIES_ROLES[number]),
+                color=color(SERIES_ROLES[number]),
                 linewidth=1.8,
                 linestyle=_DASHES[number % len(_DASHES)],
                 clip_on=False,
@@ -135,9 +135,9 @@ def band(plot: Plot, x: Sequence[float], low: Sequence[float], high: Sequence[fl
     with _figure(plot.height) as (figure, axes):
         x, low, high = _thinned(np.asarray(x), np.asarray(low), np.asarray(high))
         _fill(axes, x, low, high, "band")
-        axes.plot(x, high, color=colour("series-2"), linewidth=1.6, clip_on=False)
+        axes.plot(x, high, color=color("series-2"), linewidth=1.6, clip_on=False)
         axes.plot(
-            x, low, color=colour("series-1"), linewidth=1.6, linestyle=_DASHES[1], clip_on=False
+            x, low, color=color("series-1"), linewidth=1.6, linestyle=_DASHES[1], clip_on=False
         )
         _frame(axes, figure, plot)
         ends = [(high[-1], "slowest rank", "series-2"), (low[-1], "fastest rank", "series-1")]
@@ -166,10 +166,10 @@ def _quantile_bands(plot: Plot, series: Sequence[Line]) -> Markup:
     with _figure(plot.height) as (figure, axes):
         _fill(axes, grid, low, high, "band")
         _fill(axes, grid, quarter, three_quarters, "band-inner")
-        axes.plot(grid, high, color=colour("series-2"), linewidth=1.2, clip_on=False)
-        axes.plot(grid, median, color=colour("ink"), linewidth=1.8, clip_on=False)
+        axes.plot(grid, high, color=color("series-2"), linewidth=1.2, clip_on=False)
+        axes.plot(grid, median, color=color("ink"), linewidth=1.8, clip_on=False)
         axes.plot(
-            grid, low, color=colour("series-1"), linewidth=1.2, linestyle=_DASHES[1], clip_on=False
+            grid, low, color=color("series-1"), linewidth=1.2, linestyle=_DASHES[1], clip_on=False
         )
         _frame(axes, figure, plot)
         ends = [
@@ -199,10 +199,10 @@ def _figure(height: float) -> Iterator[tuple[Figure, Axes]]:
         axes.patch.set_visible(False)
         for side, spine in axes.spines.items():
             spine.set_visible(side == "bottom")
-            spine.set_color(colour("muted"))
+            spine.set_color(color("muted"))
         axes.set_axisbelow(True)
-        axes.grid(color=colour("grid"), linewidth=0.8)
-        axes.tick_params(left=False, bottom=False, labelcolor=colour("ink"), labelsize=FONT_SIZE)
+        axes.grid(color=color("grid"), linewidth=0.8)
+        axes.tick_params(left=False, bottom=False, labelcolor=color("ink"), labelsize=FONT_SIZE)
         yield figure, axes
 
 
@@ -240,8 +240,8 @@ def _frame(axes: Axes, figure: Figure, plot: Plot) -> None:
     _ticks(axes.xaxis, x_scale, (start, end), most=9)
     _place(axes, figure, top=TOP, bottom=BOTTOM, left=LEFT, right=RIGHT)
     width, height = (float(v) * 72 for v in figure.get_size_inches())
-    figure.text(0, 1 - 12 / height, plot.y_title, color=colour("ink"), va="baseline")
-    figure.text(1 - RIGHT / width, 5 / height, x_title, color=colour("ink"), ha="right")
+    figure.text(0, 1 - 12 / height, plot.y_title, color=color("ink"), va="baseline")
+    figure.text(1 - RIGHT / width, 5 / height, x_title, color=color("ink"), ha="right")
 
 
 def _ticks(axis: Any, scale: Scale, limits: tuple[float, float], *, most: int = 7) -> None:
@@ -257,7 +257,7 @@ def _ticks(axis: Any, scale: Scale, limits: tuple[float, float], *, most: int = 
 def _fill(axes: Axes, x: Any, low: Any, high: Any, role: str) -> None:
     """The area between two lines, as one polygon."""
     axes.fill(
-        [*x, *reversed(x)], [*low, *reversed(high)], color=colour(role), linewidth=0, clip_on=False
+        [*x, *reversed(x)], [*low, *reversed(high)], color=color(role), linewidth=0, clip_on=False
     )
 
 
@@ -280,7 +280,7 @@ def _end_labels(axes: Axes, plot: Plot, ends: Sequence[tuple[float, str, str]]) 
             xycoords=("axes fraction", "data"),
             xytext=(8, 0),
             textcoords="offset points",
-            color=colour(role),
+            color=color(role),
             va="center",
             annotation_clip=False,
         )

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from perfscope.report.charts import Plot, _end_labels, _figure, _finish, _frame, _place, _ticks
 from perfscope.report.formats import Scale
-from perfscope.report.svg import colour
+from perfscope.report.svg import color
 from perfscope.report.text import shortened
 
 ROW = 26.0
@@ -51,18 +51,18 @@ def waterfall(name: str, label: str, bars: Sequence[Fall], *, scale: Scale) -> M
         for row, bar in enumerate(bars):
             low, high = sorted((bar.start, bar.end))
             role = TOTAL if bar.is_total else MORE if bar.end > bar.start else LESS
-            axes.barh(row, high - low, left=low, height=0.66, color=colour(role), linewidth=0)
+            axes.barh(row, high - low, left=low, height=0.66, color=color(role), linewidth=0)
             axes.annotate(
                 bar.text,
                 (high, row),
                 xytext=(6, 0),
                 textcoords="offset points",
                 va="center",
-                color=colour("ink"),
+                color=color("ink"),
                 annotation_clip=False,
             )
         for row, (bar, _) in enumerate(pairwise(bars)):
-            axes.plot([bar.end, bar.end], [row + 0.33, row + 0.67], color=colour("muted"), lw=1)
+            axes.plot([bar.end, bar.end], [row + 0.33, row + 0.67], color=color("muted"), lw=1)
         longest = max((max(bar.start, bar.end) for bar in bars), default=0.0) or 1.0
         axes.set_xlim(0, longest)
         axes.set_ylim(len(bars) - 0.4, -0.6)
@@ -91,7 +91,7 @@ def trend(
         axes.plot(
             [x for x, _ in values],
             [y for _, y in values],
-            color=colour("series-1"),
+            color=color("series-1"),
             linewidth=1.0,
             marker="o",
             markersize=4.5,
@@ -100,7 +100,7 @@ def trend(
         for before, after in pairwise(segments):
             axes.axvline(
                 (before.last + after.first) / 2,
-                color=colour("series-2"),
+                color=color("series-2"),
                 linewidth=1.4,
                 linestyle=(0, (4, 3)),
             )
@@ -108,7 +108,7 @@ def trend(
             axes.plot(
                 [segment.first - 0.3, segment.last + 0.3],
                 [segment.level] * 2,
-                color=colour("ink"),
+                color=color("ink"),
                 linewidth=2.0,
                 solid_capstyle="butt",
                 clip_on=False,

@@ -88,7 +88,7 @@ def status_word(status: object) -> StatusWord:
 
 
 def band(value: float | None) -> StatusWord:
-    """In which of the POP Centre's bands an efficiency lies."""
+    """In which of the POP Center's bands an efficiency lies."""
     if value is None:
         return StatusWord("–", "not measured", "none")
     if value >= GOOD_FROM:

@@ -1,4 +1,4 @@
-"""Makes matplotlib's SVG part of the page: classes for colours, no styles, no dates."""
+"""Makes matplotlib's SVG part of the page: classes for colors, no styles, no dates."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from perfscope.schema.enums import Account
 
 ACCOUNT_ROLES = tuple(account.value for account in Account)
 SERIES_ROLES = tuple(f"series-{n}" for n in range(1, 9))
-PHASE_ROLES = tuple(f"phase-{n}" for n in range(1, 9))  # the series' colours, with patterns
+PHASE_ROLES = tuple(f"phase-{n}" for n in range(1, 9))  # the series' colors, with patterns
 ROLES = ("ink", "muted", "grid", "band", "band-inner", *SERIES_ROLES, *PHASE_ROLES, *ACCOUNT_ROLES)
 _FIRST_SENTINEL = 0xA5_10_00
 _SENTINELS = {f"#{_FIRST_SENTINEL + n:06x}": role for n, role in enumerate(ROLES)}
-_COLOURS = {role: colour for colour, role in _SENTINELS.items()}
+_COLORS = {role: color for color, role in _SENTINELS.items()}
 _KEPT_PROPERTIES = frozenset(
     {
         "stroke-width",
@@ -33,16 +33,16 @@ _NO_TURN = re.compile(r"rotate\(-?0 ")
 _SPACE = re.compile(r"\s+")
 
 
-def colour(role: str) -> str:
-    """The stand-in colour that matplotlib draws with for a role of the page's palette."""
-    return _COLOURS[role]
+def color(role: str) -> str:
+    """The stand-in color that matplotlib draws with for a role of the page's palette."""
+    return _COLORS[role]
 
 
 def inline(svg: str, *, prefix: str, label: str) -> Markup:
-    """The drawing as an inline SVG element without ids, styles or fixed colours.
+    """The drawing as an inline SVG element without ids, styles or fixed colors.
 
     Args:
-        svg: what matplotlib wrote; colours are those of `colour`.
+        svg: what matplotlib wrote; colors are those of `color`.
         prefix: makes the ids unique within the page.
         label: the text alternative.
     """

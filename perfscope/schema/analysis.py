@@ -18,7 +18,7 @@ from perfscope.schema.time import (
     Phase,
     Steps,
     Timeline,
-    Unlabelled,
+    Unlabeled,
 )
 
 
@@ -32,7 +32,7 @@ class Analysis:
     verdict: Verdict
     ledger: list[LedgerAccount]
     ledger_functions: list[FunctionShare]
-    unlabelled: Unlabelled
+    unlabeled: Unlabeled
     metrics: Metrics
     phases: list[Phase]
     steps: Steps

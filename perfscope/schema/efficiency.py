@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 GOOD_FROM, ACCEPTABLE_FROM = 0.8, 0.6
-"""The POP Centre's bands."""
+"""The POP Center's bands."""
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ class IdleCause(Named):
     EVALUATION = "evaluation", "the host evaluates"
     CHECKPOINT = "checkpoint", "a checkpoint is written"
     FILES = "files", "the host reads or writes files"
-    SYNCHRONISATION = "synchronisation", "the host had waited for the device"
+    SYNCHRONIZATION = "synchronization", "the host had waited for the device"
     LAUNCH = "launch", "launching short kernels"
     HOST = "host", "other work of the host"
     KERNEL = "kernel", "starting what was launched in time"

@@ -172,7 +172,7 @@ class ThreadsOfRank:
     runnable_mean: float
     runnable_p95: float
     cpu_s: float
-    cpu_utilisation: float
+    cpu_utilization: float
     queue_delay_s: float
     involuntary_switches: int
     voluntary_switches: int

@@ -33,7 +33,7 @@ class FunctionShare:
 
 
 @dataclass(frozen=True)
-class Unlabelled:
+class Unlabeled:
     """Time that no phase and no known function accounts for, and the most it should be."""
 
     share: float

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfscope.record.launcher import LauncherKind, recognise
+from perfscope.record.launcher import LauncherKind, recognize
 from perfscope.sweep.grid import Configuration
 
 THREAD_VARIABLES = (
@@ -74,7 +74,7 @@ def _quota() -> float | None:
 def demand(configuration: Configuration, base: Mapping[str, str]) -> Demand:
     """What a configuration asks for, from its command line and its environment."""
     environment = effective(configuration.environment, base)
-    launcher = recognise(configuration.command, environment)
+    launcher = recognize(configuration.command, environment)
     ranks = 1 if launcher.kind is LauncherKind.DIRECT else launcher.ranks_requested
     elsewhere = launcher.kind is LauncherKind.SRUN or any(
         word.partition("=")[0] in _SEVERAL_HOSTS for word in launcher.arguments

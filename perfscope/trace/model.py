@@ -252,7 +252,7 @@ class Rank:
     main_tid: int
     ending: Ending
     init_enter_ns: int | None = None  # when it began to, where no operation tells it
-    init_exit_ns: int | None = None  # when communication was initialised
+    init_exit_ns: int | None = None  # when communication was initialized
     finalize_enter_ns: int | None = None
     cpus_allowed: str = ""  # CPU list text
     cpu_count_allowed: int = 0  # size of the affinity mask, 0 unknown

@@ -34,8 +34,8 @@ class OperationClass(Enum):
     I_COLLECTIVE = "i_collective"
     COMMUNICATOR = "communicator"
     PERSISTENT = "persistent"
-    NEIGHBOURHOOD = "neighbourhood"
-    I_NEIGHBOURHOOD = "i_neighbourhood"
+    NEIGHBORHOOD = "neighborhood"
+    I_NEIGHBORHOOD = "i_neighborhood"
     ONE_SIDED = "one_sided"
     FILE = "file"
     CONTROL = "control"
@@ -227,16 +227,16 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(196, "MPI_Intercomm_create_from_groups", OperationClass.COMMUNICATOR),
     Operation(197, "MPI_Comm_idup_with_info", OperationClass.COMMUNICATOR),
     Operation(200, "Horovod_control", OperationClass.CONTROL),
-    Operation(210, "MPI_Neighbor_allgather", OperationClass.NEIGHBOURHOOD),
-    Operation(211, "MPI_Neighbor_allgatherv", OperationClass.NEIGHBOURHOOD),
-    Operation(212, "MPI_Neighbor_alltoall", OperationClass.NEIGHBOURHOOD),
-    Operation(213, "MPI_Neighbor_alltoallv", OperationClass.NEIGHBOURHOOD),
-    Operation(214, "MPI_Neighbor_alltoallw", OperationClass.NEIGHBOURHOOD),
-    Operation(215, "MPI_Ineighbor_allgather", OperationClass.I_NEIGHBOURHOOD),
-    Operation(216, "MPI_Ineighbor_allgatherv", OperationClass.I_NEIGHBOURHOOD),
-    Operation(217, "MPI_Ineighbor_alltoall", OperationClass.I_NEIGHBOURHOOD),
-    Operation(218, "MPI_Ineighbor_alltoallv", OperationClass.I_NEIGHBOURHOOD),
-    Operation(219, "MPI_Ineighbor_alltoallw", OperationClass.I_NEIGHBOURHOOD),
+    Operation(210, "MPI_Neighbor_allgather", OperationClass.NEIGHBORHOOD),
+    Operation(211, "MPI_Neighbor_allgatherv", OperationClass.NEIGHBORHOOD),
+    Operation(212, "MPI_Neighbor_alltoall", OperationClass.NEIGHBORHOOD),
+    Operation(213, "MPI_Neighbor_alltoallv", OperationClass.NEIGHBORHOOD),
+    Operation(214, "MPI_Neighbor_alltoallw", OperationClass.NEIGHBORHOOD),
+    Operation(215, "MPI_Ineighbor_allgather", OperationClass.I_NEIGHBORHOOD),
+    Operation(216, "MPI_Ineighbor_allgatherv", OperationClass.I_NEIGHBORHOOD),
+    Operation(217, "MPI_Ineighbor_alltoall", OperationClass.I_NEIGHBORHOOD),
+    Operation(218, "MPI_Ineighbor_alltoallv", OperationClass.I_NEIGHBORHOOD),
+    Operation(219, "MPI_Ineighbor_alltoallw", OperationClass.I_NEIGHBORHOOD),
 )
 
 GRADIENT_EXCHANGE = "gradient_exchange"

@@ -43,7 +43,7 @@ OPTIONS = {
         |--session X|--license X|-uroot:X|--key X|--wandb-key X|--nonce X|--salt X
         |--sig X|--webhook X|--proxy-user me:X|--login me:X|--auth me:X|--auth X|--pat X""",
     "4711": "--pin X|--pin=X|--otp X|--totp X|--password X|--passcode X",
-    "AB12-CD34-EF56": "--license X|--licence=X",
+    "AB12-CD34-EF56": "--license X|--license=X",
 }
 OPTION_CASES = [
     (case.strip().replace("X", secret).split(" "), secret)

@@ -26,14 +26,14 @@ def test_functions_by_account_with_the_line_seen_most() -> None:
     assert share.account is Account.COMPUTATION
     assert share.seconds == pytest.approx(17.0)
     assert share.seconds_by_rank == pytest.approx({0: 8.0, 1: 9.0})
-    assert ledger.unlabelled_share == 0.0
+    assert ledger.unlabeled_share == 0.0
     assert ledger.share(Account.COMMUNICATION_WAIT) == pytest.approx(1.0 / 20.0)
     assert ledger.ranks == (0, 1)
 
 
-def test_without_samples_computation_is_unlabelled() -> None:
+def test_without_samples_computation_is_unlabeled() -> None:
     builder = TraceBuilder(1, end_s=10.0)
     builder.rank(0).init(2.0).finalize(9.0)
     ledger = compute(builder.build()).ledger
     assert ledger.functions == ()
-    assert ledger.unlabelled_share == pytest.approx(0.7)
+    assert ledger.unlabeled_share == pytest.approx(0.7)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from perfscope.attribution.ledger import Account, Ledger
-from perfscope.attribution.stack_rules import UNLABELLED, is_user_file, label_stacks
+from perfscope.attribution.stack_rules import UNLABELED, is_user_file, label_stacks
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options, Results
 from perfscope.trace.model import PhaseKind
@@ -35,7 +35,7 @@ def labels_of(
     for stack in stacks:
         builder.stack(stack)
     labels = label_stacks(builder.build(), rules)
-    return [labels.ids[i] if i != UNLABELLED else None for i in labels.label.tolist()]
+    return [labels.ids[i] if i != UNLABELED else None for i in labels.label.tolist()]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_gaps_without_samples_follow_their_kind_when_it_agrees() -> None:
     results = run([(0.02, {})] + [(0.02, {})] * 30 + sampled + [(0.02, {})] * 5)
     # the very first gap follows no barrier: it is of a kind of its own
     assert seconds(results.ledger, Account.TRAINING) == pytest.approx(45 * 0.02, abs=0.021)
-    assert results.ledger.unlabelled_share < 0.02
+    assert results.ledger.unlabeled_share < 0.02
 
 
 def test_long_gaps_do_not_speak_for_short_ones() -> None:
@@ -193,7 +193,7 @@ def test_unknown_functions_are_computation_and_unsampled_time_is_untraced() -> N
     results = run([(1.0, {0.5: OTHER}), (0.3, {})])
     assert seconds(results.ledger, Account.COMPUTATION) == pytest.approx(1.0)
     assert seconds(results.ledger, Account.UNTRACED) == pytest.approx(0.3)
-    assert results.ledger.unlabelled_ns.tolist() == [300_000_000]
+    assert results.ledger.unlabeled_ns.tolist() == [300_000_000]
     assert results.efficiency.training_efficiency.value is None
     share = results.ledger.functions[0]
     assert (share.function, share.line, share.account) == ("crunch", 7, Account.COMPUTATION)
@@ -241,7 +241,7 @@ def test_the_users_own_phase_from_a_rule() -> None:
 def test_samples_of_other_threads_say_nothing_of_the_main_one() -> None:
     builder = TraceBuilder(1, end_s=2.0)
     builder.rank(0).init(0.0).finalize(2.0).stack(1.0, OTHER, tid=5)
-    assert compute(builder.build()).ledger.unlabelled_ns.tolist() == [2 * 10**9]
+    assert compute(builder.build()).ledger.unlabeled_ns.tolist() == [2 * 10**9]
 
 
 def test_samples_of_the_start_up_do_not_speak_for_the_work() -> None:

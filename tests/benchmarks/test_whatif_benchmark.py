@@ -8,7 +8,7 @@ from benchmarks.whatif.gains import Gain
 
 
 @pytest.mark.parametrize(
-    ("interval", "predicted", "judgement"),
+    ("interval", "predicted", "judgment"),
     [
         ((0.95, 1.05), 1.08, "within 10 %"),
         ((0.95, 1.05), 1.2, "missed"),
@@ -20,7 +20,7 @@ from benchmarks.whatif.gains import Gain
     ],
 )
 def test_a_wide_interval_excuses_no_prediction_outside_it(
-    interval: tuple[float, float] | None, predicted: float | None, judgement: str
+    interval: tuple[float, float] | None, predicted: float | None, judgment: str
 ) -> None:
     """The fix really gave back 1 s."""
-    assert Gain(3.0, 2.0, interval, predicted).judgement == judgement
+    assert Gain(3.0, 2.0, interval, predicted).judgment == judgment

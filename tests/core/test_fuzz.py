@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of every decoder, under the sanitizers of addresses and behaviour."""
+"""Coverage-guided fuzzing of every decoder, under the sanitizers of addresses and behavior."""
 
 from __future__ import annotations
 

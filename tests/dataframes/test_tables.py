@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 import perfscope
 import perfscope.errors
-from perfscope.dataframes.catalogue import reference, tables
+from perfscope.dataframes.catalog import reference, tables
 from perfscope.dataframes.columns import Kind
 from perfscope.dataframes.opened import OpenedTrace
 from perfscope.trace.devices import DeviceActivity, DeviceKind

@@ -17,7 +17,7 @@ from perfscope.doctor.check import Check, Outcome, State, Surroundings
 from perfscope.doctor.checks import run_directory, threads, two_ranks
 from perfscope.doctor.launchers import FoundLauncher, found_launchers
 from perfscope.doctor.running import Finished, finish
-from perfscope.record.launcher import Flavour
+from perfscope.record.launcher import Flavor
 from tests.support import environments
 from tests.support.environments import Mpi
 from tests.support.recording import job_variables, perfscope_command
@@ -65,7 +65,7 @@ def test_all_is_well_in_the_developers_environment(mpich: Mpi, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_separate_worlds_of_one_rank_are_recognised(mpich: Mpi, tmp_path: Path) -> None:
+def test_separate_worlds_of_one_rank_are_recognized(mpich: Mpi, tmp_path: Path) -> None:
     """mpi4py that uses Open MPI, started by an mpirun of MPICH, as on Debian."""
     openmpi = environments.mpi("openmpi")
     mpirun = mpich.environment.prefix / "bin" / "mpiexec.hydra"
@@ -84,7 +84,7 @@ def test_separate_worlds_of_one_rank_are_recognised(mpich: Mpi, tmp_path: Path) 
 
 
 def test_a_launcher_that_works_is_the_fix() -> None:
-    broken = FoundLauncher(Path("/a/mpirun"), Flavour.MPICH, "4.0", is_first=True)
+    broken = FoundLauncher(Path("/a/mpirun"), Flavor.MPICH, "4.0", is_first=True)
     outcome = two_ranks.judge(
         broken,
         Finished(0, "perfscope-doctor 0 1 Open MPI 5.0\nperfscope-doctor 0 1 Open MPI 5.0\n", ""),
@@ -106,7 +106,7 @@ def test_a_launcher_that_works_is_the_fix() -> None:
     ],
 )
 def test_failures_of_two_ranks_have_their_fix(done: Finished, words: str, fix: str) -> None:
-    launcher = FoundLauncher(Path("/a/mpirun"), Flavour.MPICH, "4.0", is_first=True)
+    launcher = FoundLauncher(Path("/a/mpirun"), Flavor.MPICH, "4.0", is_first=True)
     outcome = two_ranks.judge(launcher, done, two_ranks.Attempt(), seconds=1.0)
     assert outcome.state is State.PROBLEM
     assert words in outcome.summary
@@ -114,7 +114,7 @@ def test_failures_of_two_ranks_have_their_fix(done: Finished, words: str, fix: s
 
 
 def test_a_way_that_needs_more_than_plain_mpirun_is_a_warning() -> None:
-    launcher = FoundLauncher(Path("/a/mpirun"), Flavour.OPEN_MPI, "5.0", is_first=True)
+    launcher = FoundLauncher(Path("/a/mpirun"), Flavor.OPEN_MPI, "5.0", is_first=True)
     told = Finished(0, "perfscope-doctor 0 2 x\nperfscope-doctor 1 2 x\n", "")
     way = two_ranks.Attempt("mpirun --oversubscribe")
     outcome = two_ranks.judge(launcher, told, way, seconds=1.0)
@@ -126,7 +126,7 @@ def test_launchers_of_each_place_are_found_once(mpi: Mpi) -> None:
     [first] = [
         found
         for found in found_launchers({**job_variables(), **search}, mpi.python)
-        if found.flavour.value == mpi.flavour and found.is_first
+        if found.flavor.value == mpi.flavor and found.is_first
     ]
     assert first.path == mpi.environment.mpirun
     assert first.version[:1].isdigit()

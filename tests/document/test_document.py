@@ -14,7 +14,7 @@ from perfscope.document import build as document
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.core.finding import Finding, Gain, Status
 from perfscope.schema.check import problems
-from tests.findings.analysed import Analysed, analyse, analyse_trace
+from tests.findings.analyzed import Analyzed, analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.report import sample_document
 from tests.support.trace_builder import TraceBuilder
@@ -27,18 +27,18 @@ PLANS = {
 }
 
 
-def built(analysed: Analysed) -> document.Json:
-    findings = tuple(analysed.findings.values())
-    return document.build(analysed.results, analysed.replay, findings)
+def built(analyzed: Analyzed) -> document.Json:
+    findings = tuple(analyzed.findings.values())
+    return document.build(analyzed.results, analyzed.replay, findings)
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_is_as_described(name: str) -> None:
-    assert list(problems(built(analyse(PLANS[name])))) == []
+    assert list(problems(built(analyze(PLANS[name])))) == []
 
 
 def test_the_barest_trace_is_as_described() -> None:
-    assert list(problems(built(analyse_trace(TraceBuilder(2, end_s=1.0).build())))) == []
+    assert list(problems(built(analyze_trace(TraceBuilder(2, end_s=1.0).build())))) == []
 
 
 @pytest.mark.parametrize("name", ["two_ranks_evaluation", "everything_null", "thousand_ranks"])
@@ -48,20 +48,20 @@ def test_samples_of_the_report_are_as_described(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_ledger_is_exact(name: str) -> None:
-    analysed = analyse(PLANS[name])
-    rows = built(analysed)["ledger"]
-    for position, rank in enumerate(analysed.results.trace.ranks):
+    analyzed = analyze(PLANS[name])
+    rows = built(analyzed)["ledger"]
+    for position, rank in enumerate(analyzed.results.trace.ranks):
         assert sum(row["ns_by_rank"][position] for row in rows) == rank.end_ns - rank.start_ns
     assert sum(row["share"] for row in rows) == pytest.approx(1.0)
 
 
 def test_same_trace_same_bytes() -> None:
-    one, two = (document.dumps(built(analyse(PLANS["evaluation"]))) for _ in range(2))
+    one, two = (document.dumps(built(analyze(PLANS["evaluation"]))) for _ in range(2))
     assert one == two
 
 
-def test_serialisation_times_transfer_is_communication_efficiency() -> None:
-    metrics = built(analyse(PLANS["evaluation"]))["metrics"]
+def test_serialization_times_transfer_is_communication_efficiency() -> None:
+    metrics = built(analyze(PLANS["evaluation"]))["metrics"]
     product = metrics["serialization_efficiency"]["value"] * metrics["transfer_efficiency"]["value"]
     assert product == pytest.approx(metrics["communication_efficiency"]["value"], rel=1e-6)
 
@@ -147,7 +147,7 @@ def test_versions_and_environment_come_from_the_ranks() -> None:
             mpi_library="/lib/libmpi.so\nMPICH  Version: 5.0\nmore",
         )
 
-    run = built(analyse_trace(training_run(Plan(steps=5), change=note)))["run"]
+    run = built(analyze_trace(training_run(Plan(steps=5), change=note)))["run"]
     assert run["versions"] == {
         "MPI": "MPICH Version: 5.0 (/lib/libmpi.so)",
         "numpy": "2.4",
@@ -159,7 +159,7 @@ def test_versions_and_environment_come_from_the_ranks() -> None:
 
 
 def test_the_words_beside_an_efficiency_are_explained() -> None:
-    document: Any = analyse(Plan(steps=5)).document()
+    document: Any = analyze(Plan(steps=5)).document()
     terms = {row["term"] for row in document["how_measured"]}
     assert {"Useful time", "Focus of analysis"} <= terms
     assert "->" not in document["run"]["focus_reason"]

@@ -21,7 +21,7 @@ from perfscope.errors import ExitCode, UnreadableInputError, UsageError
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import Trace
-from tests.findings.analysed import analyse
+from tests.findings.analyzed import analyze
 from tests.findings.training_runs import Plan, training_run
 from tests.support.environments import REPOSITORY
 from tests.support.random_traces import traces
@@ -86,7 +86,7 @@ def changed(document: Any, *path: str | int, value: Any) -> Any:
 
 
 def test_every_wrong_figure_is_found() -> None:
-    document: Any = analyse(Plan(ranks=2, steps=40, evaluate_s=1.0)).document()
+    document: Any = analyze(Plan(ranks=2, steps=40, evaluate_s=1.0)).document()
     assert broken(document) == []
     wrong = {
         "numbers": changed(document, "run", "wall_s", value=-1.0),
@@ -100,7 +100,7 @@ def test_every_wrong_figure_is_found() -> None:
         "phases": changed(document, "phases", 0, "ranks", value=[]),
         "damage": changed(document, "run", "missing_ranks", value=[2]),
         "lives": changed(document, "run", "endings", 0, "start_s", value=0.5),
-        "ledger_parts": changed(document, "unlabelled", "seconds", value=9.0),
+        "ledger_parts": changed(document, "unlabeled", "seconds", value=9.0),
         "work": changed(document, "metrics", "useful_s_by_rank", 1, value=9.0),
         "communication": changed(document, "collectives", "operations", 0, "seconds", value=1.0),
         "phase_parts": changed(document, "phases", 0, "seconds_by_rank", 0, value=1e3),
@@ -119,7 +119,7 @@ def test_every_wrong_figure_is_found() -> None:
 
 
 def test_savings_together_lie_between_the_best_and_the_sum() -> None:
-    document: Any = analyse(Plan(ranks=2, steps=40, evaluate_s=1.0, slow_rank=1)).document()
+    document: Any = analyze(Plan(ranks=2, steps=40, evaluate_s=1.0, slow_rank=1)).document()
     length = sums.focus_s(document)
     first = {"gain_s": 2.0, "gain_share": 2.0 / length, "gain_run_share": None}
     for finding in document["findings"]:

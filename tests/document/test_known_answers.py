@@ -12,7 +12,7 @@ import pytest
 from perfscope.document.invariants import broken
 from perfscope.report.build import build_html
 from perfscope.units import format_ratio
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.report.test_terminal import shown
 from tests.support.trace_builder import TraceBuilder
 
@@ -103,7 +103,7 @@ def lines(text: str) -> str:
 @pytest.mark.parametrize("name", CASES)
 def test_known_efficiencies(name: str) -> None:
     made, expected = CASES[name]
-    document: Any = analyse_trace(made().build()).document()
+    document: Any = analyze_trace(made().build()).document()
     metrics = document["metrics"]
     assert broken(document) == []
     terminal, page = shown(document, width=200), lines(build_html(document))
@@ -121,6 +121,6 @@ def test_known_efficiencies(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["no time at all", "all ranks only communicate"])
 def test_what_cannot_be_judged_is_not_called_healthy(name: str) -> None:
-    document: Any = analyse_trace(CASES[name][0]().build()).document()
+    document: Any = analyze_trace(CASES[name][0]().build()).document()
     assert document["verdict"]["status"] != "pass"
     assert "Nothing to fix" not in document["verdict"]["sentence"]

@@ -9,7 +9,7 @@ import pytest
 from perfscope.document.planned import ONCE
 from perfscope.metrics.results import Options
 from perfscope.trace.model import PhaseKind, Trace
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -37,7 +37,7 @@ def late_start() -> Trace:
 
 
 def test_what_happens_once_a_run_is_not_multiplied_by_its_steps() -> None:
-    document: Any = analyse_trace(late_start(), Options(planned_steps=100_000)).document()
+    document: Any = analyze_trace(late_start(), Options(planned_steps=100_000)).document()
     planned = {row["id"]: row["planned"] for row in document["findings"] if row["planned"]}
     # the first action deals 50 s of evaluation out to both ranks, which saves half of it
     assert planned["rank_zero_evaluation"]["gain_s"] == pytest.approx(25_000.0, rel=0.02)

@@ -9,7 +9,7 @@ import pytest
 
 from perfscope.document.quality import quality
 from perfscope.trace.model import Ending, EndKind, Format, Trace
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.trace_builder import TraceBuilder
 
@@ -20,15 +20,15 @@ IDS = [
     "missing_ranks",
     "endings",
     "clocks",
-    "unlabelled_time",
+    "unlabeled_time",
     "replay_error",
     "recording_notes",
 ]
 
 
 def rows(trace: Trace) -> dict[str, dict[str, Any]]:
-    analysed = analyse_trace(trace)
-    return {row["id"]: row for row in quality(analysed.results, analysed.replay)}
+    analyzed = analyze_trace(trace)
+    return {row["id"]: row for row in quality(analyzed.results, analyzed.replay)}
 
 
 def test_all_is_well() -> None:
@@ -136,20 +136,20 @@ def test_clocks_that_leave_nothing_to_tell() -> None:
 
 
 def test_factors_above_one_are_reported() -> None:
-    analysed = analyse_trace(training_run(Plan(evaluate_s=1.0)))
-    tree = analysed.results.efficiency
+    analyzed = analyze_trace(training_run(Plan(evaluate_s=1.0)))
+    tree = analyzed.results.efficiency
     high = replace(tree, transfer_efficiency=replace(tree.transfer_efficiency, value=1.02))
-    found = quality(replace(analysed.results, efficiency=high), analysed.replay)
+    found = quality(replace(analyzed.results, efficiency=high), analyzed.replay)
     row = next(row for row in found if row["id"] == "clocks")
     assert row["status"] == "warn"
     assert "Transfer efficiency is 1.0200" in row["detail"]
 
 
-def test_unlabelled_time() -> None:
+def test_unlabeled_time() -> None:
     builder = TraceBuilder(2, end_s=20.0)
     for number in (0, 1):
         builder.rank(number).init(1.0).finalize(19.0)
-    row = rows(builder.build())["unlabelled_time"]
+    row = rows(builder.build())["unlabeled_time"]
     assert row["status"] == "warn"
     assert "--stack-hz" in row["detail"]
 

@@ -10,12 +10,12 @@ import pytest
 from perfscope.schema.check import problems
 from perfscope.schema.time import Timeline
 from perfscope.trace.model import PhaseKind
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 
 def timeline(builder: TraceBuilder) -> dict[str, Any]:
-    document: Any = analyse_trace(builder.build()).document()
+    document: Any = analyze_trace(builder.build()).document()
     found: dict[str, Any] = document["timeline"]
     assert list(problems(found, Timeline)) == []
     return found

@@ -15,7 +15,7 @@ from perfscope.replay.model import Edit, Replay
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Ending, EndKind
 from perfscope.units import format_seconds
-from tests.findings.analysed import Analysed, analyse, analyse_trace
+from tests.findings.analyzed import Analyzed, analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.trace_builder import TraceBuilder
 
@@ -25,20 +25,20 @@ def build_verdict(results: Results, replay: Replay, findings: Sequence[Finding])
     return verdicts.verdict(results, replay, findings, ())
 
 
-def verdict(analysed: Analysed) -> dict[str, Any]:
+def verdict(analyzed: Analyzed) -> dict[str, Any]:
     found: dict[str, Any] = build(
-        analysed.results, analysed.replay, tuple(analysed.findings.values())
+        analyzed.results, analyzed.replay, tuple(analyzed.findings.values())
     )["verdict"]
     return found
 
 
 def test_names_rank_function_line_and_gain() -> None:
-    found = verdict(analyse(Plan(ranks=2, evaluate_s=2.0)))
+    found = verdict(analyze(Plan(ranks=2, evaluate_s=2.0)))
     assert found["status"] == "fail"
     assert found["sentence"].startswith(
         "Rank 0 evaluates alone in evaluate() (train.py:212) while 1 rank waits. "
     )
-    first = analyse(Plan(ranks=2, evaluate_s=2.0)).findings["rank_zero_evaluation"].first
+    first = analyze(Plan(ranks=2, evaluate_s=2.0)).findings["rank_zero_evaluation"].first
     assert first is not None
     assert first.seconds == pytest.approx(10.0, rel=0.01)  # each of two ranks evaluates half
     assert "Estimated saving: 9.99 s (13.6 % of the 73.6 s run, 13.9 % of " in found["sentence"]
@@ -57,14 +57,14 @@ def test_gains_together_are_replayed_together() -> None:
         slow_forward_s=0.1,
         samples=(32, 32),
     )
-    found = verdict(analyse(plan))
-    truth = analyse(Plan(ranks=2, steps=100)).results.focus.length_ns
-    measured = analyse(plan).results.focus.length_ns
+    found = verdict(analyze(plan))
+    truth = analyze(Plan(ranks=2, steps=100)).results.focus.length_ns
+    measured = analyze(plan).results.focus.length_ns
     assert found["combined_gain_s"] == pytest.approx((measured - truth) * 1e-9, rel=0.1)
 
 
 def test_healthy() -> None:
-    found = verdict(analyse(Plan()))
+    found = verdict(analyze(Plan()))
     assert found["status"] == "pass"
     assert found["sentence"].startswith(
         "Nothing to fix was found: 4 ranks, parallel efficiency 0.9"
@@ -74,7 +74,7 @@ def test_healthy() -> None:
 
 
 def test_says_when_nothing_can_be_said() -> None:
-    found = verdict(analyse_trace(TraceBuilder(1, end_s=5.0).build()))
+    found = verdict(analyze_trace(TraceBuilder(1, end_s=5.0).build()))
     assert found["status"] == "info"
     assert found["sentence"].startswith("Nothing can be said about this run.")
 
@@ -83,7 +83,7 @@ def test_a_killed_rank_comes_first() -> None:
     def kill(builder: TraceBuilder) -> None:
         builder.rank(1).set(ending=Ending(EndKind.KILLED, 9))
 
-    found = verdict(analyse_trace(training_run(Plan(steps=20), change=kill)))
+    found = verdict(analyze_trace(training_run(Plan(steps=20), change=kill)))
     assert found["sentence"].startswith("The run was cut short 6.73 s after the start: rank 1 was ")
     assert (
         "killed by SIGKILL (9). Up to then nothing to fix was found: 4 ranks" in found["sentence"]
@@ -94,7 +94,7 @@ def test_processes_that_never_met_come_first() -> None:
     def alone(builder: TraceBuilder) -> None:
         builder.rank(0).set(metadata={"rank_environment": {"PMI_SIZE": "4"}})
 
-    found = verdict(analyse_trace(training_run(Plan(ranks=1, steps=20), change=alone)))
+    found = verdict(analyze_trace(training_run(Plan(ranks=1, steps=20), change=alone)))
     assert found["sentence"].startswith("The 4 processes never met: ")
     assert found["sentence"].count("never met") == 1
 
@@ -107,8 +107,8 @@ def test_damage_is_found_once_for_the_run_and_the_verdict(monkeypatch: pytest.Mo
         return (Damage("made_up", f"The recording was looked at {len(asked)} times."),)
 
     monkeypatch.setattr("perfscope.document.build.run_damage", damage)
-    analysed = analyse(Plan(ranks=2, steps=20))
-    found = build(analysed.results, analysed.replay, tuple(analysed.findings.values()))
+    analyzed = analyze(Plan(ranks=2, steps=20))
+    found = build(analyzed.results, analyzed.replay, tuple(analyzed.findings.values()))
     told = found["run"]["damage"][0]["text"]
     assert told == "The recording was looked at 1 times."
     assert found["verdict"]["sentence"].startswith(told)
@@ -122,18 +122,18 @@ def test_crowded_cpus_come_before_the_jitter_they_cause() -> None:
                 at = tick * 0.1
                 rank.process_sample(at, cpu_s=at, queue_delay_s=at, threads=4, runnable=3)
 
-    analysed = analyse_trace(training_run(Plan(unlucky_s=0.1), change=crowd))
-    found = verdict(analysed)
+    analyzed = analyze_trace(training_run(Plan(unlucky_s=0.1), change=crowd))
+    found = verdict(analyzed)
     assert found["top"] == ["threads_over_cores"]
     assert found["sentence"].startswith("12.0 threads want to run on 4 CPUs of node0.")
-    imbalance = analysed.findings["transient_imbalance"]
+    imbalance = analyzed.findings["transient_imbalance"]
     assert (imbalance.status, imbalance.gain_s) == (Status.INFO, None)
     assert imbalance.title == ("In each step another rank is late, because the ranks wait for CPUs")
     assert "CPUs of their own" in imbalance.actions[0]
 
 
 def test_two_findings_say_what_both_fixes_give() -> None:
-    found = verdict(analyse(Plan(evaluate_s=4.0, slow_rank=1, slow_forward_s=0.05)))
+    found = verdict(analyze(Plan(evaluate_s=4.0, slow_rank=1, slow_forward_s=0.05)))
     assert found["top"] == ["rank_zero_evaluation", "load_imbalance"]
     gain = format_seconds(found["combined_gain_s"])
     assert found["sentence"].endswith(" There is 1 more finding.")
@@ -149,8 +149,8 @@ def fault(name: str, status: Status, gain_s: float | None, *edits: Edit) -> Find
 def test_faults_without_seconds_leave_a_place_to_one_that_has_them() -> None:
     faults = [fault(name, Status.FAIL, None) for name in "abc"]
     faults += [fault("small", Status.WARN, 2.0), fault("priced", Status.FAIL, 4.0)]
-    analysed = analyse(Plan(steps=10))
-    found = build_verdict(analysed.results, analysed.replay, faults)
+    analyzed = analyze(Plan(steps=10))
+    found = build_verdict(analyzed.results, analyzed.replay, faults)
     assert found["top"] == ["a", "b", "priced"]
     assert found["combined_gain_s"] == 4.0
 
@@ -158,16 +158,16 @@ def test_faults_without_seconds_leave_a_place_to_one_that_has_them() -> None:
 def test_a_warning_with_seconds_does_not_push_a_failure_away() -> None:
     faults = [fault(name, Status.FAIL, None) for name in "abc"]
     faults.append(fault("small", Status.WARN, 2.0))
-    analysed = analyse(Plan(steps=10))
-    assert build_verdict(analysed.results, analysed.replay, faults)["top"] == ["a", "b", "c"]
+    analyzed = analyze(Plan(steps=10))
+    assert build_verdict(analyzed.results, analyzed.replay, faults)["top"] == ["a", "b", "c"]
 
 
 def test_a_bound_that_was_not_replayed_is_no_part_of_a_sum() -> None:
-    analysed = analyse(Plan(ranks=2, evaluate_s=2.0))
-    alone = analysed.findings["rank_zero_evaluation"]
+    analyzed = analyze(Plan(ranks=2, evaluate_s=2.0))
+    alone = analyzed.findings["rank_zero_evaluation"]
     assert alone.edits
     found = build_verdict(
-        analysed.results, analysed.replay, [alone, fault("bound", Status.FAIL, 3.0)]
+        analyzed.results, analyzed.replay, [alone, fault("bound", Status.FAIL, 3.0)]
     )
     assert found["top"] == ["rank_zero_evaluation", "bound"]
     assert found["combined_gain_s"] is None
@@ -176,12 +176,12 @@ def test_a_bound_that_was_not_replayed_is_no_part_of_a_sum() -> None:
 
 def test_what_is_fixed_together_is_told_in_one_way() -> None:
     """Of three findings two are replayed, one of them as a bound; the third is not."""
-    analysed = analyse(Plan(ranks=2, evaluate_s=2.0))
-    alone = analysed.findings["rank_zero_evaluation"]
+    analyzed = analyze(Plan(ranks=2, evaluate_s=2.0))
+    alone = analyzed.findings["rank_zero_evaluation"]
     most = Gain(3.0, 0.03, edits=alone.edits)
     bound = Finding("bound", Status.FAIL, "bound", ".", most)
     faults = [alone, bound, fault("unknown", Status.FAIL, 2.0)]
-    found = build_verdict(analysed.results, analysed.replay, faults)
+    found = build_verdict(analyzed.results, analyzed.replay, faults)
     gain = format_seconds(found["combined_gain_s"])
     told = f"fixed together, the two that can be replayed would save up to {gain}"
     assert found["combined_text"].startswith(f"{told} (")
@@ -189,19 +189,19 @@ def test_what_is_fixed_together_is_told_in_one_way() -> None:
 
 
 def test_one_finding_is_nothing_together() -> None:
-    found = verdict(analyse(Plan(ranks=2, evaluate_s=2.0)))
+    found = verdict(analyze(Plan(ranks=2, evaluate_s=2.0)))
     assert found["top"] == ["rank_zero_evaluation"]
     assert found["combined_text"] is None
 
 
 def test_what_does_not_apply_is_no_diagnosis_that_could_not_be_made() -> None:
-    analysed = analyse(Plan(ranks=2, steps=100))
+    analyzed = analyze(Plan(ranks=2, steps=100))
     findings = [
         fault("fine", Status.PASS, None),
         fault("absent", Status.NOT_APPLICABLE, None),
         fault("unseen", Status.NOT_MEASURED, None),
     ]
-    found = build_verdict(analysed.results, analysed.replay, findings)
+    found = build_verdict(analyzed.results, analyzed.replay, findings)
     assert found["sentence"].endswith(" 1 of 3 diagnoses could not be made.")
 
 
@@ -211,7 +211,7 @@ def test_a_low_efficiency_without_a_finding_is_not_called_healthy() -> None:
         rank = builder.rank(number).init(1.0).finalize(29.0)
         for second in range(2, 28):
             rank.op("MPI_Win_flush", second + 0.1, second + 0.95)
-    found = verdict(analyse_trace(builder.build()))
+    found = verdict(analyze_trace(builder.build()))
     assert found["status"] == "warn"
     assert found["sentence"].startswith(
         "No cause was found for a low efficiency: 2 ranks, parallel efficiency 0.211; "
@@ -224,12 +224,12 @@ def test_together_lies_between_the_best_and_the_sum(
     gains: tuple[float, float], together: float
 ) -> None:
     """The replay of both says 20 s."""
-    analysed = analyse(Plan(ranks=2, evaluate_s=2.0))
-    alone = analysed.findings["rank_zero_evaluation"]
+    analyzed = analyze(Plan(ranks=2, evaluate_s=2.0))
+    alone = analyzed.findings["rank_zero_evaluation"]
     assert alone.gain_s == pytest.approx(20.0, rel=0.05)
     faults = [
         fault(name, Status.FAIL, gain_s, *alone.edits)
         for name, gain_s in zip("ab", gains, strict=True)
     ]
-    found = build_verdict(analysed.results, analysed.replay, faults)
+    found = build_verdict(analyzed.results, analyzed.replay, faults)
     assert found["combined_gain_s"] == pytest.approx(together)

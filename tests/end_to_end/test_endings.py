@@ -31,7 +31,7 @@ RAISED_AT = "ending.py:" + str(
 LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "prterun")
 
 
-def analysed(directory: Path) -> dict[str, Any]:
+def analyzed(directory: Path) -> dict[str, Any]:
     """The result document of a recording; the command must not stumble, and tells damage."""
     done = analyze(directory)
     document = json.loads((directory / "analysis.json").read_text(encoding="utf-8"))
@@ -85,7 +85,7 @@ def test_one_rank_takes_the_others_along(
 ) -> None:
     recorded = record(mpich.python_command(RANKS, PROGRAM, ending))
     assert recorded.exit_code == code
-    document = analysed(recorded.directory)
+    document = analyzed(recorded.directory)
     check_work(document)
     assert texts(document)[1] == text
     assert first(document) == [1]
@@ -100,7 +100,7 @@ def test_one_rank_takes_the_others_along(
 def test_all_ranks_killed(mpich: Mpi, record: Recorder) -> None:
     recorded = record(mpich.python_command(RANKS, PROGRAM, "kill", "everybody"))
     assert recorded.exit_code == 9
-    document = analysed(recorded.directory)
+    document = analyzed(recorded.directory)
     check_work(document)
     assert texts(document) == ["killed by SIGKILL (9)"] * RANKS
     assert document["run"]["incomplete_ranks"] == [0, 1]
@@ -109,7 +109,7 @@ def test_all_ranks_killed(mpich: Mpi, record: Recorder) -> None:
 def test_an_exception_that_aborts(mpich: Mpi, record: Recorder) -> None:
     recorded = record(mpich.python_command(RANKS, "-m", "mpi4py", PROGRAM, "fail"))
     assert recorded.exit_code == 1
-    document = analysed(recorded.directory)
+    document = analyzed(recorded.directory)
     check_work(document)
     ending = document["run"]["endings"][1]
     assert (
@@ -131,7 +131,7 @@ def test_an_exception_that_hangs_the_job_until_somebody_ends_it(mpich: Mpi, tmp_
         metadata = wait_for("the exception", lambda: noted_exception(tmp_path / "trace"))
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=30)
-    document = analysed(tmp_path / "trace")
+    document = analyzed(tmp_path / "trace")
     check_work(document)
     assert metadata["exception"]["type"] == "ValueError"
     assert first(document) == [1]
@@ -191,7 +191,7 @@ def test_stopped_from_outside(
         process.wait(timeout=30)
         if action is not psutil.Process.kill:
             wait_for("the end of the ranks", lambda: not any(map(is_alive, pids)))
-    document = analysed(tmp_path / "trace")
+    document = analyzed(tmp_path / "trace")
     check_work(document)
     assert document["run"]["incomplete_ranks"] == [0, 1]
     told = document["verdict"]["sentence"]
@@ -205,7 +205,7 @@ def test_stopped_from_outside(
 def test_a_job_that_forks(mpich: Mpi, record: Recorder) -> None:
     recorded = record(mpich.python_command(RANKS, PROGRAM, "fork", "everybody"))
     assert recorded.exit_code == 0
-    document = analysed(recorded.directory)
+    document = analyzed(recorded.directory)
     check_work(document)
     assert texts(document) == ["finalized"] * RANKS
     assert document["run"]["incomplete_ranks"] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from tests.end_to_end.test_endings import PROGRAM, RANKS, analysed, check_work, texts
+from tests.end_to_end.test_endings import PROGRAM, RANKS, analyzed, check_work, texts
 from tests.support.environments import Mpi
 from tests.support.processes import perfscope_started
 from tests.support.recording import Recorder
@@ -19,7 +19,7 @@ def test_two_jobs_at_once(mpich: Mpi, tmp_path: Path) -> None:
     ):
         assert [one.wait(timeout=60), other.wait(timeout=60)] == [0, 0]
     for name in ("trace", "trace-2"):
-        document = analysed(tmp_path / name)
+        document = analyzed(tmp_path / name)
         check_work(document)
         assert texts(document) == ["finalized"] * RANKS
         assert not [row for row in document["quality"] if row["id"] == "separate_worlds"]
@@ -44,7 +44,7 @@ def test_a_job_inside_a_job(mpich: Mpi, record: Recorder, tmp_path: Path) -> Non
     )
     recorded = record(mpich.python_command(RANKS, script))
     assert recorded.exit_code == 0, recorded.stderr
-    document = analysed(recorded.directory)
+    document = analyzed(recorded.directory)
     check_work(document)
     [notes] = [row["detail"] for row in document["quality"] if row["id"] == "recording_notes"]
     assert "2 MPI worlds" in notes
@@ -58,7 +58,7 @@ def test_a_script_that_starts_two_jobs(mpich: Mpi, record: Recorder, tmp_path: P
     script.write_text("\n".join(shlex.join(job) for job in jobs) + "\n", encoding="utf-8")
     recorded = record(["sh", script])
     assert recorded.exit_code == 0
-    document = analysed(recorded.directory)
+    document = analyzed(recorded.directory)
     check_work(document)
     [notes] = [row["detail"] for row in document["quality"] if row["id"] == "recording_notes"]
     assert "2 MPI worlds" in notes
@@ -74,7 +74,7 @@ def test_a_path_with_spaces_and_letters_of_any_kind(
     command = mpich.python_command(RANKS, program, "well")
     recorded = record(command, cwd=place, output=place / "mein lauf")
     assert recorded.exit_code == 0
-    document = analysed(recorded.directory)
+    document = analyzed(recorded.directory)
     check_work(document)
     assert document["run"]["command"][-2] == str(program)
     assert "<b>" not in (recorded.directory / "report.html").read_text(encoding="utf-8")

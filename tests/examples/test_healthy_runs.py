@@ -27,8 +27,8 @@ def alarms(words: list[str], place: Path, variables: dict[str, str]) -> list[str
     """What one recording of a healthy program is accused of."""
     done = recording.record(words, cwd=place, output=place / "trace", variables=variables)
     assert done.exit_code == 0, done.stderr
-    analysed = recording.analyze(done.directory, "--no-report", "--output", place)
-    assert analysed.returncode == 0, analysed.stderr
+    analyzed = recording.analyze(done.directory, "--no-report", "--output", place)
+    assert analyzed.returncode == 0, analyzed.stderr
     document = json.loads((place / "analysis.json").read_text(encoding="utf-8"))
     bad = {"fail", "warn", "error"}
     return [f"{f['id']}: {f['title']}" for f in document["findings"] if f["status"] in bad]

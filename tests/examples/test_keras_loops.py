@@ -48,8 +48,8 @@ def run(name: str, call: str, calls: int, place: Path) -> Loop:
     assert done.exit_code == 0, done.stderr
     told = RESULT.search(done.stdout)
     assert told is not None
-    analysed = recording.analyze(done.directory, "--no-report", "--output", place)
-    assert analysed.returncode == 0, analysed.stderr
+    analyzed = recording.analyze(done.directory, "--no-report", "--output", place)
+    assert analyzed.returncode == 0, analyzed.stderr
     document = json.loads((place / "analysis.json").read_text(encoding="utf-8"))
     return Loop(float(told[3]), {finding["id"]: finding for finding in document["findings"]})
 

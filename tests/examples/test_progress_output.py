@@ -28,8 +28,8 @@ def recorded(directory: Path, *options: str) -> tuple[float, dict[str, Any]]:
     directory.mkdir()
     done = recording.record(command(*options), cwd=directory, output=directory / "trace")
     assert done.exit_code == 0, done.stderr
-    analysed = recording.analyze(done.directory, "--no-report", "--output", directory)
-    assert analysed.returncode == 0, analysed.stderr
+    analyzed = recording.analyze(done.directory, "--no-report", "--output", directory)
+    assert analyzed.returncode == 0, analyzed.stderr
     found = RESULT.search(done.stdout)
     assert found is not None
     document = json.loads((directory / "analysis.json").read_text(encoding="utf-8"))

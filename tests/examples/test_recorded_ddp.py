@@ -96,9 +96,9 @@ def run_ddp(
         )
         assert done.exit_code == 0, done.stderr
         output = done.stdout
-        analysed = recording.analyze(directory / "trace", "--json", "--no-report")
-        assert analysed.returncode == 0, analysed.stderr
-        analysis = json.loads(analysed.stdout)
+        analyzed = recording.analyze(directory / "trace", "--json", "--no-report")
+        assert analyzed.returncode == 0, analyzed.stderr
+        analysis = json.loads(analyzed.stdout)
     else:
         plain = recording.run_plain(command, cwd=directory, variables=variables)
         assert plain.returncode == 0, plain.stderr

@@ -9,7 +9,7 @@ import pytest
 
 from tests.examples.trainer_run import TINY, finding, record_trainer, run_trainer
 
-UNLABELLED_LIMIT = 0.05
+UNLABELED_LIMIT = 0.05
 GAIN_TOLERANCE = 0.1
 SPREAD_TOLERANCE = 0.2  # of a gain whose two sides are both noisy
 STEP = ("--work", "sleep", "--forward-ms", "10", "--backward-ms", "20")
@@ -43,7 +43,7 @@ def test_evaluation_on_rank_zero(tmp_path: Path, markers: tuple[str, ...]) -> No
     assert line_is_in(verdict, "evaluate")
     evaluations_s = sum(planted.seconds("evaluate", rank=0))
     assert verdict["gain_s"] == pytest.approx(evaluations_s, rel=GAIN_TOLERANCE)
-    assert analysis["unlabelled"]["share"] <= UNLABELLED_LIMIT
+    assert analysis["unlabeled"]["share"] <= UNLABELED_LIMIT
     assert "evaluate" in analysis["verdict"]["sentence"]
 
 
@@ -97,7 +97,7 @@ def test_healthy_run(tmp_path: Path) -> None:
     _, analysis = record_trainer(tmp_path, *options)
     assert {f["status"] for f in analysis["findings"]}.isdisjoint({"fail", "error"})
     assert analysis["metrics"]["parallel_efficiency"]["value"] > 0.9
-    assert analysis["unlabelled"]["share"] <= UNLABELLED_LIMIT
+    assert analysis["unlabeled"]["share"] <= UNLABELED_LIMIT
 
 
 def places(verdict: dict[str, Any]) -> set[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scripts.sample_runs import SAMPLES as MADE
-from tests.examples.trainer_run import analyse, finding
+from tests.examples.trainer_run import analyze, finding
 from tests.support.environments import REPOSITORY as ROOT
 
 SAMPLES = sorted(path.parent for path in (ROOT / "sample_traces").glob("*/run.json"))
@@ -28,7 +28,7 @@ def known(name: str) -> dict[str, Any]:
 
 def analysis_of(name: str, output: Path) -> dict[str, Any]:
     """The analysis of a sample, made now."""
-    return analyse(ROOT / "sample_traces" / name, output=output)
+    return analyze(ROOT / "sample_traces" / name, output=output)
 
 
 def test_every_sample_is_there_and_no_other() -> None:
@@ -61,7 +61,7 @@ def test_rank_zero_evaluation(tmp_path: Path) -> None:
     evaluations_s = values["seconds_by_rank"]["evaluate"][0]
     assert verdict["status"] == "fail"
     assert verdict["gain_s"] == pytest.approx(evaluations_s, rel=0.1)
-    assert analysis["unlabelled"]["share"] <= 0.05
+    assert analysis["unlabeled"]["share"] <= 0.05
 
 
 def test_sgan_evaluation(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_the_report_in_the_repository_is_that_of_the_recording(
 ) -> None:
     monkeypatch.chdir(ROOT)
     stored = ROOT / "reports" / sample.name / "analysis.json"
-    analysis = analyse(sample.relative_to(ROOT), output=tmp_path)
+    analysis = analyze(sample.relative_to(ROOT), output=tmp_path)
     assert analysis == json.loads(stored.read_text(encoding="utf-8"))
     # What the agent wrote beside the records is no trace of its own.
     assert "cannot be read" not in str(analysis["quality"])

@@ -58,8 +58,8 @@ def record(
         timeout_s=TIMEOUT_S,
     )
     assert done.exit_code == 0, done.stderr
-    analysed = recording.analyze(done.directory, "--no-report", timeout_s=TIMEOUT_S)
-    assert analysed.returncode == 0, analysed.stderr
+    analyzed = recording.analyze(done.directory, "--no-report", timeout_s=TIMEOUT_S)
+    assert analyzed.returncode == 0, analyzed.stderr
     return done.stdout, json.loads((done.directory / "analysis.json").read_text(encoding="utf-8"))
 
 

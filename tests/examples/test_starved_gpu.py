@@ -28,7 +28,7 @@ def has_gpu() -> bool:
     return subprocess.run([PYTHON, "-c", _ASK], capture_output=True, check=False).returncode == 0
 
 
-def analysed(place: Path, *arguments: str) -> tuple[dict[str, Any], float]:
+def analyzed(place: Path, *arguments: str) -> tuple[dict[str, Any], float]:
     """The result document of a recorded run, and the seconds of its loop."""
     place.mkdir()
     done = recording.record(
@@ -52,15 +52,15 @@ def finding(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 @pytest.mark.long  # CI has no GPU and runs no long test: there is no skip that it would count
 @pytest.mark.skipif(not has_gpu(), reason="needs an NVIDIA GPU and a PyTorch that can use it")
-def test_a_starved_gpu_is_recognised_and_cured(tmp_path: Path) -> None:
-    starved, slow_s = analysed(tmp_path / "starved", "--workers", "0")
+def test_a_starved_gpu_is_recognized_and_cured(tmp_path: Path) -> None:
+    starved, slow_s = analyzed(tmp_path / "starved", "--workers", "0")
     idle = finding(starved, "idle_devices")
     assert idle["status"] == "fail"
     assert "while the host waits for input" in idle["title"]
     assert finding(starved, "data_stall")["status"] == "fail"
     (gpu,) = [one for one in starved["devices"]["sampled"]["gpus"] if one["ranks"] == [0]]
     assert gpu["uuid"].startswith(("GPU-", "MIG-"))
-    cured, fast_s = analysed(tmp_path / "cured", "--workers", str(min(16, os.cpu_count() or 1)))
+    cured, fast_s = analyzed(tmp_path / "cured", "--workers", str(min(16, os.cpu_count() or 1)))
     assert fast_s < slow_s
     assert "while the host waits for input" not in finding(cured, "idle_devices")["title"]
     predicted = finding(starved, "data_stall")["gain_s"]

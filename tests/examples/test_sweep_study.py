@@ -51,7 +51,7 @@ def test_mpi_libraries_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for name in MPI_NAMES:
         library = mpi(name)
         launcher = library.python_command(2)
-        sets[library.flavour] = {"launcher": launcher, "env": dict(library.variables)}
+        sets[library.flavor] = {"launcher": launcher, "env": dict(library.variables)}
     (tmp_path / "sets.yaml").write_text(json.dumps(sets))  # JSON is YAML
     document = study(tmp_path / "sweep", "--configs", "sets.yaml", *ACCURACY, "--", *TRAINER)
     rows = document["sweep"]["configurations"]

@@ -88,10 +88,10 @@ def record_trainer(
     command = trainer_command(log, *options, ranks=ranks)
     done = recording.record(command, cwd=directory, output=directory / "trace")
     assert done.exit_code == 0, done.stderr
-    return _outcome(done.stdout, log), analyse(done.directory, output=directory)
+    return _outcome(done.stdout, log), analyze(done.directory, output=directory)
 
 
-def analyse(trace: Path, *, output: Path) -> dict[str, Any]:
+def analyze(trace: Path, *, output: Path) -> dict[str, Any]:
     """The analysis.json of a recording."""
     done = recording.analyze(trace, "--no-report", "--output", output)
     assert done.returncode == 0, done.stderr

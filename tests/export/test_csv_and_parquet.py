@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from perfscope.dataframes.catalogue import tables
+from perfscope.dataframes.catalog import tables
 from perfscope.dataframes.columns import Column, Kind
 from perfscope.dataframes.frames import frame_of
 from perfscope.dataframes.source import Source

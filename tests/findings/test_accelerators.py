@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from perfscope.findings.core.catalogue import diagnoses
+from perfscope.findings.core.catalog import diagnoses
 from perfscope.findings.core.finding import Confidence, Finding, Status
 from perfscope.findings.facts.idle_causes import WORDS
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_traces
 from perfscope.schema.check import problems
 from perfscope.trace.model import PhaseKind
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.write_kineto import PID, KinetoWriter
 from tests.support.write_recording import REAL_START_NS, ProcessWriter, write_run
@@ -35,7 +35,7 @@ def findings(place: Path, *steps: Step, capability: tuple[int, int] = (9, 0)) ->
             writer.step(number, start, start + 100 * MS)
             step(writer, start)
         writer.write(place / f"rank{rank}.json")
-    return analyse_trace(open_traces([place])).findings
+    return analyze_trace(open_traces([place])).findings
 
 
 def busy(writer: KinetoWriter, start: int) -> None:
@@ -55,7 +55,7 @@ def launch_bound(writer: KinetoWriter, start: int) -> None:
         writer.kernel("add", begin + 80 * US, begin + 100 * US, launch=begin + 75 * US)
 
 
-def synchronising(writer: KinetoWriter, start: int) -> None:
+def synchronizing(writer: KinetoWriter, start: int) -> None:
     """After each kernel the host waits for it, then computes for 2 ms and launches the next."""
     for place in range(10):
         begin = start + place * 10 * MS
@@ -86,7 +86,7 @@ def held_up(writer: KinetoWriter, start: int) -> None:
     [
         (starved, "while the host waits for input", 1.2),
         (launch_bound, "because it is launch bound", 1.6),
-        (synchronising, "because the host waited for the device", 0.6),
+        (synchronizing, "because the host waited for the device", 0.6),
         (host_bound, "while the host does other work", 1.0),
         (queued_short, "between kernels that were launched in time", 0.4),
         (held_up, "waits for another stream or an event", 0.8),
@@ -294,35 +294,35 @@ def profile(place: Path, step: Step) -> None:
 def test_a_profiler_window_beside_a_recording_feeds_the_findings(tmp_path: Path) -> None:
     place = recorded(tmp_path / "trace", is_starved=True)
     profile(place, starved)
-    analysed = analyse_trace(open_traces([place]))
-    assert analysed.results.devices is not None
-    assert analysed.results.devices.is_part
-    assert analysed.results.focus.kind == "communication_lifetime"
-    found = analysed.findings["idle_devices"]
+    analyzed = analyze_trace(open_traces([place]))
+    assert analyzed.results.devices is not None
+    assert analyzed.results.devices.is_part
+    assert analyzed.results.focus.kind == "communication_lifetime"
+    found = analyzed.findings["idle_devices"]
     assert found.status is Status.FAIL
     assert "while the host waits for input" in found.title
     # Ten steps, without the first, which waits for the profiler to start.
     assert "In the 900 ms that a profiler watched" in found.summary.replace("\xa0", " ")
     assert (found.gain_s, found.gain_share, found.gain_basis) == (None, None, None)
-    document: Any = analysed.document()
+    document: Any = analyzed.document()
     assert list(problems(document)) == []
     (row,) = [row for row in document["quality"] if row["id"] == "device_window"]
     assert "watched the devices for 900 ms" in row["detail"].replace("\xa0", " ")
-    whole = analyse_trace(open_traces([place]), Options(focus="0:3"))
+    whole = analyze_trace(open_traces([place]), Options(focus="0:3"))
     assert whole.results.devices is not None
     assert whole.results.devices.window_ns[1] <= 3 * 10**9
 
 
 def test_waits_for_the_device_come_with_the_profiler_window(tmp_path: Path) -> None:
     place = recorded(tmp_path / "trace")
-    profile(place, synchronising)
-    found = analyse_trace(open_traces([place])).findings["idle_devices"]
+    profile(place, synchronizing)
+    found = analyze_trace(open_traces([place])).findings["idle_devices"]
     assert found.status is Status.FAIL
     assert "because the host waited for the device" in found.title
 
 
 def test_without_a_profile_the_flag_is_named(tmp_path: Path) -> None:
-    found = analyse_trace(open_traces([recorded(tmp_path / "trace", with_torch=True)])).findings
+    found = analyze_trace(open_traces([recorded(tmp_path / "trace", with_torch=True)])).findings
     for name in PROFILED:
         assert found[name].status is Status.NOT_MEASURED
         assert "--torch-profiler" in found[name].summary
@@ -330,6 +330,6 @@ def test_without_a_profile_the_flag_is_named(tmp_path: Path) -> None:
 
 def test_runs_without_accelerators_list_none_of_them(tmp_path: Path) -> None:
     gpu = {"gpu_utilization", "shared_gpus", "gpu_memory", "throttled_gpus"}
-    found = analyse_trace(open_traces([recorded(tmp_path / "trace")])).findings
+    found = analyze_trace(open_traces([recorded(tmp_path / "trace")])).findings
     assert not (gpu | set(PROFILED)) & set(found)
-    assert not (gpu | set(PROFILED)) & set(analyse_trace(training_run(Plan())).findings)
+    assert not (gpu | set(PROFILED)) & set(analyze_trace(training_run(Plan())).findings)

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from perfscope.findings.core.finding import Status
-from tests.findings.analysed import Analysed, analyse
+from tests.findings.analyzed import Analyzed, analyze
 from tests.findings.training_runs import Plan
 
 HEALTHY = Plan()
@@ -22,12 +22,12 @@ PLANS = {
 
 
 @cache
-def analysed(case: str) -> Analysed:
-    return analyse(PLANS[case])
+def analyzed(case: str) -> Analyzed:
+    return analyze(PLANS[case])
 
 
 def length_s(case: str) -> float:
-    return analysed(case).results.focus.length_ns * 1e-9
+    return analyzed(case).results.focus.length_ns * 1e-9
 
 
 def true_gain_s(case: str) -> float:
@@ -44,11 +44,11 @@ def test_runs_are_those_of_the_list() -> None:
 
 @pytest.mark.parametrize("case", PLANS)
 def test_the_replay_reproduces_the_run(case: str) -> None:
-    assert analysed(case).replay.relative_error == pytest.approx(0.0, abs=1e-9)
+    assert analyzed(case).replay.relative_error == pytest.approx(0.0, abs=1e-9)
 
 
 def test_healthy() -> None:
-    for finding in analysed("healthy").findings.values():
+    for finding in analyzed("healthy").findings.values():
         assert finding.status in {Status.PASS, Status.NOT_MEASURED}
         assert (finding.gain_share or 0.0) < 0.03
 
@@ -57,24 +57,24 @@ def test_healthy() -> None:
     ("case", "phase", "gain_s"), [("forward", "forward", 19.2), ("backward", "backward", 19.4)]
 )
 def test_slow_phase_of_one_rank(case: str, phase: str, gain_s: float) -> None:
-    finding = analysed(case).findings["load_imbalance"]
+    finding = analyzed(case).findings["load_imbalance"]
     assert finding.status is Status.FAIL
     assert finding.ranks == (1,)
     assert phase in finding.title.lower()
     assert finding.gain_s == pytest.approx(gain_s, rel=0.05)
     assert finding.gain_s == pytest.approx(true_gain_s(case), rel=0.05)
-    assert analysed(case).findings["rank_zero_evaluation"].status is Status.PASS
+    assert analyzed(case).findings["rank_zero_evaluation"].status is Status.PASS
 
 
 def test_another_rank_each_step() -> None:
-    case = analysed("random")
+    case = analyzed("random")
     finding = case.findings["transient_imbalance"]
     assert case.findings["load_imbalance"].status is Status.PASS
     assert case.findings["straggler"].status is Status.PASS
     assert case.results.efficiency.load_balance.value == pytest.approx(0.99, abs=0.01)
     assert case.replay.ideal_runtime_s is not None
-    serialisation = max(case.results.efficiency.outside_s) / case.replay.ideal_runtime_s
-    assert serialisation == pytest.approx(0.795, abs=0.02)
+    serialization = max(case.results.efficiency.outside_s) / case.replay.ideal_runtime_s
+    assert serialization == pytest.approx(0.795, abs=0.02)
     assert finding.status is Status.FAIL
     assert finding.gain_basis == "replay"
     assert "another rank" in finding.title
@@ -85,7 +85,7 @@ def test_another_rank_each_step() -> None:
 
 
 def test_evaluation_on_rank_zero() -> None:
-    case = analysed("evaluation")
+    case = analyzed("evaluation")
     finding = case.findings["rank_zero_evaluation"]
     assert finding.status is Status.FAIL
     assert finding.ranks == (0,)
@@ -101,7 +101,7 @@ def test_evaluation_on_rank_zero() -> None:
 
 
 def test_slow_network_is_nobodys_imbalance() -> None:
-    case = analysed("network")
+    case = analyzed("network")
     assert case.replay.ideal_runtime_s is not None
     assert length_s("network") - case.replay.ideal_runtime_s == pytest.approx(41.0, abs=0.2)
     assert case.replay.ideal_runtime_s / length_s("network") == pytest.approx(0.557, abs=0.005)

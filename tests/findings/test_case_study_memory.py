@@ -12,7 +12,7 @@ from perfscope.findings.core.finding import Status
 from perfscope.readers.recording.layout import KEPT_NOTHING, SampleKind
 from perfscope.readers.recording.reader import open_recording
 from perfscope.trace.model import PhaseKind
-from tests.findings.analysed import Analysed, analyse_trace
+from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.write_recording import ProcessWriter, write_run
 
 GB = 10**9
@@ -66,25 +66,25 @@ def write(directory: Path, *, ranks: int, cured: bool = False, set_up_s: float =
     write_run(directory, launcher={"kind": "mpirun"}, ranks_requested=ranks, end_mono_ns=end_ns)
 
 
-def analysed(directory: Path) -> Analysed:
-    return analyse_trace(open_recording(directory))
+def analyzed(directory: Path) -> Analyzed:
+    return analyze_trace(open_recording(directory))
 
 
-def verdict(of: Analysed) -> Mapping[str, object]:
+def verdict(of: Analyzed) -> Mapping[str, object]:
     found = of.document()["verdict"]
     assert isinstance(found, dict)
     return found
 
 
 @pytest.fixture(scope="module")
-def faulty(tmp_path_factory: pytest.TempPathFactory) -> Analysed:
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Analyzed:
     """Of the three ranks that a node can hold."""
     directory = tmp_path_factory.mktemp("faulty")
     write(directory, ranks=3)
-    return analysed(directory)
+    return analyzed(directory)
 
 
-def test_the_verdict_names_the_call_and_what_it_costs(faulty: Analysed) -> None:
+def test_the_verdict_names_the_call_and_what_it_costs(faulty: Analyzed) -> None:
     """Setting up is most of each call, so that all 80 ms of it are the bound; memory comes next."""
     found = verdict(faulty)
     assert found["status"] == "fail"
@@ -100,13 +100,13 @@ def test_the_verdict_names_the_call_and_what_it_costs(faulty: Analysed) -> None:
 
 def test_where_only_memory_is_known_the_verdict_is_about_memory(tmp_path: Path) -> None:
     write(tmp_path, ranks=3, set_up_s=0.0)
-    found = verdict(analysed(tmp_path))
+    found = verdict(analyzed(tmp_path))
     assert found["status"] == "fail"
     assert found["top"] == ["memory_growth"]
     assert "Model.predict keeps memory in every call" in str(found["sentence"])
 
 
-def test_the_growth_is_named_with_its_cause(faulty: Analysed) -> None:
+def test_the_growth_is_named_with_its_cause(faulty: Analyzed) -> None:
     finding = faulty.findings["memory_growth"]
     assert finding.status is Status.FAIL
     assert finding.ranks == (0, 1, 2)
@@ -119,7 +119,7 @@ def test_the_growth_is_named_with_its_cause(faulty: Analysed) -> None:
     assert rows["Warm-up ends after"] == pytest.approx(WARM_S, abs=100)
 
 
-def test_the_ranks_that_fit_before_and_after_the_cure(faulty: Analysed) -> None:
+def test_the_ranks_that_fit_before_and_after_the_cure(faulty: Analyzed) -> None:
     """Three of 56 GB in 200 GB; without the growth of 51 GB the eight that are wanted, and more."""
     summary = faulty.findings["memory_growth"].summary
     assert "3 ranks like it fit the memory of node0" in summary
@@ -132,7 +132,7 @@ def test_the_ranks_that_fit_before_and_after_the_cure(faulty: Analysed) -> None:
 
 def test_eight_cured_ranks_fit(tmp_path: Path) -> None:
     write(tmp_path, ranks=8, cured=True)
-    cured = analysed(tmp_path)
+    cured = analyzed(tmp_path)
     assert "Nothing to fix was found: 8 ranks" in str(verdict(cured)["sentence"])
     found = cured.findings
     assert found["memory_growth"].status is Status.PASS

@@ -7,7 +7,7 @@ import pytest
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.metrics.results import Options
 from perfscope.trace.model import Frame, Trace
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -27,7 +27,7 @@ def bound(masks: tuple[str, ...], *, busy: float, delay: float, cpus: int = 4) -
 
 
 def cores_of(trace: Trace) -> Finding:
-    return analyse_trace(trace).findings["shared_cores"]
+    return analyze_trace(trace).findings["shared_cores"]
 
 
 def test_two_ranks_on_one_cpu() -> None:
@@ -68,7 +68,7 @@ def test_more_ranks_than_cpus_is_another_diagnosis() -> None:
 
 
 def idle_of(trace: Trace) -> Finding:
-    return analyse_trace(trace).findings["idle_cores"]
+    return analyze_trace(trace).findings["idle_cores"]
 
 
 def test_idle_cpus_are_worth_a_word_and_no_fault() -> None:
@@ -159,7 +159,7 @@ def started(
     rank.finalize(clock)
     rank.end_s = clock + 0.1
     trace = builder.set(wall_ns=round((clock + 0.1) * 1e9)).build()
-    return analyse_trace(trace).findings["start_up"]
+    return analyze_trace(trace).findings["start_up"]
 
 
 def test_a_long_start_is_told_without_being_a_fault() -> None:
@@ -246,7 +246,7 @@ def test_a_window_in_the_middle_has_no_start() -> None:
     rank.end_s = 202.1
     trace = builder.set(wall_ns=round(202.1e9)).build()
     options = Options(focus="step:150-199")
-    assert analyse_trace(trace, options).findings["start_up"].status is Status.PASS
+    assert analyze_trace(trace, options).findings["start_up"].status is Status.PASS
 
 
 def test_tracing_twice_is_ordinary() -> None:

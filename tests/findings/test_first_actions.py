@@ -8,7 +8,7 @@ import re
 import pytest
 
 from perfscope.findings.core.finding import Status
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import TRAINER, Plan
 from tests.support.environments import REPOSITORY
 from tests.support.trace_builder import TraceBuilder
@@ -35,7 +35,7 @@ def test_no_text_of_a_finding_leaves_the_search_to_the_reader() -> None:
 @pytest.mark.parametrize("markers", [True, False])
 def test_a_place_that_was_seen_is_named_with_seconds_and_rank(markers: bool) -> None:
     """Rank 1 works 0.2 s longer in each of 200 steps."""
-    found = analyse(Plan(slow_rank=1, slow_forward_s=0.2, markers=markers)).findings.values()
+    found = analyze(Plan(slow_rank=1, slow_forward_s=0.2, markers=markers)).findings.values()
     told = next(
         one
         for one in found
@@ -59,7 +59,7 @@ def test_where_nothing_was_seen_the_option_is_named(samples: bool) -> None:
         if samples:
             rank.stack(0.5, [("import", "", 0)])
         rank.finalize(81.4)
-    found = analyse_trace(builder.build()).findings
+    found = analyze_trace(builder.build()).findings
     told = next(one for one in found.values() if one.status is Status.FAIL)
     option = "--stacks" if samples else "--stack-hz 10 (the default)"
     assert told.actions[0].startswith(f"Record once more with {option}")

@@ -10,7 +10,7 @@ import pytest
 from perfscope.findings.core.finding import Confidence, Finding, Status
 from perfscope.trace.devices import REASONS_UNKNOWN, DeviceActivity, DeviceInfo, Gpu
 from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import RankBuilder, TraceBuilder
 from tests.support.trace_invariants import check_trace
 
@@ -67,7 +67,7 @@ def judged(
             first.gpu_process(second, gpu, 1000 + number, memory_bytes=GIB)
     trace = builder.build()
     check_trace(trace)
-    return analyse_trace(trace).findings
+    return analyze_trace(trace).findings
 
 
 def test_a_healthy_job_passes_all_of_them() -> None:
@@ -290,7 +290,7 @@ def test_a_driver_that_failed_is_not_measured_and_no_driver_lists_nothing() -> N
     def one(reason: str, *, has_driver: bool = False) -> dict[str, Finding]:
         builder = TraceBuilder(1, end_s=20.0)
         builder.rank(0).init(1.0).finalize(19.0).set(gpu_reason=reason, has_gpu_driver=has_driver)
-        return analyse_trace(builder.build()).findings
+        return analyze_trace(builder.build()).findings
 
     failed = one("the driver does not answer (NVML error 18)", has_driver=True)
     for name in SAMPLED:

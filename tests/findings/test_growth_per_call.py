@@ -7,7 +7,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.trace.model import Frame, PhaseKind, Trace
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -59,7 +59,7 @@ def calling(
 
 
 def growth_of(trace: Trace) -> Finding:
-    return analyse_trace(trace).findings["memory_growth"]
+    return analyze_trace(trace).findings["memory_growth"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.trace.devices import LAUNCH_UNKNOWN
 from perfscope.trace.model import Table, Trace
-from tests.findings.analysed import Analysed, analyse_trace
+from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.requirements import require_reference
 
 HTA = "hta/"
@@ -37,12 +37,12 @@ def rows_of(trace: Trace) -> Table:
     return rank.devices.rows
 
 
-def over_the_devices_work(name: str) -> tuple[Analysed, Table]:
+def over_the_devices_work(name: str) -> tuple[Analyzed, Table]:
     """The analysis from the first to the last event of the device, as the sums are published."""
     path = require_reference(f"kineto/{name}")
     rows = rows_of(open_trace(path))
     window = f"{rows['t0'].min() / 1e9:.9f}:{rows['t1'].max() / 1e9:.9f}"
-    return analyse_trace(open_trace(path), Options(focus=window)), rows
+    return analyze_trace(open_trace(path), Options(focus=window)), rows
 
 
 def plain_causes(rows: Table) -> dict[str, int]:
@@ -61,9 +61,9 @@ def plain_causes(rows: Table) -> dict[str, int]:
 @pytest.mark.parametrize("name", SUMS)
 def test_idle_time_is_the_published_one_and_has_its_cause(name: str) -> None:
     published = json.loads(require_reference("expected.json").read_text())["kineto"][name]["own_ms"]
-    analysed, rows = over_the_devices_work(name)
-    assert analysed.results.devices is not None
-    (device,) = analysed.results.devices.devices
+    analyzed, rows = over_the_devices_work(name)
+    assert analyzed.results.devices is not None
+    (device,) = analyzed.results.devices.devices
     idle_ms = sum(device.causes_s.values()) * 1e3
     resolution_ms = float(np.spacing(1.7e15)) / 1e3 * len(rows)
     assert idle_ms == pytest.approx(published["idle_time"], abs=resolution_ms + 1e-6)
@@ -75,10 +75,10 @@ def test_idle_time_is_the_published_one_and_has_its_cause(name: str) -> None:
     assert idle_ms * 1e6 - (in_time + unknown) * 1e9 == pytest.approx(
         plain["host"] + plain["unknown"] - unknown * 1e9, abs=1
     )
-    finding = analysed.findings["idle_devices"]
+    finding = analyzed.findings["idle_devices"]
     assert finding.status is Status.FAIL
     assert max(device.causes_s, key=lambda cause: device.causes_s[cause]) is SUMS[name]
-    alone = bool(analysed.results.damage)  # what a job of many ranks saves is not known from one
+    alone = bool(analyzed.results.damage)  # what a job of many ranks saves is not known from one
     assert finding.gain_s == (None if alone else device.causes_s[SUMS[name]])
     told = {row.label: row.value for row in finding.evidence}
     share = published["idle_time"] / published["total_time"]
@@ -90,10 +90,10 @@ def test_a_busy_device_passes_with_the_published_host_wait() -> None:
     name = "hta/ns_resolution_trace/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz"
     published = json.loads(require_reference("expected.json").read_text())["kineto"][name]
     stream = published["hta_061_run"]["idle_stream7_us"]
-    analysed, rows = over_the_devices_work(name)
-    assert analysed.findings["idle_devices"].status is Status.PASS
-    assert analysed.results.devices is not None
-    (device,) = analysed.results.devices.devices
+    analyzed, rows = over_the_devices_work(name)
+    assert analyzed.findings["idle_devices"].status is Status.PASS
+    assert analyzed.results.devices is not None
+    (device,) = analyzed.results.devices.devices
     kernel = device.causes_s[IdleCause.KERNEL]
     gaps = np.count_nonzero(rows["stream"] == 7)
     # Rounding each begin up and each end down to a microsecond makes each gap longer by about one.

@@ -7,7 +7,7 @@ import pytest
 
 from perfscope.findings.core.finding import Confidence, Finding, Status
 from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised, Trace
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 MIB = 1 << 20
@@ -56,11 +56,11 @@ def series(
 
 
 def growth_of(trace: Trace) -> Finding:
-    return analyse_trace(trace).findings["memory_growth"]
+    return analyze_trace(trace).findings["memory_growth"]
 
 
 def headroom_of(trace: Trace) -> Finding:
-    return analyse_trace(trace).findings["memory_headroom"]
+    return analyze_trace(trace).findings["memory_headroom"]
 
 
 @pytest.mark.parametrize(("ranks", "unknown"), [(2, 1), (4, 3)])
@@ -362,7 +362,7 @@ def test_nothing_sampled_names_the_flag() -> None:
     builder = TraceBuilder(2, end_s=11.0)
     for number in (0, 1):
         builder.rank(number).init(1.0).finalize(10.0).op("MPI_Barrier", 5.0, 6.0)
-    findings = analyse_trace(builder.build()).findings
+    findings = analyze_trace(builder.build()).findings
     for name in ("memory_growth", "memory_headroom"):
         assert findings[name].status is Status.NOT_MEASURED
         assert "--sample-hz" in findings[name].summary

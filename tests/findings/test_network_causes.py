@@ -14,7 +14,7 @@ from perfscope.findings.facts.network_facts import Cause, is_worth
 from perfscope.trace.model import STACK_DTYPE, Frame, Trace
 from perfscope.trace.operations import code_of
 from tests.attribution.test_exposed import STEPS, job
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.exchange_runs import CAUSES, exchanges, fired
 from tests.findings.network.test_network_bound import messages
 from tests.findings.training_runs import Plan
@@ -25,7 +25,7 @@ ALLREDUCE = code_of("MPI_Allreduce")
 
 
 def judged(trace: Trace) -> dict[str, Finding]:
-    return analyse_trace(trace).findings
+    return analyze_trace(trace).findings
 
 
 def test_twice_the_batch_halves_what_is_moved() -> None:
@@ -78,7 +78,7 @@ def test_horovod_that_agrees_longer_than_it_reduces() -> None:
 
 def test_a_cause_that_is_worth_little_names_not_the_whole() -> None:
     """Agreeing takes 0.15 s in all: more is lost in moving, and that is to be warned of."""
-    found = analyse_trace(moved(job(), 0.02))
+    found = analyze_trace(moved(job(), 0.02))
     facts = Facts(found.results, found.replay).network
     assert is_worth(facts, Cause.CONTROL)
     assert facts.status() is Status.WARN
@@ -131,7 +131,7 @@ def test_where_the_program_waits_for_horovod_is_told(later_s: float, identity: s
 
 def test_an_exchange_beside_accelerators_is_not_called_exposed() -> None:
     """There the finding about it does not apply: what it is called must be told all the same."""
-    case = analyse_trace(moved(job(), -0.05))
+    case = analyze_trace(moved(job(), -0.05))
     assert Facts(case.results, case.replay).network.cause is Cause.EXCHANGE
     measured = replace(case.results, devices=cast(Any, object()))
     assert Facts(measured, case.replay).network.cause is Cause.BANDWIDTH
@@ -139,7 +139,7 @@ def test_an_exchange_beside_accelerators_is_not_called_exposed() -> None:
 
 def test_little_agreeing_beside_much_transfer_is_not_the_cause() -> None:
     """Horovod's agreeing is most of what it exposes, and 70 ms of 470 in each step."""
-    case = analyse_trace(moved(job(), 0.02))
+    case = analyze_trace(moved(job(), 0.02))
     assert Facts(case.results, case.replay).network.cause is Cause.CONTROL
     found = case.results.communication
     more = tuple(seconds + STEPS * 0.4 for seconds in found.transfer_s_by_rank)
@@ -182,7 +182,7 @@ def test_a_cache_that_is_off_is_named() -> None:
 
 
 def test_frameworks_that_were_not_used_are_not_listed() -> None:
-    findings = analyse(Plan(steps=20)).findings
+    findings = analyze(Plan(steps=20)).findings
     assert "horovod_control" not in findings
     assert "exposed_exchange" not in findings
 
@@ -200,11 +200,11 @@ def test_frameworks_that_were_not_used_are_not_listed() -> None:
     ids=str,
 )
 def test_silent_where_transfer_does_not_matter(plan: Plan) -> None:
-    assert fired(analyse(plan).findings) == []
+    assert fired(analyze(plan).findings) == []
 
 
 def test_one_rank() -> None:
-    findings = analyse(Plan(ranks=1, steps=20)).findings
+    findings = analyze(Plan(ranks=1, steps=20)).findings
     present = [findings[name].status for name in CAUSES if name in findings]
     assert set(present) == {Status.NOT_APPLICABLE}
 

@@ -7,7 +7,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.trace.model import PhaseKind
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.trace_builder import TraceBuilder
 
@@ -17,13 +17,13 @@ from tests.support.trace_builder import TraceBuilder
 @pytest.mark.parametrize("ranks", [2, 4, 8])
 def test_chance_is_no_fault(ranks: int, tail: float, seed: int) -> None:
     plan = Plan(ranks=ranks, steps=100, jitter=0.0, noise=0.2, tail=tail, seed=seed)
-    findings = analyse(plan).findings.values()
+    findings = analyze(plan).findings.values()
     assert not [finding.title for finding in findings if finding.status is Status.FAIL]
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_chance_alone_is_told_and_claims_nothing(ranks: int) -> None:
-    finding = analyse(Plan(ranks=ranks, jitter=0.0, noise=0.2)).findings["transient_imbalance"]
+    finding = analyze(Plan(ranks=ranks, jitter=0.0, noise=0.2)).findings["transient_imbalance"]
     assert finding.status is Status.INFO
     assert (finding.gain_s, finding.gain_share, finding.edits) == (None, None, ())
     assert finding.title == "In each step another rank is late: the work varies from step to step"
@@ -31,7 +31,7 @@ def test_chance_alone_is_told_and_claims_nothing(ranks: int) -> None:
 
 
 def test_a_large_spread_is_warned_of_and_still_a_bound() -> None:
-    finding = analyse(Plan(steps=100, jitter=0.0, noise=0.6)).findings["transient_imbalance"]
+    finding = analyze(Plan(steps=100, jitter=0.0, noise=0.6)).findings["transient_imbalance"]
     assert (finding.status, finding.gain_basis) == (Status.WARN, "upper_bound")
     assert finding.gain_share is not None
     assert finding.gain_share >= 0.25
@@ -44,7 +44,7 @@ def test_no_alarm_in_many_short_runs_of_a_busy_machine(noise: float) -> None:
     for seed in range(20):
         ranks = (2, 4)[seed % 2]
         plan = Plan(ranks=ranks, steps=40, jitter=0.0, noise=noise, seed=100 + seed)
-        findings = analyse(plan).findings.values()
+        findings = analyze(plan).findings.values()
         alarms += [(seed, f.title) for f in findings if f.status in {Status.FAIL, Status.WARN}]
     assert alarms == []
 
@@ -63,8 +63,8 @@ def test_a_slow_rank_is_priced_right_in_noise(ranks: int, noise: float) -> None:
         slow_rank=1,
         slow_forward_s=0.06,
     )
-    truth_ns = analyse(slow).results.focus.length_ns - analyse(healthy).results.focus.length_ns
-    finding = analyse(slow).findings["straggler"]
+    truth_ns = analyze(slow).results.focus.length_ns - analyze(healthy).results.focus.length_ns
+    finding = analyze(slow).findings["straggler"]
     assert finding.status is Status.FAIL
     assert finding.ranks == (1,)
     assert finding.gain_s == pytest.approx(truth_ns * 1e-9, rel=0.04 if noise < 0.1 else 0.12)
@@ -95,7 +95,7 @@ def test_what_ranks_lose_to_others_on_their_cpus_may_be_chance(
                 at = 1.0 + tick * 0.1
                 rank.process_sample(at, cpu_s=at, queue_delay_s=at * share, runnable=1)
 
-    finding = analyse_trace(training_run(plan, change=interrupt)).findings["load_imbalance"]
+    finding = analyze_trace(training_run(plan, change=interrupt)).findings["load_imbalance"]
     assert finding.status is status
     assert (finding.gain_s is None) == (status is Status.INFO)
     told = "Every rank waited longer for CPUs than this costs" in finding.summary
@@ -114,7 +114,7 @@ def test_who_is_late_nearly_all_the_time_is_not_so_by_chance(noise: float, statu
                 at = 1.0 + tick * 0.1
                 builder.rank(number).process_sample(at, cpu_s=at, queue_delay_s=at, runnable=1)
 
-    finding = analyse_trace(training_run(plan, change=interrupt)).findings["load_imbalance"]
+    finding = analyze_trace(training_run(plan, change=interrupt)).findings["load_imbalance"]
     assert finding.status is status
 
 
@@ -134,7 +134,7 @@ def slow_stretches(more_s: float, samples: tuple[int, int] | None) -> Finding:
     for number in (0, 1):
         builder.rank(number).init(1.0).finalize(clock)
         builder.rank(number).end_s = clock + 0.1
-    return analyse_trace(builder.build()).findings["load_imbalance"]
+    return analyze_trace(builder.build()).findings["load_imbalance"]
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ import pytest
 
 from perfscope.cli.analyze import analyze
 from perfscope.cli.run import run
-from perfscope.findings.core import catalogue
+from perfscope.findings.core import catalog
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.readers.registry import open_traces
 from perfscope.trace.model import Trace
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.otf2_archives import ArchiveWriter
 from tests.support.write_kineto import KinetoWriter
 from tests.support.write_recording import ProcessWriter, write_run
@@ -75,11 +75,11 @@ def one_of_two(directory: Path) -> Trace:
 @cache
 def findings(make: Callable[[Path], Trace]) -> dict[str, Finding]:
     with TemporaryDirectory() as place:
-        return analyse_trace(make(Path(place))).findings
+        return analyze_trace(make(Path(place))).findings
 
 
 @pytest.mark.parametrize("make", [kineto, otf2, one_rank, one_of_two])
-@pytest.mark.parametrize("name", [one.id for one in catalogue.diagnoses()])
+@pytest.mark.parametrize("name", [one.id for one in catalog.diagnoses()])
 def test_it_says_why_and_what_to_do(name: str, make: Callable[[Path], Trace]) -> None:
     finding = findings(make).get(name)
     if finding is None or finding.status is not Status.NOT_MEASURED:

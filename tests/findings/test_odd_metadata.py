@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfscope.findings.core.finding import Status
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 ODD = st.one_of(
@@ -76,6 +76,6 @@ def test_no_diagnosis_fails_by_itself(first: dict[str, Any], second: dict[str, A
                 runnable=half % 4,
                 blocked=half % 3,
             )
-    analysed = analyse_trace(builder.build())
-    assert [f.summary for f in analysed.findings.values() if f.status is Status.ERROR] == []
-    assert analysed.document()
+    analyzed = analyze_trace(builder.build())
+    assert [f.summary for f in analyzed.findings.values() if f.status is Status.ERROR] == []
+    assert analyzed.document()

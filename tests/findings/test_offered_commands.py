@@ -13,7 +13,7 @@ import pytest
 import perfscope.findings
 from perfscope.cli.main import COMMANDS, cli
 from perfscope.findings.core.finding import Status
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 PLACE = Path(perfscope.findings.__file__).parent
@@ -105,7 +105,7 @@ def test_what_another_format_lacks_is_said_in_sentences() -> None:
     builder = TraceBuilder(2, end_s=20.0).set(not_recorded=PARTS)
     for number in (0, 1):
         builder.rank(number).init(1.0).op("MPI_Barrier", 5.0, 6.0).finalize(19.0)
-    findings = analyse_trace(builder.build()).findings
+    findings = analyze_trace(builder.build()).findings
     for name in JUDGED:
         assert findings[name].status is Status.NOT_MEASURED, name
         assert findings[name].summary == (

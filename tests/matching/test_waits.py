@@ -75,7 +75,7 @@ def test_reduce_lets_all_but_the_root_go() -> None:
     assert waits[1, "MPI_Reduce"] == [0.0] * 3
 
 
-def test_a_rooted_collective_that_synchronises_is_n_to_n() -> None:
+def test_a_rooted_collective_that_synchronizes_is_n_to_n() -> None:
     waits = waits_of(collective("MPI_Reduce", {0: 1.0, 1: 2.0, 2: 4.0}, 4.5, peer=0))
     assert [waits[rank, "MPI_Reduce"] for rank in range(3)] == [[3.0], [2.0], [0.0]]
 

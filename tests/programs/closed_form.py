@@ -42,7 +42,7 @@ class WorkLog:
         self._began_ns = time.monotonic_ns()
 
     def finish(self) -> None:
-        """Finalises MPI and writes the log."""
+        """Finalizes MPI and writes the log."""
         finish_ns = time.monotonic_ns()
         MPI.Finalize()
         self._work.append((self._began_ns, finish_ns))

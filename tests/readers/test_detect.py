@@ -73,7 +73,7 @@ def test_a_directory_mixes_formats_and_ranks_of_one_run_go_together(tmp_path: Pa
     assert not alone.is_named
 
 
-def test_what_belongs_to_a_recognised_file_is_not_looked_at(tmp_path: Path) -> None:
+def test_what_belongs_to_a_recognized_file_is_not_looked_at(tmp_path: Path) -> None:
     write(tmp_path / "traces.otf2", b"ANCHOR")
     write(tmp_path / "traces" / "0.evt", b"ALPHA")
     archive = reader(b"ANCHOR", companions=lambda path: [path.with_suffix("")])

@@ -15,7 +15,7 @@ from perfscope.readers import open_recording
 from perfscope.readers.recording.layout import HEADER_DTYPE
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import code_of
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support import environments
 from tests.support.hosts import on_hosts, remote_shell
 from tests.support.recording import Recorder
@@ -83,8 +83,8 @@ def test_wait_and_transfer_between_hosts(
     log = logged(tmp_path, 2 * ranks_per_host)
     trace = open_recording(recorded.directory)
     check(trace, log)
-    analysed = analyse_trace(trace)
-    row = next(row for row in quality(analysed.results, analysed.replay) if row["id"] == "clocks")
+    analyzed = analyze_trace(trace)
+    row = next(row for row in quality(analyzed.results, analyzed.replay) if row["id"] == "clocks")
     assert "2 different clocks" in row["detail"]
     assert "not resolvable" not in row["detail"]
     # nothing of this may rest on wall clocks that happen to be the same

@@ -10,7 +10,7 @@ import pytest
 from perfscope.record.advice import before_start
 from perfscope.record.filesystem import FileSystem, file_system
 from perfscope.record.launch import Injection, RecordingOptions, job_environment
-from perfscope.record.launcher import recognise
+from perfscope.record.launcher import recognize
 
 INJECTION = Injection(Path("/opt/lib/libperfscope_recorder.so"), Path("/opt/agent"))
 NAMES = (
@@ -21,7 +21,7 @@ NAMES = (
 
 def notes(text: str, variables: dict[str, str] | None = None) -> list[str]:
     command = shlex.split(text)
-    launcher = recognise(command, {"PATH": "/usr/bin:/bin"})
+    launcher = recognize(command, {"PATH": "/usr/bin:/bin"})
     directory = Path("/runs/trace")
     environment = job_environment(
         variables or {},

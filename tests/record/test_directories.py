@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from perfscope.record.rundir import create_run_directory
-from perfscope.record.summary import summarise
+from perfscope.record.summary import summarize
 from tests.support.environments import Mpi
 from tests.support.processes import perfscope_started
 from tests.support.recording import Recorder, job_variables, perfscope_command
@@ -77,7 +77,7 @@ def test_path_with_blanks_and_letters_beyond_ascii(
     assert recorded.exit_code == 0
     assert recorded.directory == place / "spur ☂"
     assert str(script) in recorded.run_file["command"]
-    assert summarise(recorded.directory).ranks == 2
+    assert summarize(recorded.directory).ranks == 2
 
 
 def test_an_installation_whose_path_has_blanks_is_still_loaded(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ sys.exit(record.record({job!r}, output=Path("trace"), options=options, quiet=Tru
     )
     assert " " not in done.stdout.strip()
     assert done.stderr == ""
-    assert summarise(tmp_path / "trace").processes >= 1
+    assert summarize(tmp_path / "trace").processes >= 1
 
 
 def test_two_jobs_at_once(mpich: Mpi, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_two_jobs_at_once(mpich: Mpi, tmp_path: Path) -> None:
     ):
         assert first.wait(timeout=60) == second.wait(timeout=60) == 0
     for name in ("trace", "trace-2"):
-        assert summarise(tmp_path / name).ranks == 2
+        assert summarize(tmp_path / name).ranks == 2
 
 
 def test_perfscope_inside_perfscope_records_its_own(mpich: Mpi, tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_perfscope_inside_perfscope_records_its_own(mpich: Mpi, tmp_path: Path) 
         outer, cwd=tmp_path, env=job_variables(), capture_output=True, text=True, check=True
     )
     assert "perfscope: recorded 2 ranks in inner/" in done.stderr
-    assert summarise(tmp_path / "inner").ranks == 2
-    assert summarise(tmp_path / "outer").ranks == 0
+    assert summarize(tmp_path / "inner").ranks == 2
+    assert summarize(tmp_path / "outer").ranks == 0
 
 
 def test_a_job_inside_a_job(mpich: Mpi, record: Recorder) -> None:
@@ -139,7 +139,7 @@ def test_a_job_inside_a_job(mpich: Mpi, record: Recorder) -> None:
     outer = f"import subprocess, sys; sys.exit(subprocess.call({inner!r}) + 5)"
     recorded = record([mpich.python, "-c", outer], variables=mpich.variables)
     assert recorded.exit_code == 5
-    assert summarise(recorded.directory).ranks == 2
+    assert summarize(recorded.directory).ranks == 2
 
 
 def test_directory_that_cannot_be_made_costs_the_recording_not_the_job(

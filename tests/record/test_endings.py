@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perfscope.record.summary import summarise
+from perfscope.record.summary import summarize
 from tests.support.environments import Mpi
 from tests.support.processes import is_alive, perfscope_started, started
 from tests.support.recording import Recorder, run_plain
@@ -28,7 +28,7 @@ ENDINGS = {
     "killed_rank": START + "if world.rank == 1: os.kill(os.getpid(), 9)\nworld.Barrier()",
     "killed_all": START + "os.kill(os.getpid(), 9)",
     "exception": START + "if world.rank == 1: raise RuntimeError('lost')",
-    "never_finalised": START + "os._exit(0)",
+    "never_finalized": START + "os._exit(0)",
 }
 # What a launcher answers to several ranks that die at once depends on which one it sees first.
 MOST_PLAIN_RUNS = 5
@@ -52,7 +52,7 @@ def test_exit_code_is_that_of_the_same_job_unrecorded(
         if recorded.exit_code in expected:
             break
     assert recorded.exit_code in expected
-    assert summarise(recorded.directory).ranks == 2
+    assert summarize(recorded.directory).ranks == 2
 
 
 def rank_pids(directory: Path, ranks: int) -> list[int]:
@@ -97,7 +97,7 @@ def test_killed_from_outside(mpich: Mpi, victims: str, tmp_path: Path) -> None:
     recorded = end_of(command, victims, tmp_path / "recorded", mpi=mpich, recorded=True)
     plain = end_of(command, victims, tmp_path / "plain", mpi=mpich, recorded=False)
     assert recorded == plain
-    assert summarise(tmp_path / "recorded" / "trace").ranks == 2
+    assert summarize(tmp_path / "recorded" / "trace").ranks == 2
 
 
 def test_killing_perfscope_leaves_the_job_and_its_recording(mpich: Mpi, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_killing_perfscope_leaves_the_job_and_its_recording(mpich: Mpi, tmp_path
         wait_for("the ranks to go", lambda: not any(is_alive(pid) for pid in pids))
     run_file = (tmp_path / "trace" / "run.json").read_text(encoding="utf-8")
     assert '"exit_code": null' in run_file
-    assert summarise(tmp_path / "trace").ranks == 2
+    assert summarize(tmp_path / "trace").ranks == 2
 
 
 def test_a_job_that_forks(record: Recorder, mpich: Mpi) -> None:
@@ -133,7 +133,7 @@ def test_a_job_that_forks(record: Recorder, mpich: Mpi) -> None:
     recorded = record(mpich.python_command(2, "-c", job), variables=mpich.variables)
     assert recorded.exit_code == 0
     assert sorted(recorded.stdout.split("\n")) == ["", "rank 0", "rank 1"]
-    assert summarise(recorded.directory).ranks == 2
+    assert summarize(recorded.directory).ranks == 2
 
 
 def test_a_job_that_outlives_its_launcher_does_not_hold_perfscope(

@@ -13,10 +13,10 @@ from perfscope.record.launch import (
     loadable_paths,
     without_recording,
 )
-from perfscope.record.launcher import Flavour, Launcher, LauncherKind
+from perfscope.record.launcher import Flavor, Launcher, LauncherKind
 
 DIRECT = Launcher(LauncherKind.DIRECT)
-OPEN_MPI = Launcher(LauncherKind.MPIRUN, flavour=Flavour.OPEN_MPI)
+OPEN_MPI = Launcher(LauncherKind.MPIRUN, flavor=Flavor.OPEN_MPI)
 LIST = "OMPI_MCA_mca_base_env_list"
 OURS = "LD_PRELOAD;PYTHONPATH;PERFSCOPE_DIR;PERFSCOPE_RECORDER;PERFSCOPE_MAX_BYTES"
 
@@ -59,14 +59,14 @@ def test_open_mpis_own_delimiter_is_used() -> None:
     assert recorded(base, OPEN_MPI)[LIST].startswith("A+B+LD_PRELOAD+PYTHONPATH")
 
 
-@pytest.mark.parametrize("launcher", [DIRECT, Launcher(LauncherKind.MPIRUN, flavour=Flavour.MPICH)])
+@pytest.mark.parametrize("launcher", [DIRECT, Launcher(LauncherKind.MPIRUN, flavor=Flavor.MPICH)])
 def test_other_launchers_need_no_list(launcher: Launcher) -> None:
     assert LIST not in recorded({}, launcher)
 
 
 def test_no_list_beside_option_x_which_open_mpi_4_refuses() -> None:
     launcher = Launcher(
-        LauncherKind.MPIRUN, flavour=Flavour.OPEN_MPI, arguments=("-x", "A", "-n", "2")
+        LauncherKind.MPIRUN, flavor=Flavor.OPEN_MPI, arguments=("-x", "A", "-n", "2")
     )
     assert LIST not in recorded({}, launcher)
 

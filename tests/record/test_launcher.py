@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perfscope.record.launcher import Flavour, LauncherKind, mpi_flavour, recognise
+from perfscope.record.launcher import Flavor, LauncherKind, mpi_flavor, recognize
 from tests.support.environments import Mpi
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -47,22 +47,22 @@ ENVIRONMENT = {"PATH": os.environ["PATH"]}
 def test_kind_ranks_and_program(
     command: str, kind: LauncherKind, ranks: int | None, program: str | None
 ) -> None:
-    launcher = recognise(shlex.split(command), ENVIRONMENT)
+    launcher = recognize(shlex.split(command), ENVIRONMENT)
     assert (launcher.kind, launcher.ranks_requested, launcher.program) == (kind, ranks, program)
 
 
 def test_ranks_of_srun_come_from_the_allocation() -> None:
-    launcher = recognise(["srun", "a"], {**ENVIRONMENT, "SLURM_NTASKS": "12"})
+    launcher = recognize(["srun", "a"], {**ENVIRONMENT, "SLURM_NTASKS": "12"})
     assert launcher.ranks_requested == 12
 
 
-def test_flavour_is_that_of_the_binary_behind_the_name(mpi: Mpi, tmp_path: Path) -> None:
-    assert mpi_flavour(str(mpi.environment.mpirun)).value == mpi.flavour
+def test_flavor_is_that_of_the_binary_behind_the_name(mpi: Mpi, tmp_path: Path) -> None:
+    assert mpi_flavor(str(mpi.environment.mpirun)).value == mpi.flavor
     (tmp_path / "mpirun").symlink_to(mpi.environment.mpirun)
-    launcher = recognise(["mpirun", "-n", "2", "a"], {"PATH": str(tmp_path)})
-    assert launcher.flavour is not None
-    assert launcher.flavour.value == mpi.flavour
+    launcher = recognize(["mpirun", "-n", "2", "a"], {"PATH": str(tmp_path)})
+    assert launcher.flavor is not None
+    assert launcher.flavor.value == mpi.flavor
 
 
-def test_flavour_of_what_is_not_there_is_unknown() -> None:
-    assert mpi_flavour("no-such-mpirun") is Flavour.UNKNOWN
+def test_flavor_of_what_is_not_there_is_unknown() -> None:
+    assert mpi_flavor("no-such-mpirun") is Flavor.UNKNOWN

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perfscope.record.launch import RecordingOptions
-from perfscope.record.launcher import recognise
+from perfscope.record.launcher import recognize
 from perfscope.record.memory_kills import KillCounter, kill_counter
 from perfscope.record.process import Ending
 from perfscope.record.run_file import RunFile
@@ -61,7 +61,7 @@ def test_run_json_holds_the_counts_of_start_and_end(tmp_path: Path) -> None:
     run = RunFile(
         tmp_path,
         command,
-        recognise(command, {}),
+        recognize(command, {}),
         RecordingOptions(),
         _kills=counter_in(tmp_path),
     )

@@ -82,7 +82,7 @@ def run_once(mpi: Mpi, directory: Path, chance: random.Random, who: str, how: in
 
 
 def check(mpi: Mpi, directory: Path, seed: int, kinds: list[tuple[str, int | str]]) -> int:
-    """Ends a job in each of these ways; every fifth recording is analysed, too."""
+    """Ends a job in each of these ways; every fifth recording is analyzed, too."""
     chance = random.Random(seed)
     calls = 0
     for number, (who, how) in enumerate(kinds):

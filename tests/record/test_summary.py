@@ -37,5 +37,5 @@ def test_files_that_are_no_recordings_count_for_nothing(tmp_path: Path) -> None:
     (tmp_path / "host").mkdir()
     (tmp_path / "host" / "1-2.rec").write_bytes(b"")
     (tmp_path / "host" / "1-3.rec").write_bytes(b"x" * 4096)
-    found = summary.summarise(tmp_path)
+    found = summary.summarize(tmp_path)
     assert (found.ranks, found.processes, found.dropped) == (0, 0, 0)

@@ -132,7 +132,7 @@ def test_mpi_job_prints_and_ends_as_before(mpi: Mpi, record: Recorder, tmp_path:
         == (0, "total 1\n")
     )
     assert without_perfscope(recorded.stderr) == plain.stderr.splitlines()
-    assert recorded.run_file["launcher"]["flavour"] == mpi.flavour
+    assert recorded.run_file["launcher"]["flavour"] == mpi.flavor
     assert recorded.run_file["ranks_requested"] == 2
     assert "recorded 2 ranks in trace/" in recorded.stderr
 

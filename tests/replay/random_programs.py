@@ -33,7 +33,7 @@ class Event:
     root: int
     work: dict[int, Work]
     transfer: dict[int, int]
-    synchronises: bool = False  # what the analysis decided of a rooted one
+    synchronizes: bool = False  # what the analysis decided of a rooted one
     silent: tuple[int, ...] = ()  # contribute nothing: nobody waits for them
 
 
@@ -51,7 +51,7 @@ class Spec:
 
 def need(event: Event, arrival: dict[int, int], rank: int) -> int:
     """When one rank can leave at the earliest."""
-    direction = "" if event.synchronises else ROOTED.get(event.op, "")
+    direction = "" if event.synchronizes else ROOTED.get(event.op, "")
     if direction == "from":
         return max(arrival[rank], arrival[event.root])
     if direction == "to":
@@ -73,12 +73,12 @@ def simulate(spec: Spec) -> int:
     return max(clock[rank] + sum(spec.tail[rank].values()) for rank in range(spec.ranks))
 
 
-def as_measured(spec: Spec, synchronises: list[bool]) -> None:
+def as_measured(spec: Spec, synchronizes: list[bool]) -> None:
     """Splits the noted times again, as an analysis that decided which rooted events synchronize."""
     for event, arrival, leave, decided in zip(
-        spec.events, spec.enters, spec.exits, synchronises, strict=True
+        spec.events, spec.enters, spec.exits, synchronizes, strict=True
     ):
-        event.synchronises = decided
+        event.synchronizes = decided
         event.transfer = {rank: leave[rank] - need(event, arrival, rank) for rank in event.members}
 
 
@@ -125,7 +125,7 @@ def segments(spec: Spec) -> list[list[tuple[int, Work]]]:
     found: list[list[tuple[int, Work]]] = [[]]
     for event in spec.events:
         whole = len(event.members) == spec.ranks
-        cut = whole and (event.synchronises or event.op not in ROOTED) and not event.silent
+        cut = whole and (event.synchronizes or event.op not in ROOTED) and not event.silent
         for rank in event.members:
             found[passed[rank]].append((rank, event.work[rank]))
             passed[rank] += cut

@@ -18,20 +18,20 @@ HEALTHY = Plan()
 
 
 @cache
-def analysed(plan: Plan) -> tuple[SegmentReplay, float]:
+def analyzed(plan: Plan) -> tuple[SegmentReplay, float]:
     """The replay of a run, and its length in seconds."""
     results = compute(training_run(plan), Options())
     return SegmentReplay(results), results.focus.length_ns * 1e-9
 
 
 def gain_s(plan: Plan, *edits: Edit) -> float:
-    prediction = analysed(plan)[0].predict(edits)
+    prediction = analyzed(plan)[0].predict(edits)
     assert prediction is not None
     return prediction.gain_s
 
 
 def saved_s(before: Plan, after: Plan) -> float:
-    return analysed(before)[1] - analysed(after)[1]
+    return analyzed(before)[1] - analyzed(after)[1]
 
 
 def named(text: str) -> Edit:
@@ -84,7 +84,7 @@ def test_combined_fixes_give_what_the_run_without_both_faults_does() -> None:
 
 
 def test_nothing_to_fix_in_a_healthy_run() -> None:
-    length_s = analysed(HEALTHY)[1]
+    length_s = analyzed(HEALTHY)[1]
     for text in ("balance", "straggler@1", "remove:evaluation", "network:inf"):
         assert gain_s(HEALTHY, named(text)) < 0.03 * length_s
 

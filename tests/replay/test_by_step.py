@@ -14,14 +14,14 @@ from perfscope.replay.by_step import MOST_ROWS
 from perfscope.replay.model import Causes
 from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.model import Trace
-from tests.findings.analysed import analyse
+from tests.findings.analyzed import analyze
 from tests.findings.training_runs import Plan
 from tests.replay.message_programs import Spec, programs, to_trace
 from tests.support.trace_builder import TraceBuilder
 
 
 def causes_of(plan: Plan) -> Causes:
-    found = analyse(plan).replay.causes
+    found = analyze(plan).replay.causes
     assert found is not None
     return found
 
@@ -80,7 +80,7 @@ def test_the_steps_after_an_evaluation_lose_to_it() -> None:
         assert step.work_s == pytest.approx(1.0 + 0.254, rel=0.05)
 
 
-def test_of_a_long_run_neighbouring_steps_are_told_together() -> None:
+def test_of_a_long_run_neighboring_steps_are_told_together() -> None:
     found = causes_of(Plan(steps=2 * MOST_ROWS + 1, slow_rank=1, slow_forward_s=0.1))
     assert_adds_up(found)
     assert [step.first for step in found.steps] == list(range(0, 2 * MOST_ROWS + 1, 3))

@@ -11,7 +11,7 @@ from perfscope.metrics.results import Options
 from perfscope.replay.model import Causes
 from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.model import PhaseKind, Trace
-from tests.findings.analysed import analyse
+from tests.findings.analyzed import analyze
 from tests.findings.training_runs import Plan
 from tests.replay.message_programs import Spec, programs, to_trace
 from tests.support.trace_builder import TraceBuilder
@@ -106,7 +106,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_delay_cost_names_the_cause(case: str) -> None:
     plan, rank, phase, share = CASES[case]
-    found = analyse(plan).replay.causes
+    found = analyze(plan).replay.causes
     assert found is not None
     first = found.delays[0]
     assert (first.rank, first.phase) == (rank, phase)
@@ -114,7 +114,7 @@ def test_the_delay_cost_names_the_cause(case: str) -> None:
 
 
 def test_delays_of_a_random_rank_are_spread_over_all() -> None:
-    found = analyse(Plan(unlucky_s=0.1)).replay.causes
+    found = analyze(Plan(unlucky_s=0.1)).replay.causes
     assert found is not None
     shares = [delay.seconds / found.waiting_s for delay in found.delays[:4]]
     assert {delay.rank for delay in found.delays[:4]} == {0, 1, 2, 3}
@@ -123,7 +123,7 @@ def test_delays_of_a_random_rank_are_spread_over_all() -> None:
 
 
 def test_a_slow_network_is_transfer_on_the_path() -> None:
-    found = analyse(Plan(allreduce_s=0.205)).replay.causes
+    found = analyze(Plan(allreduce_s=0.205)).replay.causes
     assert found is not None
     assert found.path.transfer_s == pytest.approx(41.0, rel=0.001)
     assert found.path.by_operation[0].name == "MPI_Allreduce"

@@ -21,7 +21,7 @@ def test_sizes_are_classed_by_their_bits() -> None:
 
 
 @pytest.mark.parametrize("size", [LARGEST, -1, -LARGEST - 1])
-def test_damaged_sizes_are_analysed(size: int) -> None:
+def test_damaged_sizes_are_analyzed(size: int) -> None:
     builder = TraceBuilder(2, end_s=1e3)
     for rank in range(2):
         builder.rank(rank).init(1.0)

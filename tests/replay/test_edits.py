@@ -83,17 +83,17 @@ tables = st.integers(2, 5).flatmap(
 def test_balance_conserves_the_work_of_every_segment(table: list[list[int]]) -> None:
     made = program(table)
     after = by_segment(made, apply_edits(made, [Edit(level=Level.SHARED)]))
-    for before, levelled in zip(table, after, strict=True):
-        np.testing.assert_allclose(levelled, sum(before) / len(before), rtol=1e-9)
+    for before, leveled in zip(table, after, strict=True):
+        np.testing.assert_allclose(leveled, sum(before) / len(before), rtol=1e-9)
 
 
 @given(tables)
 def test_balance_of_some_ranks_leaves_the_others_alone(table: list[list[int]]) -> None:
     made = program(table)
     after = by_segment(made, apply_edits(made, [Edit(level=Level.SHARED, ranks=(0, 1))]))
-    for before, levelled in zip(table, after, strict=True):
-        np.testing.assert_allclose(levelled[:2], (before[0] + before[1]) / 2, rtol=1e-9)
-        assert levelled[2:] == before[2:]
+    for before, leveled in zip(table, after, strict=True):
+        np.testing.assert_allclose(leveled[:2], (before[0] + before[1]) / 2, rtol=1e-9)
+        assert leveled[2:] == before[2:]
 
 
 @given(tables)
@@ -166,7 +166,7 @@ def test_an_edit_until_a_moment_leaves_later_work_alone() -> None:
     assert by_segment(made, work) == [[0.0, 20.0], [30.0, 40.0]]
 
 
-def test_until_a_moment_ranks_are_levelled_before_it_only() -> None:
+def test_until_a_moment_ranks_are_leveled_before_it_only() -> None:
     made = replace(program([[10, 20], [30, 40]]), begin_ns=np.array([0, 0, 100, 100]))
     work = apply_edits(made, [Edit(level=Level.MEDIAN, until_ns=(100, 100))])
     assert by_segment(made, work) == [[10.0, 10.0], [30.0, 40.0]]

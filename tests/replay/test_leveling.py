@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from perfscope.replay.kinds import segment_kinds
-from perfscope.replay.leveling import levelled
+from perfscope.replay.leveling import leveled
 from perfscope.replay.model import Level
 
 Floats = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ def predicted_over_true(ranks: int, noise: str, *, factor: bool, level: Level) -
         slow = healthy.copy()
         slow[:, 1] = slow[:, 1] * (1 + EXTRA_S / WORK_S) if factor else slow[:, 1] + EXTRA_S
         columns = np.arange(ranks) == 1 if level is Level.AS_OTHERS else np.ones(ranks, np.bool_)
-        after = levelled(slow, level=level, columns=columns, kinds=np.zeros(STEPS, np.int64))
+        after = leveled(slow, level=level, columns=columns, kinds=np.zeros(STEPS, np.int64))
         if level is Level.EVEN:
             healthy = healthy + EXTRA_S / ranks
         ratios.append((length(slow) - length(after)) / (length(slow) - length(healthy)))
@@ -70,7 +70,7 @@ def test_another_late_rank_each_step(ranks: int) -> None:
     late = healthy.copy()
     late[np.arange(STEPS), random.integers(ranks, size=STEPS)] += EXTRA_S
     every = np.ones(ranks, np.bool_)
-    after = levelled(late, level=Level.USUAL, columns=every, kinds=np.zeros(STEPS, np.int64))
+    after = leveled(late, level=Level.USUAL, columns=every, kinds=np.zeros(STEPS, np.int64))
     gain, truth = length(late) - length(after), length(late) - length(healthy)
     assert gain == pytest.approx(truth, rel=0.12)
 
@@ -83,7 +83,7 @@ def test_chance_alone_gives_nothing_back(ranks: int, level: Level) -> None:
     shares = []
     for _ in range(REPEATS):
         work = chances(random, ranks, "lognormal")
-        after = levelled(work, level=level, columns=every, kinds=kinds)
+        after = leveled(work, level=level, columns=every, kinds=kinds)
         shares.append(1 - length(after) / length(work))
     assert np.mean(shares) < 0.01
 
@@ -99,7 +99,7 @@ def test_parts_of_a_step_are_compared_with_like_parts() -> None:
     truth = length(slow) - length(healthy)
     place = np.tile(np.arange(3), STEPS)
     for kinds in (place, np.zeros_like(place)):  # whether steps are known or not
-        after = levelled(slow, level=Level.AS_OTHERS, columns=columns, kinds=kinds)
+        after = leveled(slow, level=Level.AS_OTHERS, columns=columns, kinds=kinds)
         assert length(slow) - length(after) == pytest.approx(truth, rel=0.02)
 
 
@@ -126,7 +126,7 @@ def test_nobody_works_longer_than_the_usual_rank(work: list[list[float]], after:
     table = np.array(work)
     every = np.ones(table.shape[1], np.bool_)
     kinds = np.zeros(len(table), np.int64)
-    assert levelled(table, level=Level.MEDIAN, columns=every, kinds=kinds).tolist() == after
+    assert leveled(table, level=Level.MEDIAN, columns=every, kinds=kinds).tolist() == after
 
 
 @pytest.mark.filterwarnings("error")
@@ -135,12 +135,12 @@ def test_constant_work_is_not_beyond_itself() -> None:
     work = np.full((100, 4), 0.25e9)
     assert np.exp(np.log(work[0, 0])) < work[0, 0]
     every = np.ones(4, dtype=bool)
-    found = levelled(work, level=Level.USUAL, columns=every, kinds=np.zeros(100, int))
+    found = leveled(work, level=Level.USUAL, columns=every, kinds=np.zeros(100, int))
     np.testing.assert_array_equal(found, work)
 
 
 def test_where_half_of_the_ranks_are_late_the_usual_one_is_not() -> None:
     work = np.array([[1.0, 13.0, 1.0, 13.0]])
     every = np.ones(4, dtype=bool)
-    found = levelled(work, level=Level.MEDIAN, columns=every, kinds=np.zeros(1, int))
+    found = leveled(work, level=Level.MEDIAN, columns=every, kinds=np.zeros(1, int))
     np.testing.assert_array_equal(found, np.ones((1, 4)))

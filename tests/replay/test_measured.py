@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.findings.analysed import Analysed, analyse_trace
+from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 
-def pipeline(shift_s: float, *, rounds: int = 50) -> Analysed:
+def pipeline(shift_s: float, *, rounds: int = 50) -> Analyzed:
     """Rank 0 works and sends, rank 1 receives at once; the clock of rank 1 is shifted."""
     builder = TraceBuilder(2, end_s=20.0 + max(0.0, shift_s))
     sender, receiver = builder.rank(0).init(0.5), builder.rank(1).init(0.5)
@@ -26,7 +26,7 @@ def pipeline(shift_s: float, *, rounds: int = 50) -> Analysed:
     end = 1.0 + 0.1 * rounds + max(0.0, shift_s)
     sender.finalize(end)
     receiver.finalize(end)
-    return analyse_trace(builder.build())
+    return analyze_trace(builder.build())
 
 
 @pytest.mark.parametrize("shift_s", [0.0, -0.03, -0.2])

@@ -74,7 +74,7 @@ def prepared(spec: Spec) -> tuple[SegmentReplay, Spec]:
     found = match_collectives(trace, pool).instances
     decided = {
         (int(comm), int(seq)): bool(flag)
-        for comm, seq, flag in zip(found.comm, found.seq, found.synchronising, strict=True)
+        for comm, seq, flag in zip(found.comm, found.seq, found.synchronizing, strict=True)
     }
     order: dict[int, int] = {}
     flags = []

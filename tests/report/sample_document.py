@@ -58,7 +58,7 @@ def document(shape: Shape) -> Json:
         "verdict": _verdict(top, gain, shape),
         "ledger": parts.ledger(seconds, shape.ranks),
         "ledger_functions": _functions(seconds),
-        "unlabelled": {"share": 0.013, "seconds": 0.4, "target": 0.05},
+        "unlabeled": {"share": 0.013, "seconds": 0.4, "target": 0.05},
         "metrics": efficiencies
         | {
             "outside_communication_s_by_rank": outside.tolist(),
@@ -225,7 +225,7 @@ def _quality() -> list[Json]:
         ("missing_ranks", "pass", "Every rank was recorded", ""),
         ("endings", "pass", "Every rank ended by itself", "all finalized"),
         ("clocks", "pass", "All ranks share one clock", "one host"),
-        ("unlabelled_time", "pass", "1.3 % of the time has no label", "target: at most 5 %"),
+        ("unlabeled_time", "pass", "1.3 % of the time has no label", "target: at most 5 %"),
         ("replay_error", "pass", "The replay reproduces the run", "relative error 3.1e-09"),
         ("recording_notes", "info", "1 note", "the agent saw no framework"),
     )
@@ -277,7 +277,7 @@ def everything_null() -> Json:
     """A run of which nothing was measured."""
     doc = document(Shape(ranks=1, steps=0))
     run = doc["run"]
-    doc["unlabelled"] = {"share": 0.0, "seconds": 0.0, "target": 0.05}
+    doc["unlabeled"] = {"share": 0.0, "seconds": 0.0, "target": 0.05}
     for key in ("samples_per_s", "step_s_median", "step_s_p95", "epoch_s_median"):
         run["throughput"][key] = metric(None, "", REASON)
     run["throughput"]["time_to_solution_s"] = metric(None, "s", REASON)

@@ -358,7 +358,7 @@ def threads(shape: Shape) -> Json:
             "runnable_mean": 0.96,
             "runnable_p95": 1.0,
             "cpu_s": shape.wall_s * 0.93,
-            "cpu_utilisation": 0.93,
+            "cpu_utilization": 0.93,
             "queue_delay_s": 0.4 + 0.01 * rank,
             "involuntary_switches": 210 + rank,
             "voluntary_switches": 4100,

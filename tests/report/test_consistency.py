@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from perfscope.document.analysis import analysis
-from perfscope.findings.core.catalogue import diagnoses
+from perfscope.findings.core.catalog import diagnoses
 from perfscope.metrics.results import Options
 from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_traces
@@ -30,7 +30,7 @@ BLOCKS = {"p", "div", "section", "h1", "h2", "h3", "h4", "tr", "li", "dt", "dd",
 BLOCKS |= {"td", "th", "caption", "figcaption", "title", "small", "details", "table"}
 BRITISH = re.compile(
     r"\b\w*(?:aly[s](?:e|ed|es|ing)|(?:final|initial|serial|synchron|util|optim|normal|recogn)is"
-    r"(?:e|ed|es|ing|ation)|labelled|labelling|modelled|levelled|colour\w*|neighbour\w*)\b",
+    r"(?:e|ed|es|ing|ation)|labeled|labeling|modeled|leveled|color\w*|neighbor\w*)\b",
     re.IGNORECASE,
 )
 SHARE_OF_A_SAVING = re.compile(r"([\d.]+) % of the ([\d.]+) (ms|s) (run|analyzed window)")

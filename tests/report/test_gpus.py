@@ -13,7 +13,7 @@ from perfscope.report.terminal import print_summary
 from perfscope.schema.check import problems
 from perfscope.trace.devices import Gpu
 from perfscope.trace.model import PhaseKind
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.report.test_devices import section
 from tests.support.trace_builder import TraceBuilder
 
@@ -37,7 +37,7 @@ def document() -> dict[str, Any]:
             values = {"sm_mhz": 1200.0, "power_w": 350.0, "celsius": 61.0, "throttling": 0x40}
             rank.gpu_sample(second, number, busy=busy, memory_bytes=memory, **values)
         rank.gpu_process(5.0, number, 1000 + number)
-    made: Any = analyse_trace(builder.build()).document()
+    made: Any = analyze_trace(builder.build()).document()
     return dict(made)
 
 

@@ -42,10 +42,10 @@ DEFICIENCIES = {
         ]
     ),
 }
-Colour = npt.NDArray[np.float64]
+Color = npt.NDArray[np.float64]
 
 
-def palettes() -> dict[str, dict[str, Colour]]:
+def palettes() -> dict[str, dict[str, Color]]:
     """The linear RGB of every variable of the light and the dark palette."""
     light, dark = re.findall(r"color-scheme: (?:light|dark);\n(.*?)\}", CSS, re.DOTALL)[:2]
     return {
@@ -54,23 +54,23 @@ def palettes() -> dict[str, dict[str, Colour]]:
     }
 
 
-def linear(value: str) -> Colour:
+def linear(value: str) -> Color:
     channels = np.array([int(value[n : n + 2], 16) / 255 for n in (1, 3, 5)])
     return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
 
 
-def contrast(a: Colour, b: Colour) -> float:
+def contrast(a: Color, b: Color) -> float:
     weights = np.array([0.2126, 0.7152, 0.0722])
     high, low = sorted((float(weights @ a), float(weights @ b)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
-def difference(a: Colour, b: Colour) -> float:
+def difference(a: Color, b: Color) -> float:
     """Euclidean distance in OKLab, times 100."""
     return float(np.linalg.norm(oklab(a) - oklab(b))) * 100
 
 
-def oklab(colour: Colour) -> Colour:
+def oklab(color: Color) -> Color:
     cones = np.array(
         [
             [0.4122214708, 0.5363325363, 0.0514459929],
@@ -85,7 +85,7 @@ def oklab(colour: Colour) -> Colour:
             [0.0259040371, 0.7827717662, -0.808675766],
         ]
     )
-    out: Colour = axes @ np.cbrt(np.clip(cones @ colour, 0, None))
+    out: Color = axes @ np.cbrt(np.clip(cones @ color, 0, None))
     return out
 
 
@@ -94,7 +94,7 @@ def test_graphics_stand_out_from_the_card(theme: str) -> None:
     palette = palettes()[theme]
     for role in ACCOUNT_ROLES:
         assert contrast(palette[role], palette["card"]) >= 3, role
-    for role in SERIES_ROLES:  # also the colours of the labels at the lines' ends
+    for role in SERIES_ROLES:  # also the colors of the labels at the lines' ends
         assert contrast(palette[role], palette["card"]) >= 4.5, role
 
 

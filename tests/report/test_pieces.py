@@ -8,7 +8,7 @@ import pytest
 
 from perfscope.report import access, formats
 from perfscope.report.charts import Line, Plot, Segment, band, lines, stacked_bars
-from perfscope.report.svg import ACCOUNT_ROLES, colour, inline
+from perfscope.report.svg import ACCOUNT_ROLES, color, inline
 from perfscope.report.text import (
     LONGEST_TEXT,
     sentence,
@@ -164,7 +164,7 @@ def test_rank_table_says_which_values_are_missing() -> None:
     assert [cells for _, cells in table.rows] == [("–",), ("–",)]
 
 
-def test_rank_bars_average_neighbours_only_when_there_are_many() -> None:
+def test_rank_bars_average_neighbors_only_when_there_are_many() -> None:
     few = rank_bars([0, 2], [Segment("training", [1.0, 3.0])])
     assert (few.labels, few.ranks_per_bar) == (("rank 0", "rank 2"), 1)
     many = rank_bars(range(100), [Segment("training", [float(r) for r in range(100)])])
@@ -209,7 +209,7 @@ def chart() -> str:
     return stacked_bars("c", "the label", ["rank 0", "rank 1"], segments, scale=formats.PLAIN)
 
 
-def test_drawing_has_classes_instead_of_styles_and_colours() -> None:
+def test_drawing_has_classes_instead_of_styles_and_colors() -> None:
     drawn = chart()
     assert 'class="f-training"' in drawn
     assert 'class="f-evaluation"' in drawn
@@ -248,8 +248,8 @@ def test_odd_ranges_can_be_drawn(values: list[float]) -> None:
     assert "<svg" in lines(Plot("p", "label", ""), [Line("a", [0, 1], values)])
 
 
-def test_every_account_has_a_stand_in_colour_of_its_own() -> None:
-    assert len({colour(role) for role in ACCOUNT_ROLES}) == len(ACCOUNT_ROLES)
+def test_every_account_has_a_stand_in_color_of_its_own() -> None:
+    assert len({color(role) for role in ACCOUNT_ROLES}) == len(ACCOUNT_ROLES)
 
 
 def test_ids_of_a_drawing_carry_its_name() -> None:

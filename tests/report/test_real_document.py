@@ -8,7 +8,7 @@ import pytest
 
 from perfscope.report.access import NO_REASON
 from perfscope.report.build import build_html
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan
 from tests.metrics.communication.test_collective_cost import SIZES, recorded
 from tests.report.page_outline import Outline
@@ -37,7 +37,7 @@ def keys(value: Any, path: str = "") -> set[str]:
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_page_of_an_analysis_is_sound(plan: Plan) -> None:
-    page = build_html(analyse(plan).document())
+    page = build_html(analyze(plan).document())
     outline = Outline(page)
     assert len(outline.ids) == len(set(outline.ids))
     assert set(outline.targets) <= set(outline.ids)
@@ -46,8 +46,8 @@ def test_page_of_an_analysis_is_sound(plan: Plan) -> None:
 
 
 def test_sample_documents_have_the_keys_of_real_ones() -> None:
-    real = keys(analyse(PLANS["evaluation"]).document())
-    real |= keys(analyse_trace(recorded("MPI_Allreduce", SIZES)).document())
+    real = keys(analyze(PLANS["evaluation"]).document())
+    real |= keys(analyze_trace(recorded("MPI_Allreduce", SIZES)).document())
     sample = keys(two_ranks_evaluation())
     parts = (
         "verdict",

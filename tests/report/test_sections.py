@@ -210,7 +210,7 @@ def test_a_reference_is_a_title_and_a_link() -> None:
     assert '<a href="https://co-design.pop-coe.eu/metrics/"' in findings
 
 
-def test_phases_of_different_kinds_have_different_colours() -> None:
+def test_phases_of_different_kinds_have_different_colors() -> None:
     document = two_ranks_evaluation()
     names = ("forward", "backward", "optimizer", "input", "evaluate", "user:a", "user:b", "predict")
     document["phases"] = [document["phases"][0] | {"id": name, "label": name} for name in names]

@@ -108,7 +108,7 @@ def test_what_is_missing_is_said() -> None:
 def test_hostile_text_sends_nothing_to_the_terminal(*, terminal: bool) -> None:
     text = shown(sample_document.hostile(), terminal=terminal)
     for character in "\x1b\x07\x00\u202e\u2066":
-        # the colours of the summary itself are escape sequences of the form ESC [ digits m
+        # the colors of the summary itself are escape sequences of the form ESC [ digits m
         stripped = text
         if character == "\x1b" and terminal:
             import re

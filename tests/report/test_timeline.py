@@ -48,7 +48,7 @@ def edges(drawn: str, role: str) -> list[tuple[float, float]]:
     return [(float(left), float(right)) for left, right in found]
 
 
-def test_equal_neighbours_are_one_piece() -> None:
+def test_equal_neighbors_are_one_piece() -> None:
     drawn = picture("aaaaccaa")
     (first, last), (middle,) = edges(drawn, "training"), edges(drawn, "evaluation")
     whole = last[1] - first[0]
@@ -58,7 +58,7 @@ def test_equal_neighbours_are_one_piece() -> None:
     assert (middle[1] - middle[0]) / whole == pytest.approx(2 / 8, abs=1e-3)
 
 
-def test_a_piece_is_told_in_words_and_not_by_colour_alone() -> None:
+def test_a_piece_is_told_in_words_and_not_by_color_alone() -> None:
     drawn = picture("aaaaccaa", "cccccccc")
     assert "<title>rank 0 on node: Training, about 6.00 s</title>" in drawn
     assert "<title>rank 1 on node: &lt;Evaluation&gt;, about 8.00 s</title>" in drawn

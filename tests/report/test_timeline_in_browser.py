@@ -17,7 +17,7 @@ from tests.support.requirements import require_browser
 
 WINDOW = re.compile(r"Shown: ([\d.,]+) s to ([\d.,]+) s, in parts of (.+)")
 START_S, END_S = 1.2, 1.2 + 26.9
-COLOURS = """(() => {
+COLORS = """(() => {
   const canvas = document.querySelector('.timeline canvas');
   const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   return new Set(new Uint32Array(data.buffer)).size;
@@ -108,7 +108,7 @@ def test_draws_without_any_error(window: Browser, page: Path, width: int, dark: 
     for kind in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
         assert window.seen(kind) == []
     assert window.seen("Audits.issueAdded") == []
-    assert window.run(COLOURS) > 8  # the plain colours of four accounts, their patterns, ink
+    assert window.run(COLORS) > 8  # the plain colors of four accounts, their patterns, ink
     assert span(window) == pytest.approx((START_S, END_S), abs=0.1)
     assert window.run("document.documentElement.scrollWidth <= innerWidth") is True
 
@@ -130,7 +130,7 @@ def test_accounts_are_as_wide_as_their_bins(window: Browser, page: Path) -> None
     assert training / transfer == pytest.approx(cells.count("a") / cells.count("f"), rel=0.1)
 
 
-def test_dark_is_drawn_in_other_colours(window: Browser, page: Path) -> None:
+def test_dark_is_drawn_in_other_colors(window: Browser, page: Path) -> None:
     corner = """(() => { const [r, g, b] = document.querySelector('.timeline canvas')
       .getContext('2d').getImageData(0, 0, 1, 1).data; return [r, g, b]; })()"""
     assert opened(window, page).run(corner) == [255, 255, 255]
@@ -186,7 +186,7 @@ def test_keys_zoom_move_and_show_all(window: Browser, page: Path) -> None:
     assert span(window) == pytest.approx((START_S, END_S), abs=0.1)
 
 
-def test_nothing_leaves_the_time_that_was_analysed(window: Browser, page: Path) -> None:
+def test_nothing_leaves_the_time_that_was_analyzed(window: Browser, page: Path) -> None:
     focus(opened(window, page))
     press(window, "-", 2)
     press(window, "ArrowLeft", 2)
@@ -336,7 +336,7 @@ def test_a_time_that_is_no_time_of_a_run_hangs_nobody(window: Browser, tmp_path:
     write_report(far, tmp_path / "far.html")
     focus(opened(window, tmp_path / "far.html"))
     press(window, "+", 9)
-    assert window.run(COLOURS) > 2
+    assert window.run(COLORS) > 2
 
 
 def test_hostile_hosts_are_text_on_the_canvas_and_in_words(window: Browser, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from perfscope.studies.common.run import StudyRun
-from perfscope.studies.findings.catalogue import judge_study
+from perfscope.studies.findings.catalog import judge_study
 from perfscope.studies.scaling import document as scaling_document
 from perfscope.studies.scaling.laws import LEFT_OUT, SHARED_FIRST
 from perfscope.studies.scaling.models import Amdahl, Model

@@ -41,14 +41,14 @@ class Mpi:
 
     Attributes:
         name: mpich, openmpi or intelmpi.
-        flavour: its name as perfscope shows it.
+        flavor: its name as perfscope shows it.
         environment: where its mpirun and a Python with mpi4py are.
         arguments: what mpirun needs to start more ranks than cores; `{ranks}` is their number.
         variables: what it needs in the environment, as root for example.
     """
 
     name: str
-    flavour: str
+    flavor: str
     environment: Environment
     arguments: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -96,9 +96,9 @@ def environment(name: str) -> Environment:
 
 def mpi(name: str) -> Mpi:
     """The MPI library of a name, as `environment`."""
-    flavour, arguments, variables = _MPI[name]
+    flavor, arguments, variables = _MPI[name]
     found = environment(name)
     if name == "intelmpi":  # its mpirun is a script that looks for mpiexec.hydra in PATH
         path = f"{found.prefix / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         variables = {**variables, "PATH": path}
-    return Mpi(name, flavour, found, arguments, variables)
+    return Mpi(name, flavor, found, arguments, variables)

@@ -5,7 +5,7 @@
  *   NVML_MOCK_INIT         what nvmlInit returns (0)
  *   NVML_MOCK_INIT_MS      how long that takes (0)
  *   NVML_MOCK_READ_MS      how long a reading of its memory holds the library's lock (0)
- *   NVML_MOCK_UNSUPPORTED  1: utilisation, power and throttling are not supported
+ *   NVML_MOCK_UNSUPPORTED  1: utilization, power and throttling are not supported
  *   NVML_MOCK_LOST_AFTER   GPU 0 has gone after so many readings of its memory
  *   NVML_MOCK_HANG         1: reading a temperature never returns
  *   NVML_MOCK_USERS        file in which each process adds "pid device", which process lists then show

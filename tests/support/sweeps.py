@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perfscope.studies.findings.catalogue import judge_study
+from perfscope.studies.findings.catalog import judge_study
 from perfscope.sweep.study.build import as_document
 from perfscope.sweep.study.model import Sweep, measure
 from perfscope.sweep.study.quality import Quality

@@ -185,6 +185,6 @@ def has_address_space(needed_bytes: int) -> bool:
 
 
 def is_open() -> bool:
-    """Whether the library records this process already, because MPI was initialised."""
+    """Whether the library records this process already, because MPI was initialized."""
     recorder = current or _loaded
     return recorder is not None and bool(recorder.is_recording())

@@ -1,6 +1,6 @@
 """Values that tell by themselves that they are secrets: tokens of known services, and random text.
 
-How the tokens of services begin, and how long they are, is what gitleaks (MIT licence, Zachary Rice
+How the tokens of services begin, and how long they are, is what gitleaks (MIT license, Zachary Rice
 and contributors, https://github.com/gitleaks/gitleaks, config/gitleaks.toml) and the services'
 documentation say; only these facts are used.
 """

@@ -1,4 +1,4 @@
-"""Samples Python stacks at most ten times a second, so that unlabelled time gets a name."""
+"""Samples Python stacks at most ten times a second, so that unlabeled time gets a name."""
 
 from __future__ import annotations
 

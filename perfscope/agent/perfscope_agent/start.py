@@ -155,17 +155,17 @@ def _await_process_group(module: ModuleType) -> None:
 
 
 def _promote_to(rank: int, size: int) -> None:
-    """Records a worker that initialised a process group as a rank."""
+    """Records a worker that initialized a process group as a rank."""
     global _role
     if _role != roles.Role.WORKER or not recorder.load(rank, size):
         return
     _role = roles.Role.RANK
-    notes.add("recorded although another Python started it: it initialised a process group")
+    notes.add("recorded although another Python started it: it initialized a process group")
     _start_recording(is_lazy=False)
 
 
 def _promote(_module: object) -> None:
-    """Records a worker that initialised MPI as a rank: a wrapper started the real program."""
+    """Records a worker that initialized MPI as a rank: a wrapper started the real program."""
     global _role
     if _role != roles.Role.WORKER or not recorder.load(-1, -1):
         return
@@ -173,7 +173,7 @@ def _promote(_module: object) -> None:
         recorder.deactivate()
         return
     _role = roles.Role.RANK
-    notes.add("recorded although another Python of the same rank started it: it initialised MPI")
+    notes.add("recorded although another Python of the same rank started it: it initialized MPI")
     _start_recording(is_lazy=False)
 
 

@@ -12,7 +12,7 @@ from perfscope.doctor.check import Check, Outcome, State, Surroundings
 from perfscope.doctor.launchers import FoundLauncher, found_launchers
 from perfscope.doctor.running import Finished, finish, last_line
 from perfscope.foreign import mentions
-from perfscope.record.launcher import Flavour
+from perfscope.record.launcher import Flavor
 from perfscope.units import format_seconds
 
 _PROGRAM = """
@@ -29,9 +29,9 @@ _MOST_LAUNCHERS = 5
 _AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 _ROOT_FIX = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
 _HANGS = {
-    Flavour.OPEN_MPI: "export OMPI_MCA_btl=self,sm,vader; getent hosts $(hostname)",
-    Flavour.MPICH: "mpirun -iface lo -n 2 ...; getent hosts $(hostname)",
-    Flavour.INTEL_MPI: "export I_MPI_FABRICS=shm; getent hosts $(hostname)",
+    Flavor.OPEN_MPI: "export OMPI_MCA_btl=self,sm,vader; getent hosts $(hostname)",
+    Flavor.MPICH: "mpirun -iface lo -n 2 ...; getent hosts $(hostname)",
+    Flavor.INTEL_MPI: "export I_MPI_FABRICS=shm; getent hosts $(hostname)",
 }
 
 
@@ -52,12 +52,12 @@ class Attempt:
 
 _PLAIN = Attempt()
 _OTHER_WAYS = {
-    Flavour.OPEN_MPI: (
+    Flavor.OPEN_MPI: (
         Attempt(_ROOT_FIX, variables=_AS_ROOT),
         Attempt("mpirun --oversubscribe -n N ...", ("--oversubscribe",)),
         Attempt(f"{_ROOT_FIX}; mpirun --oversubscribe -n N ...", ("--oversubscribe",), _AS_ROOT),
     ),
-    Flavour.INTEL_MPI: (Attempt("mpirun -ppn N -n N ... (N: the ranks a node)", ("-ppn", "2")),),
+    Flavor.INTEL_MPI: (Attempt("mpirun -ppn N -n N ... (N: the ranks a node)", ("-ppn", "2")),),
 }
 
 
@@ -83,7 +83,7 @@ def look(around: Surroundings) -> Sequence[Outcome]:
 
 def _start(around: Surroundings, python: Path, launcher: FoundLauncher) -> Outcome:
     outcomes: list[Outcome] = []
-    for attempt in (_PLAIN, *_OTHER_WAYS.get(launcher.flavour, ())):
+    for attempt in (_PLAIN, *_OTHER_WAYS.get(launcher.flavor, ())):
         began = time.monotonic()
         command: list[str | Path] = [
             launcher.path,
@@ -133,7 +133,7 @@ def judge(launcher: FoundLauncher, done: Finished, attempt: Attempt, *, seconds:
         return Outcome(title, State.PROBLEM, why, "", details)
     if done.is_late:
         why = f"{launcher.path} did not bring up 2 ranks in time"
-        fix = _HANGS.get(launcher.flavour, "getent hosts $(hostname)")
+        fix = _HANGS.get(launcher.flavor, "getent hosts $(hostname)")
         return Outcome(title, State.PROBLEM, why, fix, details)
     error = _error(done)
     why = f"{launcher.path} did not bring up 2 ranks: {error or 'it says nothing'}"

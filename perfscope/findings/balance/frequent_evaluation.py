@@ -49,7 +49,7 @@ DESCRIPTION = (
 )
 REFERENCES = (
     (
-        "Linaro Performance Reports, characterising MPI time: "
+        "Linaro Performance Reports, characterizing MPI time: "
         "https://docs.linaroforge.com/latest/html/performance-reports/"
     ),
 )

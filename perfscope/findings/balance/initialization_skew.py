@@ -137,7 +137,7 @@ def _started_later_s(facts: OpeningFacts, late: tuple[int, ...]) -> float:
 def _title(facts: OpeningFacts, late: tuple[int, ...]) -> str:
     frames = _where(facts, late)
     at = f", {wording.place(frames[0])}," if frames and wording.place(frames[0]) else ""
-    who = wording.capitalised(wording.ranks(_numbers(facts, late)))
+    who = wording.capitalized(wording.ranks(_numbers(facts, late)))
     waits = f"{wording.others(len(facts.opening.ranks) - len(late))} once"
     is_one = len(late) == 1
     them = "it" if is_one else "them"
@@ -160,7 +160,7 @@ def _summary(facts: OpeningFacts, share: float) -> str:
         )
     if facts.setup_s > 0:
         parts.append(f"uneven set-up after that costs {format_seconds(facts.setup_s)}")
-    told = wording.capitalised(" and ".join(parts)) if parts else "Nobody waits for another rank"
+    told = wording.capitalized(" and ".join(parts)) if parts else "Nobody waits for another rank"
     return (
         f"{told}. Once a run, ranks that were ready at the same time would save up to "
         f"{format_seconds(facts.total_s)}, {format_share(share)} of the analyzed window"

@@ -15,10 +15,10 @@ from perfscope.findings.core.finding import (
 )
 from perfscope.findings.core.gain import NS, replayed, saved
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, input_wait_s
-from perfscope.findings.facts.imbalance_judgement import (
+from perfscope.findings.facts.imbalance_judgment import (
     OVERLAPS,
     REFERENCES,
-    Judgement,
+    Judgment,
     excess_evidence,
     first_look,
     inflected,
@@ -50,7 +50,7 @@ DESCRIPTION = (
 def judge(run: Facts) -> Outcome:
     """Whether always the same ranks have more to do, and what that costs."""
     results, replay = run.results, run.replay
-    found = run.imbalance_judgement
+    found = run.imbalance_judgment
     if found.status is Status.PASS or found.facts.pattern is not Pattern.CONSTANT:
         uneven = _uneven_input(results, replay) if found.status is Status.PASS else None
         return uneven or _passed(results, found)
@@ -94,7 +94,7 @@ def _uneven_input(results: Results, replay: Replay) -> Finding | None:
     )
 
 
-def _passed(results: Results, found: Judgement) -> Finding:
+def _passed(results: Results, found: Judgment) -> Finding:
     facts = found.facts
     even = facts.evenly
     gain = replayed(results, even, ()) if even else saved(results, facts.constant_s)
@@ -122,13 +122,13 @@ def _passed(results: Results, found: Judgement) -> Finding:
 
 def _title(facts: ImbalanceFacts) -> str:
     who, once = wording.ranks(facts.heavy), " once" if facts.is_single else ""
-    return wording.capitalised(
+    return wording.capitalized(
         f"{who} {inflected(facts, 'work')}{once} longer than {others(facts)}{place(facts)} while "
         f"{waiting(facts)}"
     )
 
 
-def _summary(found: Judgement) -> str:
+def _summary(found: Judgment) -> str:
     facts = found.facts
     extra = max(facts.work_s) - min(facts.work_s)
     cause = " Most of that is waiting for CPUs, not work." if found.is_crowded else ""
@@ -147,7 +147,7 @@ def _summary(found: Judgement) -> str:
     )
 
 
-def _instead(found: Judgement) -> str:
+def _instead(found: Judgment) -> str:
     """What it is worth if the heavy ranks need not work longer at all, where nobody told that."""
     facts = found.facts
     if facts.as_others is None or found.doubt or facts.as_others.gain_s <= found.gain.seconds:

@@ -191,7 +191,7 @@ def _milder(work: SoloWork, results: Results, replay: Replay, bound_s: float) ->
     kept = (work.count // RARER) / work.count if work.count else 1 / RARER
     shared_s, rarer_s = whole_s * (1 - 1 / len(results.trace.ranks)), whole_s * (1 - kept)
     first = saved(results, shared_s, basis=basis, edits=(work.edit,))
-    # unlabelled computation is mostly the rank's ordinary work: it is not to be dealt out
+    # unlabeled computation is mostly the rank's ordinary work: it is not to be dealt out
     if work.account is not Account.COMPUTATION:
         edit = replace(work.edit, ranks=None, level=Level.SHARED)
         shared = replay.predict([edit])

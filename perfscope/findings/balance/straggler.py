@@ -14,8 +14,8 @@ from perfscope.findings.core.finding import (
     passed,
 )
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
-from perfscope.findings.facts.imbalance_judgement import (
-    Judgement,
+from perfscope.findings.facts.imbalance_judgment import (
+    Judgment,
     excess_evidence,
     first_look,
     others,
@@ -48,7 +48,7 @@ ABOUT_THE_HOST = (
 def judge(run: Facts) -> Outcome:
     """Whether a rank or a host is slow, in what, and what that costs."""
     results = run.results
-    found = run.imbalance_judgement
+    found = run.imbalance_judgment
     facts = found.facts
     if found.status is Status.PASS or facts.pattern is not Pattern.STRAGGLER:
         late = "No rank is late again and again for the same work."
@@ -78,12 +78,12 @@ def _title(facts: ImbalanceFacts) -> str:
     be = "is" if len(facts.heavy) == 1 else "are"
     where = " in everything" if facts.everywhere else place(facts)
     once = " once" if facts.is_single else ""
-    return wording.capitalised(
+    return wording.capitalized(
         f"{_who(facts)} {be}{once} slower than {others(facts)}{where} while {waiting(facts)}"
     )
 
 
-def _summary(results: Results, found: Judgement) -> str:
+def _summary(results: Results, found: Judgment) -> str:
     facts = found.facts
     last, met = _arrivals(results, facts)
     came = (

@@ -12,7 +12,7 @@ from perfscope.findings.core.finding import (
     passed,
 )
 from perfscope.findings.facts.imbalance_facts import Pattern
-from perfscope.findings.facts.imbalance_judgement import Judgement, unable
+from perfscope.findings.facts.imbalance_judgment import Judgment, unable
 from perfscope.units import format_share
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ LASTING_ACTIONS = (
 def judge(run: Facts) -> Outcome:
     """Whether work alternates between the ranks, and what that costs."""
     results = run.results
-    found = run.imbalance_judgement
+    found = run.imbalance_judgment
     if found.status is Status.PASS or found.facts.pattern is not Pattern.ALTERNATING:
         return passed(_passed(found), Confidence.MEDIUM)
     return found.finding(
@@ -67,13 +67,13 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _passed(found: Judgement) -> str:
+def _passed(found: Judgment) -> str:
     if found.facts.pattern is not Pattern.ALTERNATING:
         return "Where ranks wait, it is mostly for the same ones."
     return f"Step times that vary between the ranks cost at most {format_share(found.gain.share)}."
 
 
-def _title(found: Judgement) -> str:
+def _title(found: Judgment) -> str:
     if found.facts.lasts:
         why = ", because they wait for CPUs" if found.is_crowded else ""
         return f"Ranks are late by turns, each for several steps on end{why}"
@@ -83,7 +83,7 @@ def _title(found: Judgement) -> str:
     return f"{TITLE}: the work {how}"
 
 
-def _summary(found: Judgement) -> str:
+def _summary(found: Judgment) -> str:
     facts = found.facts
     cause = (
         " Their threads wait for CPUs, and which rank gets one late is chance."
@@ -105,7 +105,7 @@ def _summary(found: Judgement) -> str:
     )
 
 
-def _evidence(results: Results, found: Judgement) -> tuple[Evidence, ...]:
+def _evidence(results: Results, found: Judgment) -> tuple[Evidence, ...]:
     serialization = results.efficiency.serialization_efficiency.value
     rows = [Evidence("Load balance", found.facts.load_balance, "ratio", "near 1")]
     if serialization is not None:

@@ -1,1 +1,1 @@
-"""What a finding is, how its gain is stated, and the catalogue of all of them."""
+"""What a finding is, how its gain is stated, and the catalog of all of them."""

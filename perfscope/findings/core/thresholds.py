@@ -12,7 +12,7 @@ CHANCE_SHARE = 0.1  # unless it is so much of the recording
 
 SOLO_SHARE = 0.8  # of all ranks' time in a phase or function, on one rank: it works alone there
 SOLO_LEAST_SHARE = 0.005  # of the focus of analysis, below which such work is not looked at
-OCCASIONAL_SHARE = 0.5  # of the steps: unlabelled work in more of them is imbalance
+OCCASIONAL_SHARE = 0.5  # of the steps: unlabeled work in more of them is imbalance
 
 SINGLE_LEAST_S = 1.0  # given back: what happened once and cost less is told, not warned of
 PERSISTENT = 0.25  # autocorrelation of being late from step to step: it lasts for several steps

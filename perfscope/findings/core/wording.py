@@ -70,7 +70,7 @@ def processes(count: int) -> str:
     return "1 process" if count == 1 else f"{count:,} processes"
 
 
-def capitalised(sentence: str) -> str:
+def capitalized(sentence: str) -> str:
     """The sentence with its first letter large and everything else as it was."""
     return sentence[:1].upper() + sentence[1:]
 
@@ -87,7 +87,7 @@ def not_recorded(trace: Trace, part: str, otherwise: str) -> str:
     if not reason:
         return otherwise
     return (
-        f"{capitalised(reason.rstrip('.'))}. Record the job with perfscope run to have it judged."
+        f"{capitalized(reason.rstrip('.'))}. Record the job with perfscope run to have it judged."
     )
 
 

@@ -88,7 +88,7 @@ def _idle_share(results: Results, node: NodeThreads) -> float:
 def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
     rows = [Evidence("CPUs that the ranks may use together", node.cpus, "CPUs")]
     for rank in results.resources.threads_of(node)[:8]:
-        busy = rank.cpu_utilisation * rank.cpus_available
+        busy = rank.cpu_utilization * rank.cpus_available
         rows.append(
             Evidence(f"Rank {rank.rank}", f"CPUs {rank.cpus_allowed or '?'}, {busy:.1f} busy")
         )
@@ -114,7 +114,7 @@ def _actions(results: Results, node: NodeThreads) -> tuple[str, ...]:
     elif pool is not None:
         whose = holders(ranks, [pool])[pool].text
         actions.append(
-            f"{wording.capitalised(pool.name)} may use {pool.threads} "
+            f"{wording.capitalized(pool.name)} may use {pool.threads} "
             f"{'thread' if pool.threads == 1 else 'threads'} in {whose} "
             "already: give the work of a rank more that can be done at the same time (larger "
             "batches, more input workers)."

@@ -42,7 +42,7 @@ REFERENCES = (
         "Petrini, Kerbyson, Pakin: The Case of the Missing Supercomputer Performance (SC 2003): "
         "https://doi.org/10.1145/1048935.1050204"
     ),
-    "Slurm, specialised cores: https://slurm.schedmd.com/core_spec.html",
+    "Slurm, specialized cores: https://slurm.schedmd.com/core_spec.html",
 )
 
 

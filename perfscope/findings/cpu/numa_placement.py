@@ -96,7 +96,7 @@ def _remote(found: list[NumaUse]) -> Finding:
     return Finding(
         id=ID,
         status=Status.FAIL if worst.remote_share >= REMOTE_FAIL else Status.WARN,
-        title=f"{wording.capitalised(wording.ranks(ranks))} {verb} over to the memory of another "
+        title=f"{wording.capitalized(wording.ranks(ranks))} {verb} over to the memory of another "
         "NUMA node",
         summary=(
             f"{format_bytes(worst.remote_bytes)} ({format_share(worst.remote_share)}) of the "

@@ -110,7 +110,7 @@ def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:
         Evidence("CPUs of the node", node_cpus(results.trace, node), "CPUs"),
     ]
     for rank in results.resources.threads_of(node)[:8]:
-        busy = rank.cpu_utilisation * rank.cpus_available
+        busy = rank.cpu_utilization * rank.cpus_available
         rows.append(
             Evidence(f"Rank {rank.rank}", f"CPUs {rank.cpus_allowed or '?'}, {busy:.1f} busy")
         )

@@ -157,7 +157,7 @@ def _actions(results: Results, node: NodeLoad) -> tuple[str, ...]:
         actions += _settings(results, node, who)
     if node.too_many_ranks:
         actions.append(
-            f"{wording.capitalised(more_cpus(results.trace, node.node, 1))}: waiting ranks poll "
+            f"{wording.capitalized(more_cpus(results.trace, node.node, 1))}: waiting ranks poll "
             "and take CPU time from working ones."
         )
         actions.append("To measure the gain, record the run once more that way: perfscope compare.")
@@ -183,7 +183,7 @@ def _settings(results: Results, node: NodeLoad, who: str) -> list[str]:
     if calls:
         actions.append(f"In the program: {', '.join(calls)}, before anything is computed.")
     actions += [
-        f"{wording.capitalised(pool.name)} has {pool.threads} threads{_where(node, pool)} although "
+        f"{wording.capitalized(pool.name)} has {pool.threads} threads{_where(node, pool)} although "
         f"the environment asks for {limit} at most: the program sets them itself, so set {limit} "
         "there."
         for pool in fixed

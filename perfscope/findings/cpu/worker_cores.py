@@ -67,7 +67,7 @@ class _Helpers:
     @property
     def own_cpus(self) -> float:
         """CPUs that the rank itself keeps busy, without its helping threads."""
-        whole = self.threads.cpu_utilisation * self.threads.cpus_available
+        whole = self.threads.cpu_utilization * self.threads.cpus_available
         helping = self.horovod_cpus + (1.0 if self.progress else 0.0)
         return max(0.0, whole - helping)
 
@@ -157,7 +157,7 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
     worst = max(found, key=lambda one: queue_share([one.threads]))
     ranks = tuple(one.rank.number for one in found)
     share = queue_share([worst.threads])
-    who = wording.capitalised(wording.ranks(ranks))
+    who = wording.capitalized(wording.ranks(ranks))
     shares = "shares its CPUs" if len(ranks) == 1 else "share their CPUs"
     return Finding(
         id=ID,
@@ -218,7 +218,7 @@ def _evidence(one: _Helpers) -> tuple[Evidence, ...]:
 def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
     needed = max(2, round(one.own_cpus + one.cpus + 0.5))
     node = next(n for n in results.resources.node_threads if one.rank.number in n.ranks)
-    actions = [f"{wording.capitalised(more_cpus(results.trace, node, needed))}."]
+    actions = [f"{wording.capitalized(more_cpus(results.trace, node, needed))}."]
     if one.progress:
         actions.append(
             f"Or unset {one.progress}: its thread polls all the time and needs a CPU of its own "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, imbalance_facts
-from perfscope.findings.facts.imbalance_judgement import Judgement, judged
+from perfscope.findings.facts.imbalance_judgment import Judgment, judged
 from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
 from perfscope.findings.facts.node_threads import NodeLoad, node_load, waits_for_cpus
 from perfscope.findings.facts.serial_work import SoloWork, find_solo_work
@@ -55,7 +55,7 @@ class Facts:
         return imbalance_facts(self.results, self.replay, alone=self.solo_work, begun=self.opening)
 
     @cached_property
-    def imbalance_judgement(self) -> Judgement:
+    def imbalance_judgment(self) -> Judgment:
         """What that imbalance costs, and the status that it deserves."""
         return judged(self.results, self.imbalance, is_contended=self.waits_for_cpus)
 

@@ -61,7 +61,7 @@ WORDS: dict[IdleCause, Words] = {
         ("Read and write files in a thread or process of their own.",),
         ("data_stall",),
     ),
-    IdleCause.SYNCHRONISATION: Words(
+    IdleCause.SYNCHRONIZATION: Words(
         "because the host waited for the device before it launched more work",
         (
             (

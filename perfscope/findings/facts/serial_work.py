@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
 SOLO_FUNCTION_LEAST_S = 0.3  # three samples: in a function that names no phase, fewer are chance
-LABELLED = {
+LABELED = {
     PhaseKind.EVALUATE: ("evaluates", Account.EVALUATION),
     PhaseKind.PREDICT: ("predicts", Account.EVALUATION),
     PhaseKind.CHECKPOINT: ("saves a checkpoint", Account.CHECKPOINT),
@@ -60,9 +60,9 @@ def find_solo_work(results: Results) -> tuple[SoloWork, ...]:
     if len(results.trace.ranks) < 2:
         return ()
     least_s = thresholds.SOLO_LEAST_SHARE * results.focus.length_ns * 1e-9
-    labelled = (_from_phase(results, phase) for phase in results.phases if _named(phase))
-    unlabelled = (_from_function(results, share) for share in results.ledger.functions)
-    found = [work for work in (*labelled, *unlabelled) if work and work.seconds >= least_s]
+    labeled = (_from_phase(results, phase) for phase in results.phases if _named(phase))
+    unlabeled = (_from_function(results, share) for share in results.ledger.functions)
+    found = [work for work in (*labeled, *unlabeled) if work and work.seconds >= least_s]
     return tuple(sorted(found, key=lambda work: -work.seconds))
 
 
@@ -73,7 +73,7 @@ def edits_of(alone: Sequence[SoloWork]) -> tuple[Edit, ...]:
 
 def _named(phase: PhaseResult) -> tuple[str, Account] | None:
     """What a rank does in a phase that is not for all to do, and the account of its time."""
-    return OUTPUT if phase.id == PROGRESS else LABELLED.get(phase.kind)
+    return OUTPUT if phase.id == PROGRESS else LABELED.get(phase.kind)
 
 
 def own_seconds(phase: PhaseResult) -> list[float]:

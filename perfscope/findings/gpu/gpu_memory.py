@@ -101,7 +101,7 @@ def _ran_out(results: Results, ended: list[Rank]) -> Finding:
     return Finding(
         id=ID,
         status=Status.FAIL,
-        title=f"{wording.capitalised(wording.ranks(numbers))} ended when a GPU was out of memory",
+        title=f"{wording.capitalized(wording.ranks(numbers))} ended when a GPU was out of memory",
         summary=raised.message[:300],
         confidence=Confidence.HIGH,
         ranks=numbers,

@@ -82,7 +82,7 @@ def _stray(stray: list[GpuUse], largest: Mapping[int, int]) -> Finding:
     return Finding(
         ID,
         Status.INFO,
-        title=f"{wording.capitalised(wording.ranks(ranks))} also took memory on {named(worst)}",
+        title=f"{wording.capitalized(wording.ranks(ranks))} also took memory on {named(worst)}",
         summary=(
             "It is little beside what they hold on their own GPU: a CUDA context, which takes "
             "some hundred MiB from the rank that works there."
@@ -113,7 +113,7 @@ def _crowded(crowded: list[GpuUse], unused: list[GpuUse]) -> Finding:
     return Finding(
         id=ID,
         status=Status.FAIL,
-        title=f"{wording.capitalised(ranks)} share {named(worst)} while {named(unused[0])} is idle",
+        title=f"{wording.capitalized(ranks)} share {named(worst)} while {named(unused[0])} is idle",
         summary=(
             f"GPUs that several ranks use: {len(crowded)}; without work: {len(unused)}. "
             "How much it costs is not replayed."
@@ -142,7 +142,7 @@ def _told(shared: list[GpuUse], unused: list[GpuUse]) -> Finding:
         action = "Start a rank for each GPU, or ask for fewer GPUs."
     else:
         worst = max(shared, key=lambda use: len(use.ranks))
-        title = f"{wording.capitalised(wording.ranks(worst.ranks))} share {named(worst)}"
+        title = f"{wording.capitalized(wording.ranks(worst.ranks))} share {named(worst)}"
         action = "Without MPS, ranks on one GPU take turns: one rank for each GPU is the rule."
     return Finding(
         ID,

@@ -114,7 +114,7 @@ def _nothing_seen(results: Results) -> Outcome:
     sampled = any(len(rank.stacks) for rank in results.trace.ranks)
     if reason or not (results.phases or sampled):
         text = (
-            f"{wording.capitalised(reason)}. {TENSORFLOW}"
+            f"{wording.capitalized(reason)}. {TENSORFLOW}"
             if reason
             else wording.no_phases(results.trace, "input", "*next_batch*")
         )
@@ -147,7 +147,7 @@ def _waiting_ranks(results: Results, waits_s: list[float]) -> tuple[int, ...]:
 def _title(results: Results, phases: list[PhaseResult], waits_s: list[float]) -> str:
     ranks = _waiting_ranks(results, waits_s)
     everybody = len(ranks) == len(waits_s) > 1
-    who = "The ranks" if everybody else wording.capitalised(wording.ranks(ranks))
+    who = "The ranks" if everybody else wording.capitalized(wording.ranks(ranks))
     verb = "waits" if len(ranks) == 1 and not everybody else "wait"
     place = wording.place(phases[0].where[0]) if phases and phases[0].where else ""
     return f"{who} {verb} for input{f' in {place}' if place else ''}"

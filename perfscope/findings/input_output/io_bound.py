@@ -138,7 +138,7 @@ def _stalled(results: Results, long: list[RankFiles], *, is_start: bool) -> Find
     stalled_s = worst.stalled_s or 0.0
     share = stalled_s / (results.focus.length_ns * NS)
     ranks = tuple(one.rank for one in long if (one.stalled_s or 0.0) >= stalled_s / 2)
-    who = wording.capitalised(wording.ranks(ranks))
+    who = wording.capitalized(wording.ranks(ranks))
     part, seconds = _largest_part(worst)
     places = results.call_sites.stalls.get(worst.rank, Places())
     # beside the place of most moments others are chance: samples are not taken at these moments

@@ -154,7 +154,7 @@ def _least(peak_bytes: int) -> float:
 def _not_measured(results: Results, short: Sequence[_Grown]) -> Outcome:
     if short and (calls := short[0].cause.calls) is not None:
         reason = (
-            f"{wording.capitalised(wording.ranks([one.rank for one in short]))} grew, but "
+            f"{wording.capitalized(wording.ranks([one.rank for one in short]))} grew, but "
             f"{calls.calls:,} calls of {calls.name} are too few to tell warm-up from growth: "
             f"its caches fill for up to {thresholds.CALLS_UNTIL_STEADY:,}."
         )
@@ -200,7 +200,7 @@ def _first_full(results: Results, pace: Mapping[int, float]) -> tuple[float | No
 
 
 def _title(growing: Sequence[_Grown], worst: _Grown) -> str:
-    ranks = wording.capitalised(wording.ranks([one.rank for one in growing]))
+    ranks = wording.capitalized(wording.ranks([one.rank for one in growing]))
     verb = "grows" if len(growing) == 1 else "grow"
     calls = worst.cause.calls
     if calls is not None and calls.growth_bytes is not None:

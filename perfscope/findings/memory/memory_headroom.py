@@ -145,7 +145,7 @@ def _status(share: float) -> Status:
 
 def _title(results: Results, room: Room, status: Status, *, killed: bool) -> str:
     if killed:
-        ranks = wording.capitalised(wording.ranks(_killed(results, room)))
+        ranks = wording.capitalized(wording.ranks(_killed(results, room)))
         if _refused(results, room):
             return f"{ranks} asked for memory that {room.host} did not have, and ended"
         if count := _counted(results, room):

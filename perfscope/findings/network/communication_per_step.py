@@ -14,7 +14,7 @@ from perfscope.findings.core.finding import (
     passed,
 )
 from perfscope.findings.core.gain import NS, saved
-from perfscope.findings.core.wording import capitalised, of_window
+from perfscope.findings.core.wording import capitalized, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.network_facts import (
@@ -62,7 +62,7 @@ def judge(run: Facts) -> Outcome:
         title=f"Each step moves data for {format_seconds(_transfer_s(results) / steps)} and "
         f"computes {format_seconds(_work_s(results) / steps)}",
         summary=(
-            f"{capitalised(facts.whole.at_most)}{of_window(facts.whole.share)} is "
+            f"{capitalized(facts.whole.at_most)}{of_window(facts.whole.share)} is "
             "data being moved, at a bandwidth that is fair. A step of "
             f"{batch:.0f} samples is too short for that: twice the batch "
             "on each rank, in half as many steps, would save "

@@ -15,7 +15,7 @@ from perfscope.findings.core.finding import (
     passed,
 )
 from perfscope.findings.core.gain import as_bound
-from perfscope.findings.core.wording import capitalised, of_window
+from perfscope.findings.core.wording import capitalized, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.network_facts import (
@@ -69,7 +69,7 @@ def judge(run: Facts) -> Outcome:
     result = Finding(
         id=ID,
         status=status,
-        title=f"{capitalised(facts.whole.at_most)}{of_window(facts.whole.share)} is "
+        title=f"{capitalized(facts.whole.at_most)}{of_window(facts.whole.share)} is "
         f"exchange of gradients that {_framework(results)} cannot hide",
         summary=(
             "When their last gradient is ready the ranks still need "

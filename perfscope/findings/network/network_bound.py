@@ -11,7 +11,7 @@ from perfscope.findings.core.finding import (
     Status,
 )
 from perfscope.findings.core.gain import NS, as_bound
-from perfscope.findings.core.wording import capitalised, of_window
+from perfscope.findings.core.wording import capitalized, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.network_facts import (
@@ -103,7 +103,7 @@ def _named_elsewhere(results: Results, facts: NetworkFacts) -> Finding:
 
 
 def _title(results: Results, facts: NetworkFacts) -> str:
-    most = capitalised(facts.whole.at_most)
+    most = capitalized(facts.whole.at_most)
     place = sampled_places.calls(results, ", most of it in")
     share = of_window(facts.whole.share)
     return f"{most}{share} is data being moved between ranks{place}"

@@ -89,7 +89,7 @@ def judge(run: Facts) -> Outcome:
     return Finding(
         id=ID,
         status=Status.INFO,
-        title=wording.capitalised("; ".join(gap.title for gap in gaps)),
+        title=wording.capitalized("; ".join(gap.title for gap in gaps)),
         summary=" ".join(gap.summary for gap in gaps),
         confidence=Confidence.LOW,
         ranks=tuple(rank.number for rank in ranks),

@@ -194,7 +194,7 @@ def _best(x: Floats, seconds: Floats) -> tuple[float, float]:
         chosen, scale = float(ratios[best]), float(scales[best])
         if not 0 < chosen < np.inf:
             break
-        ratios = chosen * np.logspace(-0.2, 0.2, 21)  # between the neighbours on the first grid
+        ratios = chosen * np.logspace(-0.2, 0.2, 21)  # between the neighbors on the first grid
     if np.isinf(chosen):
         return scale, 0.0
     return scale * chosen * middle, scale

@@ -141,7 +141,7 @@ def _own_doing(
         IdleCause.BEFORE_FIRST: int(free[first].sum()),
         IdleCause.AFTER_LAST: int(free[last].sum()),
         IdleCause.UNKNOWN: int(free[unknown & ~first & ~last].sum()),
-        IdleCause.SYNCHRONISATION: int(dry.sum()),
+        IdleCause.SYNCHRONIZATION: int(dry.sum()),
         IdleCause.LAUNCH: int(rest[within & short].sum()),
         IdleCause.HOST: int(rest[within & ~short].sum()),
     }

@@ -50,7 +50,7 @@ def _qualifying(prepared: Prepared) -> npt.NDArray[np.int64]:
     whole = np.array([set(c.members) == numbers for c in trace.communicators], np.bool_)
     if not len(instances):
         return np.empty(0, np.int64)
-    wide = instances.synchronising | N_TO_N_CODES[instances.op]
+    wide = instances.synchronizing | N_TO_N_CODES[instances.op]
     return np.flatnonzero(
         wide & ~NONBLOCKING_CODES[instances.op] & whole[instances.comm] & _on_main(prepared)
     )

@@ -54,7 +54,7 @@ _FILES = (
 _WORDS = {
     InputPart.COPY: "collate stack concatenate rebuild deepcopy pin pickle unpickle",
     InputPart.DECODE: (
-        "decode decompress inflate parse resize crop augment transform normalize normalise "
+        "decode decompress inflate parse resize crop augment transform normalize normalize "
         "preprocess tokenize rotate flip jpeg png"
     ),
     InputPart.READ: "read readline readinto open imread download seek",

@@ -20,7 +20,7 @@ MIN_QUARTER_SAMPLES = 5
 LEAST_STEADY_S = 8.0
 """Length of the second half from which on growth in it is called steady, in seconds."""
 
-LEVELLING = 0.5
+LEVELING = 0.5
 """A last quarter that rises by less than this share of the mean rise levels off."""
 
 CALLED = (PhaseKind.PREDICT, PhaseKind.EVALUATE, PhaseKind.CHECKPOINT, PhaseKind.TRAIN)
@@ -110,7 +110,7 @@ def _steady_slope(times: Ints, rss: Ints) -> float:
         return 0.0
     medians = np.array([np.median(part) for part in parts])
     rises = np.diff(medians)
-    if np.any(rises <= 0) or rises[-1] < LEVELLING * rises.mean():
+    if np.any(rises <= 0) or rises[-1] < LEVELING * rises.mean():
         return 0.0
     return max(0.0, theil_sen(times, rss) or 0.0)
 

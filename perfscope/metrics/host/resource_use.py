@@ -230,7 +230,7 @@ def _threads(rank: Rank, focus: Focus) -> RankThreads:
         runnable_mean=float(rows["runnable"].mean()),
         runnable_p95=float(np.percentile(rows["runnable"], 95)),
         cpu_s=cpu_s,
-        cpu_utilisation=cpu_s / (span * available) if span > 0 and available else 0.0,
+        cpu_utilization=cpu_s / (span * available) if span > 0 and available else 0.0,
         queue_delay_s=_growth(rows, "queue_delay_ns") / 1e9,
         involuntary_switches=_growth(system, "involuntary_switches"),
         voluntary_switches=_growth(system, "voluntary_switches"),

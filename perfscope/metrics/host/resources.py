@@ -77,7 +77,7 @@ class RankThreads:
     runnable_mean: float
     runnable_p95: float
     cpu_s: float
-    cpu_utilisation: float  # CPU seconds / (focus seconds x CPUs available to the rank)
+    cpu_utilization: float  # CPU seconds / (focus seconds x CPUs available to the rank)
     queue_delay_s: float  # runnable threads waiting for a CPU, summed over threads
     involuntary_switches: int
     voluntary_switches: int
@@ -133,7 +133,7 @@ def queue_share(ranks: Sequence[RankThreads]) -> float:
 
 def busy_cpus(ranks: Sequence[RankThreads]) -> float:
     """CPUs that ranks keep busy together, mean over the focus of analysis."""
-    return sum(rank.cpu_utilisation * rank.cpus_available for rank in ranks)
+    return sum(rank.cpu_utilization * rank.cpus_available for rank in ranks)
 
 
 def node_cpus(trace: Trace, node: NodeThreads) -> float:

@@ -164,10 +164,10 @@ def _message_points(bounds: _Bounds) -> _Points:
     edges = np.linspace(first, max(last, first + 1), windows + 1)[1:-1].astype(np.int64)
     upper = _extreme(np.searchsorted(edges, bounds.upper_at), bounds.upper, windows, least=True)
     lower = _extreme(np.searchsorted(edges, bounds.lower_at), bounds.lower, windows, least=False)
-    centres = (first + (np.arange(windows) + 0.5) * (last - first) / windows).astype(np.int64)
+    centers = (first + (np.arange(windows) + 0.5) * (last - first) / windows).astype(np.int64)
     both = (upper != _NO_UPPER) & (lower != _NO_LOWER)
     upper, lower = upper[both], lower[both]
-    return _Points(centres[both], lower + (upper - lower) // 2, np.abs(upper - lower) // 2)
+    return _Points(centers[both], lower + (upper - lower) // 2, np.abs(upper - lower) // 2)
 
 
 _NO_UPPER = np.int64(1 << 62)
@@ -203,7 +203,7 @@ def _slope(at: Times, offset: Times) -> tuple[float, float]:
     order = np.argsort(at, kind="stable")[chosen]
     time, value = at[order].astype(np.float64), offset[order].astype(np.float64)
     one, other = np.triu_indices(len(time), 1)
-    # neighbours tell noise rather than drift
+    # neighbors tell noise rather than drift
     wide = time[other] - time[one] > (time[-1] - time[0]) / 4
     if not np.any(wide):
         return 0.0, 0.0
@@ -281,7 +281,7 @@ class _Curve:
         return found
 
     def corrected(self, by_block: Floats) -> _Curve:
-        """The curve with the stretches moved; the ends move with their neighbours."""
+        """The curve with the stretches moved; the ends move with their neighbors."""
         if len(self.knots) > 1:
             by_block = np.concatenate([by_block[:1], by_block, by_block[-1:]])
         return _Curve(self.knots, self.values + by_block)

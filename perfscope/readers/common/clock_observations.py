@@ -1,6 +1,6 @@
 """What the operations of a job tell about the clocks of its hosts.
 
-Nobody leaves a synchronising collective before the last one entered it, and no message is received
+Nobody leaves a synchronizing collective before the last one entered it, and no message is received
 before its send began. Each such pair of moments on two clocks bounds the difference of the clocks.
 """
 

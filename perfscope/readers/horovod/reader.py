@@ -34,7 +34,7 @@ NOT_RECORDED = {
 }
 
 
-def _recognises(place: Place) -> bool:
+def _recognizes(place: Place) -> bool:
     head = place.head.lstrip()
     return head.startswith(b"[") and _SIGNS.search(head) is not None
 
@@ -146,5 +146,5 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
 
 
 READER = Reader(
-    Format.HOROVOD_TIMELINE, "a timeline that HOROVOD_TIMELINE wrote", _recognises, _open
+    Format.HOROVOD_TIMELINE, "a timeline that HOROVOD_TIMELINE wrote", _recognizes, _open
 )

@@ -211,10 +211,10 @@ def _only(contents: KinetoContents) -> Part:
 
 def _part(process: ProcessName) -> Part:
     """What a process is called; exports of perfscope write `rank 3 (node7)` and `pid 4711`."""
-    named, labelled = _RANK.search(process.name), _PID.match(process.labels)
+    named, labeled = _RANK.search(process.name), _PID.match(process.labels)
     return Part(
         process=process.number,
         rank=int(named[1]) if named else None,
         host=(named[2] or "") if named else "",
-        pid=labelled[1] if labelled else process.number,
+        pid=labeled[1] if labeled else process.number,
     )

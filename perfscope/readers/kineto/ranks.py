@@ -1,4 +1,4 @@
-"""Which rank wrote each profile, and which of a rank's profiles is analysed."""
+"""Which rank wrote each profile, and which of a rank's profiles is analyzed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Process:
 
 
 def number_ranks(files: Sequence[KinetoContents]) -> tuple[dict[int, KinetoContents], list[str]]:
-    """The profile to be analysed of each rank, and how the ranks are known."""
+    """The profile to be analyzed of each rank, and how the ranks are known."""
     files = sorted(files, key=lambda file: (file.start_ns, str(file.path)))
     folder = Path(os.path.commonpath([file.path.absolute().parent for file in files]))
     known: dict[int, list[KinetoContents]] = {}

@@ -293,7 +293,7 @@ def _not_recorded(ranks: Sequence[Rank], *, are_foreign: bool) -> dict[str, str]
 READER = Reader(
     format=Format.KINETO,
     description="a PyTorch profiler trace (.json or .json.gz, a file or a directory of ranks)",
-    recognises=is_kineto,
+    recognizes=is_kineto,
     open=open_kineto,
     joins=True,
     is_generic=True,

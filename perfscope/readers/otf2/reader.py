@@ -147,7 +147,7 @@ def decode(anchor: Path, location: int) -> dict[str, np.ndarray[Any, Any]]:
 READER = Reader(
     format=Format.OTF2,
     description="an OTF2 archive (the .otf2 file or its directory)",
-    recognises=is_otf2,
+    recognizes=is_otf2,
     open=open_otf2,
     companions=_companions,
 )

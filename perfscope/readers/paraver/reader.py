@@ -43,7 +43,7 @@ NOT_RECORDED = {
 Rows = npt.NDArray[np.int64]
 
 
-def _recognises(place: Place) -> bool:
+def _recognizes(place: Place) -> bool:
     return place.head.startswith((b"#Paraver (", b"#Paraver("))
 
 
@@ -52,7 +52,7 @@ def open_paraver(path: Path) -> Trace:
 
     Raises:
         UnreadableInputError: the file is damaged, has no records, or more tasks than can be
-            analysed.
+            analyzed.
     """
     notes: list[str] = []
     decoder, is_short = decoded(path, notes.append)
@@ -306,5 +306,5 @@ def _companions(path: Path) -> list[Path]:
 
 
 READER = Reader(
-    Format.PARAVER, "a Paraver trace (.prv)", _recognises, _open, companions=_companions
+    Format.PARAVER, "a Paraver trace (.prv)", _recognizes, _open, companions=_companions
 )

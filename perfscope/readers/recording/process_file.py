@@ -55,7 +55,7 @@ class ProcessFile:
 
     @property
     def uses_mpi(self) -> bool:
-        """Whether the process initialised MPI itself."""
+        """Whether the process initialized MPI itself."""
         return bool(self.flags & HeaderFlag.MPI)
 
     @property

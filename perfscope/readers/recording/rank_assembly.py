@@ -81,14 +81,14 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
 
 
 def _main_tid(process: ProcessFile, tables: Tables) -> int:
-    """The thread of the program: where Horovod's thread initialised MPI, the process's first."""
+    """The thread of the program: where Horovod's thread initialized MPI, the process's first."""
     if np.any(tables.background["tid"] == process.main_tid):
         return process.pid
     return process.main_tid
 
 
 def _finalize_ns(process: ProcessFile, tables: Tables) -> int | None:
-    """When the rank had done its work: Horovod's thread finalises as soon as any rank has."""
+    """When the rank had done its work: Horovod's thread finalizes as soon as any rank has."""
     moment = process.finalize_enter_ns
     if moment is None or not np.any(tables.background["op"] == _FINALIZE):
         return moment

@@ -79,10 +79,10 @@ class _Run:
     def launcher(self) -> str:
         launcher = agent_metadata.mapping(self.values, "launcher")
         kind = agent_metadata.text(launcher, "kind")
-        flavour = agent_metadata.text(launcher, "flavour")
+        flavor = agent_metadata.text(launcher, "flavour")  # as the format spells it
         if kind == "direct":
             return "direct"
-        return f"{kind} ({flavour})" if kind and flavour else kind or flavour
+        return f"{kind} ({flavor})" if kind and flavor else kind or flavor
 
     def is_command_itself(self, world_size: int) -> bool:
         launcher = agent_metadata.mapping(self.values, "launcher")
@@ -98,7 +98,7 @@ def open_recording(path: Path) -> Trace:
         path: the run directory.
 
     Raises:
-        UnreadableInputError: there is nothing to analyse in it.
+        UnreadableInputError: there is nothing to analyze in it.
     """
     run = _read_run(path)
     processes, ends = _read_processes(path, run)
@@ -372,7 +372,7 @@ def _brief(process: ProcessFile, world_rank: int | None) -> dict[str, Any]:
     }
 
 
-def _recognises(place: Place) -> bool:
+def _recognizes(place: Place) -> bool:
     return is_recording(place.path)
 
 
@@ -393,7 +393,7 @@ def _companions(path: Path) -> list[Path]:
 READER = Reader(
     Format.PERFSCOPE,
     "the directory that `perfscope run` printed (trace/)",
-    _recognises,
+    _recognizes,
     _open,
     companions=_companions,
 )

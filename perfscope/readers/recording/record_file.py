@@ -130,7 +130,7 @@ def _check(path: Path, header: np.void) -> None:
             path,
             f"It has format version {int(header['version'])}; this perfscope reads version "
             f"{FORMAT_VERSION}.",
-            action="Analyse it with the version of perfscope that recorded it.",
+            action="Analyze it with the version of perfscope that recorded it.",
         )
     sizes = (int(header["header_bytes"]), int(header["record_bytes"]))
     if sizes != (HEADER_BYTES, RECORD_BYTES):

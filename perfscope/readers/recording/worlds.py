@@ -26,7 +26,7 @@ class World:
 
     @property
     def rank_seconds(self) -> float:
-        """How much there is to analyse: the lives of its ranks together."""
+        """How much there is to analyze: the lives of its ranks together."""
         return sum(_life_ns(process) for process in self.processes.values()) / 1e9
 
     def admits(self, process: ProcessFile, number: int, *, size: int, job: str) -> bool:
@@ -38,7 +38,7 @@ class World:
 
 @dataclass
 class Arrangement:
-    """The world to analyse, the workers of its ranks, and all other processes."""
+    """The world to analyze, the workers of its ranks, and all other processes."""
 
     world: World
     workers: dict[int, list[ProcessFile]]

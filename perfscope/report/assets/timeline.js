@@ -26,7 +26,7 @@
   let cursor = null; // {row, time} that the status line is about
   let width = 0, left = 0, ratio = 1, labels = [];
   const bar = { width: 1, height: 1 }; // of a row, in pixels of the screen
-  let paint = null; // colours and patterns, until the palette changes
+  let paint = null; // colors and patterns, until the palette changes
   let pending = false, drag = null;
 
   function decoded(letters) {
@@ -65,10 +65,10 @@
     if (cursor) cursor.time = time + from - before; // stays at its place in the window
   }
 
-  const centre = () => (cursor ? cursor.time : (from + to) / 2);
+  const center = () => (cursor ? cursor.time : (from + to) / 2);
   const actions = {
-    in: () => zoom(1 / 2, centre()),
-    out: () => zoom(2, centre()),
+    in: () => zoom(1 / 2, center()),
+    out: () => zoom(2, center()),
     left: () => move(-0.1),
     right: () => move(0.1),
     all: () => show(0, data.length),
@@ -114,18 +114,18 @@
 
   function palette() {
     const style = getComputedStyle(document.documentElement);
-    const colour = name => style.getPropertyValue(`--${name}`).trim();
+    const color = name => style.getPropertyValue(`--${name}`).trim();
     const fills = data.accounts.map(({ role }) => {
-      const plain = colour(role);
+      const plain = color(role);
       const source = document.getElementById(`p-${role}`);
       return { pixel: pixel(plain), texture: source ? textureOf(source, plain) : null };
     });
-    return { fills, ink: colour("ink"), card: colour("card"), track: pixel(colour("track")), grid: colour("line") };
+    return { fills, ink: color("ink"), card: color("card"), track: pixel(color("track")), grid: color("line") };
   }
 
-  // A colour of the style sheet (#rrggbb) as the four bytes of a pixel.
-  function pixel(colour) {
-    const value = parseInt(colour.slice(1), 16);
+  // A color of the style sheet (#rrggbb) as the four bytes of a pixel.
+  function pixel(color) {
+    const value = parseInt(color.slice(1), 16);
     return new Uint32Array(Uint8Array.of(value >> 16, value >> 8, value, 255).buffer)[0];
   }
 
@@ -209,7 +209,7 @@
   }
 
   // Rows are written pixel by pixel, which takes as long for many pieces as for few. First one line
-  // of plain colours, which all lines repeat, then patterns where a piece has room for them.
+  // of plain colors, which all lines repeat, then patterns where a piece has room for them.
   function drawBars({ bin, cells }) {
     const first = Math.max(Math.floor(from / bin), 0);
     const last = Math.min(Math.ceil(to / bin), cells[0].length);
@@ -282,7 +282,7 @@
       `from ${moment(begin, bin)} to ${moment(finish, bin)} (${length(finish - begin)})`;
   }
 
-  // Neighbouring bins with one majority are no single event: the finest level tells what is in them.
+  // Neighboring bins with one majority are no single event: the finest level tells what is in them.
   function content(row, begin, finish) {
     const { bin, cells } = levels[levels.length - 1], own = cells[row], counts = new Map();
     const last = Math.min(Math.max(Math.round(finish / bin), Math.round(begin / bin) + 1), own.length);

@@ -35,11 +35,11 @@ def _context(document: Document) -> Context:
                 "busiest": seconds(max((s for s in by_rank if s is not None), default=None)),
             }
         )
-    unlabelled = number(mapping(document, "unlabelled").get("share"))
+    unlabeled = number(mapping(document, "unlabeled").get("share"))
     return {
         "functions": shown,
         "left_out": max(len(found) - MOST_FUNCTIONS, 0),
-        "unlabelled": percent(unlabelled) if unlabelled else "",
+        "unlabeled": percent(unlabeled) if unlabeled else "",
         "takeaway": _takeaway(found),
     }
 

@@ -39,8 +39,8 @@ def _context(document: Document) -> Context:
     used = [account for account in accounts if account["seconds"] > 0 and account["s_by_rank"]]
     ranks = rank_numbers(document, len(used[0]["s_by_rank"]) if used else 0)
     bars = rank_bars(ranks, [Segment(a["role"], a["s_by_rank"]) for a in used])
-    unlabelled = mapping(document, "unlabelled")
-    share, target = number(unlabelled.get("share")), number(unlabelled.get("target"))
+    unlabeled = mapping(document, "unlabeled")
+    share, target = number(unlabeled.get("share")), number(unlabeled.get("target"))
     return {
         "used": used,
         "unused": [account["label"] for account in accounts if account["seconds"] <= 0],
@@ -48,7 +48,7 @@ def _context(document: Document) -> Context:
         "ranks_per_bar": bars.ranks_per_bar,
         "takeaway": _takeaway(used),
         "table": rank_table(ranks, [Column(a["label"], a["s_by_rank"], seconds) for a in used]),
-        "unlabelled": percent(share) if share else "",
+        "unlabeled": percent(share) if share else "",
         "target": percent(target) if target is not None else "",
     }
 

@@ -26,7 +26,7 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
 from perfscope.units import counted
 
-LABELLED_FROM = 0.09  # a narrower part of the bar has no room for its share
+LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 MOST_ARGUMENTS = 40
 
 
@@ -191,7 +191,7 @@ def _segments(document: Document) -> list[Context]:
                     "width": round(width, 3),
                     "middle": round(start + width / 2, 2),
                     "label_text": whole_percent(account["share"]),
-                    "is_labelled": account["share"] >= LABELLED_FROM,
+                    "is_labeled": account["share"] >= LABELED_FROM,
                 }
             )
         start += width

@@ -34,7 +34,7 @@ def _context(document: Document) -> Context:
         column("Runnable threads, 95 % at most", "runnable_p95", decimal),
         column("CPUs it may use", "cpus_available", decimal),
         column("CPU time", "cpu_s", seconds),
-        column("CPU use", "cpu_utilisation", percent),
+        column("CPU use", "cpu_utilization", percent),
         column("Waiting for a CPU", "queue_delay_s", seconds),
         column("Switched away by force", "involuntary_switches", count),
     ]

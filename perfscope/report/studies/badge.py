@@ -11,7 +11,7 @@ BADGE_FILE = "badge.svg"
 HEIGHT, LETTER, MARGIN = 20, 6.6, 7
 LONGEST = 48
 # White text has a contrast of at least 5 on each.
-COLOURS = {"pass": "#1a6338", "fail": "#a8201a", "warn": "#7a4f00", "info": "#1f5592"}
+COLORS = {"pass": "#1a6338", "fail": "#a8201a", "warn": "#7a4f00", "info": "#1f5592"}
 OTHER, LABEL = "#4b5260", "#3a404b"
 SIGNS = {"pass": "▲ ", "fail": "▼ "}
 
@@ -25,13 +25,13 @@ def badge_svg(document: Document) -> str:
     label = _clean(text(document, "history", "badge", "label") or "training")
     value = SIGNS.get(status, "") + _clean(text(document, "history", "badge", "text") or "unknown")
     left, right = (round(len(part) * LETTER + 2 * MARGIN) for part in (label, value))
-    colour = COLOURS.get(status, OTHER)
+    color = COLORS.get(status, OTHER)
     name = escape(f"{label}: {value}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{HEIGHT}" '
         f'role="img" aria-label="{name}"><title>{name}</title>'
         f'<rect width="{left}" height="{HEIGHT}" fill="{LABEL}"/>'
-        f'<rect x="{left}" width="{right}" height="{HEIGHT}" fill="{colour}"/>'
+        f'<rect x="{left}" width="{right}" height="{HEIGHT}" fill="{color}"/>'
         f'<g fill="#fff" text-anchor="middle" '
         f'font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">'
         f"{_written(label, left / 2, left)}{_written(value, left + right / 2, right)}</g></svg>\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from perfscope.report import charts
-from perfscope.report.svg import colour
+from perfscope.report.svg import color
 from perfscope.report.text import shortened
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def curves(
             axes, figure, top=charts.TOP, bottom=charts.BOTTOM, left=charts.LEFT, right=WIDE_RIGHT
         )
         height = plot.height
-        figure.text(0, 1 - 12 / height, plot.y_title, color=colour("ink"), va="baseline")
+        figure.text(0, 1 - 12 / height, plot.y_title, color=color("ink"), va="baseline")
         figure.text(
-            1 - WIDE_RIGHT / charts.WIDTH, 5 / height, plot.x_title, color=colour("ink"), ha="right"
+            1 - WIDE_RIGHT / charts.WIDTH, 5 / height, plot.x_title, color=color("ink"), ha="right"
         )
         if measured_until is not None:
             _border(axes, measured_until)
@@ -86,7 +86,7 @@ def curves(
 
 
 def _draw(axes: Axes, curve: Curve) -> None:
-    stroke = colour(curve.role)
+    stroke = color(curve.role)
     axes.plot(
         curve.x,
         curve.y,
@@ -145,14 +145,14 @@ def _powers(axes: Axes, plot: charts.Plot) -> None:
 
 
 def _border(axes: Axes, size: float) -> None:
-    axes.axvline(size, color=colour("muted"), linewidth=1.0, linestyle=(0, (1, 2)))
+    axes.axvline(size, color=color("muted"), linewidth=1.0, linestyle=(0, (1, 2)))
     axes.annotate(
         "extrapolated →",
         (size, 1.0),
         xycoords=("data", "axes fraction"),
         xytext=(6, -2),
         textcoords="offset points",
-        color=colour("muted"),
+        color=color("muted"),
         va="top",
     )
 
@@ -184,7 +184,7 @@ def _labels(axes: Axes, found: Sequence[Curve], plot: charts.Plot) -> None:
             xycoords="axes fraction",
             xytext=(10, 0),
             textcoords="offset points",
-            color=colour(role),
+            color=color(role),
             va="center",
             annotation_clip=False,
         )

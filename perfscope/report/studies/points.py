@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from perfscope.report.charts import BOTTOM, LEFT, TOP, _figure, _finish, _place, _ticks
 from perfscope.report.formats import Scale
-from perfscope.report.svg import colour
+from perfscope.report.svg import color
 from perfscope.report.text import shortened
 
 if TYPE_CHECKING:
@@ -71,27 +71,27 @@ def measured_points(
         heights = [float("nan") if point.y is None else point.y for point in points]
         places = range(len(points))
         if is_joined:
-            axes.plot(places, heights, color=colour("series-1"), linewidth=1.8, clip_on=False)
+            axes.plot(places, heights, color=color("series-1"), linewidth=1.8, clip_on=False)
         else:
             bars = [0.0 if point.y is None else point.y for point in points]
-            axes.bar(places, bars, width=BAR, color=colour("band-inner"), linewidth=0)
+            axes.bar(places, bars, width=BAR, color=color("band-inner"), linewidth=0)
         for x, point in enumerate(points):
             _draw(axes, x, point, has_dot=is_joined)
         axes.set_xticks(places, [shortened(p.text, LONGEST_VALUE) for p in points])
         _ticks(axes.yaxis, scale, (0.0, top), most=5)
         _place(axes, figure, top=TOP, bottom=BOTTOM, left=LEFT, right=MARGIN)
         width, height = (float(v) * 72 for v in figure.get_size_inches())
-        figure.text(0, 1 - 12 / height, titles.y, color=colour("ink"), va="baseline")
-        figure.text(1 - MARGIN / width, 5 / height, titles.x, color=colour("ink"), ha="right")
+        figure.text(0, 1 - 12 / height, titles.y, color=color("ink"), va="baseline")
+        figure.text(1 - MARGIN / width, 5 / height, titles.x, color=color("ink"), ha="right")
         return _finish(figure, name, titles.label)
 
 
 def _draw(axes: Axes, x: int, point: Point, *, has_dot: bool) -> None:
     """One point with its spread, or the note why there is none."""
-    ink = colour("ink")
+    ink = color("ink")
     if point.y is not None and has_dot:
         # a line of no length with a round end: a marker would be a reference that `inline` drops
-        (dot,) = axes.plot([x, x], [point.y, point.y], color=colour("series-1"), clip_on=False)
+        (dot,) = axes.plot([x, x], [point.y, point.y], color=color("series-1"), clip_on=False)
         dot.set_linewidth(DOT)
         dot.set_solid_capstyle("round")
     if point.low is not None and point.high is not None:

@@ -25,7 +25,7 @@ A study then becomes one document and one page:
     report.study.terminal.print_study(document, console)
 
 Findings of a study are files in `studies/findings/` with a `DIAGNOSIS`, judged by
-`studies.findings.catalogue.judge_study(kind, study)`. A section of the page is a file in
+`studies.findings.catalog.judge_study(kind, study)`. A section of the page is a file in
 `report/studies/sections/` with a `SECTION`, and what the terminal prints of a kind of study is a
 file in `report/studies/terminals/` with a `TERMINAL`.
 """
@@ -93,7 +93,7 @@ def load_run(path: Path, *, label: str = "", options: Options | None = None) -> 
             of another version.
         UsageError: `options` ask for what is not in the run, or for a stored result to be narrowed.
     """
-    document = _stored(path, options) or _analysed(path, options)
+    document = _stored(path, options) or _analyzed(path, options)
     return StudyRun(path, label or labels([path])[0], document)
 
 
@@ -161,7 +161,7 @@ def _read_result(path: Path) -> Json:
     return document
 
 
-def _analysed(path: Path, options: Options | None) -> Json:
+def _analyzed(path: Path, options: Options | None) -> Json:
     """The result of what was recorded at a path, kept from an earlier study where it counts."""
     from perfscope.metrics.results import Options as RunOptions  # noqa: PLC0415 - only when needed
 
@@ -170,7 +170,7 @@ def _analysed(path: Path, options: Options | None) -> Json:
     document = cache.kept_result(path, key)
     if document is None:
         try:
-            document = _analyse(path, chosen)
+            document = _analyze(path, chosen)
         except PerfscopeError:
             # a folder of reports/: the result was kept and the recording was not
             if (stored := _stored(path / ANALYSIS_FILE, options)) is None:
@@ -182,7 +182,7 @@ def _analysed(path: Path, options: Options | None) -> Json:
     return document
 
 
-def _analyse(path: Path, options: Options) -> Json:
+def _analyze(path: Path, options: Options) -> Json:
     from perfscope.document.analysis import analysis  # noqa: PLC0415
     from perfscope.document.build import dumps  # noqa: PLC0415
     from perfscope.readers.detect import ReadOptions  # noqa: PLC0415 - takes half a second

@@ -143,18 +143,18 @@ def rank_test(a: Sequence[float] | Array, b: Sequence[float] | Array) -> float:
     doubled = _doubled_midranks(every)
     m, n = len(a), len(b)
     observed = int(doubled[:m].sum())
-    centre = m * (m + n + 1)  # of the doubled rank sum
+    center = m * (m + n + 1)  # of the doubled rank sum
     if m + n <= MOST_EXACT:
         ways = _rank_sum_ways(doubled, m)
         sums = np.arange(len(ways))
-        extreme = np.abs(sums - centre) >= abs(observed - centre)
+        extreme = np.abs(sums - center) >= abs(observed - center)
         return min(float(ways[extreme].sum() / ways.sum()), 1.0)
     _, ties = np.unique(every, return_counts=True)
     correction = float(np.sum(ties**3 - ties)) / ((m + n) * (m + n - 1))
     deviation = math.sqrt(m * n / 12 * (m + n + 1 - correction))
     if deviation == 0:
         return 1.0
-    distance = max(abs(observed - centre) / 2 - 0.5, 0.0) / deviation
+    distance = max(abs(observed - center) / 2 - 0.5, 0.0) / deviation
     return math.erfc(distance / math.sqrt(2))
 
 
@@ -238,7 +238,7 @@ def effective_count(series: Sequence[float]) -> float:
     pairs = correlation[1 : count - 1 : 2] + correlation[2:count:2]
     negative = np.flatnonzero(pairs <= 0)
     kept = pairs[: negative[0]] if len(negative) else pairs
-    # neighbours that avoid each other are not taken as more than independent ones
+    # neighbors that avoid each other are not taken as more than independent ones
     return float(count / max(1.0, 1 + 2 * kept.sum()))
 
 

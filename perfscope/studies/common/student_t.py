@@ -27,7 +27,7 @@ def student_quantile(share: float, degrees: float) -> float:
 
 
 def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function I_x(a, b), by continued fraction (DLMF 8.17.22)."""
+    """The regularized incomplete beta function I_x(a, b), by continued fraction (DLMF 8.17.22)."""
     if x <= 0 or x >= 1:
         return min(max(x, 0.0), 1.0)
     if x > (a + 1) / (a + b + 2):

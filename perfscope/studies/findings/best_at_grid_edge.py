@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perfscope.findings.core.finding import Confidence, Evidence, Status
-from perfscope.studies.findings.catalogue import StudyDiagnosis, StudyFinding
+from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.sweep.study.model import Result, Sweep
 from perfscope.sweep.study.stored import Axis
 
@@ -84,8 +84,8 @@ def _edge(study: Sweep, best: Result, axis: Axis) -> _Edge | None:
     if 0 < position < len(axis.values) - 1:
         return None
     inner = axis.values[1 if position == 0 else -2]
-    neighbour = _neighbour(study, best, axis.name, inner)
-    ours, theirs = best.speed or 0.0, None if neighbour is None else neighbour.speed
+    neighbor = _neighbor(study, best, axis.name, inner)
+    ours, theirs = best.speed or 0.0, None if neighbor is None else neighbor.speed
     if theirs is not None and theirs >= ours:
         return None
     number, inside = float(value), float(inner)
@@ -93,7 +93,7 @@ def _edge(study: Sweep, best: Result, axis: Axis) -> _Edge | None:
     what = "a switch has no third value" if number > inside else "there is no smaller number"
     limit = "" if beyond is not None else what
     if beyond is not None and beyond > number:
-        limit = _machine_limit(study, best, neighbour, beyond / number if number else 2.0)
+        limit = _machine_limit(study, best, neighbor, beyond / number if number else 2.0)
     gain = ours / theirs - 1 if theirs else None
     return _Edge(axis.name, value, f"{beyond:g}" if beyond is not None else "", limit, gain)
 
@@ -115,16 +115,16 @@ def _beyond(number: float, inside: float) -> float | None:
     return found
 
 
-def _neighbour(study: Sweep, best: Result, axis: str, value: str) -> Result | None:
+def _neighbor(study: Sweep, best: Result, axis: str, value: str) -> Result | None:
     """The configuration that differs from the best in one value alone; None when there is none."""
     wanted = {**best.configuration.values, axis: value}
     return next((r for r in study.results if dict(r.configuration.values) == wanted), None)
 
 
-def _machine_limit(study: Sweep, best: Result, neighbour: Result | None, factor: float) -> str:
+def _machine_limit(study: Sweep, best: Result, neighbor: Result | None, factor: float) -> str:
     """Why a larger value does not fit on this machine, "" when it does or nobody knows."""
     ours = best.configuration.threads_in_all
-    theirs = None if neighbour is None else neighbour.configuration.threads_in_all
+    theirs = None if neighbor is None else neighbor.configuration.threads_in_all
     if study.plan.cpus is None or ours is None or theirs is None or ours <= theirs:
         return ""
     if ours * factor <= study.plan.cpus:

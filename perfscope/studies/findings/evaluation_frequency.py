@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core.finding import Confidence, Evidence, Gain, Status
 from perfscope.studies.findings import thresholds
-from perfscope.studies.findings.catalogue import StudyDiagnosis, StudyFinding
+from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.studies.scaling.growth import UNEVEN, trained_samples
 from perfscope.trace.model import Frame
 from perfscope.units import format_seconds, format_share

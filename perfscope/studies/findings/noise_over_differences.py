@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perfscope.findings.core.finding import Confidence, Evidence, Status
-from perfscope.studies.findings.catalogue import StudyDiagnosis, StudyFinding
+from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.sweep.study.model import Result, Sweep
 
 ID = "noise_over_differences"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core.finding import Confidence, Evidence, Status
 from perfscope.studies.findings import thresholds
-from perfscope.studies.findings.catalogue import StudyDiagnosis, StudyFinding
+from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.studies.scaling.models import Amdahl
 from perfscope.units import format_seconds, format_share
 

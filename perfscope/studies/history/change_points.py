@@ -42,7 +42,7 @@ def change_points(values: Sequence[float], *, factor: float = 1.0) -> tuple[Chan
     """The changes of level in a series of positive values, in order.
 
     The series is split where Mann-Whitney's rank sum of the values before against those after is
-    farthest from what chance gives, standardised over all places, if permutations of the series
+    farthest from what chance gives, standardized over all places, if permutations of the series
     reach that in at most `LEVEL` of the cases; then each part is split again. Ranks make an odd run
     count as any other. The values must be exchangeable where nothing changed: a slow drift is shown
     as steps. Sources: A. N. Pettitt, Applied Statistics 28 (1979); A. J. Scott and M. Knott,
@@ -127,7 +127,7 @@ def _farthest(series: npt.NDArray[np.float64], offset: int) -> tuple[int, float]
 
 
 def _distances(ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Standardised distance of the rank sum before each place from chance, (rows, places)."""
+    """Standardized distance of the rank sum before each place from chance, (rows, places)."""
     count = ranks.shape[1]
     sizes = np.arange(LEAST_POINTS, count - LEAST_POINTS + 1, dtype=np.float64)
     sums = np.cumsum(ranks, axis=1)[:, LEAST_POINTS - 1 : count - LEAST_POINTS]

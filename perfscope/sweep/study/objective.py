@@ -85,14 +85,14 @@ def caution(plan: StoredPlan, runs: Sequence[SweepRun], objective: Objective) ->
     found = [NO_MATCH] if _lacks_printed(plan, runs) else []
     if objective is STEPS and (names := _varied_in_command(plan)):
         found.append(f"steps of commands that differ in {names} {MAY_DIFFER}")
-    if objective is RUNS and (what := _uneven_work(_analysed(runs))):
+    if objective is RUNS and (what := _uneven_work(_analyzed(runs))):
         found.append(f"the runs did {what}, so a shorter run is no faster one")
     return "; ".join(found)
 
 
 def no_best(plan: StoredPlan, runs: Sequence[SweepRun], objective: Objective) -> str:
     """Why none of these runs may be called the fastest, "" when one may."""
-    what = _other_samples(_analysed(runs))
+    what = _other_samples(_analyzed(runs))
     return _cut_short(what) if objective is RUNS and STOP_AFTER in plan.recording and what else ""
 
 
@@ -120,7 +120,7 @@ def check_search(first: SweepRun, run: SweepRun, objective: Objective) -> None:
     Raises:
         UsageError: it cannot, because their steps hold different numbers of samples.
     """
-    what = _other_samples(_analysed([first, run]))
+    what = _other_samples(_analyzed([first, run]))
     if objective is STEPS and what:
         raise _not_to_search(f"{run.stored.name} and {first.stored.name} have {what}")
 
@@ -141,7 +141,7 @@ def _cut_short(what: str) -> str:
     )
 
 
-def _analysed(runs: Sequence[SweepRun]) -> list[StudyRun]:
+def _analyzed(runs: Sequence[SweepRun]) -> list[StudyRun]:
     return [one.run for one in runs if one.run is not None]
 
 
@@ -181,7 +181,7 @@ def choose(plan: StoredPlan, runs: Sequence[SweepRun]) -> tuple[Objective, str]:
 
 def _comparable(runs: Sequence[SweepRun]) -> tuple[Objective, str]:
     """The first speed that every run measured and that is of the same work in all of them."""
-    reason, what = "", _other_samples(_analysed(runs))
+    reason, what = "", _other_samples(_analyzed(runs))
     for objective in candidates(runs):
         lacking = [run for run in runs if speed(run, objective) is None]
         if objective is STEPS and what and not lacking:

@@ -47,26 +47,26 @@ def load(plan: StoredPlan, *, progress: Callable[[str], None] = lambda _: None) 
 
 def load_one(plan: StoredPlan, stored: StoredRun) -> SweepRun:
     """One run, analyzed; one that cannot be read is a failed one, with the reason."""
-    analysed, trouble = _analysed(stored)
-    if analysed is not None and analysed.ending and stored.end == FINISHED:
+    analyzed, trouble = _analyzed(stored)
+    if analyzed is not None and analyzed.ending and stored.end == FINISHED:
         # the launcher said that all went well, the recording that a rank died on the way
-        failure = f"it did not end by itself: {analysed.ending}"
-        stored = _with_memory(replace(stored, end=KILLED, reason=failure), analysed)
+        failure = f"it did not end by itself: {analyzed.ending}"
+        stored = _with_memory(replace(stored, end=KILLED, reason=failure), analyzed)
     else:
-        stored = _with_memory(stored, analysed)
-        failure = "" if stored.end == FINISHED else _told(stored, analysed)
-    if not failure and analysed is None:
+        stored = _with_memory(stored, analyzed)
+        failure = "" if stored.end == FINISHED else _told(stored, analyzed)
+    if not failure and analyzed is None:
         failure = trouble or "it was not recorded, see its stderr.txt"
     return SweepRun(
         stored,
-        analysed,
+        analyzed,
         failure,
-        final_value(plan, stored, analysed),
+        final_value(plan, stored, analyzed),
         printed_throughput(plan, stored),
     )
 
 
-def _analysed(stored: StoredRun) -> tuple[StudyRun | None, str]:
+def _analyzed(stored: StoredRun) -> tuple[StudyRun | None, str]:
     if stored.recording is None:
         return None, ""
     try:

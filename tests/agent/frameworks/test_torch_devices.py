@@ -24,20 +24,20 @@ def facts() -> Iterator[dict[str, Any]]:
 def torch(*reserved: int, is_initialized: bool = True) -> Any:
     """PyTorch with one device for each number of bytes, which asks for nothing else before."""
 
-    def initialised(value: Any) -> Any:
-        assert is_initialized, "this would have initialised CUDA"
+    def initialized(value: Any) -> Any:
+        assert is_initialized, "this would have initialized CUDA"
         return value
 
     def precision() -> str:
         warnings.warn("deprecated", stacklevel=1)
-        return str(initialised("highest"))
+        return str(initialized("highest"))
 
     cuda = SimpleNamespace(
         is_initialized=lambda: is_initialized,
-        device_count=lambda: initialised(len(reserved)),
-        max_memory_reserved=lambda number: initialised(reserved[number]),
-        max_memory_allocated=lambda number: initialised(reserved[number] // 2),
-        get_device_properties=lambda number: initialised(
+        device_count=lambda: initialized(len(reserved)),
+        max_memory_reserved=lambda number: initialized(reserved[number]),
+        max_memory_allocated=lambda number: initialized(reserved[number] // 2),
+        get_device_properties=lambda number: initialized(
             SimpleNamespace(name="A GPU", uuid=f"uuid-{number}", total_memory=100)
         ),
     )
@@ -63,7 +63,7 @@ def test_devices_with_memory_are_noted(facts: dict[str, Any]) -> None:
     }
 
 
-def test_cuda_is_never_initialised(facts: dict[str, Any]) -> None:
+def test_cuda_is_never_initialized(facts: dict[str, Any]) -> None:
     torch_devices.collect(torch(40, is_initialized=False))
     torch_devices.collect(SimpleNamespace())
     assert facts["frameworks"] == {}

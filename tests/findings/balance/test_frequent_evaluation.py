@@ -10,7 +10,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.model import PhaseKind, Trace
 from tests.attribution.test_periodic_metrics import run
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan
 from tests.support.trace_builder import TraceBuilder
 
@@ -19,7 +19,7 @@ MAIN = ("main", "/job/mnist.py", 20)
 
 
 def judged(plan: Plan) -> Finding:
-    return analyse(plan).findings["frequent_evaluation"]
+    return analyze(plan).findings["frequent_evaluation"]
 
 
 def epochs(
@@ -84,7 +84,7 @@ def test_validation_once_an_epoch_is_ordinary(share: float, status: Status) -> N
     rank.finalize(clock)
     rank.end_s = clock + 0.1
     trace = builder.set(wall_ns=round((clock + 0.1) * 1e9)).build()
-    assert analyse_trace(trace).findings["frequent_evaluation"].status is status
+    assert analyze_trace(trace).findings["frequent_evaluation"].status is status
 
 
 def test_progress_output_is_not_hidden_by_evaluation_that_may_take_more() -> None:
@@ -100,7 +100,7 @@ def test_progress_output_is_not_hidden_by_evaluation_that_may_take_more() -> Non
     rank.finalize(clock + 0.25)
     rank.end_s = clock + 0.3
     trace = builder.set(wall_ns=round((clock + 0.3) * 1e9)).build()
-    finding = analyse_trace(trace).findings["frequent_evaluation"]
+    finding = analyze_trace(trace).findings["frequent_evaluation"]
     assert finding.status is Status.FAIL
     assert finding.title.startswith("Progress output too often")
 
@@ -117,11 +117,11 @@ def test_evaluation_is_a_habit_of_programs_that_train(name: str, file: str, stat
         inside = ("evaluate_forces", file, 9) if tick // 20 % 2 else (name, file, 5)
         library = ("run", "/venv/lib/python3.11/site-packages/keras/src/training.py", 7)
         rank.stack((tick + 0.5) / 20, [("main", file, 3), inside, library])
-    assert analyse_trace(builder.build()).findings["frequent_evaluation"].status is status
+    assert analyze_trace(builder.build()).findings["frequent_evaluation"].status is status
 
 
 def test_progress_output_is_named_with_its_line() -> None:
-    finding = analyse_trace(epochs(60, output_s=1.0)).findings["frequent_evaluation"]
+    finding = analyze_trace(epochs(60, output_s=1.0)).findings["frequent_evaluation"]
     assert finding.status is Status.FAIL
     assert finding.title == (
         "Progress output too often: print_progress() (mnist.py:88), 60 times on each rank"
@@ -135,7 +135,7 @@ def test_progress_output_is_named_with_its_line() -> None:
 def test_an_error_after_each_epoch_is_progress_output() -> None:
     output = ("calc_error", "/job/mnist.py", 91)
     run = epochs(60, output_s=1.0, output=output, steps=10)
-    finding = analyse_trace(run).findings["frequent_evaluation"]
+    finding = analyze_trace(run).findings["frequent_evaluation"]
     assert finding.status is Status.FAIL
     assert finding.title == (
         "Progress output too often: calc_error() (mnist.py:91), 60 times on each rank"
@@ -145,38 +145,38 @@ def test_an_error_after_each_epoch_is_progress_output() -> None:
 @pytest.mark.parametrize("name", ["calc_error", "accuracy", "compute_loss"])
 def test_a_figure_in_each_step_is_training(name: str) -> None:
     run = epochs(60, output_s=1.0, output=(name, "/job/mnist.py", 91))
-    finding = analyse_trace(run).findings["frequent_evaluation"]
+    finding = analyze_trace(run).findings["frequent_evaluation"]
     assert finding.status is Status.PASS
     assert not finding.actions
 
 
 def test_output_now_and_then_is_silent() -> None:
-    finding = analyse_trace(epochs(60, output_s=0.3, every=30)).findings["frequent_evaluation"]
+    finding = analyze_trace(epochs(60, output_s=0.3, every=30)).findings["frequent_evaluation"]
     assert finding.status is Status.PASS
     assert not finding.actions
 
 
 def test_what_was_advised_is_not_complained_of_again() -> None:
     """Every 30th of 240 times, as advised where a half of the time goes there: 3.2 % are left."""
-    finding = analyse_trace(epochs(240, output_s=1.0, every=30)).findings["frequent_evaluation"]
+    finding = analyze_trace(epochs(240, output_s=1.0, every=30)).findings["frequent_evaluation"]
     assert finding.status is Status.PASS
     assert not finding.actions
 
 
 def test_what_four_samples_tell_is_no_fault() -> None:
     """7 % of the run by four samples of each rank: the output may as well take half of that."""
-    few = analyse_trace(epochs(2, output_s=0.1, work_s=1.3)).findings["frequent_evaluation"]
+    few = analyze_trace(epochs(2, output_s=0.1, work_s=1.3)).findings["frequent_evaluation"]
     assert few.status is Status.PASS
     assert few.title.endswith("is not certain")
     assert few.summary.endswith("a longer recording shows.")
     often = epochs(60, output_s=0.1, work_s=1.3)
-    assert analyse_trace(often).findings["frequent_evaluation"].status is Status.FAIL
+    assert analyze_trace(often).findings["frequent_evaluation"].status is Status.FAIL
 
 
 def test_one_rank_alone_is_another_diagnosis() -> None:
-    analysed = analyse(Plan(steps=200, evaluate_s=1.0))
-    assert analysed.findings["frequent_evaluation"].status is Status.PASS
-    assert analysed.findings["rank_zero_evaluation"].status is Status.FAIL
+    analyzed = analyze(Plan(steps=200, evaluate_s=1.0))
+    assert analyzed.findings["frequent_evaluation"].status is Status.PASS
+    assert analyzed.findings["rank_zero_evaluation"].status is Status.FAIL
 
 
 def test_a_single_rank_may_evaluate_too_often() -> None:
@@ -199,7 +199,7 @@ def test_predictions_that_each_step_needs_are_training() -> None:
         at = 0.5 + step
         rank.phase(PhaseKind.PREDICT, at, at + 0.5).phase(PhaseKind.TRAIN, at + 0.5, at + 1.0)
         rank.step(step, at, at + 1.0)
-    finding = analyse_trace(builder.build()).findings["frequent_evaluation"]
+    finding = analyze_trace(builder.build()).findings["frequent_evaluation"]
     assert finding.status is Status.PASS
 
 
@@ -211,7 +211,7 @@ def test_nothing_recorded_names_the_flag() -> None:
     builder = TraceBuilder(2, end_s=11.0)
     for number in (0, 1):
         builder.rank(number).init(1.0).finalize(10.0).op("MPI_Barrier", 5.0, 6.0)
-    finding = analyse_trace(builder.build()).findings["frequent_evaluation"]
+    finding = analyze_trace(builder.build()).findings["frequent_evaluation"]
     assert finding.status is Status.NOT_MEASURED
 
 
@@ -233,9 +233,9 @@ def test_without_a_replay_the_bound_is_one() -> None:
     for number in range(4):
         builder.rank(number).init(1.0).finalize(clock)
         builder.rank(number).end_s = clock + 0.5
-    analysed = analyse_trace(builder.set(wall_ns=round((clock + 0.5) * 1e9)).build())
-    assert not analysed.replay.available
-    finding = analysed.findings["frequent_evaluation"]
+    analyzed = analyze_trace(builder.set(wall_ns=round((clock + 0.5) * 1e9)).build())
+    assert not analyzed.replay.available
+    finding = analyzed.findings["frequent_evaluation"]
     assert finding.gain_basis == "upper_bound"
     assert finding.gain_s is not None
     assert finding.gain_s >= 8.0  # three turns of each rank, of which one is left

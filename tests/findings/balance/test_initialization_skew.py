@@ -8,7 +8,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.trace.model import PhaseKind, Trace
-from tests.findings.analysed import Analysed, analyse, analyse_trace
+from tests.findings.analyzed import Analyzed, analyze, analyze_trace
 from tests.findings.training_runs import Plan
 from tests.support.trace_builder import TraceBuilder
 
@@ -64,13 +64,13 @@ def recorded(start: Start) -> Trace:
 
 
 def judged(start: Start) -> Finding:
-    case = analyse_trace(recorded(start))
+    case = analyze_trace(recorded(start))
     alarms = [name for name in OTHERS if case.findings[name].status in FAULTS | {Status.INFO}]
     assert alarms == []
     return case.findings["initialization_skew"]
 
 
-def length_s(case: Analysed) -> float:
+def length_s(case: Analyzed) -> float:
     return case.results.focus.length_ns * 1e-9
 
 
@@ -101,13 +101,13 @@ def test_one_rank_sets_up_longer(markers: bool, meets_first: bool) -> None:
     """Without markers the first meeting ends the set-up: a barrier before it leaves none."""
     start = Start(setup_s=(12.1, 0.1, 0.1, 0.1), markers=markers, meets_first=meets_first)
     if meets_first and not markers:
-        case = analyse_trace(recorded(start))
+        case = analyze_trace(recorded(start))
         assert case.findings["initialization_skew"].status is Status.PASS
         return
     finding = judged(start)
     assert (finding.status, finding.ranks) == (Status.FAIL, (0,))
-    healthy = analyse_trace(recorded(Start(markers=markers, meets_first=meets_first)))
-    truth_s = length_s(analyse_trace(recorded(start))) - length_s(healthy)
+    healthy = analyze_trace(recorded(Start(markers=markers, meets_first=meets_first)))
+    truth_s = length_s(analyze_trace(recorded(start))) - length_s(healthy)
     assert finding.gain_s == pytest.approx(truth_s, rel=0.01)
     assert finding.gain_basis == "replay"
     assert (finding.where[0].function, finding.where[0].line) == ("load_everything", 12)
@@ -131,9 +131,9 @@ def test_set_up_is_told_apart_from_imbalance_in_the_steps() -> None:
     """Rank 1 is 100 ms slower in each step, rank 0 sets up 12 s longer: each has its price."""
     plan = Start(setup_s=(12.1, 0.1, 0.1, 0.1))
     builder_trace = recorded(plan)
-    slow = analyse(Plan(slow_rank=1, slow_forward_s=0.1)).findings["load_imbalance"]
+    slow = analyze(Plan(slow_rank=1, slow_forward_s=0.1)).findings["load_imbalance"]
     assert slow.status is Status.FAIL
-    case = analyse_trace(builder_trace)
+    case = analyze_trace(builder_trace)
     assert case.findings["load_imbalance"].status is Status.PASS
     assert "apart from set-up" in case.findings["load_imbalance"].summary
 
@@ -166,7 +166,7 @@ def test_the_work_before_the_only_meeting_is_no_set_up() -> None:
     for number, work_s in enumerate((40.0, 20.0)):
         builder.rank(number).init(1.0).finalize(41.1)
         builder.rank(number).op("MPI_Allreduce", 1.0 + work_s, 41.1, sent=8, received=8)
-    findings = analyse_trace(builder.build()).findings
+    findings = analyze_trace(builder.build()).findings
     assert findings["initialization_skew"].status is Status.PASS
     assert findings["load_imbalance"].status in FAULTS
 
@@ -178,13 +178,13 @@ def test_not_measured_where_the_beginning_is_not_known() -> None:
             at = 1.0 + step
             builder.rank(number).step(step, at, at + 0.9)
             builder.rank(number).op("MPI_Allreduce", at + 0.9, at + 1.0, sent=8)
-    finding = analyse_trace(builder.build()).findings["initialization_skew"]
+    finding = analyze_trace(builder.build()).findings["initialization_skew"]
     assert finding.status is Status.NOT_MEASURED
     assert "initialized" in finding.summary
 
 
 def test_one_rank_waits_for_nobody() -> None:
-    assert analyse(Plan(ranks=1, steps=20)).findings["initialization_skew"].status is (
+    assert analyze(Plan(ranks=1, steps=20)).findings["initialization_skew"].status is (
         Status.NOT_APPLICABLE
     )
 
@@ -201,12 +201,12 @@ def test_half_of_the_ranks_set_up_longer() -> None:
     start = Start(setup_s=(0.1, 0.1, 12.1, 12.1))
     finding = judged(start)
     assert (finding.status, finding.ranks) == (Status.FAIL, (2, 3))
-    healthy_s = length_s(analyse_trace(recorded(Start())))
-    truth_s = length_s(analyse_trace(recorded(start))) - healthy_s
+    healthy_s = length_s(analyze_trace(recorded(Start())))
+    truth_s = length_s(analyze_trace(recorded(start))) - healthy_s
     assert finding.gain_s == pytest.approx(truth_s, rel=0.01)
 
 
-def test_what_lies_before_the_analysed_time_is_part_of_the_whole() -> None:
+def test_what_lies_before_the_analyzed_time_is_part_of_the_whole() -> None:
     """60 s before 10 s of training are 6 of 7 parts, not six times the run."""
     finding = judged(Start(before_s=(1.0, 1.0, 61.0, 1.0), steps=40))
     assert finding.gain_share == pytest.approx(60 / 70, rel=0.02)

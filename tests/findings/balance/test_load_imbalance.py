@@ -12,13 +12,13 @@ from perfscope.findings.core.finding import Confidence, Finding, Status
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import _is_single as is_single
 from perfscope.trace.model import PhaseKind, Trace
-from tests.findings.analysed import analyse, analyse_trace, without_replay
+from tests.findings.analyzed import analyze, analyze_trace, without_replay
 from tests.findings.training_runs import Plan, training_run
 from tests.support.trace_builder import TraceBuilder
 
 
 def judged(plan: Plan) -> Finding:
-    return analyse(plan).findings["load_imbalance"]
+    return analyze(plan).findings["load_imbalance"]
 
 
 def test_two_ranks_share_their_work() -> None:
@@ -28,12 +28,12 @@ def test_two_ranks_share_their_work() -> None:
     assert finding.status is Status.FAIL
     assert finding.ranks == (1,)
     assert finding.title.startswith("Rank 1 works longer than rank 0 in backward, ")
-    spread = analyse(Plan(ranks=2, backward_s=0.185)).results.focus.length_ns
-    truth_s = (analyse(plan).results.focus.length_ns - spread) * 1e-9
+    spread = analyze(Plan(ranks=2, backward_s=0.185)).results.focus.length_ns
+    truth_s = (analyze(plan).results.focus.length_ns - spread) * 1e-9
     assert finding.gain_s == pytest.approx(truth_s, rel=0.05)
     rows = {row.label: row.value for row in finding.evidence}
-    as_fast = analyse(Plan(ranks=2)).results.focus.length_ns
-    truth_s = (analyse(plan).results.focus.length_ns - as_fast) * 1e-9
+    as_fast = analyze(Plan(ranks=2)).results.focus.length_ns
+    truth_s = (analyze(plan).results.focus.length_ns - as_fast) * 1e-9
     assert rows["Gain if rank 1 worked as fast as rank 0"] == pytest.approx(truth_s, rel=0.05)
     assert "If rank 1 need not work longer than rank 0, it is " in finding.summary
 
@@ -55,8 +55,8 @@ def test_a_run_too_short_for_an_interval_claims_none_and_is_not_certain() -> Non
 def test_unequal_samples_are_to_be_dealt_out() -> None:
     plan = Plan(slow_rank=1, slow_backward_s=0.05, samples=(32, 48, 32, 32))
     finding = judged(plan)
-    evenly = analyse(Plan(backward_s=0.160 + 0.05 / 4)).results.focus.length_ns
-    truth_s = (analyse(plan).results.focus.length_ns - evenly) * 1e-9
+    evenly = analyze(Plan(backward_s=0.160 + 0.05 / 4)).results.focus.length_ns
+    truth_s = (analyze(plan).results.focus.length_ns - evenly) * 1e-9
     assert finding.gain_s == pytest.approx(truth_s, rel=0.05)
     assert "samples out evenly" in finding.actions[0]
 
@@ -64,14 +64,14 @@ def test_unequal_samples_are_to_be_dealt_out() -> None:
 def test_who_has_more_to_do_is_no_straggler() -> None:
     """Of 3 times as many samples: everything takes longer, and the rank is not slow."""
     plan = Plan(slow_rank=2, slow_factor=1.3, samples=(32, 32, 96, 32))
-    found = analyse(plan).findings
+    found = analyze(plan).findings
     assert found["load_imbalance"].status is Status.FAIL
     assert "samples out evenly" in found["load_imbalance"].actions[0]
     assert found["straggler"].status is Status.PASS
 
 
 def test_slow_in_one_phase_with_unknown_samples_may_have_more_to_do() -> None:
-    found = analyse(Plan(slow_rank=2, slow_forward_s=0.05)).findings
+    found = analyze(Plan(slow_rank=2, slow_forward_s=0.05)).findings
     assert found["load_imbalance"].status is Status.FAIL
     assert "perfscope.step(samples=...)" in found["load_imbalance"].actions[-1]
     assert found["straggler"].status is Status.PASS
@@ -88,7 +88,7 @@ def test_several_heavy_ranks() -> None:
         at += 1.6
     for number in range(4):
         builder.rank(number).init(1.0).finalize(at)
-    finding = analyse_trace(builder.build()).findings["load_imbalance"]
+    finding = analyze_trace(builder.build()).findings["load_imbalance"]
     assert finding.status is Status.FAIL
     assert finding.ranks == (1, 3)
     assert finding.title.startswith("Ranks 1 and 3 work longer than the others")
@@ -108,7 +108,7 @@ def test_a_rank_a_little_beyond_the_usual_is_not_named_beside_one_that_is_far_be
         at += 1.51
     for number in range(4):
         builder.rank(number).init(0.9).finalize(at)
-    finding = analyse_trace(builder.build()).findings["load_imbalance"]
+    finding = analyze_trace(builder.build()).findings["load_imbalance"]
     assert finding.ranks == (2,)
     assert finding.actions[0] == (
         "Record once more with --stack-hz 10 (the default), to see which function of forward it "
@@ -132,7 +132,7 @@ def test_one_late_start_is_said_to_be_one() -> None:
         at += 1.1
     for number in (0, 1):
         builder.rank(number).init(1.0).finalize(at)
-    finding = analyse_trace(builder.build()).findings["load_imbalance"]
+    finding = analyze_trace(builder.build()).findings["load_imbalance"]
     assert "works once longer" in finding.title
     assert finding.status is Status.WARN
     assert finding.confidence is Confidence.LOW  # once: the interval begins at nothing
@@ -153,7 +153,7 @@ def test_a_short_wait_that_happened_once_is_told_and_not_warned_of() -> None:
         at += 0.105
     for number in (0, 1):
         builder.rank(number).init(1.0).finalize(at)
-    finding = analyse_trace(builder.build()).findings["load_imbalance"]
+    finding = analyze_trace(builder.build()).findings["load_imbalance"]
     assert "works once longer" in finding.title
     assert finding.status is Status.INFO
 
@@ -169,7 +169,7 @@ def test_what_a_bad_moment_costs_as_well_is_told_of(steps: int, status: Status) 
         clock += 0.105
     for number in (0, 1):
         builder.rank(number).init(1.0).finalize(clock)
-    finding = analyse_trace(builder.build()).findings["load_imbalance"]
+    finding = analyze_trace(builder.build()).findings["load_imbalance"]
     assert finding.status is status
     assert ("bad moment" in finding.summary) == (finding.gain_s is None) == (status is Status.INFO)
 
@@ -181,7 +181,7 @@ def test_ordinary_jitter_passes() -> None:
 
 
 def test_what_evaluation_explains_is_left_out() -> None:
-    both = analyse(Plan(evaluate_s=4.0, slow_rank=0, slow_forward_s=0.05))
+    both = analyze(Plan(evaluate_s=4.0, slow_rank=0, slow_forward_s=0.05))
     imbalance = both.findings["load_imbalance"]
     evaluation = both.findings["rank_zero_evaluation"]
     assert imbalance.ranks == (0,)
@@ -209,7 +209,7 @@ def test_tasks_that_never_meet_wait_for_nobody(*, joined: bool, status: Status) 
         if joined:
             rank.init(1.0).finalize(end_s + 0.1)
         rank.end_s = end_s + 0.5
-    assert analyse_trace(builder.build()).findings["load_imbalance"].status is status
+    assert analyze_trace(builder.build()).findings["load_imbalance"].status is status
 
 
 def test_communication_that_was_not_recorded_is_not_absent() -> None:
@@ -219,7 +219,7 @@ def test_communication_that_was_not_recorded_is_not_absent() -> None:
         for tick in range(20, 300 + 40 * number):
             rank.stack((tick + 0.5) / 20, [("main", "/job/x.py", 3)])
     trace = builder.set(not_recorded={"communication": "a timeline tells no calls"}).build()
-    finding = analyse_trace(trace).findings["load_imbalance"]
+    finding = analyze_trace(trace).findings["load_imbalance"]
     assert finding.status is Status.NOT_MEASURED
     assert "A timeline tells no calls" in finding.summary
 
@@ -259,7 +259,7 @@ def test_where_is_the_chain_of_the_work_and_not_of_the_wrapper() -> None:
         at += 0.61
     for rank in range(4):
         builder.rank(rank).init(1.0).finalize(at)
-    finding = analyse_trace(builder.build()).findings["load_imbalance"]
+    finding = analyze_trace(builder.build()).findings["load_imbalance"]
     assert [frame.function for frame in finding.where] == ["spend", "train_step"]
 
 
@@ -277,7 +277,7 @@ def test_a_rank_that_waits_for_its_cpu_is_not_slow(queued: float, status: Status
                 )
 
     run = training_run(Plan(slow_rank=1, slow_forward_s=0.1), change=share)
-    finding = analyse_trace(run).findings["load_imbalance"]
+    finding = analyze_trace(run).findings["load_imbalance"]
     assert finding.status is status
     assert ("waiting for CPUs" in finding.summary) == (status is Status.WARN)
 
@@ -307,7 +307,7 @@ def working(
 @pytest.mark.parametrize(("heavy", "light"), [(3, 1), (6, 2)])
 def test_most_ranks_are_heavy(heavy: int, light: int) -> None:
     """300 ms of work and 200: spread evenly, 275 a step."""
-    case = analyse_trace(working([0.3] * heavy + [0.2] * light))
+    case = analyze_trace(working([0.3] * heavy + [0.2] * light))
     finding = case.findings["load_imbalance"]
     assert (finding.status, finding.ranks) == (Status.FAIL, tuple(range(heavy)))
     assert finding.gain_s == pytest.approx(60 * 0.025, rel=0.05)
@@ -328,7 +328,7 @@ def test_ranks_that_are_late_once_each_are_late_many_times() -> None:
         at += 0.101 + extra
     for number in range(24):
         builder.rank(number).init(1.0).finalize(at).end_s = at
-    results = analyse_trace(builder.set(wall_ns=round(at * 1e9)).build()).results
+    results = analyze_trace(builder.set(wall_ns=round(at * 1e9)).build()).results
     late_once = tuple(range(10))
     assert {a.instances for a in results.communication.late_arrivals} == {1}
     assert not is_single(results, late_once)
@@ -345,7 +345,7 @@ def test_files_that_one_rank_reads_in_the_set_up_are_taken_off_once() -> None:
             builder.rank(number).op("MPI_Bcast", begin, 33.5, peer=0, sent=8, received=8)
         return 33.5
 
-    case = analyse_trace(working([0.1] * 4, steps=200, setup=setup))
+    case = analyze_trace(working([0.1] * 4, steps=200, setup=setup))
     facts = Facts(case.results, case.replay).imbalance
     assert facts.work_s[0] == pytest.approx(200 * 0.1, rel=0.02)
 

@@ -8,13 +8,13 @@ from perfscope.findings.core.finding import Confidence, Finding, Status
 from perfscope.replay.model import Edit
 from perfscope.trace.model import PhaseKind
 from tests.findings import training_runs
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.trace_builder import TraceBuilder
 
 
 def judged(plan: Plan) -> Finding:
-    return analyse(plan).findings["rank_zero_evaluation"]
+    return analyze(plan).findings["rank_zero_evaluation"]
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -55,7 +55,7 @@ def test_progress_output_of_one_rank_keeps_the_others_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(training_runs, "EVALUATOR", ("print_progress", "/job/train.py", 99))
-    found = analyse(Plan(steps=100, evaluate_s=2.0, markers=False)).findings
+    found = analyze(Plan(steps=100, evaluate_s=2.0, markers=False)).findings
     finding = found["rank_zero_evaluation"]
     assert finding.status is Status.FAIL
     assert finding.title == (
@@ -94,7 +94,7 @@ def test_nothing_seen_names_the_flag() -> None:
     for number in (0, 1):
         rank = builder.rank(number).init(1.0).finalize(10.0)
         rank.op("MPI_Barrier", 5.0, 6.0)
-    finding = analyse_trace(builder.build()).findings["rank_zero_evaluation"]
+    finding = analyze_trace(builder.build()).findings["rank_zero_evaluation"]
     assert finding.status is Status.NOT_MEASURED
     assert "--stack-hz" in finding.summary
 
@@ -111,7 +111,7 @@ def test_checkpoints_of_one_rank_have_their_own_advice() -> None:
         at = [max(at) + 1.6] * 2
     for number in (0, 1):
         builder.rank(number).init(1.0).finalize(at[number])
-    finding = analyse_trace(builder.build()).findings["rank_zero_evaluation"]
+    finding = analyze_trace(builder.build()).findings["rank_zero_evaluation"]
     assert finding.status is Status.FAIL
     assert "saves a checkpoint alone" in finding.title
     assert finding.gain_s == pytest.approx(5.0, abs=1e-6)
@@ -123,10 +123,10 @@ def test_without_a_replay_the_stall_bounds_the_gain() -> None:
         builder.rank(0).op("MPI_Put", 1.0001, 1.0002, peer=1, sent=8)
         builder.rank(1).op("MPI_Win_flush", 1.0001, 1.0003)
 
-    analysed = analyse_trace(training_run(Plan(ranks=2, evaluate_s=2.0), change=put))
-    assert not analysed.replay.available
-    assert "MPI_Win_flush (1 call)" in analysed.replay.reason
-    finding = analysed.findings["rank_zero_evaluation"]
+    analyzed = analyze_trace(training_run(Plan(ranks=2, evaluate_s=2.0), change=put))
+    assert not analyzed.replay.available
+    assert "MPI_Win_flush (1 call)" in analyzed.replay.reason
+    finding = analyzed.findings["rank_zero_evaluation"]
     assert finding.status is Status.FAIL
     assert finding.gain_basis == "upper_bound"
     assert finding.gain_interval_s is None
@@ -173,7 +173,7 @@ def test_a_function_of_the_training_step_is_not_solo_work() -> None:
 
     builder = TraceBuilder(2, end_s=30.0)
     stray(builder)
-    findings = analyse_trace(builder.build()).findings
+    findings = analyze_trace(builder.build()).findings
     assert findings["rank_zero_evaluation"].status is Status.PASS
     assert findings["load_imbalance"].status is Status.FAIL
 
@@ -188,7 +188,7 @@ def test_the_first_action_says_its_own_number() -> None:
     assert finding.actions[2].endswith("that saves 4.99 s.")
 
 
-def test_unlabelled_work_has_numbers_for_each_action() -> None:
+def test_unlabeled_work_has_numbers_for_each_action() -> None:
     finding = judged(Plan(steps=100, evaluate_s=2.0, markers=False))
     gains = {evidence.label: evidence.value for evidence in finding.evidence}
     assert gains["Gain if distributed over all ranks"] == pytest.approx(7.5, rel=0.05)
@@ -200,7 +200,7 @@ def test_without_a_replay_the_numbers_are_bounds() -> None:
         builder.rank(1).op("MPI_Win_flush", 1.0001, 1.0003)
 
     run = training_run(Plan(ranks=2, evaluate_s=2.0), change=put)
-    finding = analyse_trace(run).findings["rank_zero_evaluation"]
+    finding = analyze_trace(run).findings["rank_zero_evaluation"]
     assert "that saves up to " in finding.actions[0]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.trace.model import PhaseKind, Trace
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan
 from tests.support.trace_builder import TraceBuilder
 
@@ -18,7 +18,7 @@ FAULTS = {Status.FAIL, Status.WARN}
 
 def fired(plan: Plan) -> Finding:
     """The one finding about uneven work."""
-    findings = analyse(plan).findings
+    findings = analyze(plan).findings
     [finding] = [findings[name] for name in IMBALANCES if findings[name].status in FAULTS]
     return finding
 
@@ -46,16 +46,16 @@ def test_slow_in_everything() -> None:
     assert finding.title == "Rank 2 is slower than the others in everything while 3 ranks wait"
     assert "CPU binding" in finding.actions[0]
     assert "node0" in finding.actions[0]
-    length_s = analyse(Plan(slow_rank=2, slow_factor=1.3)).results.focus.length_ns * 1e-9
-    healthy_s = analyse(Plan()).results.focus.length_ns * 1e-9
+    length_s = analyze(Plan(slow_rank=2, slow_factor=1.3)).results.focus.length_ns * 1e-9
+    healthy_s = analyze(Plan()).results.focus.length_ns * 1e-9
     assert finding.gain_s == pytest.approx(length_s - healthy_s, rel=0.03)
 
 
 def test_of_two_ranks_slow_in_everything_one_should_be_as_fast_as_the_other() -> None:
     finding = fired(Plan(ranks=2, slow_rank=1, slow_factor=1.3))
     assert finding.id == "straggler"
-    length_s = analyse(Plan(ranks=2, slow_rank=1, slow_factor=1.3)).results.focus.length_ns
-    healthy_s = analyse(Plan(ranks=2)).results.focus.length_ns
+    length_s = analyze(Plan(ranks=2, slow_rank=1, slow_factor=1.3)).results.focus.length_ns
+    healthy_s = analyze(Plan(ranks=2)).results.focus.length_ns
     assert finding.gain_s == pytest.approx((length_s - healthy_s) * 1e-9, rel=0.03)
 
 
@@ -72,7 +72,7 @@ def test_late_in_one_phase_with_as_many_samples() -> None:
 
 
 def test_all_ranks_of_one_host() -> None:
-    findings = analyse_trace(on_hosts((2, 3))).findings
+    findings = analyze_trace(on_hosts((2, 3))).findings
     finding = findings["straggler"]
     assert (finding.status, finding.ranks) == (Status.FAIL, (2, 3))
     assert finding.title.startswith("Ranks 2 and 3, all those of node1, are slower than the others")
@@ -83,14 +83,14 @@ def test_all_ranks_of_one_host() -> None:
 
 @pytest.mark.parametrize("slow", [(1, 2), (1, 3)])
 def test_ranks_of_several_hosts_may_have_more_to_do(slow: tuple[int, ...]) -> None:
-    findings = analyse_trace(on_hosts(slow)).findings
+    findings = analyze_trace(on_hosts(slow)).findings
     assert findings["load_imbalance"].status is Status.FAIL
     assert findings["load_imbalance"].ranks == slow
     assert findings["straggler"].status is Status.PASS
 
 
 def test_one_host_with_all_ranks_is_no_slow_host() -> None:
-    findings = analyse_trace(on_hosts((2, 3), hosts=1)).findings
+    findings = analyze_trace(on_hosts((2, 3), hosts=1)).findings
     assert findings["straggler"].status is Status.PASS
 
 
@@ -107,12 +107,12 @@ def test_one_host_with_all_ranks_is_no_slow_host() -> None:
     ids=str,
 )
 def test_no_other_fault_is_a_straggler(plan: Plan) -> None:
-    found = analyse(plan).findings["straggler"]
+    found = analyze(plan).findings["straggler"]
     assert (found.status, found.gain_s, found.ranks) == (Status.PASS, None, ())
 
 
 def test_one_rank_or_no_work() -> None:
-    assert analyse(Plan(ranks=1, steps=20)).findings["straggler"].status is Status.NOT_APPLICABLE
+    assert analyze(Plan(ranks=1, steps=20)).findings["straggler"].status is Status.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.trace.model import PhaseKind
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.trace_builder import TraceBuilder
 
@@ -23,7 +23,7 @@ def judged(plan: Plan, *, queued: float | None = None) -> Finding:
                 delay_s = at * (queued or 0.0)
                 rank.process_sample(at, cpu_s=at, queue_delay_s=delay_s, threads=4, runnable=3)
 
-    return analyse_trace(training_run(plan, change=crowd)).findings["transient_imbalance"]
+    return analyze_trace(training_run(plan, change=crowd)).findings["transient_imbalance"]
 
 
 def test_the_evidence_is_a_good_balance_and_a_low_serialization_efficiency() -> None:
@@ -54,7 +54,7 @@ def test_waiting_for_cpus(queued: float | None, status: Status) -> None:
     ids=str,
 )
 def test_no_other_fault_is_transient(plan: Plan) -> None:
-    found = analyse(plan).findings["transient_imbalance"]
+    found = analyze(plan).findings["transient_imbalance"]
     assert (found.status, found.gain_s) == (Status.PASS, None)
 
 
@@ -71,7 +71,7 @@ def by_turns(steps_on_end: int) -> Finding:
     for number in (0, 1):
         builder.rank(number).init(1.0).finalize(clock)
         builder.rank(number).end_s = clock + 0.1
-    return analyse_trace(builder.build()).findings["transient_imbalance"]
+    return analyze_trace(builder.build()).findings["transient_imbalance"]
 
 
 def test_ranks_that_are_late_for_several_steps_on_end_are_told_of() -> None:
@@ -85,5 +85,5 @@ def test_ranks_that_are_late_for_several_steps_on_end_are_told_of() -> None:
 
 
 def test_one_rank() -> None:
-    finding = analyse(Plan(ranks=1, steps=20)).findings["transient_imbalance"]
+    finding = analyze(Plan(ranks=1, steps=20)).findings["transient_imbalance"]
     assert finding.status is Status.NOT_APPLICABLE

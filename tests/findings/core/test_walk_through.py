@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perfscope.findings.core.finding import Status
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.input_output.test_checkpoint_stall import saving
 from tests.findings.training_runs import Plan
 from tests.support.environments import REPOSITORY
@@ -35,7 +35,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_the_finding_is_in_the_document(written: str) -> None:
     """Every rank writes ten times for half a second; the last time nothing waits for it."""
-    case = analyse_trace(saving((0, 1), save_s=0.5))
+    case = analyze_trace(saving((0, 1), save_s=0.5))
     finding = case.findings[written]
     assert (finding.status, finding.ranks) == (Status.FAIL, (0, 1))
     assert finding.gain_s == pytest.approx(5.0, abs=0.51)
@@ -45,6 +45,6 @@ def test_the_finding_is_in_the_document(written: str) -> None:
 
 
 def test_it_is_quiet_where_there_is_nothing_to_tell(written: str) -> None:
-    assert analyse(Plan(steps=10)).findings[written].status is Status.NOT_APPLICABLE
-    little = analyse_trace(saving((0, 1), save_s=0.001)).findings[written]
+    assert analyze(Plan(steps=10)).findings[written].status is Status.NOT_APPLICABLE
+    little = analyze_trace(saving((0, 1), save_s=0.001)).findings[written]
     assert (little.status, little.title) == (Status.PASS, "Checkpoints cost little")

@@ -8,13 +8,13 @@ import pytest
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.trace.hardware import ComputeTotals
 from perfscope.trace.model import COUNTER_DTYPE, PhaseKind
-from tests.findings.analysed import Analysed, analyse_trace
+from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 
 def counted(
     ipc: dict[PhaseKind, float], *, misses: dict[PhaseKind, float] | None = None
-) -> Analysed:
+) -> Analyzed:
     """Two ranks, 10 s in each phase at 1e9 cycles a second, counters read every 0.5 s."""
     builder = TraceBuilder(2, end_s=10.0 * len(ipc) + 2.0)
     names = ["PAPI_TOT_INS", "PAPI_TOT_CYC", *(["PAPI_L3_TCM"] if misses else [])]
@@ -33,11 +33,11 @@ def counted(
                 ns = round(at * 1e9)
                 rows += [(ns, 1000 + number, builder.name(name), sums[name]) for name in names]
         rank.finalize(1.0 + 10 * len(ipc)).set(counters=np.array(rows, COUNTER_DTYPE))
-    return analyse_trace(builder.build())
+    return analyze_trace(builder.build())
 
 
-def finding_of(analysed: Analysed) -> Finding:
-    return analysed.findings["memory_bound"]
+def finding_of(analyzed: Analyzed) -> Finding:
+    return analyzed.findings["memory_bound"]
 
 
 FORWARD, INPUT = PhaseKind.FORWARD, PhaseKind.INPUT
@@ -77,7 +77,7 @@ def test_sums_by_rank_are_used_where_there_are_no_samples() -> None:
         rank = builder.rank(number).init(1.0).finalize(19.0)
         totals = ComputeTotals(10**10, 10**10, 0, instructions=10**9, cycles=4 * 10**9)
         rank.set(compute=totals)
-    finding = finding_of(analyse_trace(builder.build()))
+    finding = finding_of(analyze_trace(builder.build()))
     assert finding.status is Status.INFO
     assert finding.title == "Few instructions per cycle in rank 0"
 
@@ -89,7 +89,7 @@ def test_counters_that_do_not_only_grow_say_nothing(values: tuple[float, ...]) -
     names = [builder.name(name) for name in ("PAPI_TOT_INS", "PAPI_TOT_CYC")]
     rows = [(10**9 * (2 + i), 1000, name, v) for i, v in enumerate(values) for name in names]
     rank.set(counters=np.array(rows, COUNTER_DTYPE))
-    finding = finding_of(analyse_trace(builder.build()))
+    finding = finding_of(analyze_trace(builder.build()))
     assert finding.status is Status.NOT_MEASURED
     assert "SCOREP_METRIC_PAPI" in finding.summary
 
@@ -108,6 +108,6 @@ def test_a_rank_with_one_unusable_counter_is_left_out_of_all() -> None:
                 (at, 1000 + number, names[1], k * 1e9),
             ]
         builder.rank(number).init(1.0).finalize(11.0).set(counters=np.array(rows, COUNTER_DTYPE))
-    finding = finding_of(analyse_trace(builder.build()))
+    finding = finding_of(analyze_trace(builder.build()))
     assert finding.status is Status.PASS
     assert finding.summary == "1.000 instructions per cycle."

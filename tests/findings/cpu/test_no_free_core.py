@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -31,7 +31,7 @@ def judged(
             rank.system_sample(at, involuntary_switches=int(at * switches))
     topology = {"node0": {"cpus": cpus}}
     trace = builder.set(environment={"topology": topology}).build()
-    return analyse_trace(trace).findings["no_free_core"]
+    return analyze_trace(trace).findings["no_free_core"]
 
 
 def test_is_told_and_never_a_fault() -> None:

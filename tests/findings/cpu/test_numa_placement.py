@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 GIB = 1 << 30
@@ -27,7 +27,7 @@ def judged(
         rank.set(
             cpus_allowed=mask, metadata=metadata if numa is None else {**metadata, "numa": numa}
         )
-    return analyse_trace(builder.build()).findings["numa_placement"]
+    return analyze_trace(builder.build()).findings["numa_placement"]
 
 
 def pages(near: float, far: float, *, moves: int = 0) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.trace.model import OPERATION_DTYPE
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -46,7 +46,7 @@ def judged(
                 runnable=runnable,
             )
             rank.system_sample(at, involuntary_switches=tick * 10)
-    return analyse_trace(builder.build()).findings["threads_over_cores"]
+    return analyze_trace(builder.build()).findings["threads_over_cores"]
 
 
 def test_fails_with_the_exact_setting() -> None:
@@ -119,7 +119,7 @@ def test_no_samples_name_the_flag() -> None:
     builder = TraceBuilder(2, end_s=12.0)
     for number in (0, 1):
         builder.rank(number).init(1.0).finalize(11.0)
-    finding = analyse_trace(builder.build()).findings["threads_over_cores"]
+    finding = analyze_trace(builder.build()).findings["threads_over_cores"]
     assert finding.status is Status.NOT_MEASURED
     assert "--sample-hz" in finding.summary
 
@@ -223,7 +223,7 @@ def crowded_by_horovod(*, pool_runs: bool) -> Finding:
         for tick in range(10, 110):
             at = tick * 0.1
             rank.process_sample(at, cpu_s=at / 2, queue_delay_s=at / 2, threads=5, runnable=2)
-    return analyse_trace(builder.build()).findings["threads_over_cores"]
+    return analyze_trace(builder.build()).findings["threads_over_cores"]
 
 
 def test_the_thread_of_horovod_is_named_where_the_pools_are_idle() -> None:
@@ -322,7 +322,7 @@ def test_the_node_that_fails_comes_before_the_most_crowded() -> None:
         for tick in range(1, 110):
             at = tick * 0.1
             rank.process_sample(at, cpu_s=at, queue_delay_s=at * delay, runnable=runnable)
-    finding = analyse_trace(builder.build()).findings["threads_over_cores"]
+    finding = analyze_trace(builder.build()).findings["threads_over_cores"]
     assert finding.status is Status.FAIL
     assert finding.ranks == (1,)
 
@@ -341,7 +341,7 @@ def test_the_pool_of_the_busiest_rank_is_named_with_its_rank() -> None:
         for tick in range(1, 110):
             at = tick * 0.1
             rank.process_sample(at, cpu_s=at, queue_delay_s=at, threads=threads, runnable=threads)
-    finding = analyse_trace(builder.build()).findings["threads_over_cores"]
+    finding = analyze_trace(builder.build()).findings["threads_over_cores"]
     assert finding.status is Status.FAIL
     assert finding.title == (
         "10.0 threads want to run on 2 CPUs of node0: the numerical library (BLAS) has 8 in rank 1"

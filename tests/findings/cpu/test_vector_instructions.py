@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 AVX2 = ["avx", "avx2", "fma", "sse2", "sse4_2"]
@@ -28,7 +28,7 @@ def judged(
     told = {"topology": {"cpu_features": AVX512 if features is None else features}}
     noted = {**told, **(TORCH if metadata is None else metadata), "environment": environment}
     builder.rank(0).init(1.0).finalize(19.0).set(metadata=noted)
-    return analyse_trace(builder.build()).findings["vector_instructions"]
+    return analyze_trace(builder.build()).findings["vector_instructions"]
 
 
 def test_names_variable_library_and_what_the_cpu_has() -> None:

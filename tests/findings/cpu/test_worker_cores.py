@@ -9,7 +9,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.trace.model import OPERATION_DTYPE, Ending, EndKind, ThreadInfo
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 LOADER = {"frameworks": {"torch": {"loaders": [{"workers": 2}]}}}
@@ -46,7 +46,7 @@ def judged(
         for tick in range(5, 195):
             at = tick / 10
             rank.process_sample(at, cpu_s=at * own, queue_delay_s=at * own * delay)
-    return analyse_trace(builder.build()).findings["worker_cores"]
+    return analyze_trace(builder.build()).findings["worker_cores"]
 
 
 def test_workers_on_the_one_core_of_their_rank() -> None:
@@ -132,7 +132,7 @@ def test_ranks_with_workers_are_not_told_that_others_use_their_cpus() -> None:
     rank.set(cpus_allowed="0", cpu_count_allowed=1, workers=({"pid": 7, "argv": ["python"]},))
     for tick in range(5, 195):
         rank.process_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=tick / 20)
-    finding = analyse_trace(builder.build()).findings["threads_over_cores"]
+    finding = analyze_trace(builder.build()).findings["threads_over_cores"]
     assert finding.status is Status.INFO
     assert "that their own workers, or others, use" in finding.title
 
@@ -147,7 +147,7 @@ def test_one_process_is_not_told_as_several() -> None:
 def test_samples_are_needed() -> None:
     builder = TraceBuilder(1, end_s=5.0)
     builder.rank(0).init(1.0).finalize(4.0)
-    finding = analyse_trace(builder.build()).findings["worker_cores"]
+    finding = analyze_trace(builder.build()).findings["worker_cores"]
     assert finding.status is Status.NOT_MEASURED
     assert "--sample-hz" in finding.summary
 
@@ -159,5 +159,5 @@ def test_processor_time_that_makes_no_sense(told: Any) -> None:
     rank.set(cpus_allowed="0", metadata={**LOADER, "children_cpu_s": told})
     for tick in range(5, 195):
         rank.process_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=tick / 20)
-    finding = analyse_trace(builder.build()).findings["worker_cores"]
+    finding = analyze_trace(builder.build()).findings["worker_cores"]
     assert finding.status is Status.NOT_MEASURED

@@ -15,7 +15,7 @@ from perfscope.trace.stack_spans import (
     MemoryRecording,
     MemoryWindow,
 )
-from tests.findings.analysed import Analysed, analyse_trace
+from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.findings.test_memory import MIB, series
 from tests.support.trace_builder import to_ns
 
@@ -25,7 +25,7 @@ BUFFER = KeptPlace(32 * MIB, 1, (("forward", "network.py", 37),))
 SMALL = KeptPlace(MIB // 2, 900, (("note", "train.py", 50),))
 
 
-def watched(*windows: tuple[float, float, tuple[KeptPlace, ...], bool], rank: int = 0) -> Analysed:
+def watched(*windows: tuple[float, float, tuple[KeptPlace, ...], bool], rank: int = 0) -> Analyzed:
     """Two growing ranks, of which one was watched in these windows."""
     trace: Trace = series(growth=4 * MIB)
     rows = [(to_ns(begin), to_ns(end)) for begin, end, _, _ in windows]
@@ -35,11 +35,11 @@ def watched(*windows: tuple[float, float, tuple[KeptPlace, ...], bool], rank: in
         for _, _, places, last in windows
     ]
     trace.memory_recordings = [MemoryRecording(rank, "memray 1.20.0", kept, "")]
-    return analyse_trace(trace)
+    return analyze_trace(trace)
 
 
-def growth(analysed: Analysed) -> Finding:
-    return analysed.findings["memory_growth"]
+def growth(analyzed: Analyzed) -> Finding:
+    return analyzed.findings["memory_growth"]
 
 
 def test_the_line_of_the_program_that_keeps_memory_is_named() -> None:
@@ -77,12 +77,12 @@ def test_a_buffer_small_change_and_libraries_are_not_named(places: tuple[KeptPla
 def test_the_longest_window_behind_the_warm_up_counts_and_never_the_last() -> None:
     early = KeptPlace(90 * MIB, 500, (("load", "data.py", 3),))
     late = KeptPlace(1, 1, (("end", "train.py", 99),))
-    analysed = watched(
+    analyzed = watched(
         (0.1, 30.0, (early,), False), (31.0, 40.0, (LEAK,), False), (40.0, 61.0, (late,), True)
     )
-    (detail,) = analysed.results.memory_detail
+    (detail,) = analyzed.results.memory_detail
     assert (detail.start_s, detail.seconds) == pytest.approx((31.0, 9.0))
-    assert growth(analysed).where[0].line == 77
+    assert growth(analyzed).where[0].line == 77
 
 
 def test_a_run_that_the_end_closed_names_no_line() -> None:
@@ -90,7 +90,7 @@ def test_a_run_that_the_end_closed_names_no_line() -> None:
 
 
 def test_without_it_the_flag_is_named() -> None:
-    found = growth(analyse_trace(series(growth=4 * MIB)))
+    found = growth(analyze_trace(series(growth=4 * MIB)))
     assert "--memory-detail 0" in found.actions[-1]
 
 

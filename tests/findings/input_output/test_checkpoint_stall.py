@@ -6,7 +6,7 @@ import pytest
 
 from perfscope.findings.core.finding import Status
 from perfscope.trace.model import PhaseKind, Trace
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan
 from tests.support.trace_builder import TraceBuilder
 
@@ -34,7 +34,7 @@ def saving(writers: tuple[int, ...], *, save_s: float, count: int = 10) -> Trace
 
 
 def test_every_rank_writes() -> None:
-    finding = analyse_trace(saving((0, 1), save_s=0.5)).findings["checkpoint_stall"]
+    finding = analyze_trace(saving((0, 1), save_s=0.5)).findings["checkpoint_stall"]
     assert finding.status is Status.FAIL
     assert finding.title == "Every rank writes checkpoints"
     # the last one still has to be written when the training is done
@@ -45,16 +45,16 @@ def test_every_rank_writes() -> None:
 
 
 def test_what_one_rank_writes_is_judged_apart() -> None:
-    findings = analyse_trace(saving((0,), save_s=0.5)).findings
+    findings = analyze_trace(saving((0,), save_s=0.5)).findings
     assert findings["checkpoint_stall"].status is Status.PASS
     assert findings["rank_zero_evaluation"].status is Status.FAIL
 
 
 def test_short_checkpoints_are_silent() -> None:
-    finding = analyse_trace(saving((0, 1), save_s=0.01)).findings["checkpoint_stall"]
+    finding = analyze_trace(saving((0, 1), save_s=0.01)).findings["checkpoint_stall"]
     assert finding.status is Status.PASS
     assert not finding.actions
 
 
 def test_no_checkpoint_is_silent() -> None:
-    assert analyse(Plan(steps=50)).findings["checkpoint_stall"].status is Status.PASS
+    assert analyze(Plan(steps=50)).findings["checkpoint_stall"].status is Status.PASS

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.replay.test_input_queues import Plan as Queues
 from tests.replay.test_input_queues import length_of, recorded
@@ -31,7 +31,7 @@ STARTED = [
 
 
 def judged(plan: Plan) -> Finding:
-    return analyse(plan).findings["data_stall"]
+    return analyze(plan).findings["data_stall"]
 
 
 def with_torch(builder: TraceBuilder, **settings: object) -> None:
@@ -79,7 +79,7 @@ def test_the_loader_names_the_setting(settings: dict[str, object], words: list[s
     trace = training_run(
         Plan(steps=50, input_s=0.2), change=lambda builder: with_torch(builder, **settings)
     )
-    actions = " ".join(analyse_trace(trace).findings["data_stall"].actions)
+    actions = " ".join(analyze_trace(trace).findings["data_stall"].actions)
     for word in words:
         assert word in actions
 
@@ -89,7 +89,7 @@ def test_tensorflow_names_its_pipeline() -> None:
         builder.rank(0).set(metadata={"frameworks": {"tensorflow": {"version": "2.15.1"}}})
 
     trace = training_run(Plan(steps=50, input_s=0.2, ranks=1), change=tensorflow)
-    finding = analyse_trace(trace).findings["data_stall"]
+    finding = analyze_trace(trace).findings["data_stall"]
     assert finding.status is Status.FAIL
     assert "prefetch(tf.data.AUTOTUNE)" in finding.actions[0]
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_seen_is_not_measured() -> None:
             builder.rank(number).set(metadata=metadata)
 
     trace = training_run(Plan(ranks=2, steps=50, markers=False), change=keras)
-    finding = analyse_trace(trace).findings["data_stall"]
+    finding = analyze_trace(trace).findings["data_stall"]
     assert finding.status is Status.NOT_MEASURED
     assert "inside the compiled function" in finding.summary
     assert "--tf-profiler" in finding.summary
@@ -114,14 +114,14 @@ def test_nothing_recorded_names_the_flag() -> None:
     builder = TraceBuilder(2, end_s=11.0)
     for number in (0, 1):
         builder.rank(number).init(1.0).finalize(10.0).op("MPI_Barrier", 5.0, 6.0)
-    finding = analyse_trace(builder.build()).findings["data_stall"]
+    finding = analyze_trace(builder.build()).findings["data_stall"]
     assert finding.status is Status.NOT_MEASURED
     assert "--stack-hz" in finding.summary
 
 
 def test_more_producers_are_priced_where_the_queue_was_recorded() -> None:
     plan = Queues(evaluate_s=0.0, service_s=0.15)
-    finding = analyse_trace(recorded(plan)).findings["data_stall"]
+    finding = analyze_trace(recorded(plan)).findings["data_stall"]
     assert finding.status is Status.FAIL
     given_back = length_of(plan) - length_of(replace(plan, producers=2))
     told = re.search(r"2 save (\S+) s", finding.actions[0])
@@ -132,7 +132,7 @@ def test_more_producers_are_priced_where_the_queue_was_recorded() -> None:
 def test_the_queue_tells_producer_against_consumer() -> None:
     """A batch is made in 150 ms by one thread; work on it, evaluation and an allreduce: 110 ms."""
     plan = Queues(evaluate_s=0.0, service_s=0.15, spread=0.01)
-    finding = analyse_trace(recorded(plan)).findings["data_stall"]
+    finding = analyze_trace(recorded(plan)).findings["data_stall"]
     rows = {row.label: row.value for row in finding.evidence}
     assert rows["Batches that the input queue holds at most"] == plan.depth
     assert rows["Threads that put batches into it"] == 1
@@ -154,7 +154,7 @@ def test_batches_that_come_late_for_want_of_cpus(
 ) -> None:
     """Every get takes 50 ms, whatever there is in the queue: 6 s of 19 s."""
     plan = Queues(evaluate_s=0.0, service_s=service_s, spread=0.01, overhead_s=0.05, queued=queued)
-    finding = analyse_trace(recorded(plan)).findings["data_stall"]
+    finding = analyze_trace(recorded(plan)).findings["data_stall"]
     assert finding.status is status
     assert (finding.gain_s is None) == (status is Status.INFO)
     assert ("CPUs that nobody else uses" in finding.actions[0]) == (status is Status.INFO)
@@ -196,7 +196,7 @@ def loaded(plan: Plan, counts: object) -> Finding:
         for number in range(plan.ranks):
             builder.rank(number).set(metadata={"frameworks": {"torch": {"batches": counts}}})
 
-    return analyse_trace(training_run(plan, change=tell)).findings["data_stall"]
+    return analyze_trace(training_run(plan, change=tell)).findings["data_stall"]
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_what_making_batches_consists_of(function: str, words: str) -> None:
             rank.queue(1.5, 1.7, depth=4, is_get=True)
 
     plan = Plan(ranks=2, steps=100, input_s=0.1)
-    finding = analyse_trace(training_run(plan, change=watch)).findings["data_stall"]
+    finding = analyze_trace(training_run(plan, change=watch)).findings["data_stall"]
     rows = {row.label: row.value for row in finding.evidence}
     told = str(rows["Seen in the threads that make batches"])
     assert told.startswith("66.7 % ")

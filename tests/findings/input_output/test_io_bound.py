@@ -9,7 +9,7 @@ import pytest
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.metrics.results import Options
 from perfscope.trace.model import PhaseKind
-from tests.findings.analysed import Analysed, analyse_trace
+from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -23,7 +23,7 @@ def run(
     file_systems: list[dict[str, Any]] | None = None,
     faults: int = 7,
     read_bytes: int = 5 << 30,
-) -> Analysed:
+) -> Analyzed:
     """Two ranks for 20 s, sampled 10 times a second.
 
     Every k-th sample of rank 1 is blocked, up to a tick.
@@ -48,7 +48,7 @@ def run(
         rank.system_sample(1.0).system_sample(
             20.0, read_bytes=read_bytes, written_bytes=1 << 20, major_faults=faults
         )
-    return analyse_trace(builder.build())
+    return analyze_trace(builder.build())
 
 
 def judged(**plan: Any) -> Finding:
@@ -98,7 +98,7 @@ def test_a_rank_that_reads_programs_hides_no_other() -> None:
             stops = tick < 60 if number == 0 else tick % 5 == 0
             runs = 0 if stops else 1
             rank.process_sample(tick / 10 + 0.05, threads=2, runnable=runs, blocked=1 - runs)
-    finding = analyse_trace(builder.build()).findings["io_bound"]
+    finding = analyze_trace(builder.build()).findings["io_bound"]
     assert (finding.status, finding.ranks) == (Status.FAIL, (1,))
 
 
@@ -110,9 +110,9 @@ def test_a_part_of_a_run_begins_nothing() -> None:
         stops = 300 <= tick < 340
         rank.process_sample(tick / 10, threads=2, runnable=0 if stops else 1, blocked=int(stops))
     trace = builder.build()
-    assert analyse_trace(trace).findings["io_bound"].status is not Status.INFO
+    assert analyze_trace(trace).findings["io_bound"].status is not Status.INFO
     window = Options(focus="30:50")
-    assert analyse_trace(trace, window).findings["io_bound"].status is Status.FAIL
+    assert analyze_trace(trace, window).findings["io_bound"].status is Status.FAIL
 
 
 def test_writing_in_the_background_while_others_run_is_silent() -> None:
@@ -144,7 +144,7 @@ def stalling(*, read_every: int, phase: PhaseKind | None = None) -> Finding:
         reads = stops and tick // 2 % read_every == 0
         rank.process_sample(tick / 10, threads=2, runnable=0 if stops else 1, blocked=int(stops))
         rank.stack(tick / 10 + 0.01, READ if reads else LEARN)
-    return analyse_trace(builder.build()).findings["io_bound"]
+    return analyze_trace(builder.build()).findings["io_bound"]
 
 
 def test_the_function_in_which_a_rank_stands_still_is_named() -> None:
@@ -177,7 +177,7 @@ def test_the_function_of_marked_file_phases_is_named() -> None:
         rank.phase(PhaseKind.IO, begin, begin + 0.4).stack(begin + 0.2, READ)
         rank.stack(begin + 0.7, LEARN)
     rank.finalize(31.0)
-    finding = analyse_trace(builder.build()).findings["io_bound"]
+    finding = analyze_trace(builder.build()).findings["io_bound"]
     assert finding.status is Status.FAIL
     assert "file calls, 12.0 s, most of it in read_shard() (train.py:39)." in finding.summary
     assert [frame.function for frame in finding.where] == ["read_shard"]
@@ -192,7 +192,7 @@ def test_marked_file_phases_are_replayed_as_a_bound() -> None:
             rank.phase(PhaseKind.IO, begin, begin + 0.4)
             rank.op("MPI_Allreduce", begin + 0.9, begin + 1.0, sent=8, received=8)
         rank.finalize(31.0)
-    finding = analyse_trace(builder.build()).findings["io_bound"]
+    finding = analyze_trace(builder.build()).findings["io_bound"]
     assert finding.status is Status.FAIL
     assert finding.gain_s == pytest.approx(12.0, rel=0.01)
     assert finding.gain_basis == "upper_bound"
@@ -204,7 +204,7 @@ def test_recordings_without_the_state_are_not_measured() -> None:
     rank = builder.rank(0).init(1.0).finalize(11.0)
     for tick in range(10, 110):
         rank.process_sample(tick / 10, cpu_s=tick / 10)
-    finding = analyse_trace(builder.build()).findings["io_bound"]
+    finding = analyze_trace(builder.build()).findings["io_bound"]
     assert finding.status is Status.NOT_MEASURED
     assert "--sample-hz" in finding.summary
 
@@ -227,6 +227,6 @@ def test_short_file_phases_do_not_stand_for_samples() -> None:
     builder = TraceBuilder(2, end_s=32.0)
     for number in (0, 1):
         builder.rank(number).init(1.0).phase(PhaseKind.IO, 2.0, 2.05).finalize(31.0)
-    finding = analyse_trace(builder.build()).findings["io_bound"]
+    finding = analyze_trace(builder.build()).findings["io_bound"]
     assert finding.status is Status.NOT_MEASURED
     assert "--sample-hz" in finding.summary

@@ -6,7 +6,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.trace.model import PhaseKind, Trace
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan
 from tests.support.trace_builder import TraceBuilder
 
@@ -43,7 +43,7 @@ def loop(
 
 
 def judged(trace: Trace) -> Finding:
-    return analyse_trace(trace).findings["predict_in_loop"]
+    return analyze_trace(trace).findings["predict_in_loop"]
 
 
 def test_the_ratio_is_that_of_the_run() -> None:
@@ -89,13 +89,13 @@ def test_a_few_predictions_are_silent() -> None:
 
 
 def test_the_pipelines_are_named_once() -> None:
-    findings = analyse_trace(loop()).findings
+    findings = analyze_trace(loop()).findings
     assert findings["start_up"].status is Status.PASS
     assert findings["predict_in_loop"].status is Status.FAIL
 
 
 def test_older_recordings_name_the_pipelines() -> None:
-    findings = analyse_trace(loop(measured=False)).findings
+    findings = analyze_trace(loop(measured=False)).findings
     told = findings["predict_in_loop"]
     assert told.status is Status.NOT_MEASURED
     assert "Model.predict was called 100 times" in told.summary
@@ -105,4 +105,4 @@ def test_older_recordings_name_the_pipelines() -> None:
 
 
 def test_a_run_without_keras_does_not_list_it() -> None:
-    assert "predict_in_loop" not in analyse(Plan(steps=20)).findings
+    assert "predict_in_loop" not in analyze(Plan(steps=20)).findings

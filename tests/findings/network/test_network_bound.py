@@ -10,7 +10,7 @@ from perfscope.findings.facts.network_facts import Cause
 from perfscope.replay.edit_parser import parse_edit
 from perfscope.trace.model import PhaseKind, Trace
 from perfscope.units import format_seconds
-from tests.findings.analysed import analyse, analyse_trace, without_replay
+from tests.findings.analyzed import analyze, analyze_trace, without_replay
 from tests.findings.exchange_runs import exchanges
 from tests.findings.training_runs import Plan, training_run
 from tests.replay.test_network_edits import SIZES, recorded
@@ -20,7 +20,7 @@ from tests.support.trace_builder import TraceBuilder
 
 def judged(size: int, count: int, each_s: float, **environment: str) -> dict[str, Finding]:
     trace = exchanges(size=size, count=count, each_s=each_s, environment=environment)
-    return analyse_trace(trace).findings
+    return analyze_trace(trace).findings
 
 
 MAIN = ("main", "/job/train.py", 5)
@@ -38,7 +38,7 @@ def test_the_function_that_communicates_is_named(
 ) -> None:
     stacks = (*[EXCHANGE] * 4, *[REPORT] * 3, (MPI,))
     trace = exchanges(size=size, count=count, each_s=each_s, stacks=stacks)
-    finding = analyse_trace(trace).findings[identity]
+    finding = analyze_trace(trace).findings[identity]
     assert finding.status is Status.FAIL
     assert finding.title.endswith(", most of it in exchange() (train.py:88)")
     assert [frame.function for frame in finding.where] == ["exchange", "report"]
@@ -58,34 +58,34 @@ def test_a_function_that_hardly_communicates_is_not_named(
     stacks: tuple[tuple[tuple[str, str, int], ...], ...], where: list[str]
 ) -> None:
     trace = exchanges(size=1 << 24, count=1, each_s=0.1, stacks=stacks)
-    finding = analyse_trace(trace).findings["network_bound"]
+    finding = analyze_trace(trace).findings["network_bound"]
     assert finding.title.endswith("between ranks")
     assert [frame.function for frame in finding.where] == where
 
 
 def test_transfer_that_is_no_fault_has_no_place() -> None:
     trace = exchanges(size=1 << 20, count=1, each_s=0.002, stacks=[EXCHANGE] * 9)
-    finding = analyse_trace(trace).findings["network_bound"]
+    finding = analyze_trace(trace).findings["network_bound"]
     assert (finding.status, finding.where) == (Status.PASS, ())
 
 
 def test_the_published_case_of_a_slow_allreduce() -> None:
     """200 ms of each of 200 steps: an ideal network saves 41.0 s (docs/metrics.md, section 7)."""
-    finding = analyse(Plan(allreduce_s=0.2)).findings["network_bound"]
+    finding = analyze(Plan(allreduce_s=0.2)).findings["network_bound"]
     assert finding.status is Status.FAIL
     assert finding.gain_s == pytest.approx(40.0, rel=0.03)
     assert finding.gain_basis == "upper_bound"
 
 
 def test_healthy_is_silent() -> None:
-    finding = analyse(Plan()).findings["network_bound"]
+    finding = analyze(Plan()).findings["network_bound"]
     assert finding.status is Status.PASS
     assert not finding.actions
 
 
 def test_waiting_is_not_transfer() -> None:
     plan = Plan(slow_rank=1, slow_forward_s=0.2)
-    assert analyse(plan).findings["network_bound"].status is Status.PASS
+    assert analyze(plan).findings["network_bound"].status is Status.PASS
 
 
 def test_many_small_collectives_are_to_be_fused() -> None:
@@ -115,14 +115,14 @@ def test_large_ones_are_not() -> None:
 
 
 def test_one_rank_moves_nothing() -> None:
-    finding = analyse_trace(training_run(Plan(ranks=1, steps=20))).findings["network_bound"]
+    finding = analyze_trace(training_run(Plan(ranks=1, steps=20))).findings["network_bound"]
     assert finding.status is Status.NOT_APPLICABLE
 
 
 def test_actions_are_priced_by_their_own_replay() -> None:
     """Small allreduces behind a backward pass: fused, halved and overlapped each by its edit."""
     plan = Exchange(sizes=(*SIZES[:3], *[1 << 10] * 40), backward_s=0.005)
-    case = analyse_trace(recorded(plan))
+    case = analyze_trace(recorded(plan))
     findings = case.findings["network_bound"], case.findings["small_allreduces"]
     actions = [action for finding in findings for action in finding.actions]
     for text, start in (
@@ -164,7 +164,7 @@ def messages(*, message_s: float, small: int, steps: int = 50) -> Trace:
 
 def test_large_messages_beside_small_collectives() -> None:
     """All collectives are small, and yet nearly all of the transfer is messages."""
-    findings = analyse_trace(messages(message_s=0.04, small=4)).findings
+    findings = analyze_trace(messages(message_s=0.04, small=4)).findings
     assert findings["small_allreduces"].status is Status.PASS
     finding = findings["network_bound"]
     assert finding.status is Status.FAIL
@@ -188,7 +188,7 @@ def test_collectives_of_parts_of_the_ranks_are_counted_for_each_rank() -> None:
             at += 1e-5
     for number in range(8):
         builder.rank(number).init(1.0).finalize(at).end_s = at
-    case = analyse_trace(builder.set(wall_ns=round(at * 1e9)).build())
+    case = analyze_trace(builder.set(wall_ns=round(at * 1e9)).build())
     facts = Facts(case.results, case.replay).network
     assert facts.small.calls == 50
     assert facts.small.seconds == pytest.approx(50 * 0.02, rel=1e-3)
@@ -217,4 +217,4 @@ def test_beginning_and_ending_move_no_data() -> None:
     for number in (0, 1):
         enter_s = 1.0 if number == 0 else 14.0
         builder.rank(number).init(15.0, enter_s=enter_s).finalize(15.0)
-    assert analyse_trace(builder.build()).findings["network_bound"].status is Status.PASS
+    assert analyze_trace(builder.build()).findings["network_bound"].status is Status.PASS

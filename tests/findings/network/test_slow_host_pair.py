@@ -11,7 +11,7 @@ import pytest
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.metrics.communication import host_pairs
 from perfscope.trace.model import Trace
-from tests.findings.analysed import analyse, analyse_trace
+from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan
 from tests.support.trace_builder import TraceBuilder
 
@@ -67,17 +67,17 @@ def talking(
 
 
 def judged(trace: Trace) -> Finding:
-    return analyse_trace(trace).findings["slow_host_pair"]
+    return analyze_trace(trace).findings["slow_host_pair"]
 
 
 @pytest.mark.parametrize("by_pairs", [False, True])
 def test_one_slow_pair(by_pairs: bool) -> None:
     """Each of 30 messages either way takes 8 ms and not 2: the run is 0.36 s longer."""
-    slow = analyse_trace(talking({(1, 3): 4.0}, noise=0.02, by_pairs=by_pairs))
+    slow = analyze_trace(talking({(1, 3): 4.0}, noise=0.02, by_pairs=by_pairs))
     finding = slow.findings["slow_host_pair"]
     assert finding.title == "Messages between node1 and node3 take longer than between other hosts"
     assert finding.ranks == (1, 3)
-    healthy = analyse_trace(talking(noise=0.02, by_pairs=by_pairs)).results.focus.length_ns
+    healthy = analyze_trace(talking(noise=0.02, by_pairs=by_pairs)).results.focus.length_ns
     truth_s = (slow.results.focus.length_ns - healthy) * 1e-9
     assert finding.gain_s == pytest.approx(truth_s, rel=0.05)
     assert finding.gain_s == pytest.approx(30 * 2 * 3 * USUAL_S, rel=0.05)
@@ -120,7 +120,7 @@ def test_not_measured() -> None:
 
 
 def test_one_host_is_not_listed() -> None:
-    assert "slow_host_pair" not in analyse(Plan(steps=10)).findings
+    assert "slow_host_pair" not in analyze(Plan(steps=10)).findings
 
 
 def test_ranks_of_a_host_receive_at_the_same_time() -> None:

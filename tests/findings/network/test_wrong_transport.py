@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from perfscope.findings.core.finding import Confidence, Finding, Status
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.findings.exchange_runs import exchanges, fired
 from tests.support.trace_builder import TraceBuilder
 
@@ -28,7 +28,7 @@ def judged(
         library=library,
         topology=topology or None,
     )
-    return analyse_trace(trace).findings
+    return analyze_trace(trace).findings
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_settings_of_nccl_where_a_framework_communicates(name: str, hosts: tuple
         hosts=hosts,
         operation="torch.distributed.all_reduce",
     )
-    assert fired(analyse_trace(trace).findings) == ["wrong_transport"]
+    assert fired(analyze_trace(trace).findings) == ["wrong_transport"]
 
 
 @pytest.mark.parametrize(
@@ -97,14 +97,14 @@ def test_gloo_reads_no_variable_of_another_library(
     for rank in trace.ranks:
         frameworks = {"torch.distributed": {"backend": backend}}
         rank.metadata = {**rank.metadata, "frameworks": frameworks}
-    assert fired(analyse_trace(trace).findings) == (
+    assert fired(analyze_trace(trace).findings) == (
         ["wrong_transport"] if is_slow else ["network_bound"]
     )
 
 
 def test_a_setting_that_costs_little_is_told() -> None:
     trace = exchanges(size=8, count=1, each_s=1e-4, environment={"MPIR_CVAR_NOLOCAL": "1"})
-    finding = analyse_trace(trace).findings["wrong_transport"]
+    finding = analyze_trace(trace).findings["wrong_transport"]
     assert (finding.status, finding.gain_s) == (Status.INFO, None)
     assert finding.title == "MPIR_CVAR_NOLOCAL=1 keeps the ranks from shared memory"
 
@@ -135,7 +135,7 @@ def test_a_fabric_that_is_hardly_used(
     each_s: float, hosts: tuple[str, ...], found: list[str]
 ) -> None:
     trace = exchanges(size=16 * MIB, count=1, each_s=each_s, hosts=hosts, topology=EDR)
-    findings = analyse_trace(trace).findings
+    findings = analyze_trace(trace).findings
     assert fired(findings) == found
     if found == ["wrong_transport"]:
         finding = findings["wrong_transport"]
@@ -147,12 +147,12 @@ def test_a_fabric_that_is_hardly_used(
 def test_a_card_for_ethernet_tells_no_rate_of_a_fabric() -> None:
     card = {"fabrics": ["mlx5_0 40 Gb/sec (4X QDR) Ethernet"]}
     trace = exchanges(size=16 * MIB, count=1, each_s=0.1, hosts=TWO, topology=card)
-    assert fired(analyse_trace(trace).findings) == ["network_bound"]
+    assert fired(analyze_trace(trace).findings) == ["network_bound"]
 
 
 def test_a_few_large_collectives_tell_no_rate() -> None:
     trace = exchanges(size=16 * MIB, count=1, each_s=0.1, hosts=TWO, topology=EDR, steps=10)
-    assert fired(analyse_trace(trace).findings) == ["network_bound"]
+    assert fired(analyze_trace(trace).findings) == ["network_bound"]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_settings_together(
     environment: dict[str, str], hosts: tuple[str, ...], *, is_slow: bool
 ) -> None:
     trace = exchanges(size=MIB, count=1, each_s=0.1, environment=environment, hosts=hosts)
-    findings = analyse_trace(trace).findings
+    findings = analyze_trace(trace).findings
     assert fired(findings) == (["wrong_transport"] if is_slow else ["network_bound"])
 
 
@@ -184,12 +184,12 @@ def test_a_fabric_of_which_nothing_is_known_may_not_be_there() -> None:
 
 def test_variables_that_were_not_recorded_are_not_absent() -> None:
     trace = exchanges(size=MIB, count=1, each_s=0.1, hosts=TWO)
-    assert analyse_trace(trace).findings["wrong_transport"].status is Status.PASS  # none is set
+    assert analyze_trace(trace).findings["wrong_transport"].status is Status.PASS  # none is set
     trace = replace(trace, ranks=[replace(rank, metadata={}) for rank in trace.ranks])
-    assert analyse_trace(trace).findings["wrong_transport"].status is Status.NOT_MEASURED
+    assert analyze_trace(trace).findings["wrong_transport"].status is Status.NOT_MEASURED
     trace = exchanges(size=8, count=1, each_s=1e-4, hosts=TWO)
     trace = replace(trace, ranks=[replace(rank, metadata={}) for rank in trace.ranks])
-    assert analyse_trace(trace).findings["wrong_transport"].status is Status.PASS
+    assert analyze_trace(trace).findings["wrong_transport"].status is Status.PASS
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_the_rate_of_a_card(operation: str, each_s: float, rate: str, *, is_slow
         at += 0.3 + each_s
     for number in range(32):
         builder.rank(number).init(1.0).finalize(at).set(metadata=table).end_s = at
-    findings = analyse_trace(builder.set(wall_ns=round(at * 1e9)).build()).findings
+    findings = analyze_trace(builder.set(wall_ns=round(at * 1e9)).build()).findings
     assert fired(findings) == (["wrong_transport"] if is_slow else ["network_bound"])
 
 
@@ -226,6 +226,6 @@ def test_the_function_that_communicates_is_told() -> None:
         hosts=TWO,
         stacks=[[("exchange", "/job/train.py", 88)]] * 3,
     )
-    finding = analyse_trace(trace).findings["wrong_transport"]
+    finding = analyze_trace(trace).findings["wrong_transport"]
     assert finding.status is Status.FAIL
     assert [frame.function for frame in finding.where] == ["exchange"]

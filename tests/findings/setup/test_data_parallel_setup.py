@@ -10,7 +10,7 @@ import pytest
 from perfscope.findings.core.finding import Finding, Status
 from perfscope.trace.model import OPERATION_DTYPE
 from perfscope.trace.operations import code_of
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 LOADER = {"sampler": "RandomSampler", "dataset": "Images", "samples": 1000, "training": True}
@@ -36,7 +36,7 @@ def judged(
             row = np.zeros(1, OPERATION_DTYPE)
             row["op"], row["comm"], row["received"] = code_of("MPI_Bcast"), -1, broadcast_bytes
             rank.set(background=row)
-    return analyse_trace(builder.build()).findings.get("data_parallel_setup")
+    return analyze_trace(builder.build()).findings.get("data_parallel_setup")
 
 
 def status_of(*loaders: dict[str, Any], **plan: Any) -> Status:

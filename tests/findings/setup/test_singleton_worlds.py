@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.core.finding import Finding, Status
-from tests.findings.analysed import Analysed, analyse_trace
+from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 
-def started(*, processes: int | None, launcher: str, ranks: int = 1) -> Analysed:
+def started(*, processes: int | None, launcher: str, ranks: int = 1) -> Analyzed:
     """One or more ranks of a job of which the launcher says how many processes it has."""
     builder = TraceBuilder(ranks, end_s=20.0).set(launcher=launcher)
     for number in range(ranks):
         rank = builder.rank(number).init(1.0).finalize(19.0)
         told = {} if processes is None else {"PMI_SIZE": str(processes)}
         rank.set(metadata={"rank_environment": told}, mpi_library="/usr/lib/libmpich.so.12")
-    return analyse_trace(builder.build())
+    return analyze_trace(builder.build())
 
 
-def finding_of(analysed: Analysed) -> Finding | None:
-    return analysed.findings.get("singleton_worlds")
+def finding_of(analyzed: Analyzed) -> Finding | None:
+    return analyzed.findings.get("singleton_worlds")
 
 
 def test_names_both_libraries_and_the_package() -> None:
@@ -74,7 +74,7 @@ def told(
     builder.set(environment={"ranks_requested": asked})
     builder.set(other_processes=[{"pid": 9, "world_rank": 0}] * others)
     builder.rank(0).init(1.0).finalize(19.0).set(metadata={"rank_environment": environment})
-    return finding_of(analyse_trace(builder.build())) is not None
+    return finding_of(analyze_trace(builder.build())) is not None
 
 
 @pytest.mark.parametrize(

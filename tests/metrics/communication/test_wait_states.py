@@ -109,7 +109,7 @@ def test_late_broadcast_whose_root_is_last() -> None:
     assert states == {"late_broadcast": {0: pytest.approx(2.0 + 1.0)}}
 
 
-def test_a_broadcast_that_synchronises_waits_for_the_last_as_an_operation_of_all() -> None:
+def test_a_broadcast_that_synchronizes_waits_for_the_last_as_an_operation_of_all() -> None:
     states = states_of(called("MPI_Bcast", {0: 1.0, 1: 2.0, 2: 4.0}, 4.5, root=0))
     assert states == {"n_to_n": {2: pytest.approx(3.0 + 2.0)}}
 
@@ -121,7 +121,7 @@ def test_early_reduce() -> None:
     assert states_of(builder.build()) == {"early_reduce": {2: pytest.approx(3.0)}}
 
 
-def test_a_reduction_that_synchronises_holds_the_others_as_an_operation_of_all() -> None:
+def test_a_reduction_that_synchronizes_holds_the_others_as_an_operation_of_all() -> None:
     states = states_of(called("MPI_Reduce", {0: 1.0, 1: 2.0, 2: 4.0}, 4.5, root=0))
     assert states == {"early_reduce": {2: pytest.approx(3.0)}, "n_to_n": {2: pytest.approx(2.0)}}
 

@@ -72,7 +72,7 @@ def test_operations_that_take_no_time_do_not_spoil_the_formula() -> None:
     assert compute(builder.build()).efficiency.transfer_efficiency.value == pytest.approx(0.9)
 
 
-def test_rooted_collectives_that_synchronise_are_covered() -> None:
+def test_rooted_collectives_that_synchronize_are_covered() -> None:
     builder = TraceBuilder(3, end_s=12.0)
     for number in range(3):
         rank = builder.rank(number).init(1.0).finalize(11.0)

@@ -67,7 +67,7 @@ def test_threads() -> None:
     threads = resources_of(growing()).threads[0]
     assert (threads.threads_max, threads.runnable_mean, threads.runnable_p95) == (5, 3.0, 3.0)
     assert threads.cpu_s == pytest.approx(1.5 * 99.9)
-    assert threads.cpu_utilisation == pytest.approx(0.75)
+    assert threads.cpu_utilization == pytest.approx(0.75)
     assert threads.queue_delay_s == pytest.approx(0.25 * 99.9)
     assert (threads.voluntary_switches, threads.involuntary_switches) == (20, 100)
     assert threads.cpus_available == 2.0

@@ -154,7 +154,7 @@ def test_another_preloaded_tool_still_sees_its_calls(
 
 @pytest.fixture(scope="module")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library with the address and undefined-behaviour sanitizers."""
+    """The library with the address and undefined-behavior sanitizers."""
     options = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
     return compile_all(tmp_path_factory.mktemp("sanitized"), *options)
 

@@ -1,4 +1,4 @@
-"""Neighbours, windows, files and groups: what their records say, derived by hand from the job."""
+"""Neighbors, windows, files and groups: what their records say, derived by hand from the job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def said(recording: Recording) -> list[Said]:
     return found[1:-1]
 
 
-def neighbours(rank: int) -> list[Said]:
+def neighbors(rank: int) -> list[Said]:
     left = (rank - 1) % SIZE
     gathered = (PEER_NONE, 3 * DOUBLE, 6 * DOUBLE)
     varied = (PEER_NONE, (rank + 1) * DOUBLE, (left + 1) * DOUBLE)
@@ -92,7 +92,7 @@ def groups(rank: int) -> list[Said]:
     ]
 
 
-FAMILIES = {"neighbours": neighbours, "one_sided": one_sided, "files": files, "groups": groups}
+FAMILIES = {"neighbors": neighbors, "one_sided": one_sided, "files": files, "groups": groups}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -22,7 +22,7 @@ def write(directory: Path, *, has_control: bool = True) -> None:
     process = ProcessWriter(rank=0, size=1, metadata={"schema": 1, "frameworks": {"horovod": {}}})
     process.communicator(0, 5, [0])
     process.header |= {
-        "main_tid": THREAD,  # it initialised MPI
+        "main_tid": THREAD,  # it initialized MPI
         "init_exit_ns": process.mono(1.0),
         "finalize_enter_ns": process.mono(6.0),
         "exit_ns": process.mono(10.0),
@@ -58,7 +58,7 @@ def test_the_thread_is_apart_and_the_program_is_the_main_location(tmp_path: Path
     assert (ready["arrived"], ready["agreed"], bool(ready["uncached"])) == (3, 2, True)
 
 
-def test_the_rank_has_not_finalised_before_its_own_work_is_done(tmp_path: Path) -> None:
+def test_the_rank_has_not_finalized_before_its_own_work_is_done(tmp_path: Path) -> None:
     write(tmp_path)
     [rank] = open_recording(tmp_path).ranks
     assert rank.finalize_enter_ns == rank.phases["t1"][-1]

@@ -15,7 +15,7 @@ from perfscope.readers.registry import open_trace
 from perfscope.trace.clocks import UNMEASURED, UNSTATED
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import OperationClass
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.otf2_archives import ArchiveWriter
 
 US = 1_000
@@ -68,8 +68,8 @@ def waited_us(waits: Waits, rank: int) -> float:
 
 def clocks_row(trace: Trace) -> dict[str, Any]:
     """What the report says about the clocks."""
-    analysed = analyse_trace(trace)
-    rows = quality(analysed.results, analysed.replay)
+    analyzed = analyze_trace(trace)
+    rows = quality(analyzed.results, analyzed.replay)
     return next(row for row in rows if row["id"] == "clocks")
 
 

@@ -14,7 +14,7 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.trace.model import EndKind
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.otf2_archives import ArchiveWriter
 
 MS = 1_000_000
@@ -62,7 +62,7 @@ def test_threads_of_openmp_are_judged_together(tmp_path: Path) -> None:
     found = [getattr(tree, name).value for name in FACTORS]
     assert found == pytest.approx([4.1 / 8.4, 4.1 / 4 / 2.1, 1.0])
     assert broken(analysis(trace, Options())) == []
-    finding = analyse_trace(trace).findings["idle_threads"]
+    finding = analyze_trace(trace).findings["idle_threads"]
     assert finding.status is Status.FAIL
     assert finding.gain_s == pytest.approx(2.1 - 4.1 / 4)
 

@@ -12,7 +12,7 @@ from perfscope.matching.waits import split_operations
 from perfscope.metrics.compute import compute
 from perfscope.readers.paraver.reader import open_paraver
 from perfscope.readers.registry import open_trace
-from tests.findings.analysed import analyse_trace
+from tests.findings.analyzed import analyze_trace
 from tests.support.paraver_files import barrier_run, call, header, states, world, write
 from tests.support.trace_invariants import check_trace
 
@@ -149,4 +149,4 @@ def test_a_message_that_ends_with_the_trace_is_replayed(tmp_path: Path) -> None:
     lines = [*call(1, 1, 1, 10, 20), *call(2, 1, 2, 10, 20)]
     lines.append("3:1:1:1:1:10000:10000:1:1:2:1:10000:20000:100:7")
     trace = open_paraver(write(tmp_path / "a.prv", header(20, [1, 1]), lines))
-    assert analyse_trace(trace).replay.relative_error == 0.0
+    assert analyze_trace(trace).replay.relative_error == 0.0

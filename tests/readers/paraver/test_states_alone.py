@@ -55,4 +55,4 @@ def test_no_efficiency_without_the_calls(tmp_path: Path, state: int, calls: int)
 def test_states_beside_their_calls_are_no_other_communication(tmp_path: Path) -> None:
     found = document(tmp_path / "a.prv", state=COLLECTIVE, calls=10)
     assert found["metrics"]["parallel_efficiency"]["value"] == pytest.approx(0.7)
-    assert found["unlabelled"]["seconds"] == 0.0
+    assert found["unlabeled"]["seconds"] == 0.0

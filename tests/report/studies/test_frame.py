@@ -13,7 +13,7 @@ from perfscope.findings.core.finding import Status
 from perfscope.report.studies.build import build_html
 from perfscope.report.studies.terminal import print_study, table
 from perfscope.studies.common.document import build
-from perfscope.studies.findings.catalogue import (
+from perfscope.studies.findings.catalog import (
     StudyDiagnosis,
     StudyFinding,
     diagnoses,
@@ -84,7 +84,7 @@ def test_a_diagnosis_that_throws_becomes_an_error_row() -> None:
     def broken(_: object) -> StudyFinding:
         raise ValueError("no")
 
-    [found] = judge_study("x", None, catalogue=[StudyDiagnosis("b", "x", "Title", "", broken)])
+    [found] = judge_study("x", None, catalog=[StudyDiagnosis("b", "x", "Title", "", broken)])
     assert found.status is Status.ERROR
     assert found.as_json()["scope"] == "study"
 

@@ -14,7 +14,7 @@ from perfscope.report.studies.build import build_html
 from perfscope.report.studies.terminal import print_study
 from perfscope.studies.common.document import build
 from perfscope.studies.common.external import External
-from perfscope.studies.findings.catalogue import judge_study
+from perfscope.studies.findings.catalog import judge_study
 from perfscope.studies.scaling import document as scaling_document
 from perfscope.studies.scaling.scaling import scaling
 from tests.report.page_outline import Outline
@@ -54,7 +54,7 @@ def test_the_page_holds_every_section_in_order() -> None:
     assert "paper.csv" in page
 
 
-def test_bands_are_told_by_a_sign_and_a_word_besides_colour() -> None:
+def test_bands_are_told_by_a_sign_and_a_word_besides_color() -> None:
     page = build_html(document())
     cells = re.findall(r'<td class="n band (\w+)"[^>]*>(.*?)</td>', page)
     assert {style for style, _ in cells} == {"pass", "warn", "fail"}

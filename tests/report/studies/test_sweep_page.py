@@ -60,7 +60,7 @@ def two_variables() -> dict[str, Any]:
     return judged(measure(plan, [*runs, failed]))
 
 
-def test_a_heat_map_says_in_words_what_its_colours_say() -> None:
+def test_a_heat_map_says_in_words_what_its_colors_say() -> None:
     page = build_html(two_variables())
     cells = [
         plain_text(cell)

@@ -29,16 +29,16 @@ def recording(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def analysed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def analyzed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The paths that were analyzed rather than taken from what was kept."""
     seen: list[Path] = []
-    real = runs._analyse
+    real = runs._analyze
 
     def watched(path: Path, options: Options) -> dict[str, Any]:
         seen.append(path)
         return real(path, options)
 
-    monkeypatch.setattr(runs, "_analyse", watched)
+    monkeypatch.setattr(runs, "_analyze", watched)
     return seen
 
 
@@ -59,26 +59,26 @@ def test_a_recording_is_read_as_analyze_reads_it(recording: Path) -> None:
     assert run.ending == ""
 
 
-def test_a_second_study_does_not_analyse_again(recording: Path, analysed: list[Path]) -> None:
+def test_a_second_study_does_not_analyze_again(recording: Path, analyzed: list[Path]) -> None:
     first, second = load_run(recording), load_run(recording)
-    assert analysed == [recording]
+    assert analyzed == [recording]
     assert first.document == second.document
     # results written beside it are no part of the recording
     (recording / "analysis.json").write_text("{}", encoding="utf-8")
     load_run(recording)
-    assert len(analysed) == 1
+    assert len(analyzed) == 1
 
 
 def test_what_was_kept_counts_only_for_the_same_files_and_options(
-    recording: Path, analysed: list[Path]
+    recording: Path, analyzed: list[Path]
 ) -> None:
     load_run(recording)
     load_run(recording, options=Options(focus="1:2"))
-    assert len(analysed) == 2
+    assert len(analyzed) == 2
     run_file = recording / "run.json"
     run_file.write_text(run_file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     load_run(recording)
-    assert len(analysed) == 3
+    assert len(analyzed) == 3
 
 
 @pytest.mark.parametrize(

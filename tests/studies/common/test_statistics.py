@@ -43,10 +43,10 @@ def test_students_quantiles_are_those_of_the_tables(degrees: int, quantile: floa
 def test_the_rank_test_counts_every_arrangement(a: list[float], b: list[float]) -> None:
     every = np.array(a + b)
     ranks = np.array([(every < v).sum() + ((every == v).sum() + 1) / 2 for v in every])
-    centre = len(a) * (len(every) + 1) / 2
-    observed = abs(ranks[: len(a)].sum() - centre)
+    center = len(a) * (len(every) + 1) / 2
+    observed = abs(ranks[: len(a)].sum() - center)
     distances = [
-        abs(ranks[list(chosen)].sum() - centre)
+        abs(ranks[list(chosen)].sum() - center)
         for chosen in combinations(range(len(every)), len(a))
     ]
     expected = np.mean([d >= observed - 1e-9 for d in distances])

@@ -29,7 +29,7 @@ KNOWN: dict[str, tuple[float, float, Law]] = {
 }
 
 
-def modelled(sizes: list[int] | tuple[int, ...], values: list[float]) -> Model:
+def modeled(sizes: list[int] | tuple[int, ...], values: list[float]) -> Model:
     found = model(sizes, values)
     assert isinstance(found, Model), found
     return found
@@ -39,7 +39,7 @@ def modelled(sizes: list[int] | tuple[int, ...], values: list[float]) -> Model:
 @pytest.mark.parametrize("sizes", [SIZES, SIZES[1:], (3, 5, 9, 17, 40)])
 def test_a_known_law_is_found_with_its_coefficients(name: str, sizes: tuple[int, ...]) -> None:
     constant, slope, law = KNOWN[name]
-    found = modelled(sizes, [constant + slope * law.at(p) for p in sizes])
+    found = modeled(sizes, [constant + slope * law.at(p) for p in sizes])
     assert found.law == law
     assert found.constant == pytest.approx(constant, abs=1e-8)
     assert found.slope == pytest.approx(slope, abs=1e-8)
@@ -58,7 +58,7 @@ def test_with_noise_and_repeats_the_law_is_mostly_found_and_the_interval_holds(n
     right = inside = 0
     for _ in range(20):
         values = [(constant + slope * law.at(p)) * random.normal(1, 0.02) for p in sizes]
-        found = modelled(sizes, values)
+        found = modeled(sizes, values)
         right += found.law == law
         forecast = found.forecasts[0]
         assert forecast.interval is not None
@@ -161,7 +161,7 @@ def test_no_forecast_is_below_zero_and_every_one_lies_in_its_interval(
     values: list[float], sizes: list[int]
 ) -> None:
     used = sizes[: len(values)]
-    found = modelled(used, values)
+    found = modeled(used, values)
     for forecast in found.forecasts:
         assert forecast.value >= 0
         assert forecast.interval is not None
@@ -172,7 +172,7 @@ def test_no_forecast_is_below_zero_and_every_one_lies_in_its_interval(
 
 def test_a_change_of_unit_changes_no_law() -> None:
     values = [3.1, 2.2, 1.4, 1.2, 1.1, 1.05]
-    in_s, in_ms = modelled(SIZES, values), modelled(SIZES, [1000 * v for v in values])
+    in_s, in_ms = modeled(SIZES, values), modeled(SIZES, [1000 * v for v in values])
     assert in_s.law == in_ms.law
     assert in_ms.slope == pytest.approx(1000 * in_s.slope)
 
@@ -181,6 +181,6 @@ def test_laws_are_written_as_people_write_them() -> None:
     assert Law(Fraction(1, 2), 1).text() == "p^(1/2) log2(p)"
     assert Law(Fraction(-1), 0).text() == "p^(-1)"
     assert Law(Fraction(0), 2).text() == "log2(p)^2"
-    assert modelled(SIZES, [3 + 20 / p for p in SIZES]).text == "3 + 20 p^(-1)"
+    assert modeled(SIZES, [3 + 20 / p for p in SIZES]).text == "3 + 20 p^(-1)"
     simplest: Callable[[Law], tuple[float, ...]] = lambda law: law.complexity  # noqa: E731
     assert min((Law(power, 0) for power in EXPONENTS), key=simplest).is_constant

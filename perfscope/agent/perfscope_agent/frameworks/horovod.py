@@ -49,7 +49,7 @@ _CALLS = (
 
 
 def install_basics(module: ModuleType) -> None:
-    """Notes rank, size and settings when Horovod has been initialised."""
+    """Notes rank, size and settings when Horovod has been initialized."""
 
     def make(original: AnyFunction) -> AnyFunction:
         def init(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -58,13 +58,13 @@ def install(module: ModuleType) -> None:
     import weakref
 
     def make(original: AnyFunction) -> AnyFunction:
-        def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+        def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
             _created[0] += 1
             if len(_functions) < _MOST_FUNCTIONS:
                 _functions.append(weakref.ref(self))
 
-        return initialise
+        return initialize
 
     wrap.replace(module.Function, "__init__", make)
     if not hasattr(module.Function, "__del__"):

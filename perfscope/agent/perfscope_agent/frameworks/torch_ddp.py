@@ -2,7 +2,7 @@
 
 It reduces gradients inside the backward pass, out of Python's sight. What a rank waits there begins
 when its own last gradient is ready: with nothing left to compute, the rest of the backward pass is
-exposed communication. Other ways to train in parallel are recognised and said not to be measured.
+exposed communication. Other ways to train in parallel are recognized and said not to be measured.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _after_backward(end_ns: int) -> None:
 
 
 def install_fsdp(module: ModuleType) -> None:
-    """FSDP is recognised; what it exposes cannot be told from the end of the backward pass."""
+    """FSDP is recognized; what it exposes cannot be told from the end of the backward pass."""
     _note_construction(module, "FullyShardedDataParallel")
 
 
@@ -199,5 +199,5 @@ def _note_construction(module: ModuleType, name: str) -> None:
 
 
 def note_deepspeed(_module: ModuleType) -> None:
-    """DeepSpeed is recognised; it exchanges gradients in its own ways."""
+    """DeepSpeed is recognized; it exchanges gradients in its own ways."""
     metadata.framework("deepspeed", exposed_reason=_DEEPSPEED)

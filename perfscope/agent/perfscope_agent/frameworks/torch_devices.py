@@ -1,4 +1,4 @@
-"""The devices that a PyTorch program used, as PyTorch knows them; nothing initialises CUDA."""
+"""The devices that a PyTorch program used, as PyTorch knows them; nothing initializes CUDA."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def group_of(c10d: Any, group: Any) -> Group | None:
 
 
 becomes_rank: Callable[[int, int], None] | None = None
-"""In a worker: what makes it a rank once it has initialised a process group."""
+"""In a worker: what makes it a rank once it has initialized a process group."""
 
 
 def install(module: ModuleType) -> None:

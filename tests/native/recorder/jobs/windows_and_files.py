@@ -1,4 +1,4 @@
-"""Persistent, neighbourhood and one-sided communication, MPI-IO: `windows_and_files.py FILE`.
+"""Persistent, neighborhood and one-sided communication, MPI-IO: `windows_and_files.py FILE`.
 
 Counts are of 8-byte numbers; the test derives the bytes by hand.
 """
@@ -14,7 +14,7 @@ right, left = (rank + 1) % size, (rank - 1) % size
 out, into = np.arange(64, dtype=float), np.zeros(64)
 
 
-def neighbours() -> None:
+def neighbors() -> None:
     ring = world.Create_cart([size], periods=[True])
     ring.Neighbor_allgather(out[:3], into[:6])
     ring.Neighbor_alltoall(out[:4], into[:4])
@@ -68,4 +68,4 @@ def groups() -> None:
         comm.Free()
 
 
-{"neighbours": neighbours, "one_sided": one_sided, "files": files, "groups": groups}[sys.argv[2]]()
+{"neighbors": neighbors, "one_sided": one_sided, "files": files, "groups": groups}[sys.argv[2]]()

@@ -23,7 +23,7 @@ class Program:
 
     Attributes:
         seed: that it was generated from.
-        main: by rank, the calls of the thread that initialises MPI; None stands for the run of
+        main: by rank, the calls of the thread that initializes MPI; None stands for the run of
             the next pair of threads.
         threads: by rank, the calls of each further thread, two by two.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perfscope.findings.core import catalogue
+from perfscope.findings.core import catalog
 from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import Finding, Quiet, Status, not_measured, passed
 from perfscope.findings.core.thresholds import WARN_SHARE
@@ -17,20 +17,20 @@ from perfscope.findings.facts import facts
 from perfscope.findings.facts.facts import Facts
 from perfscope.replay.assumptions import ALWAYS, NETWORK
 from perfscope.trace.model import Trace
-from tests.findings.analysed import analyse, analyse_trace, without_replay
+from tests.findings.analyzed import analyze, analyze_trace, without_replay
 from tests.findings.balance.test_load_imbalance import working
 from tests.findings.training_runs import Plan, training_run
 
 
 def test_every_diagnosis_has_a_name_and_a_rank_of_its_own() -> None:
-    found = catalogue.diagnoses()
+    found = catalog.diagnoses()
     ranks = [diagnosis.rank for diagnosis in found]
     assert ranks == sorted(set(ranks))
     assert len({diagnosis.id for diagnosis in found}) == len(found)
 
 
 def test_every_diagnosis_says_what_it_looks_for() -> None:
-    for diagnosis in catalogue.diagnoses():
+    for diagnosis in catalog.diagnoses():
         assert diagnosis.title
         assert diagnosis.description.endswith(".")
 
@@ -39,15 +39,15 @@ def test_a_diagnosis_that_throws_becomes_an_error() -> None:
     def throw(run: Facts) -> Finding:  # noqa: ARG001
         raise ZeroDivisionError("no ranks at all")
 
-    analysed = analyse(Plan(steps=10))
+    analyzed = analyze(Plan(steps=10))
     broken = Diagnosis(id="broken", title="Broken", description="Throws.", judge=throw)
-    (finding,) = catalogue.run_all(analysed.results, analysed.replay, catalogue=[broken])
+    (finding,) = catalog.run_all(analyzed.results, analyzed.replay, catalog=[broken])
     assert finding.status is Status.ERROR
     assert "ZeroDivisionError: no ranks at all" in finding.summary
 
 
 def test_every_finding_is_about_itself() -> None:
-    for name, finding in analyse(Plan(steps=10)).findings.items():
+    for name, finding in analyze(Plan(steps=10)).findings.items():
         assert finding.id == name
         assert finding.title
         assert finding.summary
@@ -55,7 +55,7 @@ def test_every_finding_is_about_itself() -> None:
 
 def test_the_docs_tell_every_diagnosis() -> None:
     text = (Path(__file__).parents[3] / "docs" / "findings.md").read_text(encoding="utf-8")
-    missing = [one.id for one in catalogue.diagnoses() if f"| `{one.id}` |" not in text]
+    missing = [one.id for one in catalog.diagnoses() if f"| `{one.id}` |" not in text]
     assert not missing
 
 
@@ -71,7 +71,7 @@ def test_the_docs_tell_every_diagnosis() -> None:
 )
 def test_what_a_replay_gives_back_is_no_pass(trace: Trace) -> None:
     """The runs wait for no input, of which some is ordinary and passes."""
-    for finding in analyse_trace(trace).findings.values():
+    for finding in analyze_trace(trace).findings.values():
         if finding.status is Status.PASS and finding.gain_basis == "replay":
             assert finding.gain_share is not None
             assert finding.gain_share < WARN_SHARE, finding
@@ -80,7 +80,7 @@ def test_what_a_replay_gives_back_is_no_pass(trace: Trace) -> None:
 def test_replayed_gains_carry_what_they_assume_and_others_nothing() -> None:
     plan = Plan(evaluate_s=1.0, allreduce_s=0.2, steps=60)
     replayed = 0
-    for finding in analyse(plan).findings.values():
+    for finding in analyze(plan).findings.values():
         is_replayed = finding.gain_basis == "replay" or bool(finding.edits)
         assert finding.assumptions[:1] == ((ALWAYS,) if is_replayed else ()), finding.id
         replayed += is_replayed
@@ -89,14 +89,14 @@ def test_replayed_gains_carry_what_they_assume_and_others_nothing() -> None:
 
 
 def test_a_faster_network_is_assumed_where_one_was_replayed() -> None:
-    found = analyse(Plan(allreduce_s=0.2, steps=60)).findings
+    found = analyze(Plan(allreduce_s=0.2, steps=60)).findings
     assert NETWORK in found["network_bound"].assumptions
     assert NETWORK in found["network_bound"].as_json()["assumptions"]
 
 
 def test_one_of_several_ranks_is_no_run_of_one_rank() -> None:
     trace = replace(training_run(Plan(ranks=1, steps=20)), world_size=2)
-    findings = analyse_trace(trace).findings
+    findings = analyze_trace(trace).findings
     names = ("load_imbalance", "network_bound", "initialization_skew", "rank_zero_evaluation")
     for name in names:
         assert findings[name].status is Status.NOT_MEASURED
@@ -105,7 +105,7 @@ def test_one_of_several_ranks_is_no_run_of_one_rank() -> None:
 
 def test_shared_facts_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many findings ask: what one rank does alone, who works more, why transfer is long."""
-    case = analyse(Plan(steps=60, evaluate_s=1.0, allreduce_s=0.05))
+    case = analyze(Plan(steps=60, evaluate_s=1.0, allreduce_s=0.05))
     names = ("find_solo_work", "opening_facts", "imbalance_facts", "judged", "network_facts")
     asked: Counter[str] = Counter()
 
@@ -118,7 +118,7 @@ def test_shared_facts_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in names:
         monkeypatch.setattr(facts, name, counted(name, getattr(facts, name)))
-    catalogue.run_all(case.results, case.replay)
+    catalog.run_all(case.results, case.replay)
     assert asked == dict.fromkeys(names, 1)
 
 
@@ -130,7 +130,7 @@ def test_what_a_run_lacks_is_told_and_not_judged() -> None:
         asked.append(run)
         return passed("It is not there.")
 
-    case = analyse(Plan(steps=10))
+    case = analyze(Plan(steps=10))
     lacking = Diagnosis(
         "made_up",
         "It is there",
@@ -141,9 +141,9 @@ def test_what_a_run_lacks_is_told_and_not_judged() -> None:
         subject="Whether it is there",
     )
     having = replace(lacking, needs=(lambda _: None,))
-    (lacks,) = catalogue.run_all(case.results, case.replay, catalogue=[lacking])
+    (lacks,) = catalog.run_all(case.results, case.replay, catalog=[lacking])
     assert (lacks.status, lacks.title) == (Status.NOT_MEASURED, "Whether it is there")
     assert (lacks.summary, asked) == ("Record it.", [])
-    (has,) = catalogue.run_all(case.results, case.replay, catalogue=[having])
+    (has,) = catalog.run_all(case.results, case.replay, catalog=[having])
     assert (has.id, has.status, has.title) == ("made_up", Status.PASS, "It is away")
     assert len(asked) == 1

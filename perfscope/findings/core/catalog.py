@@ -29,10 +29,10 @@ def diagnoses() -> list[Diagnosis]:
 
 
 def run_all(
-    results: Results, replay: Replay, *, catalogue: Sequence[Diagnosis] | None = None
+    results: Results, replay: Replay, *, catalog: Sequence[Diagnosis] | None = None
 ) -> tuple[Finding, ...]:
     """The outcome of every diagnosis, in order; one that throws becomes an error row."""
-    chosen = diagnoses() if catalogue is None else catalogue
+    chosen = diagnoses() if catalog is None else catalog
     run = Facts(results, replay)
     return tuple(_run(diagnosis, run) for diagnosis in chosen if diagnosis.applies(results))
 

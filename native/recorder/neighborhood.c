@@ -1,7 +1,7 @@
-/* Collectives between the neighbours of a topology, blocking and nonblocking. */
+/* Collectives between the neighbors of a topology, blocking and nonblocking. */
 #include "array_forms.h"
 #include "collective_forms.h"
-#include "neighbours.h"
+#include "neighbors.h"
 
 #define OUT(COUNTS, TYPE) ((ps_side){send, COUNTS, TYPE})
 #define IN(COUNTS, TYPE) ((ps_side){receive, COUNTS, TYPE})
@@ -22,20 +22,20 @@
                   VOLUME(&call, real, comm, OUT(send_count, send_type), IN(receive_count, receive_type)),         \
                   AFTER_CALL)
 
-SCALAR(allgather, ps_volume_neighbour_allgather)
-SCALAR(alltoall, ps_volume_neighbour_alltoall)
+SCALAR(allgather, ps_volume_neighbor_allgather)
+SCALAR(alltoall, ps_volume_neighbor_alltoall)
 
 #define ALLGATHERV                                                                                                \
     PS_W send, PS_W send_count, PS_W send_type, PS_W receive, PS_W counts, PS_W displacements, PS_W type, PS_W comm
 #define ALLGATHERV_ARGUMENTS send, send_count, send_type, receive, counts, displacements, type, comm
 #define ALLGATHERV_VOLUME                                                                                         \
-    ps_volume_neighbour_allgatherv(&call, real, comm, OUT(send_count, send_type), IN(counts, type))
+    ps_volume_neighbor_allgatherv(&call, real, comm, OUT(send_count, send_type), IN(counts, type))
 
 static bool narrow_gathered(const ps_function *real, ps_word comm, ps_word *counts, ps_word *displacements,
                             void **owned)
 {
     ps_word *arrays[] = {counts, displacements};
-    int in = ps_neighbours(comm).in;
+    int in = ps_neighbors(comm).in;
     return ps_narrow_sized(real, arrays, (int[]){in, in}, 2, owned);
 }
 
@@ -71,9 +71,9 @@ static int do_Neighbor_alltoallv(ps_function *real, ALLTOALLV)
 {
     ps_word *arrays[] = {&send_counts, &send_displacements, &receive_counts, &receive_displacements};
     PS_ARRAY_BODY(Neighbor_alltoallv, ps_call_9, comm,
-                  ps_volume_neighbour_alltoallv(&call, real, comm, OUT(send_counts, send_type),
+                  ps_volume_neighbor_alltoallv(&call, real, comm, OUT(send_counts, send_type),
                                                 IN(receive_counts, receive_type)),
-                  ps_narrow_neighbours(real, comm, arrays, &owned), ALLTOALLV_ARGUMENTS)
+                  ps_narrow_neighbors(real, comm, arrays, &owned), ALLTOALLV_ARGUMENTS)
 }
 PS_BOTH_FORMS(Neighbor_alltoallv, ALLTOALLV, ALLTOALLV_ARGUMENTS)
 
@@ -81,9 +81,9 @@ static int do_Ineighbor_alltoallv(ps_function *real, I_ALLTOALLV)
 {
     ps_word *arrays[] = {&send_counts, &send_displacements, &receive_counts, &receive_displacements};
     PS_I_ARRAY_BODY(Ineighbor_alltoallv, ps_call_10, comm,
-                    ps_volume_neighbour_alltoallv(&call, real, comm, OUT(send_counts, send_type),
+                    ps_volume_neighbor_alltoallv(&call, real, comm, OUT(send_counts, send_type),
                                                   IN(receive_counts, receive_type)),
-                    ps_narrow_neighbours(real, comm, arrays, &owned), I_ALLTOALLV_ARGUMENTS)
+                    ps_narrow_neighbors(real, comm, arrays, &owned), I_ALLTOALLV_ARGUMENTS)
 }
 PS_BOTH_FORMS(Ineighbor_alltoallv, I_ALLTOALLV, I_ALLTOALLV_ARGUMENTS)
 
@@ -91,9 +91,9 @@ static int do_Neighbor_alltoallw(ps_function *real, ALLTOALLV)
 {
     ps_word *arrays[] = {&send_counts, &receive_counts};
     PS_ARRAY_BODY(Neighbor_alltoallw, ps_call_9, comm,
-                  ps_volume_neighbour_alltoallw(&call, real, comm, OUT(send_counts, send_type),
+                  ps_volume_neighbor_alltoallw(&call, real, comm, OUT(send_counts, send_type),
                                                 IN(receive_counts, receive_type)),
-                  ps_narrow_neighbour_counts(real, comm, arrays, &owned), ALLTOALLV_ARGUMENTS)
+                  ps_narrow_neighbor_counts(real, comm, arrays, &owned), ALLTOALLV_ARGUMENTS)
 }
 PS_BOTH_FORMS(Neighbor_alltoallw, ALLTOALLV, ALLTOALLV_ARGUMENTS)
 
@@ -101,8 +101,8 @@ static int do_Ineighbor_alltoallw(ps_function *real, I_ALLTOALLV)
 {
     ps_word *arrays[] = {&send_counts, &receive_counts};
     PS_I_ARRAY_BODY(Ineighbor_alltoallw, ps_call_10, comm,
-                    ps_volume_neighbour_alltoallw(&call, real, comm, OUT(send_counts, send_type),
+                    ps_volume_neighbor_alltoallw(&call, real, comm, OUT(send_counts, send_type),
                                                   IN(receive_counts, receive_type)),
-                    ps_narrow_neighbour_counts(real, comm, arrays, &owned), I_ALLTOALLV_ARGUMENTS)
+                    ps_narrow_neighbor_counts(real, comm, arrays, &owned), I_ALLTOALLV_ARGUMENTS)
 }
 PS_BOTH_FORMS(Ineighbor_alltoallw, I_ALLTOALLV, I_ALLTOALLV_ARGUMENTS)

@@ -44,10 +44,10 @@ def diagnoses(kind: str) -> list[StudyDiagnosis]:
 
 
 def judge_study(
-    kind: str, study: Any, *, catalogue: Sequence[StudyDiagnosis] | None = None
+    kind: str, study: Any, *, catalog: Sequence[StudyDiagnosis] | None = None
 ) -> tuple[StudyFinding, ...]:
     """The outcome of every diagnosis of this kind; one that throws becomes an error row."""
-    chosen = diagnoses(kind) if catalogue is None else catalogue
+    chosen = diagnoses(kind) if catalog is None else catalog
     return tuple(_judge(diagnosis, study) for diagnosis in chosen)
 
 

@@ -70,7 +70,7 @@ class Doubt(Enum):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgment:
     """The facts about a run of two ranks or more, their cost, and the status that it deserves."""
 
     facts: ImbalanceFacts
@@ -152,8 +152,8 @@ def _never_meet(results: Results) -> bool:
     return not joined and not results.communication.operations and results.devices is None
 
 
-def judged(results: Results, facts: ImbalanceFacts, *, is_contended: bool) -> Judgement:
-    """The judgement about a run of two ranks or more."""
+def judged(results: Results, facts: ImbalanceFacts, *, is_contended: bool) -> Judgment:
+    """The judgment about a run of two ranks or more."""
     gain = _gain(results, facts)
     gain_s, share = gain.seconds, gain.share
     by_turns = facts.pattern is Pattern.ALTERNATING and waited_by_turns(results, gain_s)
@@ -166,7 +166,7 @@ def judged(results: Results, facts: ImbalanceFacts, *, is_contended: bool) -> Ju
     if status in {Status.FAIL, Status.WARN}:
         doubt = _doubt(results, facts, gain_s, share)
         status = Status.INFO if doubt or by_turns else status
-    return Judgement(facts, gain, crowded, status, wording.wholes(results), doubt)
+    return Judgment(facts, gain, crowded, status, wording.wholes(results), doubt)
 
 
 def _doubt(results: Results, facts: ImbalanceFacts, gain_s: float, share: float) -> Doubt | None:
@@ -283,7 +283,7 @@ def excess_evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
 
 
 def _label(excess: Excess) -> str:
-    return wording.capitalised(excess.name) if excess.phase else excess.name
+    return wording.capitalized(excess.name) if excess.phase else excess.name
 
 
 def _window(results: Results, facts: ImbalanceFacts) -> tuple[float, float] | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfscope.document.build import build
-from perfscope.findings.core.catalogue import run_all
+from perfscope.findings.core.catalog import run_all
 from perfscope.findings.core.finding import Finding
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options, Results
@@ -17,7 +17,7 @@ from tests.findings.training_runs import Plan, training_run
 
 
 @dataclass
-class Analysed:
+class Analyzed:
     """What the analysis made of one run."""
 
     results: Results
@@ -28,14 +28,14 @@ class Analysed:
         return build(self.results, self.replay, tuple(self.findings.values()))
 
 
-def analyse_trace(trace: Trace, options: Options | None = None) -> Analysed:
+def analyze_trace(trace: Trace, options: Options | None = None) -> Analyzed:
     results = compute(trace, options or Options())
     replay = SegmentReplay(results)
-    return Analysed(results, replay, {f.id: f for f in run_all(results, replay)})
+    return Analyzed(results, replay, {f.id: f for f in run_all(results, replay)})
 
 
-def analyse(plan: Plan) -> Analysed:
-    return analyse_trace(training_run(plan))
+def analyze(plan: Plan) -> Analyzed:
+    return analyze_trace(training_run(plan))
 
 
 class NoReplay:

@@ -1,4 +1,4 @@
-#include "neighbours.h"
+#include "neighbors.h"
 
 #include "array_arguments.h"
 #include "call.h"
@@ -19,13 +19,13 @@ static bool is_library_ready(void)
            ps_ready(&library.graph) && ps_ready(&library.distributed);
 }
 
-ps_degrees ps_neighbours(ps_word comm)
+ps_degrees ps_neighbors(ps_word comm)
 {
     ps_degrees degrees = {0, 0};
     int topology = 0, rank = 0, is_weighted = 0;
     if (ps_abi.abi == PS_ABI_UNKNOWN)
         ps_abi_learn();
-    /* Only a communicator may be asked for its neighbours: another handle meets the program's error handler. */
+    /* Only a communicator may be asked for its neighbors: another handle meets the program's error handler. */
     if (ps_is_following() && !ps_comm_of(comm))
         return degrees;
     if (!is_library_ready() || PS_CALL(&library.topology, ps_call_2, comm, (ps_word)&topology) != 0)
@@ -45,16 +45,16 @@ ps_degrees ps_neighbours(ps_word comm)
     return degrees;
 }
 
-bool ps_narrow_neighbours(const ps_function *function, ps_word comm, ps_word **arrays, void **owned)
+bool ps_narrow_neighbors(const ps_function *function, ps_word comm, ps_word **arrays, void **owned)
 {
-    ps_degrees degrees = ps_neighbours(comm);
+    ps_degrees degrees = ps_neighbors(comm);
     int sizes[] = {degrees.out, degrees.out, degrees.in, degrees.in};
     return ps_narrow_sized(function, arrays, sizes, 4, owned);
 }
 
-bool ps_narrow_neighbour_counts(const ps_function *function, ps_word comm, ps_word **arrays, void **owned)
+bool ps_narrow_neighbor_counts(const ps_function *function, ps_word comm, ps_word **arrays, void **owned)
 {
-    ps_degrees degrees = ps_neighbours(comm);
+    ps_degrees degrees = ps_neighbors(comm);
     int sizes[] = {degrees.out, degrees.in};
     return ps_narrow_sized(function, arrays, sizes, 2, owned);
 }
@@ -77,35 +77,35 @@ static uint64_t sum_typed(const ps_function *real, ps_side side, int count)
     return bytes;
 }
 
-void ps_volume_neighbour_allgather(ps_call *call, const ps_function *real, ps_word comm, ps_side out, ps_side in)
+void ps_volume_neighbor_allgather(ps_call *call, const ps_function *real, ps_word comm, ps_side out, ps_side in)
 {
     call->sent = one(real, out);
-    call->received = one(real, in) * (uint64_t)ps_neighbours(comm).in;
+    call->received = one(real, in) * (uint64_t)ps_neighbors(comm).in;
 }
 
-void ps_volume_neighbour_allgatherv(ps_call *call, const ps_function *real, ps_word comm, ps_side out, ps_side in)
+void ps_volume_neighbor_allgatherv(ps_call *call, const ps_function *real, ps_word comm, ps_side out, ps_side in)
 {
     call->sent = one(real, out);
-    call->received = sum(real, in, ps_neighbours(comm).in);
+    call->received = sum(real, in, ps_neighbors(comm).in);
 }
 
-void ps_volume_neighbour_alltoall(ps_call *call, const ps_function *real, ps_word comm, ps_side out, ps_side in)
+void ps_volume_neighbor_alltoall(ps_call *call, const ps_function *real, ps_word comm, ps_side out, ps_side in)
 {
-    ps_degrees degrees = ps_neighbours(comm);
+    ps_degrees degrees = ps_neighbors(comm);
     call->sent = one(real, out) * (uint64_t)degrees.out;
     call->received = one(real, in) * (uint64_t)degrees.in;
 }
 
-void ps_volume_neighbour_alltoallv(ps_call *call, const ps_function *real, ps_word comm, ps_side out, ps_side in)
+void ps_volume_neighbor_alltoallv(ps_call *call, const ps_function *real, ps_word comm, ps_side out, ps_side in)
 {
-    ps_degrees degrees = ps_neighbours(comm);
+    ps_degrees degrees = ps_neighbors(comm);
     call->sent = sum(real, out, degrees.out);
     call->received = sum(real, in, degrees.in);
 }
 
-void ps_volume_neighbour_alltoallw(ps_call *call, const ps_function *real, ps_word comm, ps_side out, ps_side in)
+void ps_volume_neighbor_alltoallw(ps_call *call, const ps_function *real, ps_word comm, ps_side out, ps_side in)
 {
-    ps_degrees degrees = ps_neighbours(comm);
+    ps_degrees degrees = ps_neighbors(comm);
     call->sent = sum_typed(real, out, degrees.out);
     call->received = sum_typed(real, in, degrees.in);
 }
