@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfscope.attribution.focus import Focus
-from perfscope.matching.clock_check import MAX_VIOLATIONS, impossible
+from perfscope.matching.clock_check import impossible
 from perfscope.matching.collectives import IGNORED_CODES
 from perfscope.matching.waits import Waits
 from perfscope.trace.damage import Damage, Need
@@ -25,7 +25,7 @@ from perfscope.units import format_count, format_seconds, format_share
 NS = 1e-9
 MOST_NAMED = 8
 DISAGREEING_SHARE = 0.1
-"""MPI lets no collective of a complete job go without its partners; readers may miss a few."""
+"""MPI lets no call of a complete job go without its partners; readers may miss a few."""
 
 SPOILS_COMPARISON = frozenset({Need.EVERY_RANK, Need.TO_THE_END})
 SPOILS_WHOLE = frozenset({Need.TO_THE_END})
@@ -105,7 +105,7 @@ def _impossible(run: _Run) -> Damage | None:
         return None
     waits = run.waits
     calls, wrong = impossible(run.trace, waits.pool, waits.instances, waits.messages)
-    if wrong <= MAX_VIOLATIONS * calls:
+    if wrong <= DISAGREEING_SHARE * calls:
         return None
     text = (
         f"The ranks cannot be of one run: {format_count(wrong)} of {format_count(calls)} calls "

@@ -30,7 +30,7 @@ BLOCKS = {"p", "div", "section", "h1", "h2", "h3", "h4", "tr", "li", "dt", "dd",
 BLOCKS |= {"td", "th", "caption", "figcaption", "title", "small", "details", "table"}
 BRITISH = re.compile(
     r"\b\w*(?:aly[s](?:e|ed|es|ing)|(?:final|initial|serial|synchron|util|optim|normal|recogn)is"
-    r"(?:e|ed|es|ing|ation)|labeled|labeling|modeled|leveled|color\w*|neighbor\w*)\b",
+    r"(?:e|ed|es|ing|ation)|labelled|labelling|modelled|levelled|colour\w*|neighbour\w*)\b",
     re.IGNORECASE,
 )
 SHARE_OF_A_SAVING = re.compile(r"([\d.]+) % of the ([\d.]+) (ms|s) (run|analyzed window)")
