@@ -224,10 +224,13 @@ static int change_mask(int how, const sigset_t *wanted, sigset_t *before, bool i
         *(void **)&real[is_threads] = dlsym(RTLD_NEXT, names[is_threads]);
     if (wanted)
         ps_self.bus_mask = PS_BUS_UNKNOWN;
-    if (real[is_threads])
-        return real[is_threads](how, wanted, before);
     int saved_errno = errno;
-    int result = (int)syscall(SYS_rt_sigprocmask, how, wanted, before, sizeof(uint64_t));
+    int result = real[is_threads] ? real[is_threads](how, wanted, before)
+                                  : (int)syscall(SYS_rt_sigprocmask, how, wanted, before, sizeof(uint64_t));
+    if (wanted)
+        ps_self.bus_mask = PS_BUS_UNKNOWN; /* again: a handler may have recorded meanwhile */
+    if (real[is_threads])
+        return result;
     if (!is_threads || result == 0)
         return result;
     int error = errno;
@@ -257,7 +260,9 @@ bool ps_guard_lift(void)
     if (is_lifted) {
         ps_self.is_bus_lifted = true;
         ps_self.bus_mask = PS_BUS_OPEN;
-        change_bus_mask(SIG_UNBLOCK, false);
+        /* sigrelse, siglongjmp and the like are not watched: a thread that unblocked it that way keeps it so. */
+        is_lifted = change_bus_mask(SIG_UNBLOCK, false);
+        ps_self.is_bus_lifted = is_lifted;
     }
     errno = saved_errno;
     return is_lifted;

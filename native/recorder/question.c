@@ -30,15 +30,24 @@ void ps_questions_start(void)
 }
 
 /* Errors that belong to no communicator are told to the handler of one of these two, which one depends on the
- * version of MPI. */
+ * version of MPI. While a question is open, an error that another thread meets on these two is not heard either. */
 void ps_question_begin(ps_question *question)
 {
     *question = (ps_question){.is_quiet = is_ready};
     if (!is_ready)
         return;
     ps_acquire(&asking);
-    PS_CALL(&library.get, ps_call_2, ps_abi.comm_world, (ps_word)&question->world);
-    PS_CALL(&library.get, ps_call_2, ps_abi.comm_self, (ps_word)&question->self);
+    bool has_world = PS_CALL(&library.get, ps_call_2, ps_abi.comm_world, (ps_word)&question->world) == 0;
+    bool has_self = PS_CALL(&library.get, ps_call_2, ps_abi.comm_self, (ps_word)&question->self) == 0;
+    if (!has_world || !has_self) {
+        if (has_world)
+            PS_CALL(&library.release, ps_call_1, (ps_word)&question->world);
+        if (has_self)
+            PS_CALL(&library.release, ps_call_1, (ps_word)&question->self);
+        question->is_quiet = false;
+        ps_release(&asking);
+        return;
+    }
     PS_CALL(&library.set, ps_call_2, ps_abi.comm_world, notice);
     PS_CALL(&library.set, ps_call_2, ps_abi.comm_self, notice);
     has_failed = false;

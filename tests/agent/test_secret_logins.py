@@ -28,6 +28,9 @@ WORD = "sword" + "fish"
         "aws configure set aws_secret_access_key §",
         "train --set auth.password § --lr 0.1",
         "smbclient -U me%§ //server/share",
+        "mysql --user root --port 3306 -p§ db",
+        "mysqldump -h db -u root -P 3306 -p§",
+        "solve --licence-key § model.lp",
     ],
 )
 def test_a_plain_word_is_taken_out_where_a_login_is_told(command: str) -> None:
@@ -142,3 +145,17 @@ def test_an_endless_message_is_cut_and_its_secrets_are_taken_out() -> None:
     shown = redact_value("token=" + WORD + " " + "password=[" * 100_000)
     assert WORD not in shown
     assert len(shown) < 100_000
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train.py -u alice -port 8080",
+        "mpirun -u alice -print-all-exitcodes train",
+        "mpiexec -h node1 -pernode train",
+        "docker run -u root -p 127.0.0.1:8080:80/tcp image",
+        "srun -u -p login python train.py",
+    ],
+)
+def test_options_of_several_letters_partitions_and_ports_stay(command: str) -> None:
+    assert redact_arguments(command.split()) == command.split()

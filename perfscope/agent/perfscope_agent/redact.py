@@ -6,7 +6,7 @@ from . import secret_lists, secret_logins, secret_names
 from .secret_tokens import BEGINNINGS, is_long_enough, is_suspicious, looks_random
 
 REDACTED = "[redacted]"
-LONGEST = 32_768
+LONGEST = 8_192
 """Characters of a text that are read: a job that ends with an endless message is not held up."""
 
 _MARKS = (
@@ -238,6 +238,12 @@ def _attached(found: re.Match[str], evidence: int) -> str:
     if option in ("-u", "-U"):
         safe = _option_value(option, value)
         return found.group() if safe is None else option + safe
+    if (
+        option == "-p"
+        and evidence < secret_logins.LOGIN
+        and secret_logins.is_an_option(found.group())
+    ):
+        return found.group()
     is_plain = any(c in "-=./:,_" for c in value) and evidence == secret_logins.NOTHING
     hides = not is_plain and secret_logins.is_password(value, evidence)
     return found.group().replace(value, REDACTED) if hides else found.group()

@@ -13,6 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Sequence
 
+DATABASES = ("mysql", "mariadb")
+"""Clients that take a password with `-p` alone."""
+
 NOTHING, USER, LOGIN = 0, 1, 2
 """What speaks for a password: nothing; somebody's name; a login, whatever the value looks like."""
 
@@ -21,23 +24,43 @@ def evidence(words: Sequence[str]) -> int:
     """What the words of a command say about its `-p`."""
     if not any(word.startswith("-p") for word in words):
         return NOTHING
+    if any(_program(word).startswith(DATABASES) for word in words):
+        return LOGIN
     found = NOTHING
     for place, word in enumerate(words):
-        if word.startswith("-p") and not word.startswith("-pp"):
+        if word.startswith("-p") and not is_an_option(word):
             if found and _names_a_user(words[max(place - 2, 0) : place]):
                 return LOGIN
-        elif word == "login" or secret_names.kind_of(_program(word)) == secret_names.SECRET:
+        elif _is_verb(words, place) or secret_names.kind_of(_program(word)) == secret_names.SECRET:
             following = words[place + 1 : place + 2]
-            if word == "login" or (following and following[0].startswith("-p")):
+            if _is_verb(words, place) or (following and following[0].startswith("-p")):
                 return LOGIN
         if _names_a_user(words[place : place + 3]):
             found = USER
     return found
 
 
+def is_an_option(word: str) -> bool:
+    """Whether a word that begins with `-p` is an option of several letters: `-port`, `-pernode`."""
+    name = word[1:].replace("-", "")
+    return len(name) > 3 and name.isalpha() and name.islower()
+
+
+def _is_verb(words: Sequence[str], place: int) -> bool:
+    """Whether a `login` is what a program shall do, and no value of an option."""
+    before = words[place - 1] if place else ""
+    return words[place] == "login" and not before.startswith("-")
+
+
+def _is_mapping(value: str) -> bool:
+    """Whether it maps ports: `127.0.0.1:8080:80/tcp`, `eth0:8080`."""
+    where, _, port = value.partition("/")[0].rpartition(":")
+    return bool(where) and port.isdigit()
+
+
 def is_password(value: str, found: int) -> bool:
     """Whether the value of a `-p` must not be written, in a command with this evidence."""
-    if secret_names.is_trivial(value) or secret_names.is_number(value):
+    if secret_names.is_trivial(value) or secret_names.is_number(value) or _is_mapping(value):
         return False
     if found == LOGIN:
         return not secret_names.is_place(value)

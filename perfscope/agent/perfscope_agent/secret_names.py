@@ -33,7 +33,7 @@ _PARTS = tuple(
 _OF_KEYS = frozenset(
     """
     api access secret private auth encryption encrypt signing sign master ssh storage account
-    service client license shared hmac rsa app deploy aws azure gcp openai anthropic wandb session
+    service client licence shared hmac rsa app deploy aws azure gcp openai anthropic wandb session
     subscription webhook webservice root admin host aes gpg cipher crypto decryption fernet license
     activation
     """.split()
@@ -49,7 +49,7 @@ _OTHER_PASSES = frozenset(
 # What may be a secret, and is one where its value looks like that.
 _MAYBE = frozenset(
     """
-    pass passwords secrets pin session key keys auth license license tokens nonce salt certificate
+    pass passwords secrets pin session key keys auth licence license tokens nonce salt certificate
     cert webhook dsn p sig signature sid pat
     """.split()
 )
