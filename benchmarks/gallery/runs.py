@@ -43,7 +43,7 @@ def record(
     launcher: str = "",
     may_fail: bool = False,
 ) -> Told:
-    """Records a program of examples/ and analyses the recording.
+    """Records a program of examples/ and analyzes the recording.
 
     Args:
         environment: below .envs/, whose Python and mpirun are used.

@@ -36,7 +36,7 @@ def kept_result(path: Path, key: str) -> Json | None:
 
 
 def keep_result(path: Path, key: str, document: Json) -> None:
-    """Keeps a result; where nothing can be written the next study analyses again."""
+    """Keeps a result; where nothing can be written the next study analyzes again."""
     place = _place(path)
     if not _may_write(place.parent):
         return
