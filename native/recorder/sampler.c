@@ -162,15 +162,17 @@ static void sample_tree(sampler_state *state, uint64_t now_ns)
     ps_publish(record, PS_KIND_SAMPLE);
 }
 
-/* Scans the threads when it is due, and the less often the dearer it was. */
+/* Scans the threads when it is due, and the less often the dearer it was; the first scan pays for what later ones
+ * find in memory, and tells nothing of their cost. */
 static void scan(sampler_state *state)
 {
     if (state->tick < state->next_scan_tick)
         return;
+    bool is_first = state->next_scan_tick == 0;
     uint64_t before = ps_clock(CLOCK_THREAD_CPUTIME_ID);
     state->threads = ps_scan_threads();
     uint64_t cost_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) - before;
-    state->next_scan_tick = state->tick + 1 + cost_ns * SCAN_BUDGET_DIVISOR / state->period_ns;
+    state->next_scan_tick = state->tick + 1 + (is_first ? 0 : cost_ns * SCAN_BUDGET_DIVISOR / state->period_ns);
 }
 
 static void take_samples(sampler_state *state)
