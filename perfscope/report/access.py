@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfscope.savings import Wholes
+from perfscope.schema.common import NO_REASON
 
 Document = Mapping[str, Any]
-NO_REASON = "the result does not hold it"
 
 
 def mapping(document: Any, *path: str) -> Mapping[str, Any]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+NO_REASON = "the result does not hold it"
+"""Why a figure is missing, where the document does not even say why."""
+
 
 @dataclass(frozen=True)
 class Metric:

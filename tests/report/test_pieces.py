@@ -18,6 +18,7 @@ from perfscope.report.text import (
     visible_document,
 )
 from perfscope.report.views import Column, place, rank_bars, rank_list, rank_table, safe_link
+from perfscope.schema.common import NO_REASON
 
 NAN, INFINITY = float("nan"), float("inf")
 
@@ -95,7 +96,7 @@ def test_what_is_no_finite_number_is_none(value: object) -> None:
 
 
 def test_a_metric_without_a_value_has_a_reason() -> None:
-    assert access.figure({}, "x").reason == access.NO_REASON
+    assert access.figure({}, "x").reason == NO_REASON
     assert access.figure({"x": {"value": NAN, "unit": "s"}}, "x").value is None
     assert access.figure({"x": {"value": 2, "unit": "s", "reason": "old"}}, "x").reason == ""
 

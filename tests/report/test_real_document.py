@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from perfscope.report.access import NO_REASON
 from perfscope.report.build import build_html
+from perfscope.schema.common import NO_REASON
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan
 from tests.metrics.communication.test_collective_cost import SIZES, recorded

@@ -31,9 +31,11 @@ def evidence(words: Sequence[str]) -> int:
         if word.startswith("-p") and not is_an_option(word):
             if found and _names_a_user(words[max(place - 2, 0) : place]):
                 return LOGIN
-        elif _is_verb(words, place) or secret_names.kind_of(_program(word)) == secret_names.SECRET:
+        elif _is_verb(words, place):
+            return LOGIN
+        elif secret_names.kind_of(_program(word)) == secret_names.SECRET:
             following = words[place + 1 : place + 2]
-            if _is_verb(words, place) or (following and following[0].startswith("-p")):
+            if following and following[0].startswith("-p"):
                 return LOGIN
         if _names_a_user(words[place : place + 3]):
             found = USER

@@ -53,7 +53,6 @@ REFERENCES = (
         "https://docs.linaroforge.com/latest/html/performance-reports/"
     ),
 )
-FAULTS = {Status.FAIL, Status.WARN}
 EVALUATES = {PhaseKind.EVALUATE, PhaseKind.PREDICT}
 TRAINS = {PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER}
 UNCERTAIN = " Few samples tell it: whether it is too much, a longer recording shows."
@@ -97,7 +96,7 @@ def judge(run: Facts) -> Outcome:
     is_affordable = _is_affordable(results, main, main.seconds)
     is_certain = _is_affordable(results, main, main.certain_s) == is_affordable
     status = thresholds.deserved(found) if is_certain and not is_affordable else Status.PASS
-    is_fault = status in FAULTS
+    is_fault = status.is_fault
     return Finding(
         id=ID,
         status=status,

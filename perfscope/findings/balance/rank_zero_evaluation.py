@@ -44,7 +44,6 @@ REFERENCES = (
     "POP Centre of Excellence, load balance efficiency: https://co-design.pop-coe.eu/metrics/",
 )
 LITTLE = "What one rank does alone costs little"
-FAULTS = {Status.FAIL, Status.WARN}
 OVERLAPS = ("load_imbalance",)
 RARER = 2
 WAYS = {
@@ -100,7 +99,7 @@ def judge(run: Facts) -> Outcome:
     return Finding(
         id=ID,
         status=status,
-        title=_title(main, results) if status in FAULTS else LITTLE,
+        title=_title(main, results) if status.is_fault else LITTLE,
         summary=_summary(main, results, gain.seconds, status),
         gain=gain,
         confidence=_confidence(main, prediction),
@@ -108,10 +107,10 @@ def judge(run: Facts) -> Outcome:
         window_s=main.window_s,
         where=main.where,
         evidence=(*_evidence(works, length_s), *milder.evidence()),
-        actions=_actions(main, milder) if status in FAULTS else (),
+        actions=_actions(main, milder) if status.is_fault else (),
         references=REFERENCES,
         overlaps=OVERLAPS,
-        first=milder.first if status in FAULTS else None,
+        first=milder.first if status.is_fault else None,
     )
 
 

@@ -60,7 +60,7 @@ def by_bound(share: float) -> Status:
 def unless_chance(status: Status, gain_s: float, share: float) -> Status:
     """The status of what ranks and network lose: told of only, where chance may cost as much."""
     is_chance = gain_s < CHANCE_S and share < CHANCE_SHARE
-    return Status.INFO if is_chance and status in {Status.FAIL, Status.WARN} else status
+    return Status.INFO if is_chance and status.is_fault else status
 
 
 def _by_share(share: float, fail_share: float) -> Status:

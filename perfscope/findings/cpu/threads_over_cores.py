@@ -45,7 +45,6 @@ REFERENCES = (
     ),
 )
 SHOWN_POOLS = 4
-_SEVERITY = (Status.PASS, Status.INFO, Status.WARN, Status.FAIL)
 
 
 def judge(run: Facts) -> Outcome:
@@ -55,7 +54,7 @@ def judge(run: Facts) -> Outcome:
     sampled = any(len(rank.process_samples) for rank in results.trace.ranks)
     if not nodes or not sampled:
         return not_measured(wording.threads_not_sampled(results.trace))
-    worst = max(nodes, key=lambda node: (_SEVERITY.index(status_of(node)), node.crowding))
+    worst = max(nodes, key=lambda node: (-status_of(node).order, node.crowding))
     status = status_of(worst)
     return Finding(
         id=ID,
@@ -65,7 +64,7 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
         ranks=worst.node.ranks if status is not Status.PASS else (),
         evidence=_evidence(worst),
-        actions=_actions(results, worst) if status in {Status.FAIL, Status.WARN} else (),
+        actions=_actions(results, worst) if status.is_fault else (),
         references=REFERENCES,
     )
 

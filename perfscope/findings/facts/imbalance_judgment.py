@@ -163,7 +163,7 @@ def judged(results: Results, facts: ImbalanceFacts, *, is_contended: bool) -> Ju
     doubt = None if status is deserved else Doubt.LITTLE
     if is_contended and status is Status.WARN and share < thresholds.FAIL_SHARE:
         status = Status.INFO  # so little is chance where threads wait for CPUs
-    if status in {Status.FAIL, Status.WARN}:
+    if status.is_fault:
         doubt = _doubt(results, facts, gain_s, share)
         status = Status.INFO if doubt or by_turns else status
     return Judgment(facts, gain, crowded, status, wording.wholes(results), doubt)

@@ -91,9 +91,6 @@ class Cause(Enum):
     BANDWIDTH = "network_bound"
 
 
-SEVERITY = (Status.PASS, Status.INFO, Status.WARN, Status.FAIL)
-
-
 @dataclass(frozen=True)
 class Small:
     """Collectives that are made of latency: their share of all transfer, and their usual size.
@@ -185,7 +182,7 @@ class NetworkFacts:
         if cause is Cause.SMALL and self.gain_s(FUSED):
             own = Status.FAIL if share >= thresholds.FAIL_SHARE else Status.WARN
         own = thresholds.unless_chance(own, self.claim_s(cause), share)
-        return min(own, self.status(), key=SEVERITY.index)
+        return max(own, self.status(), key=lambda status: status.order)
 
 
 def network_facts(results: Results, replay: Replay, *, is_crowded: bool) -> NetworkFacts:
@@ -342,8 +339,8 @@ def _is_small(results: Results, facts: NetworkFacts) -> bool:
 def is_worth(facts: NetworkFacts, cause: Cause) -> bool:
     """Whether a cause deserves a word, and a warning where the whole transfer deserves one."""
     own = facts.own_status(cause)
-    if facts.status() in {Status.WARN, Status.FAIL}:
-        return own in {Status.WARN, Status.FAIL}
+    if facts.status().is_fault:
+        return own.is_fault
     return own is not Status.PASS
 
 

@@ -12,7 +12,6 @@ from perfscope.findings.core.finding import (
     Evidence,
     Finding,
     Gain,
-    Status,
     not_measured,
     passed,
 )
@@ -38,7 +37,6 @@ DESCRIPTION = (
 REFERENCES = (
     "PyTorch, distributed checkpoints: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html",
 )
-FAULTS = {Status.FAIL, Status.WARN}
 EDIT = Edit(Account.CHECKPOINT, background=True)
 SAME_TIME = 0.5
 """Ranks whose time in checkpoints is at least this share of the longest write as much as it."""
@@ -57,7 +55,7 @@ def judge(run: Facts) -> Outcome:
         text = "One rank writes the checkpoints; what the others wait for it is judged apart."
         return passed(text)
     found = price(results, replay, [EDIT], bound_s=bound_s(results, spent_s), is_planned=True)
-    is_fault = thresholds.deserved(found) in FAULTS
+    is_fault = thresholds.deserved(found).is_fault
     writers = tuple(
         rank
         for rank, seconds in zip(phase.ranks, work, strict=True)

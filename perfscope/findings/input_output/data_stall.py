@@ -53,7 +53,6 @@ REFERENCES = (
         "https://www.tensorflow.org/guide/data_performance"
     ),
 )
-FAULTS = {Status.FAIL, Status.WARN}
 EDIT = Edit(Account.INPUT_WAIT)
 TENSORFLOW = f"TensorBoard's input pipeline analyzer shows it: {wording.IN_TENSORBOARD}."
 
@@ -66,7 +65,7 @@ def judge(run: Facts) -> Outcome:
     if not any(waits_s):
         return _nothing_seen(results)
     found = price(results, replay, [EDIT], bound_s=bound_s(results, waits_s))
-    is_fault = thresholds.deserved(found) in FAULTS and found.share >= thresholds.INPUT_LEAST_SHARE
+    is_fault = thresholds.deserved(found).is_fault and found.share >= thresholds.INPUT_LEAST_SHARE
     worst = waits_s.index(max(waits_s))
     rank = results.trace.ranks[worst]
     if is_fault and (

@@ -60,7 +60,6 @@ REFERENCES = (
     ),
 )
 
-SEVERITY = (Status.FAIL, Status.WARN, Status.INFO)
 MANY = thresholds.KEPT_INFO_BYTES
 FEWEST_STEPS = 10  # fewer say nothing about one
 PHASE_SHARE = 0.2  # of the growth, in one phase: worth a word
@@ -79,7 +78,7 @@ def judge(run: Facts) -> Outcome:
     pace = {one.rank: one.pace_bytes_per_s for one in growing}
     worst = max(growing, key=lambda one: one.pace_bytes_per_s)
     full_s, room = _first_full(results, pace)
-    status = min((one.status for one in growing), key=SEVERITY.index)
+    status = min((one.status for one in growing), key=lambda status: status.order)
     if full_s is not None and _is_soon(full_s, worst) and not is_slight(worst.cause):
         status = Status.FAIL
     lines = lines_that_keep(results, [one.rank for one in growing])

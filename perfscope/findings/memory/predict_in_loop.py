@@ -44,7 +44,6 @@ REFERENCES = (
         "https://keras.io/getting_started/faq/"
     ),
 )
-FAULTS = {Status.FAIL, Status.WARN}
 KINDS = {
     "predict": PhaseKind.PREDICT,
     "evaluate": PhaseKind.EVALUATE,
@@ -67,7 +66,7 @@ def judge(run: Facts) -> Outcome:
         return _not_judged(results)
     worst = max(loops, key=lambda loop: loop.saved_s)
     found = _price(results, replay, loops, worst)
-    is_fault = thresholds.deserved(found) in FAULTS
+    is_fault = thresholds.deserved(found).is_fault
     same = [loop for loop in loops if loop.calls.name == worst.calls.name]
     return Finding(
         id=ID,

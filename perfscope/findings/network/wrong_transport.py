@@ -56,7 +56,7 @@ def judge(run: Facts) -> Outcome:
         text = "No variable of this run keeps its ranks from shared memory or from a fabric."
         return passed(text, Confidence.MEDIUM)
     status = _status(facts)
-    is_fault = status in {Status.FAIL, Status.WARN}
+    is_fault = status.is_fault
     return Finding(
         id=ID,
         status=status,

@@ -48,7 +48,6 @@ LONG = (
     "Train longer per start, keep compiled code (a compilation cache), and read data that every "
     "start needs from a node-local copy."
 )
-SEVERITY = (Status.FAIL, Status.WARN, Status.INFO)
 WARM_UP_STEPS = 5
 WARM_UP_FACTOR = 2.0  # a first step that takes longer than so many ordinary ones warms up
 
@@ -101,7 +100,7 @@ def _again(results: Results) -> list[Traced]:
         for one in traced_often(results)
         if not (apart if one.is_pipeline else one.is_made_anew and one.functions < few)
     ]
-    return sorted(found, key=lambda one: SEVERITY.index(_status_of(results, one)))
+    return sorted(found, key=lambda one: _status_of(results, one).order)
 
 
 def _before_s(results: Results) -> float:

@@ -7,11 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from perfscope.schema.common import NO_REASON
 from perfscope.studies.common import fields
 from perfscope.units import counted
 
 Json = dict[str, Any]
-NO_REASON = "the result does not hold it"
 # Variables that choose how ranks talk to each other, and where they run.
 TRANSPORT_PREFIXES = (
     "BTL_", "FI_", "GLOO_", "HOROVOD_CPU_OPERATIONS", "HOROVOD_GPU_OPERATIONS", "I_MPI_FABRICS",
