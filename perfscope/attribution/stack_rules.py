@@ -76,7 +76,8 @@ AGENT = "/perfscope_agent/"
 """In the paths of what perfscope itself runs in the program."""
 
 _LIBRARY_FILE = re.compile(
-    r"/(site|dist)-packages/|/lib(64)?/python\d(\.\d+)?/|^<frozen|/python\d+\.zip/"
+    r"/(site|dist)-packages/|/lib(64)?/python\d(\.\d+)?/|/python\d+\.zip/"
+    r"|^<(frozen|built-in|system-call|collector)"
     r"|(^|/)perfscope_agent/"
 )
 
@@ -86,7 +87,7 @@ _KINDS = {
 
 
 def is_user_file(file: str) -> bool:
-    """Whether a file is the user's: neither standard library nor installed package nor frozen."""
+    """Whether a file is the user's: not of Python, an installed package, or code without a file."""
     return bool(file) and not _LIBRARY_FILE.search(file)
 
 

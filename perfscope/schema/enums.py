@@ -205,3 +205,33 @@ class IdleCause(Named):
     BEFORE_FIRST = "before_first", "before the first work"
     AFTER_LAST = "after_last", "after the last work"
     UNKNOWN = "unknown", "launches missing in the trace"
+
+
+class Activity(Named):
+    """What a thread was doing, as the innermost functions of its stack tell."""
+
+    NUMERIC = "numeric", "Numeric library", "arrays, tensors and what is computed with them"
+    COMMUNICATION = "communication", "Communication", "a communication library, outside its calls"
+    DEVICE_WAIT = "device_wait", "Waiting for a device", "the host waits for an accelerator"
+    DATA_PREPARATION = (
+        "data_preparation",
+        "Data preparation",
+        "texts, tables, images and records are parsed and put together",
+    )
+    FILES = "files", "Files", "opening, reading, writing and listing files"
+    NETWORK = "network", "Network", "sockets and remote services, outside communication libraries"
+    LOCK = "lock", "Waiting for a thread", "a lock, a queue, an event or another thread"
+    SLEEP = "sleep", "Sleep", "the program asked to wait for a time"
+    SUBPROCESS = "subprocess", "Other processes", "starting another process or waiting for it"
+    GARBAGE_COLLECTION = "garbage_collection", "Garbage collection", "Python's cyclic collector"
+    MEMORY_MANAGEMENT = (
+        "memory_management",
+        "Memory management",
+        "allocating, copying and giving back memory",
+    )
+    SERIALIZATION = "serialization", "Serialization", "objects become bytes or the reverse"
+    COMPILING = "compiling", "Compiling", "tracing, generating and compiling code"
+    IMPORTING = "importing", "Importing", "finding and loading modules"
+    LOGGING = "logging", "Logging and output", "log records, progress bars, printed lines"
+    INTERPRETER = "interpreter", "Interpreter", "Python code itself and its built-in containers"
+    UNKNOWN = "unknown", "Other libraries", "a library of no known kind, or nothing is known"

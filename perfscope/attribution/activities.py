@@ -1,0 +1,77 @@
+"""What a thread was doing, from the innermost frames of its stack and not from the user's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.activity_rules import Told, claims, is_native, told_by, told_last
+from perfscope.attribution.stack_rules import is_user_file
+from perfscope.schema.enums import Activity
+from perfscope.trace.model import Frame, Trace
+
+ACTIVITIES = tuple(Activity)
+_INDEX = {activity: place for place, activity in enumerate(ACTIVITIES)}
+_BEYOND_USER = frozenset({Activity.DATA_PREPARATION, Activity.COMPILING})
+"""What stays the purpose when a library calls back a function of the user's: a data set that a
+loader asks for an item, a model that is traced."""
+
+
+def stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
+    """For each stack of the trace the place of its activity in `tuple(Activity)`.
+
+    The innermost frame that tells an activity tells that of the stack, down from the user's own
+    innermost function; the rest of what that function does is the interpreter's work. A library
+    further out, whose purpose the inner ones serve, claims what it has them do.
+    """
+    told = [told_by(frame) for frame in trace.frames]
+    is_user = [is_user_file(frame.file) for frame in trace.frames]
+    found = (_of_stack(trace.frames, told, is_user, stack) for stack in trace.stacks)
+    return np.fromiter((_INDEX[activity] for activity in found), np.int8, len(trace.stacks))
+
+
+def _of_stack(
+    frames: Sequence[Frame],
+    told: Sequence[Told | None],
+    is_user: Sequence[bool],
+    stack: Sequence[int],
+) -> Activity:
+    found = _innermost(frames, told, is_user, stack)
+    beyond = False
+    for place in reversed(stack):
+        beyond = beyond or is_user[place]
+        outer = told[place]
+        if outer is None or not claims(outer, found):
+            continue
+        if not beyond or outer.activity in _BEYOND_USER:
+            found = outer.activity
+    return found
+
+
+def _innermost(
+    frames: Sequence[Frame],
+    told: Sequence[Told | None],
+    is_user: Sequence[bool],
+    stack: Sequence[int],
+) -> Activity:
+    """What the innermost frames tell, up to the user's innermost function."""
+    if not stack:
+        return Activity.UNKNOWN
+    unsure = _undecided(frames, stack)
+    for place in reversed(stack):
+        one = told[place]
+        if one is not None and one.activity is not Activity.UNKNOWN:
+            return unsure if unsure and one.activity is Activity.INTERPRETER else one.activity
+        if one is not None:
+            return unsure or Activity.UNKNOWN
+        if is_user[place]:
+            return unsure or Activity.INTERPRETER
+    return unsure or Activity.UNKNOWN
+
+
+def _undecided(frames: Sequence[Frame], stack: Iterable[int]) -> Activity | None:
+    """What a system call tells by which many things are waited for."""
+    innermost = frames[tuple(stack)[-1]]
+    return told_last(innermost) if is_native(innermost) else None

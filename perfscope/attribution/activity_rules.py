@@ -1,0 +1,153 @@
+"""The taxonomy of activities: what the modules and functions of libraries are for.
+
+A rule names a module, a class or a function in full; the longest one that fits tells. So a rule
+of a package stands for all of it, but for what a longer rule says of a part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from perfscope.attribution.activity_names import (
+    METHODS,
+    NEUTRAL,
+    RULES,
+    SYSTEM_CALLS,
+    UNDECIDED_CALLS,
+)
+from perfscope.schema.enums import Activity
+from perfscope.trace.model import Frame
+
+BUILT_IN = "<built-in>"
+"""The file of a function without Python code that was called from the line of the next frame."""
+SYSTEM_CALL = "<system-call>"
+"""The file of a system call in which the thread was blocked."""
+COLLECTOR = "<collector>"
+"""The file of a collection that began by itself in the line of the next frame."""
+
+
+class Told(NamedTuple):
+    """What one frame tells."""
+
+    activity: Activity
+    claims: bool = False  # also what it has others do for it, down to functions of the user's
+
+
+_WAITS = frozenset(
+    {
+        Activity.COMMUNICATION,
+        Activity.DEVICE_WAIT,
+        Activity.FILES,
+        Activity.NETWORK,
+        Activity.LOCK,
+        Activity.SLEEP,
+        Activity.SUBPROCESS,
+    }
+)
+_NEVER_CLAIMED = {
+    Activity.DATA_PREPARATION: _WAITS,
+    Activity.SERIALIZATION: _WAITS,
+    Activity.MEMORY_MANAGEMENT: _WAITS,
+    Activity.NUMERIC: _WAITS,
+}
+
+
+def claims(outer: Told, inner: Activity) -> bool:
+    """Whether what an outer frame does is the purpose of what runs inside it."""
+    if not outer.claims or inner is Activity.GARBAGE_COLLECTION:
+        return False
+    return inner not in _NEVER_CLAIMED.get(outer.activity, ())
+
+
+_ALIASES = {"posix": "os", "nt": "os", "_sre": "re", "_socket": "socket"}
+"""What a module of C is called by programs, where more than an underscore is between them."""
+
+_CONVERTING = re.compile(
+    r"mpi4py\.MPI\.\w*[Cc]omm\.(i?(all)?(bcast|gather|scatter|reduce|toall)|(ex)?scan"
+    r"|i?[bsr]?send|recv|sendrecv|irecv|(all)?gather|m?probe)$"
+)
+"""mpi4py's lower-case calls outside of MPI's: objects become bytes and the reverse."""
+
+
+def _declared(table: dict[Activity, str]) -> dict[str, Told]:
+    return {
+        word.rstrip("*"): Told(activity, word.endswith("*"))
+        for activity, words in table.items()
+        for word in words.split()
+    }
+
+
+_OF_NAMES = _declared(RULES)
+_OF_METHODS = _declared(METHODS)
+_OF_CALLS = _declared(SYSTEM_CALLS)
+
+_MODULE = re.compile(
+    r".*/(?:site|dist)-packages/(?P<package>.+)"
+    r"|.*/lib(?:64)?/python\d(?:\.\d+)?/(?:lib-dynload/)?(?P<library>.+)"
+    r"|.*/python\d+\.zip/(?P<zipped>.+)|<frozen (?P<frozen>[\w.]+)>"
+)
+_ENDING = re.compile(r"(/__init__)?\.(py|pyx|pyc|so|pyi)$")
+
+
+def is_native(frame: Frame) -> bool:
+    """Whether a frame is no Python code: what the code of the next one had called."""
+    return frame.file in (BUILT_IN, SYSTEM_CALL, COLLECTOR)
+
+
+@lru_cache(maxsize=65536)
+def module_of(file: str) -> str:
+    """The module that a file of a library holds; empty for a file of the user's."""
+    found = _MODULE.match(file)
+    if found is None:
+        return ""
+    name = next(group for group in found.groups() if group)
+    return _ENDING.sub("", name).replace("/", ".")
+
+
+def told_by_name(name: str) -> Told | None:
+    """What the longest rule tells that a full name fits."""
+    package, dot, rest = name.partition(".")
+    name = _ALIASES.get(package, package) + dot + rest
+    found = (_OF_NAMES.get(known) for start in (name, name.lstrip("_")) for known in _parts(start))
+    return next((told for told in found if told is not None), None)
+
+
+def _parts(name: str) -> Iterator[str]:
+    """A name and what holds it, the whole name first."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+def told_by(frame: Frame) -> Told | None:
+    """What a frame of a library, or one without Python code, tells; None where it tells nothing."""
+    if frame.file == COLLECTOR:
+        return Told(Activity.GARBAGE_COLLECTION)
+    if frame.file == SYSTEM_CALL:
+        return None if frame.function in UNDECIDED_CALLS else _OF_CALLS.get(frame.function)
+    if frame.file == BUILT_IN:
+        return _told_by_callee(frame.function)
+    module = module_of(frame.file)
+    if not module or module in NEUTRAL:
+        return None
+    return told_by_name(f"{module}.{frame.function}") or Told(Activity.UNKNOWN)
+
+
+def told_last(frame: Frame) -> Activity | None:
+    """What an undecided system call tells where nothing else does."""
+    told = _OF_CALLS.get(frame.function) if frame.file == SYSTEM_CALL else None
+    return None if told is None else told.activity
+
+
+def _told_by_callee(name: str) -> Told | None:
+    if _CONVERTING.match(name):
+        return Told(Activity.SERIALIZATION)
+    if name.startswith("."):
+        return _OF_METHODS.get(name[1:])
+    told = told_by_name(name)
+    if told is None:
+        return _OF_METHODS.get(name.rpartition(".")[2]) or Told(Activity.UNKNOWN)
+    return told

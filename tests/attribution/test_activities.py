@@ -1,0 +1,136 @@
+"""Activities come from what the innermost frames belong to, not from the names of the user's."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.attribution.activities import ACTIVITIES, stack_activities
+from perfscope.attribution.activity_rules import BUILT_IN, COLLECTOR, SYSTEM_CALL
+from perfscope.attribution.stack_rules import is_user_file
+from perfscope.schema.enums import Activity
+from tests.support.trace_builder import FrameLike, TraceBuilder
+
+PACKAGES = "/opt/env/lib/python3.12/site-packages"
+LIBRARY = "/usr/lib/python3.11"
+LOOP = ("<module>", "/home/me/train.py", 40)
+OWN = ("zebra", "/home/me/train.py", 12)
+
+
+def native(name: str) -> FrameLike:
+    return (name, BUILT_IN, 0)
+
+
+def call(name: str) -> FrameLike:
+    return (name, SYSTEM_CALL, 0)
+
+
+def package(file: str, function: str = "work") -> FrameLike:
+    return (function, f"{PACKAGES}/{file}", 3)
+
+
+def library(file: str, function: str = "work") -> FrameLike:
+    return (function, f"{LIBRARY}/{file}", 3)
+
+
+def activity(*frames: FrameLike) -> Activity:
+    builder = TraceBuilder(1, end_s=1.0)
+    builder.rank(0).stack(0.5, frames)
+    places = stack_activities(builder.build())
+    return ACTIVITIES[int(places[0])]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gc.collect", Activity.GARBAGE_COLLECTION),
+        ("io.open", Activity.FILES),
+        ("_io.TextIOWrapper.write", Activity.FILES),
+        ("posix.fsync", Activity.FILES),
+        ("posix.waitpid", Activity.SUBPROCESS),
+        ("_pickle.dumps", Activity.SERIALIZATION),
+        ("_json.make_encoder", Activity.SERIALIZATION),
+        ("numpy.dot", Activity.NUMERIC),
+        ("numpy.ndarray.sum", Activity.NUMERIC),
+        ("numpy.ndarray.tobytes", Activity.SERIALIZATION),
+        ("torch._C.TensorBase.backward", Activity.NUMERIC),
+        ("time.sleep", Activity.SLEEP),
+        ("time.monotonic", Activity.INTERPRETER),
+        ("_thread.lock.acquire", Activity.LOCK),
+        ("builtins.str.split", Activity.DATA_PREPARATION),
+        ("builtins.list.append", Activity.INTERPRETER),
+        ("builtins.print", Activity.LOGGING),
+        ("builtins.compile", Activity.COMPILING),
+        ("builtins.bytearray", Activity.MEMORY_MANAGEMENT),
+        ("mpi4py.MPI.Comm.allreduce", Activity.SERIALIZATION),
+        ("mpi4py.MPI.Intracomm.Allreduce", Activity.COMMUNICATION),
+        (".acquire", Activity.LOCK),
+        (".fsync", Activity.FILES),
+        (".qwertz", Activity.INTERPRETER),
+        ("quokka.hop", Activity.UNKNOWN),
+    ],
+)
+def test_what_a_line_calls_tells(name: str, expected: Activity) -> None:
+    assert activity(LOOP, OWN, native(name)) is expected
+
+
+def test_own_code_without_a_call_is_the_interpreters() -> None:
+    assert activity(LOOP, OWN) is Activity.INTERPRETER
+    assert activity(LOOP) is Activity.INTERPRETER
+
+
+def test_a_library_tells_by_its_parts() -> None:
+    assert activity(LOOP, package("torch/nn/modules/linear.py")) is Activity.NUMERIC
+    assert activity(LOOP, package("torch/distributed/c10d.py")) is Activity.COMMUNICATION
+    assert activity(LOOP, package("torch/utils/data/dataloader.py")) is Activity.DATA_PREPARATION
+    assert activity(LOOP, package("torch/serialization.py", "save")) is Activity.SERIALIZATION
+    assert activity(LOOP, package("quokka/hop.py")) is Activity.UNKNOWN
+    assert activity(LOOP, library("json/encoder.py", "iterencode")) is Activity.SERIALIZATION
+    assert activity(LOOP, library("threading.py", "Condition.wait")) is Activity.LOCK
+
+
+def test_a_library_claims_what_it_has_others_do() -> None:
+    log = library("logging/__init__.py", "StreamHandler.emit")
+    assert activity(LOOP, OWN, log, native("_io.TextIOWrapper.write")) is Activity.LOGGING
+    read = package("pandas/core/frame.py")
+    assert activity(LOOP, read, native("numpy.empty")) is Activity.DATA_PREPARATION
+    assert activity(LOOP, read, native("io.open")) is Activity.FILES
+    load = ("<frozen>", "<frozen importlib._bootstrap>", 3)
+    assert activity(LOOP, OWN, load, native("marshal.loads")) is Activity.IMPORTING
+
+
+def test_a_loader_claims_the_users_function_that_it_calls_back() -> None:
+    fetch = package("torch/utils/data/_utils/fetch.py", "fetch")
+    assert activity(LOOP, fetch, OWN) is Activity.DATA_PREPARATION
+    assert activity(LOOP, fetch, OWN, native("numpy.random.normal")) is Activity.DATA_PREPARATION
+    assert activity(LOOP, fetch, OWN, native("time.sleep")) is Activity.SLEEP
+    assert activity(LOOP, package("click/core.py"), OWN) is Activity.INTERPRETER
+
+
+def test_a_compiled_function_that_runs_is_not_compiling() -> None:
+    wrapper = package("torch/_dynamo/eval_frame.py", "_fn")
+    linear = package("torch/nn/modules/linear.py", "forward")
+    assert activity(LOOP, wrapper, OWN, linear) is Activity.NUMERIC
+    convert = package("torch/_dynamo/convert_frame.py", "compile_inner")
+    assert activity(LOOP, wrapper, convert, OWN, linear) is Activity.COMPILING
+
+
+def test_a_system_call_tells_what_no_name_does() -> None:
+    other = package("quokka/hop.py")
+    assert activity(LOOP, other, call("fsync")) is Activity.FILES
+    assert activity(LOOP, OWN, native(".qwertz"), call("clock_nanosleep")) is Activity.SLEEP
+    assert activity(LOOP, OWN, native("quokka.hop"), call("wait4")) is Activity.SUBPROCESS
+    assert activity(LOOP, OWN, native("quokka.hop"), call("futex")) is Activity.LOCK
+
+
+def test_a_library_that_waits_for_its_own_threads_still_computes() -> None:
+    assert activity(LOOP, OWN, native("torch.matmul"), call("futex")) is Activity.NUMERIC
+
+
+def test_a_collection_is_seen_wherever_it_begins() -> None:
+    linear = package("torch/nn/modules/linear.py", "forward")
+    collection = ("collection", COLLECTOR, 0)
+    assert activity(LOOP, linear, collection) is Activity.GARBAGE_COLLECTION
+
+
+def test_nothing_without_python_code_is_the_users() -> None:
+    assert not any(is_user_file(file) for file in (BUILT_IN, SYSTEM_CALL, COLLECTOR))
