@@ -265,7 +265,9 @@ class Replay:
         `waits` are the waits to be charged, by row; None: as long as the replay has them.
 
         `direct` and `indirect` by (rank, tag), flattened; `unattributed`; `waiting`, their sum;
-        and one element a pair of ranks: `waiter`, `cause`, `ns`.
+        and one element a pair of ranks: `waiter`, `cause`, `ns`; and one element a segment, rank
+        and tag that waits are charged to, directly or not: `charged_segment`, `charged_rank`,
+        `charged_tag`, `charged_ns`.
         """
 
 def device_use(

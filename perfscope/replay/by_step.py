@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.replay.measured import MeasuredWaits
     from perfscope.replay.program import Floats, Ints, Program
-    from perfscope.replay.work_tags import WorkTags
+    from perfscope.replay.work_tags import PhaseTags
 
 NS = 1e-9
 MOST_ROWS = 200
@@ -26,7 +26,7 @@ def by_step(
     program: Program,
     gap_ns: Floats,
     *,
-    tags: WorkTags,
+    tags: PhaseTags,
     waits: MeasuredWaits,
     path: tuple[Ints, Ints],
 ) -> tuple[StepCauses, ...]:
@@ -43,7 +43,7 @@ def by_step(
         waits: the waiting that was measured.
         path: rows whose work, and rows whose transfer, lies on the critical path.
     """
-    step, numbers = _steps_of_segments(results, program)
+    step, numbers = steps_of_segments(results, program)
     if not len(numbers):
         return ()
     size = -(-len(numbers) // MOST_ROWS)
@@ -73,7 +73,7 @@ def by_step(
     return tuple(found)
 
 
-def _steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
+def steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
     """Place of the step in which each segment ends on the first rank, and the steps' numbers."""
     table = results.trace.ranks[0].steps
     focus = results.focus
@@ -92,7 +92,7 @@ def _steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
 def _delay_costs(
     program: Program,
     gap_ns: Floats,
-    tags: WorkTags,
+    tags: PhaseTags,
     waits: MeasuredWaits,
     segments: tuple[int, int],
 ) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ import numpy as np
 from perfscope.replay.by_step import by_step
 from perfscope.replay.measured import measured_waits
 from perfscope.replay.model import Causes, CriticalPath, LinePart, Part, PhasePart, WaitingPair
-from perfscope.replay.work_tags import WorkTags
+from perfscope.replay.work_tags import PhaseTags
 from perfscope.trace.operations import name_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def causes(results: Results, program: Program) -> Causes:
         ImportError: the trace engine is not built.
     """
     gap = program.gaps_ns(program.work)
-    tags = WorkTags(results, program)
+    tags = PhaseTags(results, program)
     waits = measured_waits(results, program)
     found = program.engine.delay_cost(
         gap,

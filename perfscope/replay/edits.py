@@ -98,6 +98,8 @@ def _chosen(program: Program, work: Work, edit: Edit) -> npt.NDArray[np.bool_]:
         chosen = chosen & ~np.isin(work.account, WAITING)
     if edit.phase is not None:
         chosen = chosen & _in_phase(program, work, edit.phase)
+    if edit.function is not None:
+        chosen = chosen & program.functions.is_of(edit.function, len(work.row))
     if edit.until_ns is not None:
         chosen = chosen & _before(program, work, edit.until_ns)
     return chosen

@@ -9,6 +9,7 @@ import numpy as np
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.replay.dependencies import Dependencies
+from perfscope.replay.functions import Functions
 from perfscope.replay.kinds import segment_kinds, segment_steps
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Floats, Ints, Needs, Program, Work
@@ -78,6 +79,7 @@ def lay_out(results: Results, run: Run) -> Program:
         pool_row=_scattered(calls.pool_row, row_of_call, row_count, fill=-1),
         segment_step=segment_steps(enter, step_starts),
         marks=marks,
+        functions=Functions.of(results, pieces.stack),
     )
     if not program.has_only_cuts:
         program.engine  # noqa: B018 - brings the rows into an order now, or says that there is none

@@ -36,8 +36,9 @@ class Edit:
     removes it. The others replace `factor`: `level` levels the work between ranks, of which waiting
     for input or a device is no part; `keep_every` k keeps every k-th time that each rank does it
     and leaves out the others; `background` moves it to a location of its own, where it begins as
-    before. `phase` narrows the work to that of a phase, `until_ns` to what begins before a
-    moment of each rank, in their order; `network` divides all transfer times.
+    before. `phase` narrows the work to that of a phase, `function` to what stack samples saw in a
+    function of the user's (name and file), `until_ns` to what begins before a moment of each rank,
+    in their order; `network` divides all transfer times.
 
     Of communication: `bytes` scales what collectives move, those of one `operation` or all;
     `fuse_bytes` makes one of allreduces in quick succession that carry no more than that together;
@@ -59,6 +60,7 @@ class Edit:
     overlap: float = 0.0
     producers: int | None = None
     until_ns: tuple[int, ...] | None = None
+    function: tuple[str, str] | None = None
 
 
 class RefusedEditError(Exception):

@@ -6,12 +6,14 @@ order; the first is its start and the last its end, so the predecessor of row r 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+from perfscope.replay.functions import Functions
 
 if TYPE_CHECKING:
     from perfscope import _core
@@ -110,6 +112,8 @@ class Program:
     """The step in which each segment ends, in order; None where no steps are known."""
     marks: Marks | None = None
     """When the marked phases began and ended in the recorded run."""
+    functions: Functions = field(default_factory=Functions)
+    """In which function of the user's each piece of work was."""
 
     @property
     def segment_count(self) -> int:

@@ -28,6 +28,7 @@ from perfscope.replay.assumptions import (
 from perfscope.replay.bootstrap import gain_interval
 from perfscope.replay.call_costs import CallCosts
 from perfscope.replay.causes import causes
+from perfscope.replay.charges import Charges, charges
 from perfscope.replay.coupled import Fed, coupled_lengths, is_small_enough
 from perfscope.replay.edits import apply_edits, are_times_unknown, background_end_ns, by_segment
 from perfscope.replay.extract import NotReplayableError, extract
@@ -110,6 +111,16 @@ class SegmentReplay:
             return None
         try:
             return causes(self._results, self._program)
+        except ImportError:
+            return None  # the trace engine is not built
+
+    @cached_property
+    def charges(self) -> Charges | None:
+        """What made ranks wait, segment by segment; None when not available."""
+        if self._program is None:
+            return None
+        try:
+            return charges(self._results, self._program)
         except ImportError:
             return None  # the trace engine is not built
 

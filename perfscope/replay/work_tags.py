@@ -16,16 +16,18 @@ NS = 1e-9
 
 
 class WorkTags:
-    """The work before each row by phase, row after row; communication alone is the last kind."""
+    """The work before each row by its kind, row after row; communication alone is the last kind.
 
-    def __init__(self, results: Results, program: Program) -> None:
-        ids = results.phase_ids
-        self.names: tuple[str | None, ...] = (*ids, "", None)
-        self._ranks = program.ranks
+    Args:
+        program: the run.
+        kind: of each piece of its work, below `kinds`, shape (pieces,).
+        kinds: how many kinds of work there are.
+    """
+
+    def __init__(self, program: Program, kind: Ints, kinds: int) -> None:
         alone = np.flatnonzero(program.fixed_ns > 0)
         row = np.concatenate([program.work.row, alone])
-        phase = np.where(program.phase >= 0, program.phase, len(ids))
-        tag = np.concatenate([phase, np.full(len(alone), len(ids) + 1)])
+        tag = np.concatenate([kind, np.full(len(alone), kinds)])
         ns = np.concatenate([program.work.ns, program.fixed_ns[alone]])
         order = np.argsort(row, kind="stable")
         self.tag: Ints = tag[order].astype(np.int64)
@@ -39,6 +41,17 @@ class WorkTags:
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         place = np.arange(int(starts[-1])) + np.repeat(self.starts[rows] - starts[:-1], counts)
         return starts, self.tag[place], self.ns[place]
+
+
+class PhaseTags(WorkTags):
+    """The work by phase."""
+
+    def __init__(self, results: Results, program: Program) -> None:
+        ids = results.phase_ids
+        phase = np.where(program.phase >= 0, program.phase, len(ids))
+        super().__init__(program, phase, len(ids) + 1)
+        self.names: tuple[str | None, ...] = (*ids, "", None)
+        self._ranks = program.ranks
 
     def delays(self, found: dict[str, Any], most: int | None = None) -> tuple[Delay, ...]:
         """What the engine's delay costs say of each rank and phase, most first, at most so many."""

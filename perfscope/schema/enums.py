@@ -235,3 +235,37 @@ class Activity(Named):
     LOGGING = "logging", "Logging and output", "log records, progress bars, printed lines"
     INTERPRETER = "interpreter", "Interpreter", "Python code itself and its built-in containers"
     UNKNOWN = "unknown", "Other libraries", "a library of no known kind, or nothing is known"
+
+
+class LossKind(Named):
+    """What the time of a rank was lost to, in the order of the report."""
+
+    WAITING = "waiting", "Waiting for other ranks", "In a call before the last rank had come."
+    TRANSFER = "transfer", "Transfer", "In a call after everybody had come."
+    COMMUNICATION = (
+        "communication",
+        "Communication, not told apart",
+        "In calls whose partners are not known, so that waiting and transfer are one.",
+    )
+    OTHER_WORK = (
+        "other_work",
+        "Work that is not training",
+        "Evaluation, checkpoints, input, files and whatever else is not numeric work.",
+    )
+    UNKNOWN = "unknown", "Not known", "Time that no mark, call or sample accounts for."
+    OUTSIDE = (
+        "outside",
+        "Before and after",
+        "Before and after the focus of analysis: start-up and shutdown.",
+    )
+
+
+class LossPattern(Named):
+    """How a loss is spread over the steps, and over the ranks that cause it."""
+
+    STATIC = "static", "in each step, by the same ranks"
+    SERIAL = "serial", "by turns inside each step"
+    VARYING = "varying", "by another rank each step"
+    BURSTS = "bursts", "in few steps, much at a time"
+    WINDOW = "window", "in one part of the run"
+    ONCE = "once", "once"

@@ -86,6 +86,10 @@ public:
         result["waiter"] = to_numpy(std::move(cost.waiter));
         result["cause"] = to_numpy(std::move(cost.cause));
         result["ns"] = to_numpy(std::move(cost.ns));
+        result["charged_segment"] = to_numpy(std::move(cost.charges.segment));
+        result["charged_rank"] = to_numpy(std::move(cost.charges.rank));
+        result["charged_tag"] = to_numpy(std::move(cost.charges.tag));
+        result["charged_ns"] = to_numpy(std::move(cost.charges.ns));
         return result;
     }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t ROWS_LOOKED_BACK = 4096; // for the last moment at which two ranks met
 constexpr size_t MOST_PARTS = 64;          // of the program, each with sums of its own
+constexpr size_t NOWHERE = static_cast<size_t>(-1);
 
 // Two rows at which two ranks met last: what lies behind them explains the wait.
 struct Meeting {
@@ -25,7 +26,8 @@ public:
     Costing(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals, const Pieces &pieces,
             const std::vector<uint8_t> &waits_at_end, const double *measured)
         : program_(program), costs_(costs), arrivals_(arrivals), pieces_(pieces), waits_at_end_(waits_at_end),
-          measured_(measured), sweep_(program, costs, arrivals), links_(program), late_(pieces.tags)
+          measured_(measured), sweep_(program, costs, arrivals), links_(program), late_(pieces.tags),
+          place_(program.ranks() * pieces.tags, NOWHERE)
     {
         sum.direct.assign(program.ranks() * pieces.tags, 0.0);
         sum.indirect.assign(program.ranks() * pieces.tags, 0.0);
@@ -44,6 +46,7 @@ public:
                 explain(program_.cut_row(segment + 1, rank));
         for (auto row = order_.rbegin(); row != order_.rend(); ++row)
             explain(*row - 1); // a row is left when the next one of its rank is on its way
+        note_charges();
     }
 
     DelayCost sum; // without the pairs of ranks
@@ -103,12 +106,38 @@ private:
         }
         const double direct = std::min(wait.ns / total, 1.0), indirect = wait.inherited / total;
         for (size_t tag = 0; tag < pieces_.tags; tag++) {
-            sum.direct[cause_rank * pieces_.tags + tag] += direct * late_[tag];
-            sum.indirect[cause_rank * pieces_.tags + tag] += indirect * late_[tag];
+            const size_t cell = cause_rank * pieces_.tags + tag;
+            sum.direct[cell] += direct * late_[tag];
+            sum.indirect[cell] += indirect * late_[tag];
+            if (late_[tag] > 0)
+                charge(cell, (direct + indirect) * late_[tag]);
         }
         for (Wait *earlier = first; earlier < behind; earlier++)
             earlier->inherited += (direct + indirect) * earlier->ns;
         sum.unattributed += wait.ns - direct * total;
+    }
+
+    void charge(size_t cell, double ns)
+    {
+        if (place_[cell] == NOWHERE) {
+            place_[cell] = charges_.size();
+            charges_.emplace_back(cell, 0.0);
+        }
+        charges_[place_[cell]].second += ns;
+    }
+
+    // The charges of the segment, those of a rank and tag together.
+    void note_charges()
+    {
+        std::sort(charges_.begin(), charges_.end());
+        for (const auto &[cell, ns] : charges_) {
+            sum.charges.segment.push_back(static_cast<int64_t>(segment_));
+            sum.charges.rank.push_back(static_cast<int64_t>(cell / pieces_.tags));
+            sum.charges.tag.push_back(static_cast<int64_t>(cell % pieces_.tags));
+            sum.charges.ns.push_back(ns);
+            place_[cell] = NOWHERE;
+        }
+        charges_.clear();
     }
 
     void add_work(int64_t after, int64_t until, double sign)
@@ -144,12 +173,22 @@ private:
     std::vector<int64_t> order_;
     std::vector<Wait> waits_; // by number of the row
     std::vector<double> late_;
+    std::vector<size_t> place_; // of a rank and tag in the charges of the segment
+    std::vector<std::pair<size_t, double>> charges_;
 };
 
 void add(std::vector<double> &to, const std::vector<double> &from)
 {
     for (size_t i = 0; i < to.size(); i++)
         to[i] += from[i];
+}
+
+void append(Charges &to, const Charges &from)
+{
+    to.segment.insert(to.segment.end(), from.segment.begin(), from.segment.end());
+    to.rank.insert(to.rank.end(), from.rank.begin(), from.rank.end());
+    to.tag.insert(to.tag.end(), from.tag.begin(), from.tag.end());
+    to.ns.insert(to.ns.end(), from.ns.begin(), from.ns.end());
 }
 
 } // namespace
@@ -174,6 +213,7 @@ DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pie
     for (size_t part = 1; part < count; part++) {
         add(cost.direct, sums[part].direct);
         add(cost.indirect, sums[part].indirect);
+        append(cost.charges, sums[part].charges);
         cost.unattributed += sums[part].unattributed;
         cost.waiting += sums[part].waiting;
         for (const auto &[key, ns] : pairs[part])

@@ -14,6 +14,13 @@ struct Pieces {
     size_t tags; // the last one stands for transfer
 };
 
+// What the waits of a segment are charged to, direct and indirect together: one entry a segment, rank and tag, in an
+// order that is the same each time.
+struct Charges {
+    std::vector<int64_t> segment, rank, tag;
+    std::vector<double> ns;
+};
+
 struct DelayCost {
     std::vector<double> direct;   // (rank, tag): makes others wait at once ("short-term")
     std::vector<double> indirect; // (rank, tag): makes others wait through a third ("long-term")
@@ -22,6 +29,7 @@ struct DelayCost {
     // who waited for whom: one entry a pair
     std::vector<int64_t> waiter, cause;
     std::vector<double> ns;
+    Charges charges;
 };
 
 // `waits_at_end`: ranks that wait at the end of the program for the last one. Waits are explained by what happened

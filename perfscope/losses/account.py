@@ -1,0 +1,223 @@
+"""The loss account: every nanosecond of the ranks' lives is training work or has a cause.
+
+What is not training work is lost. An entry holds what one cause took from all ranks: the time in
+which it was done, and the time in which others waited for that. Together the entries are the lost
+time exactly.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.attribution.ledger import INDEX
+from perfscope.losses.cause import OUTSIDE, LossCause
+from perfscope.losses.own_time import own_times, work_cells
+from perfscope.losses.parts import whole_parts
+from perfscope.losses.patterns import pattern_of
+from perfscope.losses.places import Places
+from perfscope.losses.waiting import Cells, Waited, waited
+from perfscope.schema.enums import LossKind, LossPattern
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from perfscope.losses.steps import Steps
+    from perfscope.metrics.results import Results
+    from perfscope.replay.segments import SegmentReplay
+    from perfscope.trace.model import Frame
+
+    Ints = npt.NDArray[np.int64]
+    Floats = npt.NDArray[np.float64]
+
+SMALL = 0.002
+"""Of the time in the focus: smaller entries of a kind are told together."""
+
+TAKES_PART = 0.1
+"""Of what the rank causes that causes most: one that causes less is not named."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one cause took from the ranks.
+
+    Attributes:
+        cause: what it was.
+        own_ns: time of all ranks in which it was done.
+        waiting_ns: time of all ranks in which others waited for it, directly and through a third.
+        ranks: numbers of the ranks that did it, those that cost most first.
+        frame: the user's function, at the line seen most often; None unknown.
+        pattern: how it is spread over the steps; None where there are too few to tell.
+        steps: numbers of the first and the last step in which it costs time; None where no steps
+            are known.
+        causes: how many causes are told together in it.
+    """
+
+    cause: LossCause
+    own_ns: int
+    waiting_ns: int
+    ranks: tuple[int, ...]
+    frame: Frame | None = None
+    pattern: LossPattern | None = None
+    steps: tuple[int, int] | None = None
+    causes: int = 1
+
+    @property
+    def ns(self) -> int:
+        """What was lost to it."""
+        return self.own_ns + self.waiting_ns
+
+
+@dataclass(frozen=True)
+class LossAccount:
+    """All time of the ranks: training work, and the entries of what was lost, most first.
+
+    `window_ns` is the ranks' time in the focus of analysis; all training work lies in it.
+    """
+
+    life_ns: int
+    window_ns: int
+    training_ns: int
+    entries: tuple[Entry, ...]
+
+    @property
+    def lost_ns(self) -> int:
+        """What is not training work; the entries add up to it."""
+        return self.life_ns - self.training_ns
+
+    @property
+    def training_share(self) -> float | None:
+        """Training work as a share of the ranks' time in the focus; None of an empty focus."""
+        return self.training_ns / self.window_ns if self.window_ns else None
+
+
+def loss_account(results: Results, replay: SegmentReplay) -> LossAccount:
+    """Where the time of the ranks went that was no training work."""
+    ledger = results.ledger
+    life_ns = int(ledger.life_ns.sum())
+    outside_ns = sum(int(ledger.ns[INDEX[account]].sum()) for account in OUTSIDE)
+    places = Places(results)
+    own = own_times(results, places)
+    waits = waited(results, replay.program, replay.charges)
+    lost_ns = sum(int(ns.sum()) for ns in own.values()) + waits.whole_ns
+    entries = _Making(results, replay, places, own, waits).entries()
+    return LossAccount(
+        life_ns=life_ns,
+        window_ns=life_ns - outside_ns,
+        training_ns=life_ns - lost_ns,
+        entries=_told(entries, SMALL * (life_ns - outside_ns)),
+    )
+
+
+class _Making:
+    """Puts together what ranks did and what others waited for."""
+
+    def __init__(
+        self,
+        results: Results,
+        replay: SegmentReplay,
+        places: Places,
+        own: Mapping[LossCause, Ints],
+        waits: Waited,
+    ) -> None:
+        self._numbers = [rank.number for rank in results.trace.ranks]
+        self._places, self._own, self._waits = places, own, waits
+        self._waiting = _by_cause(waits.causes, waits.cells, waits.whole_ns, len(self._numbers))
+        self._work: dict[LossCause, Cells] = {}
+        program = replay.program
+        if waits.steps is not None and program is not None:
+            self._work = work_cells(results, program, waits.steps, places)
+
+    def entries(self) -> list[Entry]:
+        """One entry a cause, in no order."""
+        causes = list(dict.fromkeys([*self._own, *self._waiting]))
+        found = [self._entry(cause) for cause in causes]
+        return [entry for entry in found if entry.ns]
+
+    def _entry(self, cause: LossCause) -> Entry:
+        own = self._own.get(cause, np.zeros(len(self._numbers), np.int64))
+        waiting_ns, by_rank = self._waiting.get(cause, (0, np.zeros(len(self._numbers))))
+        caused = own + by_rank
+        table, everything = self._tables(cause)
+        return Entry(
+            cause=cause,
+            own_ns=int(own.sum()),
+            waiting_ns=waiting_ns,
+            ranks=self._ranks(caused),
+            frame=self._places.frame(cause.function),
+            pattern=None if table is None else pattern_of(table, everything),
+            steps=None if table is None else _reach(table, self._waits.steps),
+        )
+
+    def _ranks(self, caused: Floats) -> tuple[int, ...]:
+        order = np.argsort(-caused, kind="stable")
+        least = max(TAKES_PART * float(caused.max(initial=0.0)), 1.0)
+        return tuple(self._numbers[place] for place in order.tolist() if caused[place] >= least)
+
+    def _tables(self, cause: LossCause) -> tuple[Floats | None, Floats]:
+        """What a cause costs, and what all waits of the run do, by step and rank."""
+        steps, waits = self._waits.steps, self._waits
+        if steps is None or cause.kind in (LossKind.OUTSIDE, LossKind.COMMUNICATION):
+            return None, np.zeros((0, 0))
+        shape = steps.count, len(self._numbers)
+        indices = [place for place, one in enumerate(waits.causes) if one == cause]
+        table = waits.cells.table(np.isin(waits.cells.cause, indices), shape)
+        if own := self._work.get(cause):
+            table = table + own.table(np.ones(len(own.ns), np.bool_), shape)
+        return table, self._all_waits(shape)
+
+    def _all_waits(self, shape: tuple[int, int]) -> Floats:
+        cells = self._waits.cells
+        return cells.table(np.ones(len(cells.ns), np.bool_), shape)
+
+
+def _by_cause(
+    causes: Sequence[LossCause], cells: Cells, whole_ns: int, ranks: int
+) -> dict[LossCause, tuple[int, Floats]]:
+    """The waiting for each cause, in whole nanoseconds, and that for each rank."""
+    different = list(dict.fromkeys(causes))
+    if not different:
+        return {}
+    index = np.array([different.index(cause) for cause in causes], np.int64)
+    cell = index[cells.cause] * ranks + cells.rank
+    sums = np.bincount(cell, cells.ns, minlength=len(different) * ranks)
+    table = sums.astype(np.float64).reshape(-1, ranks)
+    parts = whole_parts(whole_ns, table.sum(axis=1))
+    return {
+        cause: (ns, by_rank)
+        for cause, ns, by_rank in zip(different, parts.tolist(), table, strict=True)
+    }
+
+
+def _reach(table: Floats, steps: Steps | None) -> tuple[int, int] | None:
+    """Numbers of the first and last step that cost anything."""
+    here = np.flatnonzero(table.sum(axis=1))
+    if steps is None or not len(here) or not len(steps.numbers):
+        return None
+    return int(steps.numbers[here[0]]), int(steps.numbers[here[-1]])
+
+
+def _told(entries: Sequence[Entry], small_ns: float) -> tuple[Entry, ...]:
+    """Entries as they are told, most first: the small ones of a kind together, as its last."""
+    small: defaultdict[LossKind, list[Entry]] = defaultdict(list)
+    kept: list[Entry] = []
+    for entry in entries:
+        (kept if entry.ns >= small_ns else small[entry.cause.kind]).append(entry)
+    for kind, together in small.items():
+        kept.append(
+            together[0]
+            if len(together) == 1
+            else Entry(
+                cause=LossCause(kind),
+                own_ns=sum(one.own_ns for one in together),
+                waiting_ns=sum(one.waiting_ns for one in together),
+                ranks=(),
+                causes=len(together),
+            )
+        )
+    return tuple(sorted(kept, key=lambda one: (-one.ns, one.cause.kind.value, str(one.cause))))

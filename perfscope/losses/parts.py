@@ -1,0 +1,34 @@
+"""A whole number of nanoseconds, divided without a rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+
+def whole_parts(whole: int, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """A whole number in whole parts, as near to their weights as can be, that add up to it.
+
+    What rounding down leaves goes to the parts that lost most by it (largest remainders). Without
+    weight the first part gets all.
+
+    Args:
+        whole: what is divided, not below 0.
+        weights: of the parts, not below 0, at least one.
+    """
+    total = float(weights.sum())
+    if total <= 0:
+        result = np.zeros(len(weights), np.int64)
+        result[0] = whole
+        return result
+    exact = weights * (whole / total)
+    parts = np.floor(exact).astype(np.int64)
+    order = np.argsort(parts - exact, kind="stable")
+    left = whole - int(parts.sum())
+    # rounding may also leave too much: then it is taken where most was given
+    step = 1 if left > 0 else -1
+    chosen = order if left > 0 else order[::-1][parts[order[::-1]] > 0]
+    full, rest = divmod(abs(left), max(1, len(chosen)))
+    parts[chosen] += step * full
+    parts[chosen[:rest]] += step
+    return parts

@@ -1,0 +1,111 @@
+"""What waiting is charged to: the work of late ranks by account, phase and function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.attribution.ledger import ACCOUNTS, Account
+from perfscope.matching.pool import dense
+from perfscope.replay.measured import measured_waits
+from perfscope.replay.work_tags import WorkTags
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.program import Floats, Ints, Program
+
+MOST_FUNCTIONS = 48
+"""Functions that waits are charged to one by one, most work first; the others go without a name."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A kind of work that made others wait; of communication alone the account is None."""
+
+    account: Account | None
+    phase: str = ""
+    function: int = -1  # index in the names of `Program.functions`, -1 unknown
+
+
+@dataclass(frozen=True)
+class Charges:
+    """Waiting by segment, late rank and cause; arrays have one element each.
+
+    Attributes:
+        causes: what `cause` holds indices of.
+        segment: of the replayed program.
+        rank: place of the rank that was waited for.
+        cause: what it did longer than those who waited.
+        ns: nanoseconds that all others together waited for it, directly and through a third.
+        waiting_ns: all that was waited, charged or not.
+    """
+
+    causes: tuple[Cause, ...]
+    segment: Ints
+    rank: Ints
+    cause: Ints
+    ns: Floats
+    waiting_ns: float
+
+
+def charges(results: Results, program: Program) -> Charges:
+    """What made ranks wait, segment by segment.
+
+    Raises:
+        ImportError: the trace engine is not built.
+    """
+    causes, of_piece = _causes(results, program)
+    tags = WorkTags(program, of_piece, len(causes) - 1)
+    waits = measured_waits(results, program)
+    found = program.engine.delay_cost(
+        program.gaps_ns(program.work),
+        program.transfer_ns,
+        piece_starts=tags.starts,
+        tag=tags.tag,
+        ns=tags.ns,
+        tags=len(causes),
+        waits_at_end=program.waits_at_end.astype(np.uint8),
+        waits=waits.inside,
+    )
+    return Charges(
+        causes=causes,
+        segment=found["charged_segment"],
+        rank=found["charged_rank"],
+        cause=found["charged_tag"],
+        ns=found["charged_ns"],
+        waiting_ns=waits.total_ns,
+    )
+
+
+def _causes(results: Results, program: Program) -> tuple[tuple[Cause, ...], Ints]:
+    """Every kind of work, communication alone as the last, and the kind of each piece."""
+    function = _worth_naming(program.functions.of_piece, program.work.ns)
+    account, phase = program.work.account, program.phase
+    if not len(account):
+        return (Cause(None),), np.empty(0, np.int64)
+    kind = dense(account, phase, function)
+    first = np.zeros(int(kind.max()) + 1, np.int64)
+    first[kind[::-1]] = np.arange(len(kind))[::-1]
+    ids = results.phase_ids
+    causes = [
+        Cause(
+            ACCOUNTS[int(account[piece])],
+            ids[int(phase[piece])] if phase[piece] >= 0 else "",
+            int(function[piece]),
+        )
+        for piece in first.tolist()
+    ]
+    return (*causes, Cause(None)), kind
+
+
+def _worth_naming(function: Ints, ns: Floats) -> Ints:
+    """The functions with those that little work was seen in as unknown."""
+    known = function >= 0
+    if not known.any():
+        return function
+    spent = np.bincount(function[known], ns[known])
+    kept = np.zeros(len(spent), np.bool_)
+    kept[np.argsort(-spent, kind="stable")[:MOST_FUNCTIONS]] = True
+    return np.where(known & kept[np.maximum(function, 0)], function, -1)

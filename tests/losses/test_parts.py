@@ -1,0 +1,31 @@
+"""A whole is divided without a rest, near to the weights."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfscope.losses.parts import whole_parts
+
+
+@given(
+    st.integers(0, 10**18),
+    st.lists(st.floats(0, 1e18, allow_subnormal=False), min_size=1, max_size=50),
+)
+def test_parts_add_up_and_none_is_below_nothing(whole: int, weights: list[float]) -> None:
+    parts = whole_parts(whole, np.array(weights))
+    assert sum(parts.tolist()) == whole
+    assert (parts >= 0).all()
+
+
+@given(st.integers(0, 10**9), st.lists(st.integers(0, 10**6), min_size=1, max_size=20))
+def test_parts_are_as_near_to_their_weights_as_whole_numbers_can_be(
+    whole: int, weights: list[int]
+) -> None:
+    parts = whole_parts(whole, np.array(weights, float))
+    if total := sum(weights):
+        assert all(
+            abs(part - whole * weight / total) < 1 + 1e-6
+            for part, weight in zip(parts.tolist(), weights, strict=True)
+        )
