@@ -28,6 +28,10 @@ void ps_stack_sample(uint32_t tid, uint32_t stack);
 void ps_calls(uint32_t name, uint32_t calls, uint32_t measured, uint32_t compiled, int64_t kept, uint64_t private_now,
               uint64_t set_up_ns);
 void ps_python_blocks(uint64_t blocks);
+/* The type of a variable of a Python frame, as a new reference, or `none` where it has no value. The caller holds the
+ * interpreter's lock. The variables lie `offset` bytes behind the frame or, where `inner_offset` is not 0, behind what
+ * the pointer there points to. Returns NULL where there is no Python. */
+void *ps_type_of_variable(const void *frame, uint32_t inner_offset, uint32_t offset, void *none);
 /* Resident memory of the process's own: without libraries, shared memory and this recording. */
 uint64_t ps_private_bytes(void);
 /* Bytes that the process may still map, UINT64_MAX without a limit. */

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.activity_rules import Told, claims, is_native, told_by, told_last
+from perfscope.attribution.activity_rules import Told, claims, told_by, told_last
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.schema.enums import Activity
 from perfscope.trace.model import Frame, Trace
@@ -71,7 +71,6 @@ def _innermost(
     return unsure or Activity.UNKNOWN
 
 
-def _undecided(frames: Sequence[Frame], stack: Iterable[int]) -> Activity | None:
+def _undecided(frames: Sequence[Frame], stack: Sequence[int]) -> Activity | None:
     """What a system call tells by which many things are waited for."""
-    innermost = frames[tuple(stack)[-1]]
-    return told_last(innermost) if is_native(innermost) else None
+    return told_last(frames[stack[-1]])

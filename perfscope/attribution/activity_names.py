@@ -188,11 +188,12 @@ SYSTEM_CALLS: dict[Activity, str] = {
     """,
     Activity.NETWORK: """
         socket connect accept accept4 sendto sendmsg sendmmsg recvfrom recvmsg recvmmsg
-        read_socket write_socket
+        read(socket) readv(socket) write(socket) writev(socket)
     """,
     Activity.LOCK: """
         futex poll ppoll select pselect6 epoll_wait epoll_pwait semop semtimedop msgrcv msgsnd
-        mq_timedreceive rt_sigtimedwait pause rt_sigsuspend read_pipe write_pipe
+        mq_timedreceive rt_sigtimedwait pause rt_sigsuspend read(pipe) readv(pipe) write(pipe)
+        writev(pipe)
     """,
     Activity.SLEEP: "nanosleep clock_nanosleep",
     Activity.SUBPROCESS: "wait4 waitid vfork execve clone clone3",

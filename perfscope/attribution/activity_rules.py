@@ -18,15 +18,9 @@ from perfscope.attribution.activity_names import (
     SYSTEM_CALLS,
     UNDECIDED_CALLS,
 )
+from perfscope.attribution.stack_rules import BUILT_IN, COLLECTOR, SYSTEM_CALL
 from perfscope.schema.enums import Activity
 from perfscope.trace.model import Frame
-
-BUILT_IN = "<built-in>"
-"""The file of a function without Python code that was called from the line of the next frame."""
-SYSTEM_CALL = "<system-call>"
-"""The file of a system call in which the thread was blocked."""
-COLLECTOR = "<collector>"
-"""The file of a collection that began by itself in the line of the next frame."""
 
 
 class Told(NamedTuple):
@@ -90,11 +84,6 @@ _MODULE = re.compile(
     r"|.*/python\d+\.zip/(?P<zipped>.+)|<frozen (?P<frozen>[\w.]+)>"
 )
 _ENDING = re.compile(r"(/__init__)?\.(py|pyx|pyc|so|pyi)$")
-
-
-def is_native(frame: Frame) -> bool:
-    """Whether a frame is no Python code: what the code of the next one had called."""
-    return frame.file in (BUILT_IN, SYSTEM_CALL, COLLECTOR)
 
 
 @lru_cache(maxsize=65536)

@@ -75,6 +75,14 @@ _LIBRARY_INPUT = (
 AGENT = "/perfscope_agent/"
 """In the paths of what perfscope itself runs in the program."""
 
+BUILT_IN = "<built-in>"
+"""The file of a function without Python code that was called from the line of the next frame."""
+SYSTEM_CALL = "<system-call>"
+"""The file of a system call in which the thread was blocked."""
+COLLECTOR = "<collector>"
+"""The file of a garbage collection that began by itself in the line of the next frame."""
+NATIVE_FILES = frozenset({BUILT_IN, SYSTEM_CALL, COLLECTOR})
+
 _LIBRARY_FILE = re.compile(
     r"/(site|dist)-packages/|/lib(64)?/python\d(\.\d+)?/|/python\d+\.zip/"
     r"|^<(frozen|built-in|system-call|collector)"
@@ -137,11 +145,12 @@ def label_stacks(
     matcher = _Matcher(rules, rare)
     frames = [matcher.of_frame(frame) for frame in trace.frames]
     is_user = [is_user_file(frame.file) for frame in trace.frames]
+    is_native = [frame.file in NATIVE_FILES for frame in trace.frames]
     labels, users, tellers, callers = [], [], [], []
     for stack in trace.stacks:
         depth, label = _telling_level(stack, frames, matcher)
         own = [level for level, frame in enumerate(stack) if is_user[frame]]
-        user = own[-1] if own else len(stack) - 1
+        user = own[-1] if own else _innermost(stack, is_native)
         by_name = label not in (UNLABELED, matcher.train)
         teller = depth if by_name and is_user[stack[depth]] else user
         outer = [level for level in own if level < teller]
@@ -151,6 +160,11 @@ def label_stacks(
         callers.append(stack[outer[-1]] if outer else -1)
     as_array = [np.array(column, np.int64) for column in (labels, users, tellers, callers)]
     return StackLabels(tuple(matcher.ids), *as_array)
+
+
+def _innermost(stack: Sequence[int], is_native: Sequence[bool]) -> int:
+    """The level of the innermost Python code, 0 where there is none."""
+    return max((level for level, frame in enumerate(stack) if not is_native[frame]), default=0)
 
 
 def _telling_level(
@@ -188,6 +202,8 @@ class _Matcher:
 
     def of_frame(self, frame: Frame) -> int:
         """The label that this frame alone tells."""
+        if frame.file in NATIVE_FILES:
+            return UNLABELED
         own_name = frame.function.rpartition(".")[2]
         name, whole = own_name.lower(), frame.function.lower()
         ends = _word_ends(own_name) if is_user_file(frame.file) else ()

@@ -94,7 +94,8 @@ def test_names_function_file_and_line(job: Callable[..., Job], tmp_path: Path) -
     assert stacks
     file = str(tmp_path / "program.py")
     name = "Trainer.evaluate" if sys.version_info >= (3, 11) else "evaluate"
-    innermost = [stack[-1] for stack in stacks if len(stack) == 3]
+    called = [[frame for frame in stack if frame[1][0] != "<"] for stack in stacks]
+    innermost = [stack[-1] for stack in called if len(stack) == 3]
     assert {(function, place) for function, place, _ in innermost} == {(name, file)}
     assert {line for _, _, line in innermost} <= {6, 7}
     assert [frame[0] for frame in stacks[-1][:2]] == ["<module>", "main"]
@@ -115,9 +116,10 @@ def test_relative_file_names_become_absolute(job: Callable[..., Job], tmp_path: 
 
 
 def test_deep_stacks_keep_both_ends(job: Callable[..., Job]) -> None:
-    stacks = [stack for stack in job(DEEP).process.functions() if len(stack) > 10]
+    sampled = [stack for stack in job(DEEP).process.functions() if len(stack) > 10]
+    stacks = [[frame for frame in stack if frame[1][0] != "<"] for stack in sampled]
     assert stacks
-    assert {len(stack) for stack in stacks} == {64}
+    assert {len(stack) for stack in stacks} == {62}
     assert all(stack[0][0] == "<module>" for stack in stacks)
     assert all(stack[-1][2] in (7, 8) for stack in stacks)
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.activity_rules import BUILT_IN, COLLECTOR, SYSTEM_CALL
-from perfscope.attribution.stack_rules import is_user_file
+from perfscope.attribution.stack_rules import (
+    BUILT_IN,
+    COLLECTOR,
+    SYSTEM_CALL,
+    is_user_file,
+    label_stacks,
+)
 from perfscope.schema.enums import Activity
 from tests.support.trace_builder import FrameLike, TraceBuilder
 
@@ -134,3 +139,13 @@ def test_a_collection_is_seen_wherever_it_begins() -> None:
 
 def test_nothing_without_python_code_is_the_users() -> None:
     assert not any(is_user_file(file) for file in (BUILT_IN, SYSTEM_CALL, COLLECTOR))
+
+
+def test_what_a_line_calls_neither_names_a_phase_nor_is_the_users_function() -> None:
+    builder = TraceBuilder(1, end_s=1.0)
+    inner = package("quokka/hop.py")
+    builder.rank(0).stack(0.5, [inner, native("quokka.load"), call("futex")])
+    trace = builder.build()
+    labels = label_stacks(trace, [("evaluate", "*load*")])
+    assert labels.label.tolist() == [-1]
+    assert trace.frames[int(labels.user_frame[0])].function == "work"

@@ -69,6 +69,10 @@ class Recorder:
         self.sampler_start = bind("ps_sampler_start", None)
         self.ignore_thread = bind("ps_ignore_thread", None, u32)
         self.set_detail = bind("ps_set_detail", None, u32)
+        pointer = ctypes.c_void_p
+        self.type_of_variable = bind(
+            "ps_type_of_variable", ctypes.py_object, pointer, u32, u32, pointer
+        )
         self._name = bind("ps_name", u32, ctypes.c_char_p, u32)
         self._stack = bind("ps_stack", u32, ctypes.c_void_p, u32)
         self._u32 = u32

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from . import files, notes, python_objects, recorder
+from . import blocked, callees, files, notes, python_objects, recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 _MAX_HZ = 10.0
-_MAX_DEPTH = 64
+_MAX_DEPTH = 62  # of Python frames; two more may say what the innermost one calls
 _INNERMOST = 48
 _MAX_WALK = 1000
 _MAX_CACHED = 20000
@@ -57,6 +57,7 @@ class Sampler:
         # Held by whoever must not be interrupted by a fork: a child would inherit half-made state.
         self.busy = _thread.allocate_lock()
         self._names: dict[tuple[CodeType, int], int] = {}
+        self._leaf_names: dict[tuple[str, str], int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
         self._directory = os.getcwd()
 
@@ -118,18 +119,24 @@ class Sampler:
         finally:
             if is_held:
                 gc.enable()
-        for thread_id, places in walks:
-            stack = self._stack(rec, places)
+        for thread_id, places, callee in walks:
+            stack = self._stack(rec, places, _leaves(thread_id, callee))
             if stack:
                 rec.stack_sample(thread_id, stack)
 
-    def _stack(self, rec: recorder.Recorder, places: list[tuple[CodeType, int]]) -> int:
-        """The id of the stack of these places, 0 without one of the program."""
+    def _stack(
+        self,
+        rec: recorder.Recorder,
+        places: list[tuple[CodeType, int]],
+        leaves: tuple[tuple[str, str], ...],
+    ) -> int:
+        """The id of the stack of these places and of what they call, 0 without any place."""
         if len(places) > _MAX_DEPTH:
             places = _shortened(places)
         key = tuple(self._name(rec, place) for place in reversed(places))
+        key += tuple(self._leaf(rec, leaf) for leaf in leaves)
         known = self._stacks.get(key)
-        if known is None and key:
+        if known is None and places:
             known = rec.stack(list(key))
             if len(self._stacks) >= _MAX_CACHED:
                 self._stacks.clear()
@@ -150,22 +157,40 @@ class Sampler:
             self._names[place] = known
         return known
 
+    def _leaf(self, rec: recorder.Recorder, leaf: tuple[str, str]) -> int:
+        known = self._leaf_names.get(leaf)
+        if known is None:
+            known = self._leaf_names[leaf] = rec.place(*leaf, 0)
+        return known
 
-def _walks() -> list[tuple[int, list[tuple[CodeType, int]]]]:
-    """Kernel id and places of each watched thread; nothing here lets another thread go on."""
+
+def _leaves(thread_id: int, callee: str) -> tuple[tuple[str, str], ...]:
+    """Name and file of what is no Python code: the function called, the system call inside it."""
+    call = blocked.system_call(thread_id)
+    leaves = ((callee, callees.FILE),) if callee else ()
+    return leaves + (((call, blocked.FILE),) if call else ())
+
+
+def _walks() -> list[tuple[int, list[tuple[CodeType, int]], str]]:
+    """Kernel id, places and callee of each watched thread; no other thread goes on meanwhile."""
     frames = sys._current_frames()
     walks = []
     try:
         for identity, thread_id in list(watched.items()):
             frame = frames.get(identity)
             if frame is not None:
-                walks.append((thread_id, _walk(frame)))
+                walks.append((thread_id, _walk(frame), _callee(frame)))
             elif identity != recorder.main_thread:
                 watched.pop(identity, None)
     finally:
         # This frame is among them: a cycle that would keep the program's objects alive.
         frames.clear()
     return walks
+
+
+def _callee(frame: FrameType) -> str:
+    is_own = frame.f_code.co_filename.startswith(files.AGENT)
+    return "" if is_own else callees.called(frame)
 
 
 def _walk(frame: FrameType | None) -> list[tuple[CodeType, int]]:

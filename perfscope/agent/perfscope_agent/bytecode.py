@@ -1,0 +1,201 @@
+"""Which expression of the source a frame is calling, read from its bytecode.
+
+From the instruction that a frame is at, the stack of values is followed backwards to what put the
+called object there. Nothing is run and no value is looked at.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+
+_VERSION = sys.version_info[:2]
+_MOST_INSTRUCTIONS = 200
+_IN_GLOBALS = {"LOAD_GLOBAL", "LOAD_NAME"}
+_IN_FRAME = {"LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST"}
+_ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
+_SILENT = {"PUSH_NULL", "NOP", "RESUME", "GET_ITER", "KW_NAMES", "PRECALL"}
+_PROTOCOLS = {
+    "FOR_ITER": "__next__",
+    "GET_ITER": "__iter__",
+    "BEFORE_WITH": "__enter__",
+    "SETUP_WITH": "__enter__",
+}
+_OPERATORS = ("BINARY_", "INPLACE_", "COMPARE_OP", "CONTAINS_OP", "UNARY_NEG", "STORE_SUBSCR")
+
+GLOBAL, LOCAL, CONSTANT, UNKNOWN = "global", "local", "constant", "unknown"
+
+_names: list[str] = []
+_jumps: set[int] = set()
+
+
+class Expression:
+    """What is called: a root, and the attributes that lead from it to the called object.
+
+    `operands` are further roots, of an operator that works on several values.
+    """
+
+    def __init__(
+        self,
+        root: tuple[str, object],
+        attributes: tuple[str, ...],
+        operands: tuple[tuple[str, object], ...] = (),
+    ) -> None:
+        self.root = root
+        self.attributes = attributes
+        self.operands = operands
+
+    def values(self) -> tuple[tuple[str, object], ...]:
+        """The values that are worked on."""
+        return self.operands or (self.root,)
+
+
+def is_known() -> bool:
+    """Whether this Python's bytecode is one that is understood here."""
+    return sys.implementation.name == "cpython" and (3, 9) <= _VERSION <= (3, 13)
+
+
+def called(code: CodeType, last: int) -> Expression | None:
+    """What the instruction at offset `last` calls; None where it calls nothing that can be told."""
+    if not _names:
+        _prepare()
+    raw = code.co_code
+    if not 0 <= last < len(raw):
+        return None
+    name, argument = _names[raw[last]], _argument(raw, last)
+    if name in _PROTOCOLS:
+        found = _before(raw, last, 1)
+        return None if found is None else _with_attribute(_expression(code, found), name)
+    if name.startswith(_OPERATORS):
+        found = _before(raw, last, 1 if name.startswith("UNARY") else 2)
+        return None if found is None else _operation(code, found)
+    above, own = _shape(name, argument)
+    if not own:
+        return None
+    if name == "CALL" and _VERSION == (3, 11):
+        last = _earlier(raw, last, "PRECALL")
+    found = _before(raw, last, above + own)
+    return None if found is None else _expression(code, _callee(found, above))
+
+
+def _prepare() -> None:
+    import opcode
+
+    _jumps.update(opcode.hasjrel, opcode.hasjabs)
+    _names.extend(opcode.opname)
+
+
+def _shape(name: str, argument: int) -> tuple[int, int]:
+    """How many values an instruction finds above the called object, and for that: 0 for no call."""
+    own = 2 if _VERSION >= (3, 11) else 1
+    if name == "CALL_FUNCTION_EX":
+        return 1 + (argument & 1), own
+    if name == "CALL_METHOD":
+        return argument, 2
+    if name in ("CALL", "PRECALL", "CALL_FUNCTION"):
+        return argument, own
+    if name in ("CALL_KW", "CALL_FUNCTION_KW"):
+        return argument + 1, own
+    return 0, 0
+
+
+def _argument(raw: bytes, place: int) -> int:
+    value, shift = raw[place + 1], 8
+    while place >= 2 and _names[raw[place - 2]] == "EXTENDED_ARG":
+        place -= 2
+        value |= raw[place + 1] << shift
+        shift += 8
+    return value
+
+
+def _earlier(raw: bytes, place: int, name: str) -> int:
+    """The nearest place of an instruction before another one, else that one."""
+    for earlier in range(place - 2, max(place - 8, -1), -2):
+        if _names[raw[earlier]] == name:
+            return earlier
+    return place
+
+
+def _effect(operation: int, argument: int) -> int:
+    from opcode import stack_effect
+
+    try:
+        return stack_effect(operation, argument, jump=False)
+    except ValueError:
+        return stack_effect(operation, None, jump=False)
+
+
+def _before(raw: bytes, last: int, values: int) -> list[tuple[str, int, int]] | None:
+    """The instructions that put the uppermost values on the stack, with its height after each.
+
+    Heights are counted from the lowest of these values. None where the way there has branches.
+    """
+    found: list[tuple[str, int, int]] = []
+    height, place = values, last - 2
+    while place >= 0 and len(found) < _MOST_INSTRUCTIONS:
+        operation = raw[place]
+        name = _names[operation]
+        if operation in _jumps:
+            return None
+        if operation and name != "EXTENDED_ARG":
+            argument = _argument(raw, place)
+            found.append((name, argument, height))
+            height -= _effect(operation, argument)
+            if height <= 0:
+                return found[::-1] if height == 0 else None
+        place -= 2
+    return None
+
+
+def _callee(found: list[tuple[str, int, int]], above: int) -> list[tuple[str, int, int]]:
+    """Of the instructions behind a call those before its arguments."""
+    if not above:
+        return found
+    own = found[-1][2] - above
+    for place in range(len(found) - 1, 0, -1):
+        if found[place - 1][2] <= own < found[place][2]:
+            return found[:place]
+    return found
+
+
+def _expression(code: CodeType, found: list[tuple[str, int, int]]) -> Expression:
+    root: tuple[str, object] = (UNKNOWN, None)
+    attributes: list[str] = []
+    for name, argument, _ in found:
+        if name in _ATTRIBUTES:
+            shift = 1 if name == "LOAD_ATTR" and _VERSION >= (3, 12) else 0
+            attributes.append(code.co_names[argument >> shift])
+        elif name == "LOAD_SUPER_ATTR":
+            root, attributes = (UNKNOWN, None), [code.co_names[argument >> 2]]
+        elif name not in _SILENT:
+            root, attributes = _root(code, name, argument), []
+    return Expression(root, tuple(attributes))
+
+
+def _root(code: CodeType, name: str, argument: int) -> tuple[str, object]:
+    if name in _IN_GLOBALS:
+        shift = 1 if name == "LOAD_GLOBAL" and _VERSION >= (3, 11) else 0
+        return GLOBAL, code.co_names[argument >> shift]
+    if name in _IN_FRAME:
+        return LOCAL, argument >> 4 if name == "LOAD_FAST_LOAD_FAST" else argument
+    if name == "LOAD_CONST":
+        return CONSTANT, code.co_consts[argument]
+    return UNKNOWN, None
+
+
+def _with_attribute(expression: Expression, name: str) -> Expression:
+    return Expression(expression.root, (*expression.attributes, _PROTOCOLS[name]))
+
+
+def _operation(code: CodeType, found: list[tuple[str, int, int]]) -> Expression | None:
+    """An operator: the roots of all values in it, as any of them may decide what is done."""
+    roots = []
+    for name, argument, _ in found:
+        if name in _IN_FRAME or name in _IN_GLOBALS:
+            roots.append(_root(code, name, argument))
+            if name == "LOAD_FAST_LOAD_FAST":
+                roots.append((LOCAL, argument & 15))
+    return Expression(roots[0], (), tuple(roots)) if roots else None

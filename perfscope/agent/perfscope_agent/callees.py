@@ -1,0 +1,226 @@
+"""What the line of a frame is calling, where that is no Python code: `gc.collect`, `file.write`.
+
+A C function has no frame. What a line calls is told by its bytecode, and what the names there
+stand for by the frame's globals and the kinds of its variables. No code of the program runs for
+that: only dictionaries of modules and classes are read, and getters of Python's own kinds called.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import bytecode, files, recorder
+from .bytecode import CONSTANT, GLOBAL, LOCAL, Expression
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import CodeType, FrameType
+    from typing import Any
+
+FILE = "<built-in>"
+"""The file of frames that stand for what has none."""
+
+_MOST_KNOWN = 20000
+_Function = type(lambda: None)
+_Method = type(bytecode.Expression(("", None), ()).values)
+_Builtin = type(len)
+_Module = type(sys)
+_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+_members: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
+_module: Callable[[type], object] = type.__dict__["__module__"].__get__
+_qualname: Callable[[type], object] = type.__dict__["__qualname__"].__get__
+_contents: Callable[[Any], dict[str, Any]] = _members(_Module)["__dict__"].__get__
+_own_self: Callable[[Any], Any] = _members(_Builtin)["__self__"].__get__
+_own_name: Callable[[Any], object] = _members(_Builtin)["__name__"].__get__
+_MISSING = object()
+_ALIASES = {"posix": "os", "nt": "os", "_io": "io"}
+
+_known: dict[tuple[CodeType, int], str] = {}
+_reads_variables: bool | None = None
+
+
+def called(frame: FrameType) -> str:
+    """What a frame is calling, as `module.function`, `module.Class.method` or `.method`.
+
+    Empty where it calls nothing, Python code, or what cannot be told.
+    """
+    key = frame.f_code, frame.f_lasti
+    known = _known.get(key)
+    if known is None:
+        known = _called(frame) if bytecode.is_known() else ""
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[key] = known
+    return known
+
+
+def _called(frame: FrameType) -> str:
+    try:
+        expression = bytecode.called(frame.f_code, frame.f_lasti)
+        return "" if expression is None else _name(frame, expression)
+    except Exception:  # what is unusual about this frame must not end the sampling
+        return ""
+
+
+def _name(frame: FrameType, expression: Expression) -> str:
+    if expression.operands:
+        return _operator(frame, expression)
+    kind, root = expression.root
+    attributes = expression.attributes
+    if kind == GLOBAL:
+        value = _global(frame, str(root))
+        if value is not _MISSING:
+            return _followed(value, attributes)
+    elif kind == CONSTANT and attributes:
+        return _of_type(type(root), attributes)
+    elif kind == LOCAL and attributes:
+        found = _type_of_variable(frame, root)
+        if found is not None:
+            return _of_type(found, attributes)
+    return "." + attributes[-1] if attributes else ""
+
+
+def _global(frame: FrameType, name: str) -> Any:
+    found = dict.get(frame.f_globals, name, _MISSING)
+    return dict.get(frame.f_builtins, name, _MISSING) if found is _MISSING else found
+
+
+def _followed(value: Any, attributes: tuple[str, ...]) -> str:
+    """The name of what attributes lead to from a value."""
+    owner = ""
+    for place, attribute in enumerate(attributes):
+        kind = type(value)
+        if not issubclass(kind, _Module):
+            rest = attributes[place:]
+            return _of_type(value if issubclass(kind, type) else kind, rest)
+        contents = _contents(value)
+        owner = _text(contents.get("__name__"))
+        value = contents.get(attribute, _MISSING)
+        if value is _MISSING:
+            return "%s.%s" % (owner, ".".join(attributes[place:]))
+    return _of_value(value, owner, attributes[-1] if attributes else "")
+
+
+def _of_value(value: Any, owner: str, name: str) -> str:
+    """The name of a called object that stands in a module, or in the frame's globals."""
+    kind = type(value)
+    if kind is _Function or kind is _Method:
+        return ""
+    if kind is _Builtin:
+        return _of_builtin(value, owner)
+    if issubclass(kind, type):
+        return "" if _is_programs(value) else _of_class(value)
+    call = _member(kind, "__call__")
+    if call is None or _is_python(call[1]) or _is_programs(kind):
+        return ""
+    is_library = bool(owner) and not _is_program_module(owner)
+    return "%s.%s" % (owner, name) if is_library else _of_class(kind)
+
+
+def _of_builtin(value: Any, owner: str) -> str:
+    name, bound = _text(_own_name(value)), _own_self(value)
+    if issubclass(type(bound), _Module):
+        return _qualified(_text(_contents(bound).get("__name__")), name)
+    if bound is None or (owner and not _is_program_module(owner)):
+        return _qualified(owner, name)
+    kind = bound if issubclass(type(bound), type) else type(bound)
+    return _of_type(kind, (name,))
+
+
+def _of_type(kind: type, attributes: tuple[str, ...]) -> str:
+    """The name of a method of a class; what lies behind further attributes is not known."""
+    name = attributes[-1]
+    found = _member(kind, name) if len(attributes) == 1 else None
+    if found is None:
+        return "." + name
+    if _is_python(found[1]):
+        return ""
+    return "%s.%s" % (_of_class(found[0]), name)
+
+
+def _operator(frame: FrameType, expression: Expression) -> str:
+    """The kind of value that an operator works on, if it is one of a library."""
+    for kind, root in expression.values():
+        found = None
+        if kind == LOCAL:
+            found = _type_of_variable(frame, root)
+        elif kind == GLOBAL:
+            value = _global(frame, str(root))
+            found = None if value is _MISSING else type(value)
+        if found is not None and not issubclass(found, _Module) and not _is_programs(found):
+            name = _of_class(found)
+            if not name.startswith("builtins."):
+                return name + ".operator"
+    return ""
+
+
+def _member(kind: type, name: str) -> tuple[type, Any] | None:
+    """The class that defines an attribute of a class, and what it is there."""
+    for base in _mro(kind):
+        found = _members(base).get(name, _MISSING)
+        if found is not _MISSING:
+            return base, found
+    return None
+
+
+def _is_python(member: Any) -> bool:
+    """Whether what a class has under a name is Python code, which has frames of its own."""
+    return type(member) in (_Function, property, staticmethod, classmethod)
+
+
+def _of_class(kind: type) -> str:
+    return _qualified(_text(_module(kind)), _text(_qualname(kind)))
+
+
+def _qualified(module: str, name: str) -> str:
+    module = _ALIASES.get(module, module)
+    return "%s.%s" % (module, name) if module else name
+
+
+def _text(value: object) -> str:
+    return value if type(value) is str else ""
+
+
+def _is_programs(kind: type) -> bool:
+    return _is_program_module(_text(_module(kind)))
+
+
+def _is_program_module(name: str) -> bool:
+    """Whether a module is one of the program itself."""
+    module = dict.get(sys.modules, name)
+    if name == "__main__" or module is None or not issubclass(type(module), _Module):
+        return name == "__main__"
+    file = _text(_contents(module).get("__file__"))
+    return bool(file) and files.is_program(file)
+
+
+def _type_of_variable(frame: FrameType, place: Any) -> type | None:
+    """The kind of a variable of a frame; `f_locals` would copy all of them and keep them alive."""
+    global _reads_variables
+    rec = recorder.current
+    if rec is None:
+        return None
+    if _reads_variables is None:
+        _reads_variables = _has_known_layout() and _can_read(rec)
+    return _read(rec, frame, place) if _reads_variables else None
+
+
+def _has_known_layout() -> bool:
+    """Whether this Python is built as usual: neither for debugging nor without its lock."""
+    return not getattr(sys, "abiflags", "?") and object.__basicsize__ == 16
+
+
+def _can_read(rec: recorder.Recorder) -> bool:
+    """Whether the kinds of two known variables are read right, in a frame of this function."""
+    frame, number, data = sys._getframe(), 1j, b""
+    return (_read(rec, frame, 2), _read(rec, frame, 3)) == (type(number), type(data))
+
+
+def _read(rec: recorder.Recorder, frame: FrameType, place: int) -> type | None:
+    if sys.version_info >= (3, 11):
+        kind = rec.type_of_variable(id(frame), 24, 72 + 8 * place, id(None))
+    else:
+        variables = type(frame).__basicsize__ - 8
+        kind = rec.type_of_variable(id(frame), 0, variables + 8 * place, id(None))
+    return kind if issubclass(type(kind), type) else None

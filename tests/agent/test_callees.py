@@ -1,0 +1,175 @@
+"""What a line calls is told without running any of the program's code."""
+
+from __future__ import annotations
+
+import dis
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from perfscope.agent.perfscope_agent import bytecode
+from tests.agent.jobs import RANK_ZERO, Job
+
+KINDS = """
+import gc, json, os, pickle, sys, threading, time
+from time import sleep as rest
+junk = [[i] for i in range(200000)]
+LOCK = threading.Lock()
+LOCK.acquire()
+class Holder:
+    def __getattribute__(self, name):
+        touched.append(name)
+        return object.__getattribute__(self, name)
+touched = []
+holder = Holder()
+class Hidden:
+    def __del__(self):
+        ended.append(threading.get_ident() == main)
+ended, main = [], threading.get_ident()
+def repeat(action):
+    end = time.monotonic() + 0.4
+    while time.monotonic() < end:
+        action()
+def collecting():
+    gc.collect()
+def resting():
+    rest(0.05)
+def locking():
+    LOCK.acquire(True, 0.05)
+def pickling():
+    pickle.dumps(junk)
+def splitting():
+    text = "ab cd " * 300000
+    text.split(" ")
+def writing():
+    with open(os.devnull, "wb") as file:
+        for _ in range(500):
+            os.fstatvfs(file.fileno())
+def starting():
+    os.system("sleep 0.05")
+def holding():
+    local = Hidden()
+    for _ in range(20):
+        rest(0.0005)
+for action in (collecting, resting, locking, pickling, splitting, writing, starting, holding):
+    repeat(action)
+print(touched, all(ended), len(ended) > 10)
+"""
+
+
+def calls(job: Job, function: str) -> set[str]:
+    """What was seen to be called by one function."""
+    found = set()
+    for stack in job.process.functions():
+        for (caller, _, _), (callee, file, _) in pairwise(stack):
+            if caller == function and file == "<built-in>":
+                found.add(callee)
+    return found
+
+
+def test_names_what_has_no_frame_and_what_it_waits_in(job: Callable[..., Job]) -> None:
+    done = job(KINDS, variables=RANK_ZERO)
+    assert (done.exit_code, done.stdout) == (0, b"[] True True\n"), done.stderr
+    assert calls(done, "collecting") == {"gc.collect"}
+    assert calls(done, "resting") == {"time.sleep"}
+    assert calls(done, "locking") == {"_thread.lock.acquire"}
+    assert calls(done, "pickling") == {"_pickle.dumps"}
+    assert "builtins.str.split" in calls(done, "splitting")
+    assert calls(done, "starting") == {"os.system"}
+    assert calls(done, "holding") <= {"time.sleep"}
+    blocked = {
+        (stack[-2][0], stack[-1][0])
+        for stack in done.process.functions()
+        if stack[-1][1] == "<system-call>"
+    }
+    if Path("/proc/self/syscall").exists():  # not every kernel tells system calls
+        assert ("os.system", "wait4") in blocked
+        naps = {call for callee, call in blocked if callee == "time.sleep"}
+        assert naps & {"clock_nanosleep", "pselect6"}
+
+
+SNIPPETS = [
+    ("gc.collect()", ("global", "gc"), ("collect",)),
+    ("gc.collect(2)", ("global", "gc"), ("collect",)),
+    ("np.linalg.svd(x, full_matrices=False)", ("global", "np"), ("linalg", "svd")),
+    ("open(x)", ("global", "open"), ()),
+    ("open(x).read()", ("unknown", None), ("read",)),
+    ("x.dot(y)", ("local", 0), ("dot",)),
+    ("x.a.b(y, 1, z=gc.get(3))", ("local", 0), ("a", "b")),
+    ("dump(*x)", ("global", "dump"), ()),
+    ("dump(*x, **y)", ("global", "dump"), ()),
+    ("dump(x, *y, k=1)", ("global", "dump"), ()),
+    ("x[0].read(y[1])", ("unknown", None), ("read",)),
+    ("outer(inner(x))", ("global", "outer"), ()),
+    ("', '.join(x)", ("constant", ", "), ("join",)),
+    ("outer(x.a, [x, y], {'a': x}, (y, x), -x, x + y)", ("global", "outer"), ()),
+    ("outer(f'{x} and {y!r}')", ("global", "outer"), ()),
+    ("outer(x)(y)", ("unknown", None), ()),
+]
+CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION", "CALL_FUNCTION_KW", "CALL_FUNCTION_EX", "CALL_METHOD")
+
+
+@pytest.mark.parametrize(("text", "root", "attributes"), SNIPPETS, ids=[s[0] for s in SNIPPETS])
+def test_follows_the_stack_of_values_back(
+    text: str, root: tuple[str, object], attributes: tuple[str, ...]
+) -> None:
+    scope: dict[str, Callable[..., None]] = {}
+    exec(f"def function(x, y):\n    {text}\n", scope)
+    code = scope["function"].__code__
+    last = [one.offset for one in dis.get_instructions(code) if one.opname in CALLS][-1]
+    found = bytecode.called(code, last)
+    assert found is not None
+    assert (found.root, found.attributes) == (root, attributes)
+
+
+@pytest.mark.parametrize("text", ["outer(x if y else gc)", "outer(x and y)", "outer(x or gc.a())"])
+def test_branches_among_the_arguments_are_not_guessed_at(text: str) -> None:
+    scope: dict[str, Callable[..., None]] = {}
+    exec(f"def function(x, y):\n    {text}\n", scope)
+    code = scope["function"].__code__
+    last = [one.offset for one in dis.get_instructions(code) if one.opname in CALLS][-1]
+    found = bytecode.called(code, last)
+    assert found is None
+
+
+def test_operators_name_all_that_they_work_on() -> None:
+    code = compile("def f(x, w):\n    return x @ w\n", "f", "exec").co_consts[0]
+    last = next(i.offset for i in dis.get_instructions(code) if i.opname.startswith("BINARY"))
+    found = bytecode.called(code, last)
+    assert found is not None
+    assert set(found.operands) == {("local", 0), ("local", 1)}
+
+
+def test_instructions_of_whole_libraries_are_read_without_a_failure() -> None:
+    """Every instruction of some large modules: nothing raises, and most calls are told."""
+    script = """
+        import argparse, ast, dis, inspect, tarfile, types, sys
+        sys.path.insert(0, sys.argv[1])
+        from perfscope_agent import bytecode
+        told = seen = 0
+        def walk(code):
+            global told, seen
+            for one in dis.get_instructions(code):
+                found = bytecode.called(code, one.offset)
+                if one.opname in %r:
+                    seen += 1
+                    told += found is not None and bool(found.attributes or found.root[1])
+            for inner in code.co_consts:
+                if isinstance(inner, types.CodeType):
+                    walk(inner)
+        for module in (argparse, tarfile, inspect):
+            walk(compile(inspect.getsource(module), module.__name__, "exec"))
+        print(told / seen > 0.85, seen > 1000)
+    """
+    agent = Path(bytecode.__file__).parent.parent
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script % (CALLS,)), str(agent)],
+        capture_output=True,
+        check=False,
+    )
+    assert done.stdout == b"True True\n", done.stderr
