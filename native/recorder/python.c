@@ -1,19 +1,9 @@
 /* What the agent asks of Python's own memory that no call of Python's tells without a side effect. */
 #include <dlfcn.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "buffer.h"
 #include "perfscope_recorder.h"
-
-static void (*keep)(void *);
-static pthread_once_t is_prepared = PTHREAD_ONCE_INIT;
-
-static void prepare(void)
-{
-    if (dlsym)
-        *(void **)&keep = dlsym(RTLD_DEFAULT, "Py_IncRef");
-}
 
 static char *pointer_at(const char *address)
 {
@@ -24,7 +14,9 @@ static char *pointer_at(const char *address)
 
 PS_EXPORT void *ps_type_of_variable(const void *frame, uint32_t inner_offset, uint32_t offset, void *none)
 {
-    pthread_once(&is_prepared, prepare);
+    static void (*keep)(void *); /* the interpreter's lock keeps other threads out */
+    if (!keep && dlsym)
+        *(void **)&keep = dlsym(RTLD_DEFAULT, "Py_IncRef");
     if (!keep)
         return NULL;
     const char *variables = inner_offset ? pointer_at((const char *)frame + inner_offset) : frame;
