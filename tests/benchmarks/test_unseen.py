@@ -1,4 +1,4 @@
-"""What truth.toml says of the programs beside it holds: each exists, and so does its line."""
+"""What truth.toml says of the unseen programs holds, and reports are judged by it as declared."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.environments import REPOSITORY
+from benchmarks.gallery.unseen_judging import Trial, judge, row, summary
+from benchmarks.gallery.unseen_runs import PROGRAMS, Heard, Json, programs
 
-PROGRAMS = REPOSITORY / "benchmarks" / "gallery" / "unseen"
 tomllib = pytest.importorskip("tomllib", reason="it came with Python 3.11")
 TRUTH = tomllib.loads((PROGRAMS / "truth.toml").read_text(encoding="utf-8"))
 
@@ -29,3 +29,80 @@ def test_the_line_at_fault_stands_once_in_the_program(name: str) -> None:
     assert source.count(TRUTH[name]["code"]) == 1
     assert all(f"def {function}(" in source for function in TRUTH[name]["functions"])
     assert '"--cured"' in source
+
+
+PROGRAM = next(program for program in programs() if program.name == "courier")
+LINE = PROGRAM.line
+
+
+def _finding(*, line: int = 0, function: str = "", ranks: tuple[int, ...] = (1,)) -> Json:
+    return {
+        "id": "polling",
+        "status": "warn",
+        "title": "Rank 1 waits",
+        "summary": "",
+        "gain_s": 3.0,
+        "gain_interval_s": [2.5, 3.5],
+        "first_action": {"gain_s": 1.0},
+        "ranks": list(ranks),
+        "where": [{"file": "/somewhere/courier.py", "line": line, "function": function}],
+    }
+
+
+def _trial(*findings: Json, cured_s: float = 7.0) -> Trial:
+    sick = Heard(list(findings), "A sentence", ["polling"], 10.0)
+    return Trial(PROGRAM, [sick], [Heard([], "Nothing", [], cured_s)])
+
+
+@pytest.mark.parametrize(
+    "finding",
+    [
+        _finding(line=LINE),
+        _finding(function="collect"),
+        _finding(function="Some.collect"),
+        {**_finding(), "title": f"Rank 1 sleeps (courier.py:{LINE})"},
+    ],
+)
+def test_a_fault_is_named_by_its_function_or_its_line(finding: Json) -> None:
+    """Also where only the words of the finding tell the line."""
+    judged = judge(_trial(finding))
+    assert (judged.named, judged.is_hit, judged.error) == ("verdict", True, 0.0)
+
+
+@pytest.mark.parametrize(
+    "finding",
+    [
+        _finding(line=1),
+        _finding(function="simulate"),
+        {**_finding(line=LINE), "status": "pass"},
+        {**_finding(line=LINE), "where": [{"file": "other.py", "line": LINE, "function": "f"}]},
+    ],
+)
+def test_another_function_or_a_silent_finding_does_not_count(finding: Json) -> None:
+    """Nor does the right line of another file."""
+    assert judge(_trial(finding)).named == "missed"
+
+
+def test_the_rank_must_be_the_one_at_fault() -> None:
+    """A finding about all ranks does not say which of them sleeps."""
+    assert not judge(_trial(_finding(line=LINE, ranks=(0,)))).is_hit
+    assert not judge(_trial(_finding(line=LINE, ranks=()))).is_hit
+
+
+def test_the_gain_is_held_against_the_median_of_the_pairs() -> None:
+    """The gain of the first action may be the right one, too."""
+    assert judge(_trial(_finding(line=LINE), cured_s=9.0)).error == 0.0
+    assert judge(_trial(_finding(line=LINE), cured_s=8.0)).error == pytest.approx(0.5)
+    trial = _trial(_finding(line=LINE))
+    more = Trial(PROGRAM, trial.sick * 3, [*trial.cured, *trial.cured, Heard([], "", [], 1.0)])
+    assert more.gain_s == 3.0
+    assert "within 10%" in row(more, judge(more))
+
+
+def test_the_sum_counts_each_kind() -> None:
+    """Healthy programs are counted apart."""
+    found = [judge(_trial(_finding(line=LINE))), judge(_trial())]
+    well = next(program for program in programs() if not program.code)
+    quiet = judge(Trial(well, [Heard([], "Nothing", [], 5.0)], []))
+    assert summary([*found, quiet]).startswith("1 of 2 faults named, 1 by the verdict, 1 on the")
+    assert summary([*found, quiet]).endswith("1 of 1 healthy programs without a finding.")

@@ -1,0 +1,175 @@
+"""Is the fault of a program named, on its ranks, and with the gain that its cure really gave?
+
+A fault is named where a loud finding (one that fails or warns) points at a function at fault or at
+a line of it, or says the words that truth.toml declares for a fault of the set-up. Its ranks are
+right where they are those of truth.toml; for a fault of all ranks also where none are told. Its
+gain is right where it, or that of its first action, is within 20 % of the median gain of the cure.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from dataclasses import dataclass
+
+from benchmarks.gallery.unseen_runs import Heard, Json, Program
+
+COLUMNS = (
+    "program",
+    "real gain",
+    "found",
+    "ranks",
+    "gain",
+    "verdict",
+    "loud findings: gain, interval",
+    "loud when cured",
+)
+WITHIN = (0.1, 0.2)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is right in the report of a run with its fault.
+
+    Attributes:
+        named: "verdict", "finding" or "missed"; "quiet" or "loud" of a healthy program.
+        ranks: whether the ranks are right.
+        error: of the predicted gain, as a share of the real one; None: nothing predicted.
+    """
+
+    named: str
+    ranks: bool = True
+    error: float | None = None
+
+    @property
+    def is_hit(self) -> bool:
+        """Named, on the right ranks."""
+        return self.named in {"verdict", "finding", "quiet"} and self.ranks
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The runs of one program; a healthy one has no cured runs."""
+
+    program: Program
+    sick: list[Heard]
+    cured: list[Heard]
+
+    @property
+    def gain_s(self) -> float:
+        """How much shorter the cured runs were: the median of the pairs."""
+        pairs = zip(self.sick, self.cured, strict=True)
+        return statistics.median(sick.wall_s - cured.wall_s for sick, cured in pairs)
+
+    @property
+    def wall_s(self) -> float:
+        """Length of the runs with the fault: their median."""
+        return statistics.median(heard.wall_s for heard in self.sick)
+
+
+def points_at(program: Program, finding: Json) -> bool:
+    """Whether a finding names a function or a line at fault, or says what had to be said."""
+    text = f"{finding['title']} {finding.get('summary') or ''}"
+    if program.words and re.search(program.words, text, re.IGNORECASE):
+        return True
+    names = set(program.functions) - {"main"}
+    spans = program.spans()
+    for place in finding.get("where") or []:
+        if not str(place.get("file") or "").endswith(program.path.name):
+            continue
+        if str(place.get("function") or "").rpartition(".")[2] in names:
+            return True
+        if any((place.get("line") or 0) in span for span in spans):
+            return True
+    told = {int(line) for line in re.findall(rf"{program.path.name}:(\d+)", text)}
+    return any(line in span for span in spans for line in told)
+
+
+def ranks_fit(program: Program, finding: Json) -> bool:
+    """Whether a finding is about the ranks at fault."""
+    told, everyone = set(finding.get("ranks") or []), set(range(program.processes))
+    if program.ranks and set(program.ranks) != everyone:
+        return told == set(program.ranks)
+    return told in (set(), everyone)
+
+
+def gains_of(finding: Json) -> list[float]:
+    """The gains that a finding predicts: of all it shows, and of its first action."""
+    first = (finding.get("first_action") or {}).get("gain_s")
+    return [gain for gain in (finding.get("gain_s"), first) if gain is not None]
+
+
+def judge(trial: Trial) -> Judged:
+    """Judges the first run with the fault by the gain of all pairs."""
+    program, heard = trial.program, trial.sick[0]
+    if not program.code:
+        return Judged("loud" if heard.loud else "quiet")
+    fitting = [found for found in heard.loud if points_at(program, found)]
+    if not fitting:
+        return Judged("missed", ranks=False)
+    fitting.sort(key=lambda found: (found["id"] not in heard.top, not ranks_fit(program, found)))
+    best = fitting[0]
+    predicted = gains_of(best)
+    real = trial.gain_s
+    error = min((abs(gain - real) / real for gain in predicted), default=None) if real > 0 else None
+    named = "verdict" if best["id"] in heard.top[:1] else "finding"
+    return Judged(named, ranks_fit(program, best), error)
+
+
+def row(trial: Trial, judged: Judged) -> str:
+    """One row of the table."""
+    program, heard = trial.program, trial.sick[0]
+    real, right = "", ""
+    if program.code:
+        real = f"{trial.gain_s:.1f} s of {trial.wall_s:.1f} s ({trial.gain_s / trial.wall_s:.0%})"
+        right = "none" if judged.error is None else _within(judged.error)
+    after = trial.cured[0].loud if trial.cured else []
+    cells = (
+        f"{program.name} ({program.kind})",
+        real or f"{trial.wall_s:.1f} s",
+        judged.named,
+        "right" if judged.ranks else "wrong" if judged.named != "missed" else "",
+        right,
+        heard.verdict,
+        "<br>".join(_loud(program, found) for found in heard.loud),
+        "<br>".join(f"{found['id']} {_seconds(found['gain_s'])}" for found in after),
+    )
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _within(error: float) -> str:
+    fits = [f"within {share:.0%}" for share in WITHIN if error <= share]
+    return fits[0] if fits else f"off by {error:.0%}"
+
+
+def _loud(program: Program, found: Json) -> str:
+    low, high = found.get("gain_interval_s") or (None, None)
+    mark = "**" if program.code and points_at(program, found) else ""
+    spread = f" ({low:.1f} to {high:.1f})" if low is not None and high is not None else ""
+    return f"{mark}{found['id']}{mark} {_seconds(found['gain_s'])}{spread}: {found['title']}"
+
+
+def _seconds(gain: float | None) -> str:
+    return "no gain" if gain is None else f"{gain:.1f} s"
+
+
+def summary(judged: list[Judged]) -> str:
+    """How many were found, on the right ranks, with the right gain."""
+    faults = [of for of in judged if of.named in {"verdict", "finding", "missed"}]
+    healthy = [of for of in judged if of.named in {"quiet", "loud"}]
+    counts = [
+        f"{sum(of.named != 'missed' for of in faults)} of {len(faults)} faults named",
+        f"{sum(of.named == 'verdict' for of in faults)} by the verdict",
+        f"{sum(of.is_hit for of in faults)} on the right ranks",
+    ]
+    for share in WITHIN:
+        fits = sum(of.error is not None and of.error <= share for of in faults)
+        counts.append(f"{fits} with a gain within {share:.0%}")
+    quiet = sum(of.named == "quiet" for of in healthy)
+    return f"{', '.join(counts)}; {quiet} of {len(healthy)} healthy programs without a finding."
+
+
+def table(rows: list[str]) -> str:
+    """The rows below the names of the columns, in Markdown."""
+    head = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n"
+    return head + "\n".join(rows)

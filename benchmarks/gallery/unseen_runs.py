@@ -1,0 +1,118 @@
+"""Records the programs of unseen/ with their fault and cured, and reads what their reports say."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.jobs import perfscope, prefix
+
+PROGRAMS = Path(__file__).with_name("unseen")
+LONGEST_RUN_S = 300.0
+LOUD = {"fail", "warn"}
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Program:
+    """What truth.toml says of a program.
+
+    Attributes:
+        name: of its file, without ".py".
+        environment: below .envs/, whose Python runs it.
+        processes: ranks that are started; 1: no launcher.
+        kind: of the loss; "healthy" where there is none.
+        wrong: what is wrong, in a sentence.
+        functions: where the time goes or the fault lies; any of them counts as found.
+        code: stands in the line at fault and nowhere else; "" healthy.
+        ranks: those at fault; all where it is empty.
+        words: for a fault of the set-up, which no function shows: what a finding must say of it.
+    """
+
+    name: str
+    environment: str
+    processes: int
+    kind: str
+    wrong: str
+    functions: tuple[str, ...] = ()
+    code: str = ""
+    ranks: tuple[int, ...] = ()
+    words: str = ""
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return PROGRAMS / f"{self.name}.py"
+
+    @property
+    def line(self) -> int:
+        """The line at fault; 0 for a healthy program."""
+        if not self.code:
+            return 0
+        source = self.path.read_text(encoding="utf-8")
+        return source[: source.index(self.code)].count("\n") + 1
+
+    def spans(self) -> list[range]:
+        """Lines of the functions at fault; of main() only the line itself, as all is in it."""
+        tree = ast.parse(self.path.read_text(encoding="utf-8"))
+        spans = [
+            range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef)
+            and node.name in self.functions
+            and node.name != "main"
+        ]
+        return [*spans, range(self.line - 1, self.line + 2)]
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the report of one run says: its findings, its verdict, and how long the job took."""
+
+    findings: list[Json]
+    verdict: str
+    top: list[str]
+    wall_s: float
+
+    @property
+    def loud(self) -> list[Json]:
+        """Findings that fail or warn."""
+        return [found for found in self.findings if found["status"] in LOUD]
+
+
+def programs(only: str = "") -> list[Program]:
+    """All programs whose names hold a text, by name."""
+    import tomllib  # not at the top, as Python 3.10 lacks it
+
+    truth = tomllib.loads((PROGRAMS / "truth.toml").read_text(encoding="utf-8"))
+    return [_program(name, told) for name, told in sorted(truth.items()) if only in name]
+
+
+def _program(name: str, told: Json) -> Program:
+    lists = {key: tuple(told.get(key, ())) for key in ("functions", "ranks")}
+    return Program(name, **{**told, **lists})
+
+
+def run_program(program: Program, *, cured: bool, place: Path) -> Heard:
+    """Records a program and analyzes the recording, which stays at `place`.
+
+    Raises:
+        RunError: the run or its analysis failed.
+    """
+    binaries = prefix(program.environment) / "bin"
+    start = [str(binaries / "python")]
+    if program.environment == "torch":
+        start = [str(binaries / "torchrun"), "--nproc-per-node", str(program.processes)]
+    elif program.processes > 1:
+        start = [str(binaries / "mpirun"), "-n", str(program.processes), *start]
+    job = [*start, str(program.path), *(["--cured"] if cured else [])]
+    search = f"{binaries}:{os.environ['PATH']}"
+    command = ("run", "--quiet", "--output", place, "--", *job)
+    perfscope(*command, longest_s=LONGEST_RUN_S, search=search)
+    told = json.loads(perfscope("analyze", place, "--json", longest_s=LONGEST_RUN_S))
+    verdict = told["verdict"]
+    return Heard(told["findings"], verdict["sentence"], verdict["top"], told["run"]["wall_s"])

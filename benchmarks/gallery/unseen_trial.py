@@ -1,0 +1,73 @@
+"""Runs programs whose faults perfscope was not written for: `python -m benchmarks.gallery unseen`.
+
+Each is recorded with its fault and cured, one after the other. Prints one row of a table for each
+and, with `--output`, writes the table to a file of Markdown after every row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.gallery import unseen_judging
+from benchmarks.gallery.unseen_judging import Judged, Trial, judge
+from benchmarks.gallery.unseen_runs import Heard, Program, programs, run_program
+from benchmarks.jobs import RunError, prefix
+from benchmarks.machine import describe
+
+
+def main(words: list[str]) -> int:
+    """Runs the programs; 0 where all ran."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.gallery unseen",
+        description=(__doc__ or "").splitlines()[0],
+    )
+    parser.add_argument("--only", default="", metavar="TEXT", help="programs that hold this text")
+    parser.add_argument("--pairs", type=int, default=1, help="runs with the fault and cured")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the table, in Markdown")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="the recordings stay there")
+    asked = parser.parse_args(words)
+    # One thread a rank; the programs' own files go where they are removed.
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with tempfile.TemporaryDirectory(prefix="unseen-") as place:
+        os.environ["TMPDIR"] = place
+        tempfile.tempdir = None
+        return _try_all(
+            programs(asked.only), asked.keep or Path(place), pairs=asked.pairs, output=asked.output
+        )
+
+
+def _try_all(chosen: list[Program], place: Path, *, pairs: int, output: Path | None) -> int:
+    where, failed = describe(), 0
+    judged: list[Judged] = []
+    rows: list[str] = []
+    for program in chosen:
+        if not (prefix(program.environment) / "bin").exists():
+            continue
+        try:
+            trial = _try(program, place / program.name, pairs)
+        except RunError as error:
+            failed += 1
+            print(f"{program.name}: {error}", file=sys.stderr)
+            continue
+        judged.append(judge(trial))
+        rows.append(unseen_judging.row(trial, judged[-1]))
+        print(rows[-1], flush=True)
+        if output:
+            text = f"{where}\n\n{unseen_judging.summary(judged)}\n\n{unseen_judging.table(rows)}\n"
+            output.write_text(text, encoding="utf-8")
+    print(unseen_judging.summary(judged))
+    return 1 if failed else 0
+
+
+def _try(program: Program, place: Path, pairs: int) -> Trial:
+    sick: list[Heard] = []
+    cured: list[Heard] = []
+    for pair in range(pairs):
+        sick.append(run_program(program, cured=False, place=place / f"fault-{pair}"))
+        if program.code:
+            cured.append(run_program(program, cured=True, place=place / f"cured-{pair}"))
+    return Trial(program, sick, cured)
