@@ -15,7 +15,7 @@ from perfscope.cli.main import main
 from perfscope.dataframes.source import Source
 from perfscope.export.csv import write as write_csv
 from perfscope.readers.registry import open_trace
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import PhaseKind
 from tests.support.write_recording import ProcessWriter, write_run
 
 # C0, C1, line breaks, bidirectional, zero-width, tags, fillers, a lone surrogate.

@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.ledger import (
-    ACCOUNTS,
-    INDEX,
-    IS_COMMUNICATION,
-    Account,
-    FunctionShare,
-    Ledger,
-)
+from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION, FunctionShare, Ledger
 from perfscope.attribution.preparation import Prepared
+from perfscope.schema.enums import Account
 
 _IS_OUTSIDE_FOCUS = np.isin(
     np.arange(len(ACCOUNTS)), [INDEX[Account.START_UP], INDEX[Account.SHUTDOWN]]

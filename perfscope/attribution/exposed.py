@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace import model
-from perfscope.trace.model import Communicator, PhaseKind, Rank, Table, Trace
+from perfscope.trace.model import Communicator, Rank, Table, Trace
 from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of, codes_of, name_of
 
 Ints = npt.NDArray[np.int64]

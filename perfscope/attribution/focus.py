@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perfscope.errors import UsageError
-from perfscope.trace.model import EndKind, Format, Rank, Trace
+from perfscope.schema.enums import EndKind
+from perfscope.trace.model import Format, Rank, Trace
 
 INITIALIZED = "from when every rank has initialized communication to when"
 

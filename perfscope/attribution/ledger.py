@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.schema import enums
+from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account
 
-Account = enums.Account
-COMMUNICATION_ACCOUNTS = enums.COMMUNICATION_ACCOUNTS
 ACCOUNTS: tuple[Account, ...] = tuple(Account)
 INDEX: dict[Account, int] = {account: place for place, account in enumerate(ACCOUNTS)}
 

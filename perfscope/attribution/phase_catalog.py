@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.stack_rules import kind_of_id
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace.metadata import noted_frameworks
-from perfscope.trace.model import PhaseKind, RowFlag, Table, Trace
+from perfscope.trace.model import RowFlag, Table, Trace
 
 TRAINING_FRAMEWORKS = frozenset({"keras", "tensorflow", "torch"})
 _LABELS = {

@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.trace.model import Frame, PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Frame, Trace
 
 UNLABELED = -1
 _RARE = -2

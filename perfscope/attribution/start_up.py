@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION, Account
+from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.timeline import TRAINING_KINDS, Timeline
+from perfscope.schema.enums import Account
 from perfscope.trace.operations import OperationClass, codes_mask
 
 if TYPE_CHECKING:

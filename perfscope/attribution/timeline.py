@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.focus import Focus
-from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION, Account
+from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.phase_catalog import PhaseCatalog, is_hooked
 from perfscope.attribution.sampled import RankSamples
 from perfscope.matching.intervals import (
@@ -25,7 +25,8 @@ from perfscope.matching.intervals import (
     union,
 )
 from perfscope.matching.waits import Waits
-from perfscope.trace.model import Format, PhaseKind, Rank, Table, Trace
+from perfscope.schema.enums import Account, PhaseKind
+from perfscope.trace.model import Format, Rank, Table, Trace
 from perfscope.trace.operations import OperationClass
 
 TRAINING_KINDS = (PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER)

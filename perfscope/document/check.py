@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from perfscope.findings.core.finding import Status
+from perfscope.schema.enums import Status
 
 
 @dataclass(frozen=True)

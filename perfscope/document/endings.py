@@ -10,7 +10,8 @@ import numpy as np
 
 from perfscope.findings.core import wording
 from perfscope.metrics.host.resource_use import kills_with, memory_ran_out
-from perfscope.trace.model import EndKind, Format, RowFlag
+from perfscope.schema.enums import EndKind
+from perfscope.trace.model import Format, RowFlag
 from perfscope.trace.operations import name_of
 from perfscope.units import format_seconds
 

@@ -15,7 +15,7 @@ from perfscope.document.endings import (
 from perfscope.document.measures import UNLABELED_TARGET
 from perfscope.document.quality_devices import device_checks
 from perfscope.document.unmeasured import unmeasured
-from perfscope.findings.core.finding import Status
+from perfscope.schema.enums import Status
 from perfscope.trace.clocks import UNMEASURED, UNSTATED
 from perfscope.trace.model import Format
 from perfscope.trace.worlds import mpi_library, separate_worlds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.document.check import Check
-from perfscope.findings.core.finding import Status
+from perfscope.schema.enums import Status
 from perfscope.units import format_count, format_seconds, format_share
 
 if TYPE_CHECKING:

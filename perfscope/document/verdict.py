@@ -10,9 +10,10 @@ from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import headline, unwatched
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
-from perfscope.findings.core.finding import Gain, Status
+from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, wholes
+from perfscope.schema.enums import Status
 from perfscope.trace.damage import Need
 from perfscope.units import format_ratio
 

@@ -17,7 +17,8 @@ from perfscope.export._otf2_metrics import Metrics
 from perfscope.export._otf2_regions import operation_region, phase_region, step_region
 from perfscope.export._otf2_rows import ATTRIBUTES, RankTables, RegionNumbers, members_of
 from perfscope.export._rows import thread_names
-from perfscope.trace.model import Communicator, EndKind, Rank, Trace
+from perfscope.schema.enums import EndKind
+from perfscope.trace.model import Communicator, Rank, Trace
 from perfscope.trace.operations import MAX_OPERATIONS
 
 _TABLES = ("operations", "background", "completions", "phases", "steps")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.ledger import ACCOUNTS, INDEX, Account
+from perfscope.attribution.ledger import ACCOUNTS, INDEX
 from perfscope.losses.cause import OTHER_WORK, OUTSIDE, LossCause
 from perfscope.losses.parts import whole_parts
 from perfscope.losses.waiting import Cells
 from perfscope.matching.pool import dense
-from perfscope.schema.enums import LossKind
+from perfscope.schema.enums import Account, LossKind
 from perfscope.trace.operations import name_of
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import kind_of_id
 from perfscope.attribution.timeline import SPECIAL_ACCOUNTS
 from perfscope.losses.cause import UNEXPLAINED, LossCause, cause_of_work
 from perfscope.losses.steps import Steps
-from perfscope.schema.enums import PhaseKind
+from perfscope.schema.enums import Account, PhaseKind
 
 if TYPE_CHECKING:
     from perfscope.metrics.communication.late_arrivals import LateArrival

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.attribution.ledger import ACCOUNTS, Account
+from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.matching.pool import dense
 from perfscope.replay.measured import measured_waits
 from perfscope.replay.work_tags import WorkTags
+from perfscope.schema.enums import Account
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from perfscope.attribution.ledger import COMMUNICATION_ACCOUNTS, Account
 from perfscope.replay.model import Edit, Level
+from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account
 from perfscope.units import format_bytes
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
 from perfscope.replay.leveling import leveled
 from perfscope.replay.model import Edit
 from perfscope.replay.occurrences import factors
 from perfscope.replay.program import Floats, Ints, Program, Work
+from perfscope.schema.enums import Account
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,8 +24,9 @@ from perfscope.replay.layout import Run, lay_out
 from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.messages import MESSAGE_CLASSES, Exchanges, message_needs
 from perfscope.replay.program import Ints, Program
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace.damage import Need
-from perfscope.trace.model import PhaseKind, Rank, RowFlag, Trace
+from perfscope.trace.model import Rank, RowFlag, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, codes_of, name_of
 from perfscope.units import counted, format_seconds
 

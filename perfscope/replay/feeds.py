@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
 from perfscope.replay.producers import (
     Feed,
     Gets,
@@ -17,7 +17,8 @@ from perfscope.replay.producers import (
     mean_service_ns,
     recorded_feed,
 )
-from perfscope.trace.model import PhaseKind, Rank, RowFlag, Table
+from perfscope.schema.enums import Account, PhaseKind
+from perfscope.trace.model import Rank, RowFlag, Table
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results

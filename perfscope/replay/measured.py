@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
+from perfscope.schema.enums import Account
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfscope.attribution.ledger import Account
+    from perfscope.schema.enums import Account
     from perfscope.trace.model import Frame
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.phase_catalog import PhaseCatalog
 from perfscope.attribution.timeline import marked_accounts
 from perfscope.matching.intervals import NOTHING
+from perfscope.schema.enums import Account
 from perfscope.trace.model import RowFlag
 
 if TYPE_CHECKING:

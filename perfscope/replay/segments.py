@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.attribution.ledger import Account
 from perfscope.replay.assumptions import (
     ALWAYS,
     CREATION,
@@ -37,6 +36,7 @@ from perfscope.replay.model import Causes, Edit, Persistence, Prediction, Refuse
 from perfscope.replay.network_edits import fused, network_after
 from perfscope.replay.persistence import persistence
 from perfscope.replay.program import Floats, Ints, Program, Work, segment_lengths
+from perfscope.schema.enums import Account
 from perfscope.trace.operations import OperationClass
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.schema import enums
+from perfscope.schema.enums import EndKind
 from perfscope.trace import stack_spans
 from perfscope.trace.counters import CounterKind
 from perfscope.trace.damage import Damage
@@ -35,10 +35,6 @@ class RowFlag(IntFlag):
     OPEN = 1  # the process ended inside it; t1 is the end of the process
     COALESCED = 2  # stands for `request` calls between t0 and t1
     SAMPLED = 4  # found by the stack sampler, its ends are not exact
-
-
-PhaseKind = enums.PhaseKind
-EndKind = enums.EndKind
 
 
 class Format(Enum):

@@ -9,7 +9,8 @@ import pytest
 
 from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_traces
-from perfscope.trace.model import PhaseKind, Rank
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Rank
 from tests.agent.jobs import RANK_ZERO, Job
 
 RUN = Callable[..., Job]

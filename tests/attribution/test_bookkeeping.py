@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from perfscope.attribution.ledger import Account
 from perfscope.metrics.compute import compute
+from perfscope.schema.enums import Account
 from tests.support.trace_builder import TraceBuilder
 
 FILE = "/home/user/train.py"

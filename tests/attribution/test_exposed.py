@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from perfscope.attribution.exposed import with_exposed_communication
-from perfscope.attribution.ledger import Account
 from perfscope.metrics.communication.horovod import NO_BITS
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Results
 from perfscope.replay.segments import SegmentReplay
+from perfscope.schema.enums import Account, PhaseKind
 from perfscope.trace import model
-from perfscope.trace.model import OPERATION_DTYPE, READINESS_DTYPE, PhaseKind, Rank, Trace
+from perfscope.trace.model import OPERATION_DTYPE, READINESS_DTYPE, Rank, Trace
 from perfscope.trace.operations import HOROVOD_CONTROL, HOROVOD_EXPOSED, code_of
 from tests.support.trace_builder import TraceBuilder, to_ns
 

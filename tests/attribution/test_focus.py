@@ -10,7 +10,8 @@ from perfscope.attribution.focus import Focus, focus_of_analysis
 from perfscope.errors import ExitCode, UsageError
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.trace.model import Ending, EndKind, Format, PhaseKind, Trace
+from perfscope.schema.enums import EndKind, PhaseKind
+from perfscope.trace.model import Ending, Format, Trace
 from tests.support.trace_builder import TraceBuilder
 
 S = 10**9

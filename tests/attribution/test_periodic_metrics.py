@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfscope.attribution.ledger import Account, Ledger
+from perfscope.attribution.ledger import Ledger
 from perfscope.attribution.stack_rules import computes_figure
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options, Results
+from perfscope.schema.enums import Account
 from perfscope.trace.model import Frame
 from tests.support.trace_builder import TraceBuilder
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from perfscope.attribution.ledger import Account, Ledger
+from perfscope.attribution.ledger import Ledger
 from perfscope.attribution.stack_rules import UNLABELED, is_user_file, label_stacks
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options, Results
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import Account, PhaseKind
 from tests.support.trace_builder import TraceBuilder
 
 Stack = tuple[tuple[str, str, int], ...]

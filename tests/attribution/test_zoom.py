@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfscope.attribution.focus import Focus
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.zoom import (
     FINER,
@@ -21,7 +21,7 @@ from perfscope.attribution.zoom import (
     zoom,
 )
 from perfscope.metrics.compute import compute
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import Account, PhaseKind
 from tests.support.trace_builder import TraceBuilder
 
 TRAINING, INPUT, EVALUATION = (

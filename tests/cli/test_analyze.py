@@ -12,7 +12,7 @@ from perfscope.cli.main import main
 from perfscope.errors import ExitCode
 from perfscope.readers.recording.layout import HeaderFlag, SampleKind
 from perfscope.schema.check import problems
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import PhaseKind
 from tests.support.write_recording import ProcessWriter, write_run
 
 NO_ID = 0xFFFFFFFF

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from perfscope.attribution.ledger import Account
 from perfscope.cli.main import main
 from perfscope.errors import ExitCode
 from perfscope.replay.edit_parser import FORMS, parse_edit
 from perfscope.replay.model import Edit, Level
+from perfscope.schema.enums import Account
 from tests.cli.test_analyze import write_recording
 
 RANKS = (0, 1, 2, 5)

@@ -15,8 +15,9 @@ import perfscope.errors
 from perfscope.dataframes.catalog import reference, tables
 from perfscope.dataframes.columns import Kind
 from perfscope.dataframes.opened import OpenedTrace
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import DeviceActivity, DeviceKind
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.trace.model import Trace
 from tests.support.environments import REPOSITORY
 from tests.support.random_traces import device_rows, traces
 from tests.support.trace_builder import TraceBuilder

@@ -12,8 +12,9 @@ import pytest
 
 from perfscope.document import build as document
 from perfscope.errors import ExitCode, PerfscopeError
-from perfscope.findings.core.finding import Finding, Gain, Status
+from perfscope.findings.core.finding import Finding, Gain
 from perfscope.schema.check import problems
+from perfscope.schema.enums import Status
 from tests.findings.analyzed import Analyzed, analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.report import sample_document

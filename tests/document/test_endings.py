@@ -9,7 +9,8 @@ import pytest
 from perfscope.document.analysis import analysis
 from perfscope.document.endings import account_of_ends, ending_text, endings, first_to_fail
 from perfscope.metrics.results import Options
-from perfscope.trace.model import Ending, EndKind, Format, Raised, RowFlag, Trace
+from perfscope.schema.enums import EndKind
+from perfscope.trace.model import Ending, Format, Raised, RowFlag, Trace
 from tests.support.trace_builder import TraceBuilder
 
 ERROR = Raised("ValueError", "no such batch", "/home/user/slow.py", 15)

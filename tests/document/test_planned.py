@@ -8,7 +8,8 @@ import pytest
 
 from perfscope.document.planned import ONCE
 from perfscope.metrics.results import Options
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from perfscope.document.quality import quality
-from perfscope.trace.model import Ending, EndKind, Format, Trace
+from perfscope.schema.enums import EndKind
+from perfscope.trace.model import Ending, Format, Trace
 from tests.findings.analyzed import analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.trace_builder import TraceBuilder

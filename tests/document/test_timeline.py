@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from perfscope.schema.check import problems
+from perfscope.schema.enums import PhaseKind
 from perfscope.schema.time import Timeline
-from perfscope.trace.model import PhaseKind
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 

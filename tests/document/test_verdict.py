@@ -9,11 +9,12 @@ import pytest
 
 from perfscope.document import verdict as verdicts
 from perfscope.document.build import build
-from perfscope.findings.core.finding import Basis, Finding, Gain, Status
+from perfscope.findings.core.finding import Finding, Gain
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Replay
+from perfscope.schema.enums import Basis, EndKind, Status
 from perfscope.trace.damage import Damage
-from perfscope.trace.model import Ending, EndKind
+from perfscope.trace.model import Ending
 from perfscope.units import format_seconds
 from tests.findings.analyzed import Analyzed, analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perfscope.readers.registry import open_trace
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import PhaseKind
 from tests.support.environments import REPOSITORY, Environment
 from tests.support.recording import Recorder, analyze, run_plain
 from tests.support.requirements import missing

@@ -16,8 +16,9 @@ from perfscope.export import chrome, csv, otf2, parquet
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
+from perfscope.schema.enums import EndKind
 from perfscope.trace.devices import DeviceActivity, DeviceInfo, DeviceKind
-from perfscope.trace.model import Ending, EndKind, Trace
+from perfscope.trace.model import Ending, Trace
 from perfscope.trace.operations import HOROVOD_CONTROL, name_of
 from tests.export.expected import intervals
 from tests.export.test_chrome import exported, readable_spans

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import PhaseKind, Status
+from perfscope.trace.model import Trace
 from tests.support.trace_builder import FrameLike, TraceBuilder
 
 CAUSES = (

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from perfscope.findings.core.catalog import diagnoses
-from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.idle_causes import WORDS
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_traces
 from perfscope.schema.check import problems
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import Confidence, PhaseKind, Status
 from tests.findings.analyzed import analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.write_kineto import PID, KinetoWriter

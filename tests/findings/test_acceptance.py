@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from perfscope.findings.core.finding import Status
+from perfscope.schema.enums import Status
 from tests.findings.analyzed import Analyzed, analyze
 from tests.findings.training_runs import Plan
 

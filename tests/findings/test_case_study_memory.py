@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfscope.findings.core.finding import Status
 from perfscope.readers.recording.layout import KEPT_NOTHING, SampleKind
 from perfscope.readers.recording.reader import open_recording
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import PhaseKind, Status
 from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.write_recording import ProcessWriter, write_run
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding
 from perfscope.metrics.results import Options
+from perfscope.schema.enums import Status
 from perfscope.trace.model import Frame, Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from perfscope.findings.core.finding import Status
+from perfscope.schema.enums import Status
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import TRAINER, Plan
 from tests.support.environments import REPOSITORY

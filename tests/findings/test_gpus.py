@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Confidence, EndKind, PhaseKind, Status
 from perfscope.trace.devices import REASONS_UNKNOWN, DeviceActivity, DeviceInfo, Gpu
-from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised
+from perfscope.trace.model import Ending, Raised
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import RankBuilder, TraceBuilder
 from tests.support.trace_invariants import check_trace

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.model import Frame, PhaseKind, Trace
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import PhaseKind, Status
+from perfscope.trace.model import Frame, Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 

@@ -7,10 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from perfscope.findings.core.finding import Status
-from perfscope.metrics.devices.device_gaps import IdleCause
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
+from perfscope.schema.enums import IdleCause, Status
 from perfscope.trace.devices import LAUNCH_UNKNOWN
 from perfscope.trace.model import Table, Trace
 from tests.findings.analyzed import Analyzed, analyze_trace

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfscope.findings.core.finding import Confidence, Finding, Status
-from perfscope.trace.model import Ending, EndKind, PhaseKind, Raised, Trace
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Confidence, EndKind, PhaseKind, Status
+from perfscope.trace.model import Ending, Raised, Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 

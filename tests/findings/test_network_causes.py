@@ -8,9 +8,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import Cause, is_worth
+from perfscope.schema.enums import Status
 from perfscope.trace.model import STACK_DTYPE, Frame, Trace
 from perfscope.trace.operations import code_of
 from tests.attribution.test_exposed import STEPS, job

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.model import PhaseKind
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import PhaseKind, Status
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.trace_builder import TraceBuilder

@@ -14,8 +14,9 @@ import pytest
 from perfscope.cli.analyze import analyze
 from perfscope.cli.run import run
 from perfscope.findings.core import catalog
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding
 from perfscope.readers.registry import open_traces
+from perfscope.schema.enums import Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.otf2_archives import ArchiveWriter

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfscope.findings.core.finding import Status
+from perfscope.schema.enums import Status
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 

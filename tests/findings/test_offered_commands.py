@@ -12,7 +12,7 @@ import pytest
 
 import perfscope.findings
 from perfscope.cli.main import COMMANDS, cli
-from perfscope.findings.core.finding import Status
+from perfscope.schema.enums import Status
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 

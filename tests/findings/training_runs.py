@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Trace
 from tests.support.trace_builder import TraceBuilder
 
 TRAINER = ("main", "/job/train.py", 300)

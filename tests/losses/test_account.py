@@ -9,8 +9,8 @@ from perfscope.losses.account import Entry, LossAccount, loss_account
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.segments import SegmentReplay
-from perfscope.schema.enums import Account, LossKind, LossPattern
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import Account, LossKind, LossPattern, PhaseKind
+from perfscope.trace.model import Trace
 from tests.replay.message_programs import Spec as Messages
 from tests.replay.message_programs import programs as message_programs
 from tests.replay.message_programs import to_trace as message_trace

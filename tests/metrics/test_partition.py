@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from perfscope.attribution.accounts import partition
 from perfscope.attribution.focus import Focus
-from perfscope.attribution.ledger import Account
 from perfscope.matching.waits import Waits, split_operations
 from perfscope.metrics.compute import compute
-from perfscope.trace.model import PhaseKind, Rank, Trace
+from perfscope.schema.enums import Account, PhaseKind
+from perfscope.trace.model import Rank, Trace
 from tests.support.trace_builder import TraceBuilder
 
 LIFE_NS = 120

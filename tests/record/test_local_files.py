@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 from perfscope.readers.registry import open_trace
-from perfscope.trace.model import EndKind, PhaseKind, Trace
+from perfscope.schema.enums import EndKind, PhaseKind
+from perfscope.trace.model import Trace
 from tests.support.environments import Mpi
 from tests.support.recording import Recorded, Recorder
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from perfscope.readers.registry import open_trace
-from perfscope.trace.model import EndKind
+from perfscope.schema.enums import EndKind
 from tests.support.environments import Environment, Mpi
 from tests.support.recording import Recorder, analyze, job_variables, perfscope_command
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Trace
 from tests.support.trace_builder import TraceBuilder
 
 START_NS = 500_000_000

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from perfscope.attribution.ledger import Account
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import Account, PhaseKind
+from perfscope.trace.model import Trace
 from tests.support.trace_builder import TraceBuilder
 
 PHASES = {

@@ -16,7 +16,7 @@ from perfscope.replay.edit_parser import parse_edit
 from perfscope.replay.model import Prediction, RefusedEditError
 from perfscope.replay.program import Needs
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import PhaseKind
 from tests.support.trace_builder import TraceBuilder
 
 CALL_S = 10e-6

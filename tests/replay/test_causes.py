@@ -10,7 +10,8 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.model import Causes
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze
 from tests.findings.training_runs import Plan
 from tests.replay.message_programs import Spec, programs, to_trace

@@ -9,7 +9,7 @@ from perfscope.matching.rendezvous import size_classes
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import PhaseKind
 from tests.support.trace_builder import TraceBuilder
 
 LARGEST = (1 << 63) - 1

@@ -9,11 +9,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Needs, Program, Work
+from perfscope.schema.enums import Account
 
 TRAINING = INDEX[Account.TRAINING]
 EVALUATION = INDEX[Account.EVALUATION]

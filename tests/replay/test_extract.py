@@ -11,7 +11,8 @@ from perfscope.metrics.results import Options
 from perfscope.replay.assumptions import CREATION
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.model import Ending, EndKind, PhaseKind, RowFlag, Trace
+from perfscope.schema.enums import EndKind, PhaseKind
+from perfscope.trace.model import Ending, RowFlag, Trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.trace_builder import TraceBuilder
 

@@ -8,13 +8,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from perfscope.attribution.ledger import Account
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.model import Edit, RefusedEditError
 from perfscope.replay.producers import Gets, learned_depth, mean_service_ns
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import Account, PhaseKind
+from perfscope.trace.model import Trace
 from tests.support.trace_builder import TraceBuilder
 
 EVALUATION = Edit(Account.EVALUATION)

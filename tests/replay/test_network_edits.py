@@ -12,7 +12,8 @@ from perfscope.metrics.results import Options
 from perfscope.replay.edit_parser import parse_edit
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Trace
 from tests.support.trace_builder import TraceBuilder
 
 ALPHA_S, BETA_S = 200e-6, 4e-9

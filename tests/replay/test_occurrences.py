@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfscope.attribution.ledger import Account
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.assumptions import SINGLE_TIMES
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.model import PhaseKind, RowFlag, Trace
+from perfscope.schema.enums import Account, PhaseKind
+from perfscope.trace.model import RowFlag, Trace
 from tests.support.trace_builder import TraceBuilder
 
 TRAIN_S, EVALUATE_S, COUNT = 2.0, 1.0, 10

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfscope.attribution.ledger import Account
 from perfscope.matching.collectives import match_collectives
 from perfscope.matching.pool import Pool
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.model import Edit, Level, RefusedEditError
 from perfscope.replay.segments import SegmentReplay
+from perfscope.schema.enums import Account
 from perfscope.trace.model import Trace
 from tests.findings.training_runs import Plan, training_run
 from tests.replay.random_programs import (

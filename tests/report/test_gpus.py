@@ -11,8 +11,8 @@ from rich.console import Console
 from perfscope.report.build import build_html
 from perfscope.report.terminal import print_summary
 from perfscope.schema.check import problems
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import Gpu
-from perfscope.trace.model import PhaseKind
 from tests.findings.analyzed import analyze_trace
 from tests.report.test_devices import section
 from tests.support.trace_builder import TraceBuilder

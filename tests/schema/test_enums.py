@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from perfscope.schema import enums
 from perfscope.schema.efficiency import EFFICIENCIES, METRICS, PRODUCTS
 from perfscope.schema.enums import Account, IdleCause, Named, Status, WaitKind, member
 from tests.architecture.test_arrows import AGENT, PACKAGE
 
+OWN = {
+    one.__name__ for one in vars(enums).values() if getattr(one, "__module__", "") == enums.__name__
+}
 SETS: tuple[type[Named], ...] = (Account, WaitKind, IdleCause)
 MOST_REPEATED = 0.5  # of a set: a few members may be chosen, most of them are a copy
 
@@ -75,3 +79,23 @@ def test_the_tree_holds_each_metric_once_and_its_levels_follow_its_products() ->
 
 def test_faults_come_before_what_is_none() -> None:
     assert [one for one in Status if one.is_fault] == sorted(Status, key=lambda s: s.order)[:2]
+
+
+def test_every_part_has_the_closed_sets_from_their_declaration() -> None:
+    detours = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Attribute | ast.Name)
+            and ast.unparse(node.value).rpartition(".")[2] in OWN
+        )
+        or (
+            isinstance(node, ast.ImportFrom)
+            and (node.module or "").startswith("perfscope.")
+            and node.module != enums.__name__
+            and {one.name for one in node.names} & OWN
+        )
+    ]
+    assert not detours

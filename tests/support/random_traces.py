@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN
-from perfscope.trace.model import PhaseKind, RowFlag, Table, Trace
+from perfscope.trace.model import RowFlag, Table, Trace
 from tests.support.trace_builder import RankBuilder, TraceBuilder
 
 HOSTILE = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perfscope.attribution.ledger import Account
+from perfscope.schema.enums import Account
 from perfscope.studies.common.runs import StudyRun
 
 Json = dict[str, Any]

@@ -8,19 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.trace import memory_samples, model
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE
-from perfscope.trace.model import (
-    Communicator,
-    Ending,
-    EndKind,
-    Frame,
-    PhaseKind,
-    Rank,
-    RowFlag,
-    ThreadInfo,
-    Trace,
-)
+from perfscope.trace.model import Communicator, Ending, Frame, Rank, RowFlag, ThreadInfo, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, code_of
 from tests.support.memory_rows import MemoryRows, to_ns
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.trace import model
-from perfscope.trace.model import EndKind, PhaseKind, Rank, Trace
+from perfscope.trace.model import Rank, Trace
 from perfscope.trace.operations import KNOWN, OperationClass, in_classes
 
 MAX_LIFE_NS = 500 * 86400 * 10**9

@@ -25,7 +25,7 @@ from perfscope.readers.recording.layout import (
     RecordKind,
     SampleKind,
 )
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace.operations import code_of
 
 MONO_START_NS = 1_000_000_000_000

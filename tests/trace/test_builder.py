@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfscope.trace.model import Ending, EndKind, PhaseKind
+from perfscope.schema.enums import EndKind, PhaseKind
+from perfscope.trace.model import Ending
 from tests.support.trace_builder import TraceBuilder
 from tests.support.trace_invariants import check_trace
 

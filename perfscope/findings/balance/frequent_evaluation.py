@@ -12,19 +12,11 @@ import numpy as np
 from perfscope.attribution.stack_rules import computes_figure, is_user_file, names_training
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Gain,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import NS, bound_s, price
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
 from perfscope.replay.model import Edit
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import Confidence, PhaseKind, Status
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:

@@ -9,18 +9,11 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Basis,
-    Confidence,
-    Evidence,
-    Finding,
-    Gain,
-    Status,
-    not_measured,
-)
+from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured
 from perfscope.findings.core.gain import NS, saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.start_up_facts import OpeningFacts, beyond
+from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.attribution.ledger import Account
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-)
+from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.gain import NS, replayed, saved
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, input_wait_s
 from perfscope.findings.facts.imbalance_judgment import (
@@ -28,6 +22,7 @@ from perfscope.findings.facts.imbalance_judgment import (
     waiting,
 )
 from perfscope.replay.model import Edit, Level
+from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:

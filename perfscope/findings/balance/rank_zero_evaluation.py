@@ -6,24 +6,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from perfscope.attribution.ledger import Account
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Basis,
-    Confidence,
-    Evidence,
-    Finding,
-    Gain,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import replayed, saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.serial_work import SoloWork
 from perfscope.replay.model import Level
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import Account, Basis, Confidence, PhaseKind, Status
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Status,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, passed
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgment import (
     Judgment,
@@ -23,6 +18,7 @@ from perfscope.findings.facts.imbalance_judgment import (
     unable,
     waiting,
 )
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:

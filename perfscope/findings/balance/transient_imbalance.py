@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Status,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, passed
 from perfscope.findings.facts.imbalance_facts import Pattern
 from perfscope.findings.facts.imbalance_judgment import Judgment, unable
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_share
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from perfscope import registry
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.core.certainty import NOTHING_S, as_sure_as_its_interval
-from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.replay.model import RefusedEditError
+from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Format
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from perfscope.findings.core.finding import Confidence, Finding, Gain, Status
+from perfscope.findings.core.finding import Finding, Gain
+from perfscope.schema.enums import Confidence, Status
 
 NARROW_INTERVAL = 1.0  # width of the interval of a gain over the gain, up to which it is certain
 NOTHING_S = 1e-9  # clocks count no less

@@ -6,12 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfscope.replay.model import Edit
-from perfscope.schema import enums
+from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.trace.model import Frame
-
-Status = enums.Status
-Confidence = enums.Confidence
-Basis = enums.Basis
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import Basis, Gain
+from perfscope.findings.core.finding import Gain
 from perfscope.replay.model import RefusedEditError
+from perfscope.schema.enums import Basis
 from perfscope.trace.operations import BY_NAME, COLLECTIVE_CLASSES, OperationClass
 
 if TYPE_CHECKING:

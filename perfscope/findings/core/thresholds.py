@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from perfscope.findings.core.finding import Gain, Status
+from perfscope.findings.core.finding import Gain
+from perfscope.schema.enums import Status
 
 FAIL_SHARE = 0.03  # of the focus of analysis: worth acting on
 WARN_SHARE = 0.01  # below it a finding passes

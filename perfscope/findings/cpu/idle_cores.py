@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.thread_pools import INTEROP, busiest_rank, holders, pools
 from perfscope.metrics.host.resources import busy_cpus, queue_share
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_share
 
 if TYPE_CHECKING:

@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.gain import saved
 from perfscope.metrics.efficiency.hybrid import ThreadWork, has_threads, thread_work
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:

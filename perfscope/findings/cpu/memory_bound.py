@@ -5,15 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.metrics.host.counted_work import CountedWork, counted_work
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:

@@ -6,17 +6,10 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_applicable,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_applicable, not_measured, passed
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.metrics.host.resources import busy_cpus, node_cpus, queue_share
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:

@@ -6,16 +6,9 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_applicable,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_applicable, not_measured, passed
 from perfscope.metrics.host.numa import NumaUse, numa_use
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_bytes, format_share
 
 if TYPE_CHECKING:

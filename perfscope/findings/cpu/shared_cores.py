@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.metrics.host.resource_use import cpu_set
 from perfscope.metrics.host.resources import node_cpus, queue_share
+from perfscope.schema.enums import Confidence, Status
 
 if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.helper_threads import (
     more_cpus,
@@ -22,6 +16,7 @@ from perfscope.findings.facts.thread_pools import (
     named_group,
     number_set,
 )
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:

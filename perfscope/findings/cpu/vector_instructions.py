@@ -7,14 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
+from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.metadata import noted_environment
 
 if TYPE_CHECKING:

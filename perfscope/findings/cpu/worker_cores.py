@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.helper_threads import UNEVEN, helper_threads, input_workers, more_cpus
 from perfscope.metrics.host.resource_use import cpu_set
 from perfscope.metrics.host.resources import node_cpus, queue_share
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:

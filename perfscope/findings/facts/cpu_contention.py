@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding
 from perfscope.metrics.host.resources import queue_share
+from perfscope.schema.enums import Status
 
 if TYPE_CHECKING:
     from perfscope.metrics.host.resources import RankThreads

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import Gain, Quiet, Status, not_measured
+from perfscope.findings.core.finding import Gain, Quiet, not_measured
 from perfscope.findings.core.gain import saved
+from perfscope.schema.enums import Status
 from perfscope.trace.damage import Need
 from perfscope.trace.metadata import noted_environment, noted_frameworks
 from perfscope.units import format_seconds

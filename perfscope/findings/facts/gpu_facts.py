@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import (
-    Confidence,
-    Quiet,
-    not_applicable,
-    not_measured,
-)
+from perfscope.findings.core.finding import Quiet, not_applicable, not_measured
 from perfscope.findings.facts.device_facts import torch_devices
+from perfscope.schema.enums import Confidence
 
 if TYPE_CHECKING:
     from perfscope.metrics.devices.gpus import GpuUse

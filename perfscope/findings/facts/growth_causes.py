@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.finding import Status
 from perfscope.findings.facts.tracing import traced_often
+from perfscope.schema.enums import Status
 from perfscope.units import format_bytes
 
 if TYPE_CHECKING:

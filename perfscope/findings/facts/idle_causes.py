@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfscope.metrics.devices.device_gaps import IdleCause
+from perfscope.schema.enums import IdleCause
 
 
 @dataclass(frozen=True)

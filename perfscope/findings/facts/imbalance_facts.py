@@ -7,13 +7,13 @@ from enum import Enum
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
-from perfscope.attribution.ledger import Account
 from perfscope.attribution.start_up import Opening
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.serial_work import edits_of, own_seconds
 from perfscope.metrics.host.samples import samples_by_rank
 from perfscope.replay.model import Edit, Level
-from perfscope.trace.model import Frame, PhaseKind
+from perfscope.schema.enums import Account, PhaseKind
+from perfscope.trace.model import Frame
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.finding import (
-    Confidence,
     Evidence,
     Finding,
     Gain,
     Quiet,
-    Status,
     not_applicable,
     not_measured,
 )
@@ -27,6 +25,7 @@ from perfscope.findings.facts.imbalance_facts import (
     Pattern,
     persists,
 )
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:

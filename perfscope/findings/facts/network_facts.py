@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfscope.findings.core import thresholds, wording
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Gain,
-    Quiet,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Gain, Quiet, not_measured, passed
 from perfscope.findings.core.gain import (
     NS,
     gain_of,
@@ -32,6 +24,7 @@ from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import is_disturbed, waited_as_long
 from perfscope.findings.facts.transport_settings import Setting, fabric_bytes_per_s, slow_settings
 from perfscope.replay.model import Edit
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.finding import Status
 from perfscope.findings.facts.helper_threads import HelperThreads, helper_threads, input_workers
 from perfscope.findings.facts.thread_pools import (
     Holders,
@@ -15,6 +14,7 @@ from perfscope.findings.facts.thread_pools import (
     pools,
 )
 from perfscope.metrics.host.resources import queue_share
+from perfscope.schema.enums import Status
 from perfscope.trace.metadata import noted_environment
 
 if TYPE_CHECKING:

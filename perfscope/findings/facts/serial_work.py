@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from perfscope.attribution.ledger import Account
 from perfscope.findings.core import thresholds
 from perfscope.replay.model import Edit, Level
-from perfscope.trace.model import Frame, PhaseKind
+from perfscope.schema.enums import Account, PhaseKind
+from perfscope.trace.model import Frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.facts.device_facts import frameworks, has_accelerators, need_devices, price
 from perfscope.metrics.devices.device_copies import Direction
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:

@@ -6,14 +6,9 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_applicable,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_applicable
 from perfscope.findings.facts.device_facts import has_accelerators, need_devices, price, variable
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:

@@ -6,16 +6,11 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.facts.device_facts import frameworks, torch_devices, variable
 from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
 from perfscope.foreign import mentions
+from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_share
 

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.attribution.ledger import ACCOUNTS, Account
+from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_applicable,
-    not_measured,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_applicable, not_measured
 from perfscope.findings.facts.device_facts import NS, how_to_watch
 from perfscope.findings.facts.gpu_facts import (
     has_gpus,
@@ -23,6 +16,7 @@ from perfscope.findings.facts.gpu_facts import (
     not_sampled,
     ranks_of,
 )
+from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.units import counted, format_seconds, format_share
 
 if TYPE_CHECKING:

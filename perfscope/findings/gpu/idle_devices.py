@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-)
+from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.facts.device_facts import has_accelerators, need_devices, price, unpriced
 from perfscope.findings.facts.idle_causes import WORDS
-from perfscope.metrics.devices.device_gaps import IdleCause
+from perfscope.schema.enums import Confidence, IdleCause, Status
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:

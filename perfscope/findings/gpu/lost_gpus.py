@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-)
+from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.schema.enums import Confidence, Status
 
 if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts

@@ -6,14 +6,9 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.facts.gpu_facts import WHAT_TELLS, has_gpus, named, not_sampled, ranks_of
+from perfscope.schema.enums import Confidence, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_applicable,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_applicable
 from perfscope.findings.facts.device_facts import (
     has_accelerators,
     how_to_watch,
@@ -21,6 +15,7 @@ from perfscope.findings.facts.device_facts import (
     not_watched,
     variable,
 )
+from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.metadata import noted_environment
 from perfscope.units import format_share
 

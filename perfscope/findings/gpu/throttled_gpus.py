@@ -6,14 +6,9 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
+from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.devices import Throttling
 from perfscope.units import format_share
 

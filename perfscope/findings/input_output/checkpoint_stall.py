@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Gain,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import NS, bound_s, price
 from perfscope.findings.facts.serial_work import own_seconds
 from perfscope.replay.model import Edit
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import Account, Confidence, PhaseKind
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:

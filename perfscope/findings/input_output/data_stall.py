@@ -5,25 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Gain,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import NS, as_bound, bound_s, gain_of, price
 from perfscope.findings.facts.fast_input import other_cause, ready_evidence
 from perfscope.findings.facts.input_work import work_action, work_evidence
 from perfscope.findings.facts.queue_evidence import queue_evidence
 from perfscope.metrics.host.resources import busy_cpus
 from perfscope.replay.model import Edit
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import Account, Confidence, PhaseKind, Status
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Gain,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import NS, as_bound, bound_s, price
 from perfscope.findings.facts import sampled_places
 from perfscope.metrics.communication.call_sites import Places
 from perfscope.replay.model import Edit
+from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:

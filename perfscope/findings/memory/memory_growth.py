@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.growth_causes import (
     cause_of,
     is_known_per_call,
@@ -24,7 +17,7 @@ from perfscope.findings.facts.growth_causes import (
 )
 from perfscope.findings.facts.memory_limits import Room, ranks_that_fit, rooms
 from perfscope.findings.facts.memory_lines import lines_that_keep
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import Confidence, PhaseKind, Status
 from perfscope.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:

@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.facts.memory_limits import rooms, usable_bytes
 from perfscope.foreign import mentions
 from perfscope.metrics.host.resource_use import kills_with, memory_ran_out
-from perfscope.trace.model import EndKind, Frame
+from perfscope.schema.enums import Confidence, EndKind, Status
+from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_share
 
 if TYPE_CHECKING:

@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Gain,
-    Status,
-    not_measured,
-)
+from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured
 from perfscope.findings.core.gain import price, saved
 from perfscope.findings.facts.growth_causes import INSTEAD, PIPELINES
 from perfscope.findings.facts.keras_loops import Loop, loops_of_calls
 from perfscope.findings.facts.tracing import traced_often
 from perfscope.replay.model import Edit
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import Confidence, PhaseKind, Status
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:

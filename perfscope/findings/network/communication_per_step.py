@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Basis,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.gain import NS, saved
 from perfscope.findings.core.wording import capitalized, of_window
 from perfscope.findings.facts import sampled_places
@@ -28,6 +21,7 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.schema.enums import Basis, Status
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:

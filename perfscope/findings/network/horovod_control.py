@@ -6,14 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Quiet,
-    Status,
-    not_measured,
-)
+from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
@@ -26,6 +19,7 @@ from perfscope.findings.facts.network_facts import (
     mean,
     unknown,
 )
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:

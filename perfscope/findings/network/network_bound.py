@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Evidence,
-    Finding,
-    Status,
-)
+from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.gain import NS, as_bound
 from perfscope.findings.core.wording import capitalized, of_window
 from perfscope.findings.facts import sampled_places
@@ -28,6 +24,7 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.schema.enums import Status
 from perfscope.units import counted, format_bytes, format_seconds
 
 if TYPE_CHECKING:

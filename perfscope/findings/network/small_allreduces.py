@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Basis,
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
@@ -27,6 +20,7 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.units import counted, format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:

@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.gain import as_bound
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.network_facts import (
@@ -23,6 +16,7 @@ from perfscope.findings.facts.network_facts import (
     unknown,
 )
 from perfscope.findings.facts.transport_settings import Way, fabrics, has_fabric, is_recorded
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_bytes, format_share
 
 if TYPE_CHECKING:

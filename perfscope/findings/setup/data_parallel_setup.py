@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-    passed,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.metrics.communication.broadcasts import largest_broadcast_bytes
 from perfscope.metrics.host.samples import fullest_epochs
+from perfscope.schema.enums import Confidence, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-)
+from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.worlds import mpi_library, separate_worlds
 
 if TYPE_CHECKING:

@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Status,
-    not_measured,
-)
+from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.core.gain import NS
 from perfscope.findings.facts.keras_loops import loops_of_calls
 from perfscope.findings.facts.tracing import Traced, traced_often
+from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.damage import Need
 from perfscope.units import format_seconds, format_share
 

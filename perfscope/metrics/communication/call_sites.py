@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.sampled import period_ns, search_within
 from perfscope.attribution.stack_rules import is_user_file, most_seen_line
 from perfscope.metrics.host.file_waits import stalled_moments
+from perfscope.schema.enums import Account
 from perfscope.trace.model import Frame
 
 if TYPE_CHECKING:

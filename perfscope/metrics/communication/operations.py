@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from perfscope.attribution.exposed import unmatched_calls
-from perfscope.attribution.ledger import COMMUNICATION_ACCOUNTS, INDEX
+from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
 from perfscope.matching.clock_check import ClockCheck
 from perfscope.metrics.communication.late_arrivals import LateArrival, late_arrivals
 from perfscope.metrics.communication.wait_states import WaitState, wait_states
+from perfscope.schema.enums import COMMUNICATION_ACCOUNTS
 from perfscope.trace.model import RowFlag
 from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, name_of
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
 from perfscope.matching.collectives import SCAN_CODES, TO_ALL_CODES, TO_ROOT_CODES
 from perfscope.matching.intervals import Cumulative
-from perfscope.schema import enums
+from perfscope.schema.enums import Account, WaitKind
 from perfscope.trace.operations import ALL_OPERATIONS, OperationClass, codes_mask
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from perfscope.trace.model import Trace
 
 NS = 1e-9
-
-
-WaitKind = enums.WaitKind
 KINDS = tuple(WaitKind)
 _INDEX = {kind: place for place, kind in enumerate(KINDS)}
 _BARRIERS = [op.code for op in ALL_OPERATIONS if op.name.lower().endswith("barrier")]

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.ledger import ACCOUNTS, Account
+from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import Cumulative, Times, union
-from perfscope.schema import enums
+from perfscope.schema.enums import Account, IdleCause, PhaseKind
 from perfscope.trace.devices import LAUNCH_UNKNOWN
-from perfscope.trace.model import PhaseKind, Rank, Table
+from perfscope.trace.model import Rank, Table
 
 KERNEL_WAIT_NS = 30_000
 """A gap below this before what was launched in time is the cost of starting it.
@@ -28,9 +28,6 @@ NS_PER_S = 1e9
 IN_BETWEEN, FIRST, LAST = 0, 1, 2
 """Where a gap is: between work of the device, before all of it, or after it."""
 GAP = [("start", "i8"), ("end", "i8"), ("launch", "i8"), ("edge", "i1")]
-
-
-IdleCause = enums.IdleCause
 _WAITING = re.compile(r"Synchronize|^(cuda|hip)Memcpy(WithStream)?$")
 """Calls of the runtime that return when the device has done its work."""
 _OF_ACCOUNT = {

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perfscope.attribution.ledger import ACCOUNTS, Account
+from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import Cumulative, Times
+from perfscope.schema.enums import Account
 from perfscope.trace.devices import LAUNCH_UNKNOWN, DeviceActivity
 
 NS_PER_S = 1e9

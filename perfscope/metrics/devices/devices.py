@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfscope.attribution.focus import Focus
-from perfscope.attribution.ledger import IS_COMMUNICATION, Account
+from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.engine import engine
 from perfscope.matching.intervals import Cumulative, union
 from perfscope.metrics.devices.device_collectives import DeviceCommunication, device_communication
 from perfscope.metrics.devices.device_copies import CopyUse, copies
-from perfscope.metrics.devices.device_gaps import KERNEL_WAIT_NS, IdleCause, idle_by_cause
+from perfscope.metrics.devices.device_gaps import KERNEL_WAIT_NS, idle_by_cause
 from perfscope.metrics.devices.device_idle import idle_by_account, launch_delays
 from perfscope.metrics.devices.matrix_kernels import MatrixTime, matrix_time
 from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.enums import Account, IdleCause
 from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import Rank
 

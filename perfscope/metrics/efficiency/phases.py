@@ -16,8 +16,9 @@ from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.hybrid import PART, has_threads
 from perfscope.metrics.efficiency.pop import EMPTY, tree, withheld
 from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace.damage import Need
-from perfscope.trace.model import Frame, PhaseKind
+from perfscope.trace.model import Frame
 
 
 @dataclass(frozen=True)

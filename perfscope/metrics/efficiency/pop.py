@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.focus import Focus
-from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION, Account
+from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.attribution.timeline import Timeline
@@ -20,6 +20,7 @@ from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.hybrid import has_threads, over_all_threads
 from perfscope.metrics.efficiency.ideal_network import ideal_network
 from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.enums import Account
 from perfscope.trace.damage import Need
 
 USEFUL_OUTSIDE = "outside_communication"

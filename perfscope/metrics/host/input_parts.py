@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.attribution.ledger import INDEX, Account
+from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import is_user_file, words_of
+from perfscope.schema.enums import Account
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

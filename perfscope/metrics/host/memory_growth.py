@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.resource_use import theil_sen
-from perfscope.trace.model import PhaseKind, Rank
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Rank
 
 Ints = npt.NDArray[np.int64]
 

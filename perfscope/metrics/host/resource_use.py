@@ -23,7 +23,8 @@ from perfscope.metrics.host.resources import (
     Series,
     ThreadGroup,
 )
-from perfscope.trace.model import EndKind, Rank, Table, Trace
+from perfscope.schema.enums import EndKind
+from perfscope.trace.model import Rank, Table, Trace
 
 MAX_POINTS = 500
 SLOPE_POINTS = 300

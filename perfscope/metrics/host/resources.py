@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfscope.attribution.ledger import Account
+from perfscope.schema.enums import Account
 from perfscope.trace.model import Trace
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION, Account
+from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
 from perfscope.metrics.host.stack_tree import FunctionTree, StackNode, TopFunction
+from perfscope.schema.enums import Account
 from perfscope.trace.model import Table
 
 Ints = npt.NDArray[np.int64]

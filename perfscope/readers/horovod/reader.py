@@ -10,7 +10,8 @@ from typing import Any
 from perfscope.engine import engine
 from perfscope.readers.common.blocks import blocks, damaged
 from perfscope.readers.detect import Place, Reader, ReadOptions
-from perfscope.trace.model import Communicator, Ending, EndKind, Format, Rank, Trace
+from perfscope.schema.enums import EndKind
+from perfscope.trace.model import Communicator, Ending, Format, Rank, Trace
 from perfscope.trace.tensors import (
     NEGOTIATION_DTYPE,
     TENSOR_ACTIVITY_DTYPE,

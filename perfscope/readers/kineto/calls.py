@@ -6,7 +6,8 @@ import numpy as np
 
 from perfscope.readers.kineto.file import KinetoContents, is_own_export
 from perfscope.readers.kineto.groups import Groups
-from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, PhaseKind, RowFlag, Table
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, RowFlag, Table
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
 
 USER_PHASE = "user:"

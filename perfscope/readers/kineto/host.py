@@ -18,7 +18,8 @@ from perfscope.readers.kineto.file import (
     RUNTIME,
     KinetoContents,
 )
-from perfscope.trace.model import PHASE_DTYPE, STEP_DTYPE, PhaseKind, Table
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import PHASE_DTYPE, STEP_DTYPE, Table
 from perfscope.trace.operations import BY_NAME
 
 Times = npt.NDArray[np.int64]

@@ -32,12 +32,12 @@ from perfscope.readers.kineto.processes import split
 from perfscope.readers.kineto.ranks import MOST_RANKS, number_ranks, process_of
 from perfscope.readers.kineto.runs import refuse_several_runs
 from perfscope.readers.kineto.window import judged_from
+from perfscope.schema.enums import EndKind
 from perfscope.trace.model import (
     COUNTER_DTYPE,
     OPERATION_DTYPE,
     PEER_NONE,
     Ending,
-    EndKind,
     Format,
     Rank,
     Table,

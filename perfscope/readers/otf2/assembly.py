@@ -14,6 +14,7 @@ from perfscope.readers.otf2.ranks import Location, Places, RankPlaces
 from perfscope.readers.otf2.reduced import Reduced
 from perfscope.readers.otf2.regions import STEP
 from perfscope.readers.otf2.threads import PROFILE_ROW, set_teams
+from perfscope.schema.enums import EndKind
 from perfscope.trace.model import (
     COMPLETION_DTYPE,
     COUNTER_DTYPE,
@@ -22,7 +23,6 @@ from perfscope.trace.model import (
     PROFILE_DTYPE,
     STEP_DTYPE,
     Ending,
-    EndKind,
     Rank,
     RowFlag,
     Table,

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from perfscope.schema.enums import EndKind
 from perfscope.trace.hardware import ComputeTotals
-from perfscope.trace.model import Ending, EndKind
+from perfscope.trace.model import Ending
 
 RUNNING, INPUT_OUTPUT, TRACING_DISABLED = 1, 12, 14
 COMMUNICATING = (3, 4, 5, 6, 8, 9, 10, 11, 13, 16)

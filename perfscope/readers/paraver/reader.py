@@ -26,9 +26,10 @@ from perfscope.readers.paraver.layout import (
     read_labels,
 )
 from perfscope.readers.paraver.locations import MAIN_THREAD, Locations
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace import model
 from perfscope.trace.counters import CounterKind
-from perfscope.trace.model import Format, PhaseKind, Rank, RowFlag, Trace
+from perfscope.trace.model import Format, Rank, RowFlag, Trace
 from perfscope.trace.operations import code_of
 from perfscope.units import format_seconds
 

@@ -11,7 +11,8 @@ from perfscope import files
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.layout import HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
-from perfscope.trace.model import Ending, EndKind, Raised
+from perfscope.schema.enums import EndKind
+from perfscope.trace.model import Ending, Raised
 
 TRUSTED_DELAY_NS = 10**9
 """A parent that saw the end within this time of the last sign of life saw it as it happened."""

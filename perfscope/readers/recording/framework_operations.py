@@ -14,15 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfscope.readers.recording import agent_metadata
-from perfscope.trace.model import (
-    OPERATION_DTYPE,
-    PEER_NONE,
-    Communicator,
-    EndKind,
-    PhaseKind,
-    Rank,
-    Table,
-)
+from perfscope.schema.enums import EndKind, PhaseKind
+from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Communicator, Rank, Table
 from perfscope.trace.operations import (
     BY_NAME,
     FIRST_FRAMEWORK_CODE,

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.trace.model import QUEUE_DTYPE, PhaseKind, Rank, RowFlag, Table
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import QUEUE_DTYPE, Rank, RowFlag, Table
 
 PACKAGE = "perfscope.queue"
 SEPARATOR = "\x1e"

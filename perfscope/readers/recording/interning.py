@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from perfscope.readers.recording.definitions import CommunicatorDefinition, Definitions, frame_of
 from perfscope.readers.recording.record_tables import Numbering
-from perfscope.trace.model import Communicator, Frame, PhaseKind
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Communicator, Frame
 
 MAX_FRAMES = 1000
 """Deeper stacks than Python allows are damage."""

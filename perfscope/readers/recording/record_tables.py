@@ -18,8 +18,9 @@ from perfscope.readers.recording.memory_tables import (
     tree_samples,
 )
 from perfscope.readers.recording.process_file import ProcessFile
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace import model
-from perfscope.trace.model import PEER_PROC_NULL, PEER_UNKNOWN, PhaseKind, RowFlag, Table
+from perfscope.trace.model import PEER_PROC_NULL, PEER_UNKNOWN, RowFlag, Table
 from perfscope.trace.operations import (
     HOROVOD_CONTROL,
     IS_COLLECTIVE,

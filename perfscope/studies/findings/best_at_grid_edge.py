@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfscope.findings.core.finding import Confidence, Evidence, Status
+from perfscope.findings.core.finding import Evidence
+from perfscope.schema.enums import Confidence, Status
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.sweep.study.model import Result, Sweep
 from perfscope.sweep.study.stored import Axis

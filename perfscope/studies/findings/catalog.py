@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfscope import registry
-from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Confidence, Status
 
 
 @dataclass(frozen=True)

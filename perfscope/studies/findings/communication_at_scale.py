@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import Confidence, Evidence, Status
+from perfscope.findings.core.finding import Evidence
+from perfscope.schema.enums import Confidence, Status
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.units import format_share

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfscope.findings.core.finding import Confidence, Evidence, Gain, Status
+from perfscope.findings.core.finding import Evidence, Gain
+from perfscope.schema.enums import Confidence, Status
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.studies.scaling.growth import UNEVEN, trained_samples

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from perfscope.findings.core.finding import Confidence, Evidence, Status
+from perfscope.findings.core.finding import Evidence
+from perfscope.schema.enums import Confidence, Status
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.sweep.study.model import Result, Sweep
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.balance import frequent_evaluation
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.replay.segments import SegmentReplay
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind, Status
+from perfscope.trace.model import Trace
 from tests.attribution.test_periodic_metrics import run
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import _is_single as is_single
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import Confidence, PhaseKind, Status
+from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze, analyze_trace, without_replay
 from tests.findings.training_runs import Plan, training_run
 from tests.support.trace_builder import TraceBuilder

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import Finding
 from perfscope.replay.model import Edit
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import Confidence, PhaseKind, Status
 from tests.findings import training_runs
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run

@@ -11,11 +11,12 @@ import pytest
 
 from perfscope.findings.core import catalog
 from perfscope.findings.core.diagnosis import Diagnosis
-from perfscope.findings.core.finding import Finding, Quiet, Status, not_measured, passed
+from perfscope.findings.core.finding import Finding, Quiet, not_measured, passed
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.facts import facts
 from perfscope.findings.facts.facts import Facts
 from perfscope.replay.assumptions import ALWAYS, NETWORK
+from perfscope.schema.enums import Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze, analyze_trace, without_replay
 from tests.findings.balance.test_load_imbalance import working

@@ -8,7 +8,8 @@ import pytest
 
 from perfscope.document.build import sort_findings
 from perfscope.findings.core.certainty import as_sure_as_its_interval, is_firm
-from perfscope.findings.core.finding import Basis, Confidence, Finding, Gain, Status
+from perfscope.findings.core.finding import Finding, Gain
+from perfscope.schema.enums import Basis, Confidence, Status
 
 
 def finding(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perfscope.findings.core.finding import Status
+from perfscope.schema.enums import Status
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.input_output.test_checkpoint_stall import saving
 from tests.findings.training_runs import Plan

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import PhaseKind, Status
 from perfscope.trace.hardware import ComputeTotals
-from perfscope.trace.model import COUNTER_DTYPE, PhaseKind
+from perfscope.trace.model import COUNTER_DTYPE
 from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.trace_builder import TraceBuilder
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Status
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.model import OPERATION_DTYPE, Ending, EndKind, ThreadInfo
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import EndKind, Status
+from perfscope.trace.model import OPERATION_DTYPE, Ending, ThreadInfo
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 

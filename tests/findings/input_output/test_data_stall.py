@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Status
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.replay.test_input_queues import Plan as Queues

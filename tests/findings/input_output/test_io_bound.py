@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding
 from perfscope.metrics.results import Options
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import PhaseKind, Status
 from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.trace_builder import TraceBuilder
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import PhaseKind, Status
+from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan
 from tests.support.trace_builder import TraceBuilder

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import Cause
 from perfscope.replay.edit_parser import parse_edit
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind, Status
+from perfscope.trace.model import Trace
 from perfscope.units import format_seconds
 from tests.findings.analyzed import analyze, analyze_trace, without_replay
 from tests.findings.exchange_runs import exchanges

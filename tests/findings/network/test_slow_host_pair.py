@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding
 from perfscope.metrics.communication import host_pairs
+from perfscope.schema.enums import Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from perfscope.findings.core.finding import Confidence, Finding, Status
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Confidence, Status
 from tests.findings.analyzed import analyze_trace
 from tests.findings.exchange_runs import exchanges, fired
 from tests.support.trace_builder import TraceBuilder

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfscope.findings.core.finding import Finding, Status
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Status
 from perfscope.trace.model import OPERATION_DTYPE
 from perfscope.trace.operations import code_of
 from tests.findings.analyzed import analyze_trace

@@ -5,7 +5,8 @@ from __future__ import annotations
 from perfscope.metrics.communication.call_sites import CallSites, Place
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.trace.model import Frame, PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Frame, Trace
 from tests.support.trace_builder import RankBuilder, TraceBuilder
 
 SITE = "/usr/lib/python3/site-packages"

@@ -6,7 +6,7 @@ import pytest
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import PhaseKind
 from tests.support.trace_builder import TraceBuilder
 
 FILE = "/home/user/train.py"

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfscope import _core
-from perfscope.attribution.ledger import Account
 from perfscope.attribution.preparation import prepare
 from perfscope.document.analysis import analysis
 from perfscope.metrics.compute import compute
@@ -18,6 +17,7 @@ from perfscope.metrics.devices.devices import BSC, TALP, Occupancy, devices, eff
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.schema.check import problems
+from perfscope.schema.enums import Account
 from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceActivity, DeviceKind
 from perfscope.trace.model import Table
 from tests.support.kineto_peers import common, length, union

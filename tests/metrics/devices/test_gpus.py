@@ -14,8 +14,9 @@ from perfscope.metrics.devices.gpu_users import (
     unknown,
     users,
 )
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import Gpu, Throttling
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.trace.model import Trace
 from tests.support.trace_builder import TraceBuilder
 
 GIB = 1 << 30

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from perfscope.attribution.ledger import Account
 from perfscope.attribution.phase_catalog import MOST_OWN_PHASES, OTHER_PHASES
 from perfscope.metrics.compute import compute
 from perfscope.metrics.efficiency.phases import PhaseResult
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import Account, PhaseKind
 from tests.support.trace_builder import TraceBuilder
 
 

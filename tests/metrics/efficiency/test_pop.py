@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import PhaseKind
 from tests.support.trace_builder import TraceBuilder
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.efficiency.steps import StepsResult
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import PhaseKind
 from tests.support.trace_builder import TraceBuilder
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from perfscope.metrics.compute import compute
 from perfscope.metrics.host.input_parts import InputPart, part_of_frame, part_of_stack
-from perfscope.trace.model import Frame, PhaseKind
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Frame
 from tests.support.trace_builder import TraceBuilder
 
 PACKAGES = "/usr/lib/python3/site-packages"

@@ -12,7 +12,8 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.host.stack_profile import PhaseStacks, StackProfile
 from perfscope.metrics.host.stack_tree import LEAST_SHARE, MOST_NODES
 from perfscope.readers.recording.stack_events import Forest
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Trace
 from perfscope.trace.stack_spans import SPAN_DTYPE, StackSampling
 from tests.support.trace_builder import TraceBuilder, to_ns
 

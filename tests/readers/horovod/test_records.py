@@ -9,7 +9,8 @@ import pytest
 from perfscope.readers import open_recording
 from perfscope.readers.common.clocks import shift
 from perfscope.readers.recording.layout import NO_ID, RecordKind
-from perfscope.trace.model import PhaseKind, RowFlag
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import RowFlag
 from perfscope.trace.operations import HOROVOD_CONTROL
 from tests.support.trace_invariants import check_trace
 from tests.support.write_recording import ProcessWriter, write_run

@@ -13,7 +13,8 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.devices.devices import devices
 from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_trace
-from perfscope.trace.model import Format, PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Format, Trace
 from tests.support.requirements import require_reference
 from tests.support.trace_invariants import check_trace
 

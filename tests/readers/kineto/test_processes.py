@@ -15,7 +15,8 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.devices.devices import BSC, devices
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Trace
 from perfscope.trace.operations import name_of
 from tests.support.environments import REPOSITORY
 from tests.support.trace_invariants import check_trace

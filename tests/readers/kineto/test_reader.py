@@ -19,8 +19,9 @@ from perfscope.cli.main import main
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.kineto.file import HOST_DTYPE, KinetoContents, read_kineto
 from perfscope.readers.registry import open_trace
+from perfscope.schema.enums import EndKind
 from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceKind
-from perfscope.trace.model import EndKind, RowFlag
+from perfscope.trace.model import RowFlag
 from tests.support.trace_invariants import check_trace
 from tests.support.write_kineto import BASE_NS, KinetoWriter, small
 

@@ -12,11 +12,10 @@ import pytest
 from perfscope.attribution.preparation import prepare
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
-from perfscope.findings.core.finding import Status
-from perfscope.metrics.devices.device_gaps import IdleCause
 from perfscope.metrics.devices.devices import DevicesResult, devices
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
+from perfscope.schema.enums import IdleCause, Status
 from perfscope.trace.model import Trace
 from tests.support.trace_invariants import check_trace
 from tests.support.write_kineto import BASE_NS, KinetoWriter

@@ -19,8 +19,9 @@ from perfscope.metrics.results import Options
 from perfscope.readers.detect import ReadOptions
 from perfscope.readers.otf2 import reader as otf2
 from perfscope.readers.registry import open_trace
+from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.trace.devices import DeviceKind
-from perfscope.trace.model import EndKind, Format, PhaseKind, Rank, RowFlag, Trace
+from perfscope.trace.model import Format, Rank, RowFlag, Trace
 from perfscope.trace.operations import MPI_OTHER, code_of, name_of
 from tests.readers.otf2_kinds import write_kinds
 from tests.support.otf2_archives import ArchiveWriter

@@ -8,12 +8,11 @@ import pytest
 
 from perfscope.document.analysis import analysis
 from perfscope.document.invariants import broken
-from perfscope.findings.core.finding import Status
 from perfscope.matching.waits import split_operations
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
-from perfscope.trace.model import EndKind
+from perfscope.schema.enums import EndKind, Status
 from tests.findings.analyzed import analyze_trace
 from tests.support.otf2_archives import ArchiveWriter
 

@@ -14,7 +14,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.metrics.compute import compute
 from perfscope.readers.paraver.reader import open_paraver
 from perfscope.schema.check import problems
-from perfscope.trace.model import EndKind
+from perfscope.schema.enums import EndKind
 from tests.support.paraver_files import barrier_run, call, header, states, world, write
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from perfscope.readers import open_recording
 from perfscope.readers.recording.layout import HeaderFlag
-from perfscope.trace.model import Ending, EndKind, Rank
+from perfscope.schema.enums import EndKind
+from perfscope.trace.model import Ending, Rank
 from tests.support.write_recording import ProcessWriter, write_run
 
 MPI = HeaderFlag.MPI

@@ -10,7 +10,8 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Results
 from perfscope.readers import open_recording
 from perfscope.readers.recording.layout import NO_ID, HeaderFlag
-from perfscope.trace.model import PhaseKind, Trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.model import Trace
 from perfscope.trace.operations import code_of, name_of
 from tests.support.trace_invariants import check_trace
 from tests.support.write_recording import ProcessWriter, write_run

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from perfscope.readers.recording import layout
+from perfscope.schema import enums
 from perfscope.trace import model
 
 HEADER = Path(__file__).parents[3] / "native" / "recorder" / "format.h"
@@ -28,7 +29,7 @@ ENUMS: dict[str, Any] = {
     "PS_SAMPLE_": layout.SampleKind,
     "PS_FLAG_": layout.HeaderFlag,
     "PS_DEF_": layout.DefinitionType,
-    "PS_PHASE_": model.PhaseKind,
+    "PS_PHASE_": enums.PhaseKind,
 }
 
 

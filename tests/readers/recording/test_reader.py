@@ -11,7 +11,8 @@ import pytest
 from perfscope.errors import UnreadableInputError
 from perfscope.readers import open_recording, open_trace
 from perfscope.readers.recording.layout import NO_ID, HeaderFlag, RecordKind, SampleKind
-from perfscope.trace.model import EndKind, PhaseKind, RowFlag, Trace
+from perfscope.schema.enums import EndKind, PhaseKind
+from perfscope.trace.model import RowFlag, Trace
 from tests.support.trace_invariants import check_trace
 from tests.support.write_recording import REAL_START_NS, ProcessWriter, two_ranks, write_run
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from perfscope.readers import open_recording
 from perfscope.readers.recording.layout import HeaderFlag
-from perfscope.trace.model import PhaseKind
+from perfscope.schema.enums import PhaseKind
 from tests.support.write_recording import ProcessWriter, write_run
 
 NO_MPI = HeaderFlag.EXITED

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from perfscope.findings.core.finding import Status
 from perfscope.report.studies.build import build_html
 from perfscope.report.studies.terminal import print_study, table
+from perfscope.schema.enums import Status
 from perfscope.studies.common.document import build
 from perfscope.studies.findings.catalog import (
     StudyDiagnosis,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.findings.core.finding import Status
+from perfscope.schema.enums import Status
 from perfscope.studies.findings.catalog import StudyFinding, diagnoses, judge_study
 from perfscope.studies.scaling.scaling import scaling
 from tests.support.scaling_series import trained

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from perfscope.errors import UnreadableInputError
-from perfscope.findings.core.finding import Status
+from perfscope.schema.enums import Status
 from perfscope.studies.findings import best_at_grid_edge, noise_over_differences
 from perfscope.sweep.study import fabric, quality, why
 from perfscope.sweep.study.model import measure
