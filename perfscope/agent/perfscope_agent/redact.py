@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import secret_lists, secret_logins, secret_names
+from . import secret_brackets, secret_lists, secret_logins, secret_names
 from .secret_tokens import BEGINNINGS, is_long_enough, is_suspicious, looks_random
 
 REDACTED = "[redacted]"
@@ -96,7 +96,7 @@ def _is_suspicious(text: str) -> bool:
         return True
     if secret_lists.has_options(text):
         return True
-    has_values = any(c in text for c in "=: >\t\n＝：")
+    has_values = any(c in text for c in "=: >\t\n＝：([{")
     return has_values and (any(secret_names.may_name(w.lower()) for w in words))
 
 
@@ -114,7 +114,8 @@ def _redacted(text: str, evidence: int) -> str:
     text = patterns["header"].sub(r"\1" + REDACTED, text)
     text = patterns["cookie"].sub(r"\1" + REDACTED, text)
     text = patterns["scheme"].sub(_scheme, text)
-    text = secret_lists.without_held(secret_lists.without_listed(text, redact_arguments))
+    text = secret_lists.without_listed(text, redact_arguments)
+    text = secret_lists.without_entries(secret_brackets.without_held(text))
     text = _without_named(text)
     text = patterns["element"].sub(_element, text)
     text = _without_option_values(text, evidence)
@@ -197,7 +198,9 @@ def _without_named(text: str) -> str:
         kept.append(text[place : found.end("sep")])
         place = found.end("sep")
         is_told = found.group("sep").strip() != ":" or found.group("sep").endswith(":")
-        if secret_names.hides(name, value, is_told=is_told):
+        if secret_brackets.begins_brackets(text, place):
+            pass  # each value in them was judged
+        elif secret_names.hides(name, value, is_told=is_told):
             quote = found.group("quote") or ""
             kept.append(quote + REDACTED + quote)
             place = found.end()

@@ -35,11 +35,6 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         item=re.compile(quoted, re.S),
         opening=re.compile(r"[\[(]\s*"),
         between=re.compile(r"\s*,\s*"),
-        named=re.compile(
-            r"(?<![\w.%-])([A-Za-z][\w.-]{0,80})(\\*[\"']?\s*[:=]\s*(?:[\w.]{0,40}[\[({]\s*"
-            r"|[bBuUrRfF]{1,2}(?=\\*[\"'])))([^\[\](){}]{1,2000})"
-        ),
-        word=re.compile(r"[^\s\"',\\]+"),
         entry=re.compile(
             r"(?i)(\b(?:name|key)\\*[\"']?\s*[:=]\s*\\*[\"']?)([\w.-]{1,80})(\\*[\"']?[\s,;]*\\*[\"']?"
             r"value\\*[\"']?\s*[:=]\s*\\*[\"']?)([^\s\"'\\,;{}]+)"
@@ -89,31 +84,13 @@ def _lists(text: str) -> list[list[tuple[int, int]]]:
     return lists
 
 
-def without_held(text: str) -> str:
-    """The text without values in brackets, or with a prefix, behind names of secrets."""
-    patterns = _compiled()
-
-    def judged(found: re.Match[str]) -> str:
-        name, between, held = found.groups()
-        if secret_names.kind_of(name) == secret_names.PLAIN:
-            return found.group()
-        is_held = between.rstrip()[-1:] in "[({"
-        first = held if is_held else held[: _end_of_item(held)]
-        safe = patterns["word"].sub(lambda word: _safe(name, word.group()), first)
-        return name + between + safe + held[len(first) :]
+def without_entries(text: str) -> str:
+    """The text without values in pairs such as `{"name": "DB_PASSWORD", "value": "X"}`."""
 
     def paired(found: re.Match[str]) -> str:
-        return "".join(found.groups()[:3]) + _safe(found.group(2), found.group(4))
+        name, value = found.group(2, 4)
+        is_syntax = not any(c.isalnum() for c in value)
+        hides = not is_syntax and secret_names.hides(name, value)
+        return "".join(found.groups()[:3]) + (REDACTED if hides else value)
 
-    text = patterns["named"].sub(judged, text)
-    return patterns["entry"].sub(paired, text)
-
-
-def _end_of_item(held: str) -> int:
-    found = _compiled()["item"].match(held)
-    return found.end() if found else 0
-
-
-def _safe(name: str, value: str) -> str:
-    is_syntax = not any(c.isalnum() for c in value) or value in ("b", "r", "f", "u")
-    return REDACTED if not is_syntax and secret_names.hides(name, value) else value
+    return _compiled()["entry"].sub(paired, text)

@@ -68,7 +68,7 @@ def is_password(value: str, found: int) -> bool:
         return not secret_names.is_place(value)
     if found == USER:
         return secret_names.looks_like_a_password(value)
-    return secret_names.looks_like_a_password(value) and _is_no_name(value)
+    return secret_names.looks_like_a_password(value) and is_no_name(value)
 
 
 def _program(word: str) -> str:
@@ -92,7 +92,7 @@ def _names_a_user(words: Sequence[str]) -> bool:
     return "/" not in name and not is_program
 
 
-def _is_no_name(value: str) -> bool:
+def is_no_name(value: str) -> bool:
     """Whether letters, digits and signs change places as in no name of a model or a data set."""
     if any(c in "!@#$%^&*?~" for c in value):
         return True

@@ -53,6 +53,8 @@ _MAYBE = frozenset(
     cert webhook dsn p sig signature sid pat
     """.split()
 )
+# What is that of labels, too: the keys of a mapping, the signature of a function.
+_LABELS = frozenset("key keys tokens p signature sig session license licence pat cert".split())
 # Words behind the one that counts: the value of a password is a password.
 _FILLERS = frozenset(
     "id value values string str text raw plain b64 base64 hex encoded encrypted new old".split()
@@ -132,7 +134,18 @@ def _judged(words: list[str]) -> str:
     opens = opens or (head == "code" and bool(_OF_CODES.intersection(before)))
     if opens or head in _SECRETS or head.endswith(_ENDINGS):
         return SECRET
-    return MAYBE if head in _MAYBE or _is_a_pass(head) else PLAIN
+    return MAYBE if head in _MAYBE or _is_a_pass(head) or is_of_several(head) else PLAIN
+
+
+def is_of_several(head: str) -> bool:
+    """Whether the last word of a name is one for several secrets, or for how many there are."""
+    one = head[:-1] if head.endswith("s") else ""
+    return one not in ("token", "key") and (one in _SECRETS or one.endswith(_ENDINGS[:5]))
+
+
+def labels(head: str) -> bool:
+    """Whether the last word of a name is that of labels, too, and mostly so in front of lists."""
+    return head in _LABELS
 
 
 def _is_a_pass(head: str) -> bool:
@@ -206,7 +219,7 @@ def is_trivial(value: str) -> bool:
     bare = value.strip("\"'()[]{}<>.,;: \\")
     if len(bare) < 2 or value.lower() in _TRIVIAL or bare.lower() in _TRIVIAL:
         return not bare.isdigit() or len(bare) < 2
-    if value.startswith(("$", "%(", "{{")) or "[redacted]" in value:
+    if value.startswith(("$", "%(", "{{")) or "[redacted" in value:
         return True
     marks = (value[0], value[-1])
     return (
