@@ -4,6 +4,7 @@ A fault is named where a loud finding (one that fails or warns) points at a func
 a line of it, or says the words that truth.toml declares for a fault of the set-up. Its ranks are
 right where they are those of truth.toml; for a fault of all ranks also where none are told. Its
 gain is right where it, or that of its first action, is within 20 % of the median gain of the cure.
+No gain is judged where other processes had more than a tenth of the machine in one of the runs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from benchmarks.gallery.unseen_runs import Heard, Json, Program
 COLUMNS = (
     "program",
     "real gain",
+    "CPU time of others",
     "found",
     "ranks",
     "gain",
@@ -25,6 +27,7 @@ COLUMNS = (
     "loud when cured",
 )
 WITHIN = (0.1, 0.2)
+MOST_OF_OTHERS = 0.1
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Judged:
     Attributes:
         named: "verdict", "finding" or "missed"; "quiet" or "loud" of a healthy program.
         ranks: whether the ranks are right.
-        error: of the predicted gain, as a share of the real one; None: nothing predicted.
+        error: of the predicted gain, as a share of the real one; None: nothing predicted, or other
+            processes took so much of the machine that the real one is not known.
     """
 
     named: str
@@ -60,6 +64,11 @@ class Trial:
         """How much shorter the cured runs were: the median of the pairs."""
         pairs = zip(self.sick, self.cured, strict=True)
         return statistics.median(sick.wall_s - cured.wall_s for sick, cured in pairs)
+
+    @property
+    def others(self) -> float:
+        """The largest share of the CPUs that other processes had during one of the runs."""
+        return max(heard.others for heard in (*self.sick, *self.cured))
 
     @property
     def wall_s(self) -> float:
@@ -110,7 +119,7 @@ def judge(trial: Trial) -> Judged:
     fitting.sort(key=lambda found: (found["id"] not in heard.top, not ranks_fit(program, found)))
     best = fitting[0]
     predicted = gains_of(best)
-    real = trial.gain_s
+    real = trial.gain_s if trial.others <= MOST_OF_OTHERS else 0.0
     error = min((abs(gain - real) / real for gain in predicted), default=None) if real > 0 else None
     named = "verdict" if best["id"] in heard.top[:1] else "finding"
     return Judged(named, ranks_fit(program, best), error)
@@ -122,11 +131,12 @@ def row(trial: Trial, judged: Judged) -> str:
     real, right = "", ""
     if program.code:
         real = f"{trial.gain_s:.1f} s of {trial.wall_s:.1f} s ({trial.gain_s / trial.wall_s:.0%})"
-        right = "none" if judged.error is None else _within(judged.error)
+        right = "not judged" if judged.error is None else _within(judged.error)
     after = trial.cured[0].loud if trial.cured else []
     cells = (
         f"{program.name} ({program.kind})",
         real or f"{trial.wall_s:.1f} s",
+        f"{trial.others:.0%}",
         judged.named,
         "right" if judged.ranks else "wrong" if judged.named != "missed" else "",
         right,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import os
+import resource
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,12 +73,21 @@ class Program:
 
 @dataclass(frozen=True)
 class Heard:
-    """What the report of one run says: its findings, its verdict, and how long the job took."""
+    """What the report of one run says.
+
+    Attributes:
+        findings: all of them.
+        verdict: its sentence.
+        top: the findings that the verdict speaks of.
+        wall_s: how long the job took.
+        others: share of the machine's CPU time that other processes had meanwhile.
+    """
 
     findings: list[Json]
     verdict: str
     top: list[str]
     wall_s: float
+    others: float = 0.0
 
     @property
     def loud(self) -> list[Json]:
@@ -112,7 +123,20 @@ def run_program(program: Program, *, cured: bool, place: Path) -> Heard:
     job = [*start, str(program.path), *(["--cured"] if cured else [])]
     search = f"{binaries}:{os.environ['PATH']}"
     command = ("run", "--quiet", "--output", place, "--", *job)
+    before = _cpu_of_others(), time.monotonic()
     perfscope(*command, longest_s=LONGEST_RUN_S, search=search)
+    spent = _cpu_of_others() - before[0]
+    others = spent / (time.monotonic() - before[1]) / (os.cpu_count() or 1)
     told = json.loads(perfscope("analyze", place, "--json", longest_s=LONGEST_RUN_S))
     verdict = told["verdict"]
-    return Heard(told["findings"], verdict["sentence"], verdict["top"], told["run"]["wall_s"])
+    wall_s = told["run"]["wall_s"]
+    return Heard(told["findings"], verdict["sentence"], verdict["top"], wall_s, max(0.0, others))
+
+
+def _cpu_of_others() -> float:
+    """Seconds of CPU time of all processes so far, but for the ended children of this one."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text("ascii").split("\n")[0].split()[1:]]
+    user, nice, system, _, _, irq, soft = ticks[:7]
+    all_s = (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")
+    own = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return all_s - own.ru_utime - own.ru_stime

@@ -99,6 +99,13 @@ def test_the_gain_is_held_against_the_median_of_the_pairs() -> None:
     assert "within 10%" in row(more, judge(more))
 
 
+def test_no_gain_is_judged_on_a_machine_that_others_use() -> None:
+    """What the runs took then says nothing about the program."""
+    shared = Heard([_finding(line=LINE)], "A sentence", ["polling"], 10.0, others=0.3)
+    judged = judge(Trial(PROGRAM, [shared], [Heard([], "Nothing", [], 7.0)]))
+    assert (judged.named, judged.error) == ("verdict", None)
+
+
 def test_the_sum_counts_each_kind() -> None:
     """Healthy programs are counted apart."""
     found = [judge(_trial(_finding(line=LINE))), judge(_trial())]
