@@ -119,7 +119,7 @@ def judge(trial: Trial) -> Judged:
     fitting.sort(key=lambda found: (found["id"] not in heard.top, not ranks_fit(program, found)))
     best = fitting[0]
     predicted = gains_of(best)
-    real = trial.gain_s if trial.others <= MOST_OF_OTHERS else 0.0
+    real = trial.gain_s if trial.cured and trial.others <= MOST_OF_OTHERS else 0.0
     error = min((abs(gain - real) / real for gain in predicted), default=None) if real > 0 else None
     named = "verdict" if best["id"] in heard.top[:1] else "finding"
     return Judged(named, ranks_fit(program, best), error)
@@ -129,7 +129,7 @@ def row(trial: Trial, judged: Judged) -> str:
     """One row of the table."""
     program, heard = trial.program, trial.sick[0]
     real, right = "", ""
-    if program.code:
+    if trial.cured:
         real = f"{trial.gain_s:.1f} s of {trial.wall_s:.1f} s ({trial.gain_s / trial.wall_s:.0%})"
         right = "not judged" if judged.error is None else _within(judged.error)
     after = trial.cured[0].loud if trial.cured else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import resource
 import time
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ class Program:
         wrong: what is wrong, in a sentence.
         functions: where the time goes or the fault lies; any of them counts as found.
         code: stands in the line at fault and nowhere else; "" healthy.
+        also: stand in other lines that count as found, where the fault takes its time.
         ranks: those at fault; all where it is empty.
         words: for a fault of the set-up, which no function shows: what a finding must say of it.
     """
@@ -42,6 +44,7 @@ class Program:
     wrong: str
     functions: tuple[str, ...] = ()
     code: str = ""
+    also: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
     words: str = ""
 
@@ -53,10 +56,11 @@ class Program:
     @property
     def line(self) -> int:
         """The line at fault; 0 for a healthy program."""
-        if not self.code:
-            return 0
+        return self._line_of(self.code) if self.code else 0
+
+    def _line_of(self, code: str) -> int:
         source = self.path.read_text(encoding="utf-8")
-        return source[: source.index(self.code)].count("\n") + 1
+        return source[: source.index(code)].count("\n") + 1
 
     def spans(self) -> list[range]:
         """Lines of the functions at fault; of main() only the line itself, as all is in it."""
@@ -68,7 +72,8 @@ class Program:
             and node.name in self.functions
             and node.name != "main"
         ]
-        return [*spans, range(self.line - 1, self.line + 2)]
+        lines = [self._line_of(code) for code in (self.code, *self.also)]
+        return [*spans, *(range(line - 1, line + 2) for line in lines)]
 
 
 @dataclass(frozen=True)
@@ -96,15 +101,15 @@ class Heard:
 
 
 def programs(only: str = "") -> list[Program]:
-    """All programs whose names hold a text, by name."""
+    """All programs whose names match a pattern somewhere, by name."""
     import tomllib  # not at the top, as Python 3.10 lacks it
 
     truth = tomllib.loads((PROGRAMS / "truth.toml").read_text(encoding="utf-8"))
-    return [_program(name, told) for name, told in sorted(truth.items()) if only in name]
+    return [_program(name, told) for name, told in sorted(truth.items()) if re.search(only, name)]
 
 
 def _program(name: str, told: Json) -> Program:
-    lists = {key: tuple(told.get(key, ())) for key in ("functions", "ranks")}
+    lists = {key: tuple(told.get(key, ())) for key in ("functions", "also", "ranks")}
     return Program(name, **{**told, **lists})
 
 

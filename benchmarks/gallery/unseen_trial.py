@@ -25,8 +25,15 @@ def main(words: list[str]) -> int:
         prog="python -m benchmarks.gallery unseen",
         description=(__doc__ or "").splitlines()[0],
     )
-    parser.add_argument("--only", default="", metavar="TEXT", help="programs that hold this text")
-    parser.add_argument("--pairs", type=int, default=1, help="runs with the fault and cured")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="programs that match this pattern"
+    )
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        default=1,
+        help="of runs with the fault and cured; 0: one run with the fault",
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="the table, in Markdown")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="the recordings stay there")
     asked = parser.parse_args(words)
@@ -66,8 +73,8 @@ def _try_all(chosen: list[Program], place: Path, *, pairs: int, output: Path | N
 def _try(program: Program, place: Path, pairs: int) -> Trial:
     sick: list[Heard] = []
     cured: list[Heard] = []
-    for pair in range(pairs):
+    for pair in range(max(1, pairs)):
         sick.append(run_program(program, cured=False, place=place / f"fault-{pair}"))
-        if program.code:
+        if program.code and pairs:
             cured.append(run_program(program, cured=True, place=place / f"cured-{pair}"))
     return Trial(program, sick, cured)
