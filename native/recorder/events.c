@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "buffer.h"
+#include "events.h"
 #include "intern.h"
 #include "memory.h"
 #include "process.h"
@@ -44,8 +45,7 @@ PS_EXPORT uint32_t ps_stack(const uint32_t *frames, uint32_t count)
     return is_recording() ? ps_intern(PS_DEF_STACK, frames, count * (uint32_t)sizeof *frames) : 0;
 }
 
-/* Writes an event of the calling thread; t1_ns 0 leaves it open. */
-static ps_record *write_event(uint16_t kind, const ps_record *content)
+ps_record *ps_write_event(uint16_t kind, const ps_record *content)
 {
     PS_STORES;
     ps_record *record = is_recording() ? ps_claim(PS_CONTEXT) : NULL;
@@ -61,7 +61,7 @@ static ps_record *write_event(uint16_t kind, const ps_record *content)
 PS_EXPORT uint64_t ps_phase_begin(uint32_t phase, uint32_t name, uint32_t step, int32_t epoch)
 {
     ps_record content = {.t0_ns = ps_monotonic(), .op = (uint16_t)phase, .comm = name, .seq = step, .tag = epoch};
-    ps_record *record = write_event(PS_KIND_PHASE, &content);
+    ps_record *record = ps_write_event(PS_KIND_PHASE, &content);
     return record ? (uint64_t)(record - ps_recorder.slots) + 1 : 0;
 }
 
@@ -78,7 +78,7 @@ PS_EXPORT void ps_phase(uint32_t phase, uint32_t name, uint32_t step, int32_t ep
 {
     ps_record content = {.t0_ns = t0_ns, .t1_ns = t1_ns, .op = (uint16_t)phase, .comm = name, .seq = step,
                          .tag = epoch};
-    write_event(PS_KIND_PHASE, &content);
+    ps_write_event(PS_KIND_PHASE, &content);
 }
 
 PS_EXPORT void ps_step(uint32_t step, int32_t epoch, uint64_t samples, uint64_t global_batch, uint64_t t0_ns,
@@ -86,7 +86,7 @@ PS_EXPORT void ps_step(uint32_t step, int32_t epoch, uint64_t samples, uint64_t 
 {
     ps_record content = {.t0_ns = t0_ns, .t1_ns = t1_ns, .comm = PS_NO_INDEX, .seq = step, .tag = epoch,
                          .sent = samples, .received = global_batch};
-    write_event(PS_KIND_STEP, &content);
+    ps_write_event(PS_KIND_STEP, &content);
 }
 
 PS_EXPORT void ps_metric(uint32_t name, uint32_t step, int32_t epoch, double value)
@@ -94,14 +94,13 @@ PS_EXPORT void ps_metric(uint32_t name, uint32_t step, int32_t epoch, double val
     uint64_t now = ps_monotonic();
     ps_record content = {.t0_ns = now, .t1_ns = now, .comm = name, .seq = step, .tag = epoch};
     memcpy(&content.sent, &value, sizeof value);
-    write_event(PS_KIND_METRIC, &content);
+    ps_write_event(PS_KIND_METRIC, &content);
 }
 
-PS_EXPORT void ps_stack_sample(uint32_t tid, uint32_t stack)
+PS_EXPORT void ps_stack_sample(uint32_t tid, uint32_t stack, uint64_t at_ns)
 {
-    uint64_t now = ps_monotonic();
-    ps_record content = {.t0_ns = now, .t1_ns = now, .tid = tid, .comm = stack, .seq = PS_NO_INDEX, .tag = -1};
-    write_event(PS_KIND_STACK, &content);
+    ps_record content = {.t0_ns = at_ns, .t1_ns = at_ns, .tid = tid, .comm = stack, .seq = PS_NO_INDEX, .tag = -1};
+    ps_write_event(PS_KIND_STACK, &content);
 }
 
 PS_EXPORT void ps_calls(uint32_t name, uint32_t calls, uint32_t measured, uint32_t compiled, int64_t kept,
@@ -111,7 +110,7 @@ PS_EXPORT void ps_calls(uint32_t name, uint32_t calls, uint32_t measured, uint32
     ps_record content = {.t0_ns = now, .t1_ns = now, .op = PS_SAMPLE_CALLS, .comm = name, .seq = calls,
                          .peer = (int32_t)compiled, .tag = (int32_t)measured, .sent = PS_KEPT_NOTHING + (uint64_t)kept,
                          .received = private_now, .request = set_up_ns};
-    write_event(PS_KIND_SAMPLE, &content);
+    ps_write_event(PS_KIND_SAMPLE, &content);
 }
 
 PS_EXPORT void ps_python_blocks(uint64_t blocks)
@@ -119,7 +118,7 @@ PS_EXPORT void ps_python_blocks(uint64_t blocks)
     uint64_t now = ps_monotonic();
     ps_record content = {.t0_ns = now, .t1_ns = now, .op = PS_SAMPLE_PYTHON, .comm = PS_NO_INDEX, .seq = PS_NO_INDEX,
                          .peer = PS_PEER_NONE, .tag = -1, .sent = blocks};
-    write_event(PS_KIND_SAMPLE, &content);
+    ps_write_event(PS_KIND_SAMPLE, &content);
 }
 
 PS_EXPORT uint64_t ps_private_bytes(void)

@@ -66,6 +66,8 @@ enum ps_sample {
                               larger after these than before them, received = that memory now, request = ns before
                               their first compiled function began, peer = compiled functions called */
     PS_SAMPLE_PYTHON = 8,  /* sent = blocks that Python's own allocator has given out */
+    PS_SAMPLE_COLLECTION = 11, /* a garbage collection of Python from t0 to t1: seq = generation, sent = ns of shorter ones since the last such record,
+                                  received = how many these were */
 };
 
 #define PS_KEPT_NOTHING (1ull << 40) /* so that what calls let go needs no sign */

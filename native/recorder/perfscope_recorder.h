@@ -23,11 +23,16 @@ void ps_phase_end(uint64_t token);
 void ps_phase(uint32_t phase, uint32_t name, uint32_t step, int32_t epoch, uint64_t t0_ns, uint64_t t1_ns);
 void ps_step(uint32_t step, int32_t epoch, uint64_t samples, uint64_t global_batch, uint64_t t0_ns, uint64_t t1_ns);
 void ps_metric(uint32_t name, uint32_t step, int32_t epoch, double value);
-void ps_stack_sample(uint32_t tid, uint32_t stack);
+/* What a thread was seen doing at a moment that is not later than now. */
+void ps_stack_sample(uint32_t tid, uint32_t stack, uint64_t at_ns);
 /* What the calls of one function of a framework kept and spent so far: PS_SAMPLE_CALLS. */
 void ps_calls(uint32_t name, uint32_t calls, uint32_t measured, uint32_t compiled, int64_t kept, uint64_t private_now,
               uint64_t set_up_ns);
 void ps_python_blocks(uint64_t blocks);
+/* What Python's collector calls at the begin and the end of a collection: "start" or "stop", and a dictionary. */
+void ps_collector_calls(void *phase, void *details);
+/* Of the collections so far: 0 how many, 1 their ns. */
+uint64_t ps_collections(uint32_t which);
 /* The type of a variable of a Python frame, as a new reference, or `none` where it has no value. The caller holds the
  * interpreter's lock. The variables lie `offset` bytes behind the frame or, where `inner_offset` is not 0, behind what
  * the pointer there points to. Returns NULL where there is no Python. */

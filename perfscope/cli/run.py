@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from perfscope.record.launch import DEFAULT_GPU_HZ, DEFAULT_HZ, DEFAULT_MAX_BYTES, DEFAULT_STACKS_HZ
+from perfscope.record.launch import (
+    DEFAULT_GPU_HZ,
+    DEFAULT_HZ,
+    DEFAULT_MAX_BYTES,
+    DEFAULT_STACK_HZ,
+    DEFAULT_STACKS_HZ,
+)
 from perfscope.record.rundir import DEFAULT_NAME
 from perfscope.units import parse_bytes
 
@@ -110,7 +116,7 @@ _MEMORY_ENGINES = ("memray", "tracemalloc")
 _LEAST_BYTES = 1024 * 1024
 _RATE = click.IntRange(min=0, max=1000)
 _GPU_RATE = click.IntRange(min=0, max=20)
-_STACK_RATE = click.IntRange(min=0, max=10)
+_STACK_RATE = click.IntRange(min=0, max=50)
 
 
 # \b keeps click from folding the lines behind it.
@@ -153,9 +159,9 @@ perfscope run --output runs/baseline -- python train.py
 @click.option(
     "--stack-hz",
     type=_STACK_RATE,
-    default=DEFAULT_HZ,
+    default=DEFAULT_STACK_HZ,
     show_default=True,
-    help="Samples of the Python stack per second; 0 for none.",
+    help="Most samples of the Python stack per second; 0 for none.",
 )
 @click.option(
     "--gpu-hz",

@@ -303,7 +303,7 @@ def _unlabeled_time(results: Results) -> Check:
     if share <= UNLABELED_TARGET:
         return Check("unlabeled_time", Status.PASS, "Nearly all time has a name", detail)
     advice = (
-        " Stack samples (--stack-hz 10, the default) name functions; "
+        " Stack samples (--stack-hz 50, the default) name functions; "
         '`with perfscope.phase("..."):` names phases.'
     )
     if results.trace.format is not Format.PERFSCOPE:

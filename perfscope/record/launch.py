@@ -17,6 +17,7 @@ from perfscope.record.stack_sampling import spy_program
 
 DEFAULT_MAX_BYTES = 256 * 1024 * 1024
 DEFAULT_HZ = 10
+DEFAULT_STACK_HZ = 50
 DEFAULT_STACKS_HZ = 100
 DEFAULT_GPU_HZ = 2
 
@@ -59,7 +60,7 @@ class RecordingOptions:
     Attributes:
         max_size_bytes: bound on the records of one process; behind it only totals grow.
         sample_hz: samples of memory, threads and CPU per second, 0 for none.
-        stack_hz: samples of the Python stack per second, 0 for none.
+        stack_hz: samples of the Python stack per second at most, 0 for none.
         gpu_hz: samples of the GPUs per second, 0 for none.
         steps: the steps [first, end) whose MPI calls are recorded one by one, None all of them.
         stop_after: the step after which the job is ended, None for the job's own end.
@@ -74,7 +75,7 @@ class RecordingOptions:
 
     max_size_bytes: int = DEFAULT_MAX_BYTES
     sample_hz: int = DEFAULT_HZ
-    stack_hz: int = DEFAULT_HZ
+    stack_hz: int = DEFAULT_STACK_HZ
     gpu_hz: int = DEFAULT_GPU_HZ
     steps: tuple[int, int | None] | None = None
     stop_after: int | None = None

@@ -1,4 +1,4 @@
-"""Columns of what was measured of memory beside the samples of each process."""
+"""Columns of what was measured of memory and its collector beside the samples of a process."""
 
 from __future__ import annotations
 
@@ -26,3 +26,14 @@ CALL_SAMPLE_DTYPE = np.dtype(
 )
 PYTHON_SAMPLE_DTYPE = np.dtype([("t", "i8"), ("blocks", "i8")])
 """Blocks that Python's allocator has given out: how many Python objects there are, roughly."""
+GARBAGE_COLLECTION_DTYPE = np.dtype(
+    [
+        ("t0", "i8"),
+        ("t1", "i8"),
+        ("tid", "u4"),  # the thread whose allocation began it; all others wait
+        ("generation", "i4"),  # -1 unknown
+        ("shorter_ns", "i8"),  # what others took that ended since the row before and have none
+        ("shorter_count", "i8"),
+    ]
+)
+"""A collection of Python's garbage that took long, or the first after a second without a row."""

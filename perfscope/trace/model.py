@@ -21,7 +21,12 @@ from perfscope.trace.counters import CounterKind
 from perfscope.trace.damage import Damage
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE, DeviceActivity, Gpu
 from perfscope.trace.hardware import ComputeTotals
-from perfscope.trace.memory_samples import CALL_SAMPLE_DTYPE, PYTHON_SAMPLE_DTYPE, TREE_SAMPLE_DTYPE
+from perfscope.trace.memory_samples import (
+    CALL_SAMPLE_DTYPE,
+    GARBAGE_COLLECTION_DTYPE,
+    PYTHON_SAMPLE_DTYPE,
+    TREE_SAMPLE_DTYPE,
+)
 from perfscope.trace.metadata import noted_frameworks
 from perfscope.trace.tensors import TensorTimeline
 
@@ -281,6 +286,7 @@ class Rank:
     call_samples: Table = field(default_factory=lambda: empty(CALL_SAMPLE_DTYPE))
     """What calls of a framework's functions kept; the counts of a name never fall."""
     python_samples: Table = field(default_factory=lambda: empty(PYTHON_SAMPLE_DTYPE))
+    garbage_collections: Table = field(default_factory=lambda: empty(GARBAGE_COLLECTION_DTYPE))
     gpu_samples: Table = field(default_factory=lambda: empty(GPU_SAMPLE_DTYPE))
     """Of the GPUs that this process sampled, which need not be those that it used."""
     gpu_processes: Table = field(default_factory=lambda: empty(GPU_PROCESS_DTYPE))

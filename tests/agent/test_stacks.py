@@ -131,6 +131,28 @@ def test_sampler_waits_while_c_code_holds_the_interpreter(job: Callable[..., Job
     assert done.process.functions()
 
 
+def test_what_delays_looks_counts_for_each_of_them(job: Callable[..., Job]) -> None:
+    """Half of the time is spent in C code that lets nobody look, half in code that does."""
+    text = """
+import ctypes, time
+hold = ctypes.PyDLL(None).usleep
+time.sleep(0.3)
+def held():
+    hold(300000)
+def let():
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end:
+        pass
+for _ in range(3):
+    held()
+    let()
+"""
+    stacks = job(text).process.functions()
+    seen = [{frame[0] for frame in stack} for stack in stacks]
+    held, let = (sum(name in names for names in seen) for name in ("held", "let"))
+    assert 0.5 <= held / let <= 2.0
+
+
 def test_signals_reach_the_main_thread(job: Callable[..., Job]) -> None:
     done = job(SIGNALS, variables=RANK_ZERO)
     assert done.stdout == b"True 20 True\n"

@@ -61,6 +61,6 @@ def test_where_nothing_was_seen_the_option_is_named(samples: bool) -> None:
         rank.finalize(81.4)
     found = analyze_trace(builder.build()).findings
     told = next(one for one in found.values() if one.status is Status.FAIL)
-    option = "--stacks" if samples else "--stack-hz 10 (the default)"
+    option = "--stacks" if samples else "--stack-hz 50 (the default)"
     assert told.actions[0].startswith(f"Record once more with {option}")
     assert "rank 1 works up to 39.0 s longer than rank 0" in told.actions[0]

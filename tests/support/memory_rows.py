@@ -56,3 +56,11 @@ class MemoryRows:
         """Blocks of Python's allocator at one moment."""
         self._add("python_samples", (to_ns(at_s), blocks))
         return self
+
+    def collection(
+        self, start_s: float, end_s: float, *, shorter_s: float = 0.0, tid: int = 0
+    ) -> Self:
+        """A garbage collection of Python, and what shorter ones took since the one before."""
+        row = (to_ns(start_s), to_ns(end_s), tid, 2, to_ns(shorter_s), int(shorter_s > 0))
+        self._add("garbage_collections", row)
+        return self

@@ -288,6 +288,7 @@ _DTYPES: dict[str, Any] = {
     "node_samples": model.NODE_SAMPLE_DTYPE,
     "tree_samples": memory_samples.TREE_SAMPLE_DTYPE,
     "call_samples": memory_samples.CALL_SAMPLE_DTYPE,
+    "garbage_collections": memory_samples.GARBAGE_COLLECTION_DTYPE,
     "python_samples": memory_samples.PYTHON_SAMPLE_DTYPE,
     "gpu_samples": GPU_SAMPLE_DTYPE,
     "gpu_processes": GPU_PROCESS_DTYPE,

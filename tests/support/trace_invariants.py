@@ -49,6 +49,7 @@ def _check_rank(trace: Trace, rank: Rank) -> None:
         rank.completions,
         phases,
         rank.steps,
+        rank.garbage_collections,
     ):
         assert np.all(table["t0"] >= rank.start_ns)
         assert np.all(table["t0"] <= table["t1"])

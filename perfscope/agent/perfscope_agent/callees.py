@@ -36,7 +36,9 @@ _own_name: Callable[[Any], object] = _members(_Builtin)["__name__"].__get__
 _MISSING = object()
 _ALIASES = {"posix": "os", "nt": "os", "_io": "io"}
 
-_known: dict[tuple[CodeType, int], str] = {}
+_known: dict[tuple[int, int], str] = {}
+_kept: dict[int, CodeType] = {}
+"""By the identity of their code, which is kept for that: its hash looks at all that it holds."""
 _reads_variables: bool | None = None
 
 
@@ -45,12 +47,15 @@ def called(frame: FrameType) -> str:
 
     Empty where it calls nothing, Python code, or what cannot be told.
     """
-    key = frame.f_code, frame.f_lasti
+    code = frame.f_code
+    key = id(code), frame.f_lasti
     known = _known.get(key)
     if known is None:
         known = _called(frame) if bytecode.is_known() else ""
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
+            _kept.clear()
+        _kept[id(code)] = code
         _known[key] = known
     return known
 

@@ -59,7 +59,10 @@ class Recorder:
         self.phase = bind("ps_phase", None, u32, u32, i32, i32, u64, u64)
         self.step = bind("ps_step", None, u32, i32, u64, u64, u64, u64)
         self.metric = bind("ps_metric", None, u32, u32, i32, ctypes.c_double)
-        self.stack_sample = bind("ps_stack_sample", None, u32, u32)
+        self.stack_sample = bind("ps_stack_sample", None, u32, u32, u64)
+        python_object = ctypes.py_object
+        self.collector_calls = bind("ps_collector_calls", None, python_object, python_object)
+        self.collections = bind("ps_collections", u64, u32)
         self.calls = bind("ps_calls", None, u32, u32, u32, u32, ctypes.c_int64, u64, u64)
         self.python_blocks = bind("ps_python_blocks", None, u64)
         self.private_bytes = bind("ps_private_bytes", u64)
@@ -71,7 +74,7 @@ class Recorder:
         self.set_detail = bind("ps_set_detail", None, u32)
         pointer = ctypes.c_void_p
         self.type_of_variable = bind(
-            "ps_type_of_variable", ctypes.py_object, pointer, u32, u32, pointer
+            "ps_type_of_variable", python_object, pointer, u32, u32, pointer
         )
         self._name = bind("ps_name", u32, ctypes.c_char_p, u32)
         self._stack = bind("ps_stack", u32, ctypes.c_void_p, u32)

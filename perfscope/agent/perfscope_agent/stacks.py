@@ -1,4 +1,4 @@
-"""Samples Python stacks at most ten times a second, so that unlabeled time gets a name."""
+"""Samples Python stacks some ten times a second, so that unlabeled time gets a name."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ import os
 import sys
 import time
 
-from . import blocked, callees, files, notes, python_objects, recorder
+from . import blocked, callees, files, garbage, notes, python_objects, recorder
+from .pace import Pace
+from .places import OWN, Places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
-    from typing import Any, Callable
+    from typing import Any, Callable, Tuple
 
-_MAX_HZ = 10.0
+    _Named = Tuple[int, Tuple[CodeType, int]]
+
+_MAX_HZ = 50.0
+_FIRST_S = 0.1  # what runs for less is left alone
+_OTHERS_S = 0.1  # between looks at what is not stacks
 _MAX_DEPTH = 62  # of Python frames; two more may say what the innermost one calls
 _INNERMOST = 48
 _MAX_WALK = 1000
 _MAX_CACHED = 20000
-_GOLDEN = 0.6180339887
 _THREAD_BYTES = 72 << 20  # address space: 8 MiB of stack, 64 MiB that the C library reserves
 _IS_FRAGILE = sys.version_info[:2] == (3, 11)
 """Whether looking at the frames of another thread may crash, as in Python 3.11 alone.
@@ -34,7 +39,7 @@ statistics = {"hz": 0.0, "samples": 0, "cpu_ns": 0}
 """What the sampler did and what it cost, for the metadata file."""
 
 with_each_sample: list[Callable[[], None]] = []
-"""What else is looked at as often as the stacks; must not raise."""
+"""What else is looked at some ten times a second; must not raise."""
 
 watched: dict[int, int] = {}
 """Threads to sample: Python identity -> kernel thread id."""
@@ -48,7 +53,7 @@ class Sampler:
     ) -> None:
         import _thread
 
-        self._period_s = 1.0 / hz
+        self._pace = Pace(hz)
         self._first = first
         self._later = later
         self._later_s = time.monotonic() + _LATER_S
@@ -56,10 +61,8 @@ class Sampler:
         self._done = _thread.allocate_lock()
         # Held by whoever must not be interrupted by a fork: a child would inherit half-made state.
         self.busy = _thread.allocate_lock()
-        self._names: dict[tuple[CodeType, int], int] = {}
-        self._leaf_names: dict[tuple[str, str], int] = {}
+        self._places = Places()
         self._stacks: dict[tuple[int, ...], int] = {}
-        self._directory = os.getcwd()
 
     def start(self) -> None:
         """Starts the thread; `threading` does not know it, so the program counts only its own."""
@@ -85,13 +88,16 @@ class Sampler:
             self._done.release()
 
     def _loop(self) -> None:
-        thread_id = recorder.native_thread_id()
-        told = False
-        count = 0
-        # The waits vary, or a loop of the same period would always be caught at the same line.
-        while not self._wake.acquire(True, self._period_s * (1.0 + 0.5 * (count * _GOLDEN % 1.0))):
+        begin_s = due_s = time.monotonic()
+        count, others_s, told = 0, 0.0, False
+        while True:
+            wait_s = self._pace.wait_s() if count else _FIRST_S
+            due_s = time.monotonic() + wait_s
+            if self._wake.acquire(True, wait_s):
+                return
+            now_s = time.monotonic()
             count += 1
-            if self._later is not None and time.monotonic() >= self._later_s:
+            if self._later is not None and now_s >= self._later_s:
                 self._later_s = float("inf")
                 self._later(self.busy)
             with self.busy:
@@ -100,17 +106,24 @@ class Sampler:
                 rec = recorder.current
                 if rec is None:
                     continue
-                if not told and thread_id:
-                    rec.ignore_thread(thread_id)
-                    told = True
-                self._sample(rec)
-                python_objects.sample(rec)
-                for look in with_each_sample:
-                    look()
+                told = told or self._tell(rec)
+                before_ns = time.thread_time_ns()
+                self._sample(rec, now_s - due_s)
+                self._pace.looked((time.thread_time_ns() - before_ns) / 1e9, now_s - begin_s)
+                if now_s - others_s >= _OTHERS_S:
+                    others_s = now_s
+                    _look_at_others(rec)
             statistics["samples"] = count
-            statistics["cpu_ns"] = time.thread_time_ns() if hasattr(time, "thread_time_ns") else 0
+            statistics["cpu_ns"] = time.thread_time_ns()
 
-    def _sample(self, rec: recorder.Recorder) -> None:
+    def _tell(self, rec: recorder.Recorder) -> bool:
+        """Has this thread left out of what is counted of the program."""
+        thread_id = recorder.native_thread_id()
+        if thread_id:
+            rec.ignore_thread(thread_id)
+        return True
+
+    def _sample(self, rec: recorder.Recorder, late_s: float) -> None:
         is_held = _IS_FRAGILE and gc.isenabled()
         if is_held:
             gc.disable()
@@ -122,7 +135,17 @@ class Sampler:
         for thread_id, places, callee in walks:
             stack = self._stack(rec, places, _leaves(thread_id, callee))
             if stack:
-                rec.stack_sample(thread_id, stack)
+                self._write(rec, thread_id, stack, late_s)
+
+    def _write(self, rec: recorder.Recorder, thread_id: int, stack: int, late_s: float) -> None:
+        """Writes what was seen, also for the looks that it has delayed.
+
+        A look waits while C code keeps the interpreter's lock. Were it to count once, what such
+        code takes would seem shorter than what lets others look.
+        """
+        now_ns, missed = rec.now(), self._pace.made_up(late_s)
+        for place in range(missed, -1, -1):
+            rec.stack_sample(thread_id, stack, now_ns - int(late_s * 1e9 * place / (missed + 1)))
 
     def _stack(
         self,
@@ -131,37 +154,29 @@ class Sampler:
         leaves: tuple[tuple[str, str], ...],
     ) -> int:
         """The id of the stack of these places and of what they call, 0 without any place."""
-        if len(places) > _MAX_DEPTH:
-            places = _shortened(places)
-        key = tuple(self._name(rec, place) for place in reversed(places))
-        key += tuple(self._leaf(rec, leaf) for leaf in leaves)
+        name = self._places.name
+        named = [(name(rec, place), place) for place in places]
+        named = [one for one in named if one[0] != OWN]
+        if len(named) > _MAX_DEPTH:
+            named = _shortened(named)
+        if not named:
+            return 0
+        key = tuple([one[0] for one in reversed(named)])
+        key += tuple([self._places.leaf(rec, *leaf) for leaf in leaves])
         known = self._stacks.get(key)
-        if known is None and places:
+        if known is None:
             known = rec.stack(list(key))
             if len(self._stacks) >= _MAX_CACHED:
                 self._stacks.clear()
             self._stacks[key] = known
-        return known or 0
-
-    def _name(self, rec: recorder.Recorder, place: tuple[CodeType, int]) -> int:
-        known = self._names.get(place)
-        if known is None:
-            code, line = place
-            file = code.co_filename
-            if file[:1] not in ("/", "<"):
-                file = os.path.normpath(os.path.join(self._directory, file))
-            function = getattr(code, "co_qualname", code.co_name)
-            known = rec.place(function, file, line)
-            if len(self._names) >= _MAX_CACHED:
-                self._names.clear()
-            self._names[place] = known
         return known
 
-    def _leaf(self, rec: recorder.Recorder, leaf: tuple[str, str]) -> int:
-        known = self._leaf_names.get(leaf)
-        if known is None:
-            known = self._leaf_names[leaf] = rec.place(*leaf, 0)
-        return known
+
+def _look_at_others(rec: recorder.Recorder) -> None:
+    python_objects.sample(rec)
+    garbage.tick()
+    for look in with_each_sample:
+        look()
 
 
 def _leaves(thread_id: int, callee: str) -> tuple[tuple[str, str], ...]:
@@ -194,20 +209,18 @@ def _callee(frame: FrameType) -> str:
 
 
 def _walk(frame: FrameType | None) -> list[tuple[CodeType, int]]:
-    """The places of a frame and of those that called it, without the agent's, innermost first."""
+    """Where a frame and those that called it are: code and instruction, innermost first."""
     places: list[tuple[CodeType, int]] = []
     while frame is not None and len(places) < _MAX_WALK:
-        code = frame.f_code
-        if not code.co_filename.startswith(files.AGENT):
-            places.append((code, frame.f_lineno or 0))
+        places.append((frame.f_code, frame.f_lasti))
         frame = frame.f_back
     return places
 
 
-def _shortened(places: list[tuple[CodeType, int]]) -> list[tuple[CodeType, int]]:
+def _shortened(named: list[_Named]) -> list[_Named]:
     """The innermost frames, and of the outer ones those of the program rather than of packages."""
-    inner, outer = places[:_INNERMOST], places[_INNERMOST:]
-    own = [place for place in outer if files.is_program(place[0].co_filename)]
+    inner, outer = named[:_INNERMOST], named[_INNERMOST:]
+    own = [one for one in outer if files.is_program(one[1][0].co_filename)]
     return inner + (own or outer)[-(_MAX_DEPTH - _INNERMOST) :]
 
 
@@ -221,7 +234,7 @@ def block_signals() -> None:
 
 
 def requested_hz() -> float:
-    """Samples a second that the user asked for, 0 off, never above ten."""
+    """Samples a second that the user asked for, 0 off, never above the most that are taken."""
     try:
         return max(0.0, min(_MAX_HZ, float(os.environ.get("PERFSCOPE_STACK_HZ", "") or _MAX_HZ)))
     except ValueError:

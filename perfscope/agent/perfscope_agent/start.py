@@ -99,9 +99,11 @@ def _permit_spy() -> None:
 
 def _after_start() -> None:
     """What can wait until the program runs: a short-lived process never pays for it."""
-    from . import topology
+    from . import garbage, topology
 
-    recorder.activate()
+    rec = recorder.activate()
+    if rec is not None:
+        garbage.start(rec)
     found = topology.topology()
     metadata.facts["topology"] = found
     metadata.collect_versions()
@@ -201,12 +203,13 @@ def _become_child() -> None:
     """Makes a forked child a worker that touches nothing of its parent's recording."""
     global _pid, _role
     try:
-        from . import stacks
+        from . import garbage, stacks
 
         owner_pid, _pid = _pid, os.getpid()
         _role = roles.Role.WORKER
         stacks.sampler = None
         recorder.deactivate()
+        garbage.forget()
         metadata.forget()
         _permit_spy()
         if "PERFSCOPE_MEMORY_DETAIL" in os.environ:
@@ -269,9 +272,10 @@ def _note_exception() -> None:
 
 
 def _note_statistics() -> None:
-    from . import stacks
+    from . import garbage, stacks
 
     metadata.collect_versions()
+    metadata.facts["garbage_collector"] = garbage.finish()
     metadata.facts["stack_sampler"] = dict(stacks.statistics)
     steps = sys.modules.get(__package__ + ".steps")
     metadata.facts["step_source"] = steps.source if steps is not None else None

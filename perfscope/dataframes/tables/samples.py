@@ -83,7 +83,7 @@ def _segments(rank: Rank, timeline: Timeline, times: Ints) -> tuple[Ints, npt.ND
 
 TABLE = TableSpec(
     name="samples",
-    summary="One row for each stack that the sampler saw, at most some ten times a second.",
+    summary="One row for each stack that the sampler saw, at most 50 times a second.",
     columns=(
         RANK,
         TID,

@@ -98,7 +98,7 @@ def to_see_functions(results: Results) -> str:
         return "Record the job with perfscope run"
     if any(len(rank.stacks) for rank in trace.ranks):
         return "Record once more with --stacks, which sees functions of compiled code too"
-    return "Record once more with --stack-hz 10 (the default)"
+    return "Record once more with --stack-hz 50 (the default)"
 
 
 def no_phases(trace: Trace, phase: str, glob: str) -> str:
@@ -111,7 +111,7 @@ def no_phases(trace: Trace, phase: str, glob: str) -> str:
     """
     if trace.format is Format.PERFSCOPE:
         return (
-            "Neither phases nor stack samples were recorded: record with --stack-hz 10 (the "
+            "Neither phases nor stack samples were recorded: record with --stack-hz 50 (the "
             f'default), or mark such work with `with perfscope.phase("{phase}"):`.'
         )
     return (
@@ -136,5 +136,5 @@ def threads_not_sampled(trace: Trace) -> str:
     return not_recorded(
         trace,
         "threads",
-        "No threads were sampled: record with --sample-hz 10 (the default).",
+        "No threads were sampled: record with --sample-hz 50 (the default).",
     )

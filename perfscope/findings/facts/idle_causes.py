@@ -88,7 +88,7 @@ WORDS: dict[IdleCause, Words] = {
                 "See which functions the host was in, under Phases; move their work to the device, "
                 "to the loader's workers, or behind the launch of the next step."
             ),
-            "Without names there, record with --stack-hz 10 and mark phases.",
+            "Without names there, record with --stack-hz 50 and mark phases.",
         ),
     ),
     IdleCause.KERNEL: Words(

@@ -19,7 +19,7 @@ from perfscope.trace.model import Rank
 WALL_CLOCK_ERROR_NS = 10**9
 _INTERVAL_TABLES = (
     *("operations", "background", "readiness", "completions", "phases", "steps"),
-    *("spans", "memory_windows"),
+    *("spans", "memory_windows", "garbage_collections"),
 )
 _MOMENT_TABLES = (
     *("stacks", "metrics", "counters"),

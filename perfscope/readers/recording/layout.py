@@ -45,6 +45,7 @@ class SampleKind(IntEnum):
     TREE = 6
     CALLS = 7
     PYTHON = 8
+    COLLECTION = 11
 
 
 class HeaderFlag(IntFlag):

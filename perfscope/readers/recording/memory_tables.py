@@ -1,4 +1,4 @@
-"""Samples of memory: of the process tree, in calls of a framework, and of Python's objects."""
+"""Samples of memory: of the process tree, in calls of a framework, of Python and its collector."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from perfscope.trace.model import Table
+
+
+LAST_GENERATION = 2
 
 
 def tree_samples(raw: Table) -> Table:
@@ -32,6 +35,16 @@ def python_samples(raw: Table) -> Table:
     rows = np.zeros(len(raw), memory_samples.PYTHON_SAMPLE_DTYPE)
     rows["t"], rows["blocks"] = raw["t0_ns"], raw["sent"]
     return rows[np.argsort(rows["t"], kind="stable")]
+
+
+def garbage_collections(raw: Table) -> Table:
+    """Collections of Python's garbage, sorted by their begin."""
+    rows = np.zeros(len(raw), memory_samples.GARBAGE_COLLECTION_DTYPE)
+    rows["t0"], rows["tid"] = raw["t0_ns"], raw["tid"]
+    rows["t1"] = np.maximum(raw["t0_ns"], raw["t1_ns"])
+    rows["generation"] = np.where(raw["seq"] <= LAST_GENERATION, raw["seq"], -1)
+    rows["shorter_ns"], rows["shorter_count"] = raw["sent"], raw["received"]
+    return rows[np.argsort(rows["t0"], kind="stable")]
 
 
 def call_samples(raw: Table) -> Table:

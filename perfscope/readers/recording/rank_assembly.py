@@ -21,6 +21,10 @@ from perfscope.trace.model import Rank, ThreadInfo
 from perfscope.trace.operations import code_of
 from perfscope.units import counted
 
+INTERVALS = (
+    *("operations", "background", "readiness", "completions", "phases", "steps"),
+    "garbage_collections",
+)
 MOMENTS = (
     *("stacks", "metrics", "process_samples", "system_samples", "node_samples"),
     *("tree_samples", "call_samples", "python_samples"),
@@ -98,7 +102,7 @@ def _finalize_ns(process: ProcessFile, tables: Tables) -> int | None:
 
 
 def _attach(rank: Rank, tables: Tables, offset: int) -> None:
-    for name in ("operations", "background", "readiness", "completions", "phases", "steps"):
+    for name in INTERVALS:
         table = getattr(tables, name)
         table["t0"] += offset
         table["t1"] += offset

@@ -13,6 +13,7 @@ from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.layout import NO_ID, RecordKind, SampleKind
 from perfscope.readers.recording.memory_tables import (
     call_samples,
+    garbage_collections,
     plausible_calls,
     python_samples,
     tree_samples,
@@ -66,6 +67,7 @@ class Tables:
     tree_samples: Table
     call_samples: Table
     python_samples: Table
+    garbage_collections: Table
     left_out: dict[str, int] = field(default_factory=dict)
     """Reason -> rows that are not among the tables."""
     incomplete: dict[str, int] = field(default_factory=dict)
@@ -117,6 +119,9 @@ class _Reading:
             tree_samples=tree_samples(samples[samples["op"] == SampleKind.TREE]),
             call_samples=self._call_samples(samples[samples["op"] == SampleKind.CALLS]),
             python_samples=python_samples(samples[samples["op"] == SampleKind.PYTHON]),
+            garbage_collections=garbage_collections(
+                samples[samples["op"] == SampleKind.COLLECTION]
+            ),
             left_out=self.left_out,
             incomplete=self.incomplete,
         )

@@ -46,7 +46,7 @@ now = recorder.ps_now()
 recorder.ps_phase(5, name("input"), 9, 1, now - 1000, now)
 recorder.ps_step(12, 3, 32, 64, now - 500, now - 100)
 recorder.ps_metric(name("loss"), 12, 3, -0.125)
-recorder.ps_stack_sample(4242, stack)
+recorder.ps_stack_sample(4242, stack, ctypes.c_uint64(recorder.ps_now()))
 before = recorder.ps_private_bytes()
 held = bytearray(b"x" * (32 << 20))
 grown = recorder.ps_private_bytes() - before

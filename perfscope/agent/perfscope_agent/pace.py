@@ -1,0 +1,43 @@
+"""How often stacks are looked at: often enough for short runs, for a bounded part of a core."""
+
+from __future__ import annotations
+
+_GOLDEN = 0.6180339887
+_SHARE = 0.005
+"""Of one core, that looking may take on an average; what it interrupts costs about as much."""
+_AT_ONCE_S = 0.02  # the first looks meet every name for the first time
+_SLOWEST_S = 0.5
+_LONG_RUN_S = 600.0
+_LONG_RUN_HZ = 10.0
+_MOST_MADE_UP = 50
+
+
+class Pace:
+    """The waits between looks, by what looks have cost and how long the program runs."""
+
+    def __init__(self, hz: float) -> None:
+        self._shortest_s = 1.0 / hz
+        self._spent_s = 0.0
+        self._count = 0
+        self.period_s = self._shortest_s
+
+    def looked(self, cost_s: float, age_s: float) -> None:
+        """Takes note of what one look cost, in a program that has run for so long."""
+        self._count += 1
+        self._spent_s += cost_s
+        period_s = self._shortest_s
+        if self._spent_s > _AT_ONCE_S + _SHARE * age_s:
+            period_s = max(period_s, self._spent_s / self._count / _SHARE)
+        if age_s > _LONG_RUN_S:
+            # As many samples as in the first minutes are enough for a rare function of a long run.
+            rarer_s = self._shortest_s * age_s / _LONG_RUN_S
+            period_s = max(period_s, min(rarer_s, max(self._shortest_s, 1.0 / _LONG_RUN_HZ)))
+        self.period_s = min(period_s, max(_SLOWEST_S, self._shortest_s))
+
+    def wait_s(self) -> float:
+        """The next wait: it varies, or a loop of the same period would be caught at one line."""
+        return self.period_s * (1.0 + 0.5 * (self._count * _GOLDEN % 1.0))
+
+    def made_up(self, late_s: float) -> int:
+        """How many looks a delay has cost: C code that keeps the interpreter's lock delays them."""
+        return min(_MOST_MADE_UP, int(late_s / (1.25 * self.period_s)))

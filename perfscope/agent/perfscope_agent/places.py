@@ -1,0 +1,81 @@
+"""The places of stacks as ids of names: function, file and line, each made up once."""
+
+from __future__ import annotations
+
+import os
+
+from . import files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Iterator
+
+    from .recorder import Recorder
+
+_MAX_CACHED = 20000
+OWN = 0
+"""Stands for a place of the agent's own."""
+
+
+class Places:
+    """Ids of places by code and instruction.
+
+    Code is known by its identity: its hash looks at all that it consists of, each time. What is
+    known is therefore kept.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[int, int], int] = {}
+        self._kept: dict[int, CodeType] = {}
+        self._leaves: dict[tuple[str, str], int] = {}
+        self._directory = os.getcwd()
+
+    def name(self, rec: Recorder, place: tuple[CodeType, int]) -> int:
+        """The id of a place: code, and offset of the instruction in it."""
+        code, last = place
+        known = self._names.get((id(code), last))
+        return self._learn(rec, code, last) if known is None else known
+
+    def leaf(self, rec: Recorder, function: str, file: str) -> int:
+        """The id of a function that has no code of Python."""
+        known = self._leaves.get((function, file))
+        if known is None:
+            known = self._leaves[(function, file)] = rec.place(function, file, 0)
+        return known
+
+    def _learn(self, rec: Recorder, code: CodeType, last: int) -> int:
+        if len(self._names) >= _MAX_CACHED:
+            self._names.clear()
+            self._kept.clear()
+        file = code.co_filename
+        known = OWN
+        if not file.startswith(files.AGENT):
+            if file[:1] not in ("/", "<"):
+                file = os.path.normpath(os.path.join(self._directory, file))
+            function = getattr(code, "co_qualname", code.co_name)
+            known = rec.place(function, file, line_of(code, last))
+        self._kept[id(code)] = code
+        self._names[(id(code), last)] = known
+        return known
+
+
+def line_of(code: CodeType, last: int) -> int:
+    """The line of an instruction, 0 where it has none; a frame would look for it each time."""
+    found = code.co_firstlineno
+    for start, line in _starts(code):
+        if start > last:
+            break
+        found = line
+    return found
+
+
+def _starts(code: CodeType) -> Iterator[tuple[int, int]]:
+    """Where the instructions of a line begin, in order, and that line."""
+    if hasattr(code, "co_lines"):
+        yield from ((start, line or 0) for start, _, line in code.co_lines())
+        return
+    start, line = 0, code.co_firstlineno
+    for step, lines in zip(code.co_lnotab[::2], code.co_lnotab[1::2]):
+        start, line = start + step, line + (lines - 256 if lines >= 128 else lines)
+        yield start, line

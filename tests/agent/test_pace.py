@@ -1,0 +1,51 @@
+"""Looks are as frequent as asked for, unless they cost too much or the run is long."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.agent.perfscope_agent.pace import Pace
+
+
+def paced(cost_s: float, until_s: float, hz: float = 50.0) -> tuple[Pace, int]:
+    """The pace after so many seconds of looks at one price, and how many these were."""
+    pace, now_s, count = Pace(hz), 0.1, 0
+    while now_s < until_s:
+        pace.looked(cost_s, now_s)
+        now_s += pace.wait_s()
+        count += 1
+    return pace, count
+
+
+def test_cheap_looks_are_as_frequent_as_asked_for() -> None:
+    pace, count = paced(0.00005, 60.0)
+    assert pace.period_s == pytest.approx(0.02)
+    assert count == pytest.approx(60 / 0.025, rel=0.02)
+    assert paced(0.00005, 60.0, hz=2.0)[0].period_s == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("cost_s", [0.0005, 0.002])
+def test_dear_looks_take_a_bounded_part_of_a_core(cost_s: float) -> None:
+    _, count = paced(cost_s, 100.0)
+    assert count * cost_s <= 0.02 + 0.005 * 100.0 + 2 * cost_s
+    assert count * cost_s >= 0.6 * 0.005 * 100.0
+
+
+def test_the_dearest_looks_go_on_twice_a_second() -> None:
+    assert paced(0.5, 100.0)[0].period_s == pytest.approx(0.5)
+
+
+def test_long_runs_are_looked_at_more_rarely() -> None:
+    pace = Pace(50.0)
+    pace.looked(0.0, 1200.0)
+    assert pace.period_s == pytest.approx(0.04)
+    pace.looked(0.0, 86400.0)
+    assert pace.period_s == pytest.approx(0.1)
+    slow = Pace(5.0)
+    slow.looked(0.0, 86400.0)
+    assert slow.period_s == pytest.approx(0.2)
+
+
+def test_a_delay_stands_for_the_looks_that_it_has_cost() -> None:
+    pace = Pace(50.0)
+    assert [pace.made_up(late_s) for late_s in (0.001, 0.026, 0.1, 100.0)] == [0, 1, 4, 50]
