@@ -69,6 +69,16 @@ static bool read_here(const group_place *place, const char *file, char *text, si
     return ps_read_file(path, text, bytes) > 0;
 }
 
+/* Makes it the place of the group above; false where that is no group. */
+static bool go_up(group_place *place)
+{
+    char *slash = strrchr(place->directory, '/');
+    if (!slash || (size_t)(slash - place->directory) < place->root_length)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
 /* The smallest value of one_limit over the group and all groups above it; -1 when none limits. */
 static int64_t tightest(group_place place, int64_t (*one_limit)(const group_place *))
 {
@@ -77,10 +87,8 @@ static int64_t tightest(group_place place, int64_t (*one_limit)(const group_plac
         int64_t limit = one_limit(&place);
         if (limit >= 0 && (least < 0 || limit < least))
             least = limit;
-        char *slash = strrchr(place.directory, '/');
-        if (!slash || (size_t)(slash - place.directory) < place.root_length)
+        if (!go_up(&place))
             break;
-        *slash = '\0';
     }
     return least;
 }
@@ -122,6 +130,32 @@ int64_t ps_cgroup_cpu_quota_us(void)
 int64_t ps_cgroup_memory_limit(void)
 {
     return tightest(find_place("memory"), memory_limit);
+}
+
+static int64_t throttled_ms(const group_place *place)
+{
+    char text[1024];
+    if (!read_here(place, "cpu.stat", text, sizeof text))
+        return -1;
+    uint64_t ns = ps_find_u64(text, "throttled_time ", 0); /* version 1 */
+    return (int64_t)((ns ? ns / 1000u : ps_find_u64(text, "throttled_usec ", 0)) / 1000u);
+}
+
+uint32_t ps_cgroup_throttled_ms(void)
+{
+    static group_place place;
+    static bool is_known;
+    if (!is_known)
+        place = find_place("cpu");
+    is_known = true;
+    int64_t most = -1;
+    for (group_place at = place; at.directory[0];) {
+        int64_t ms = throttled_ms(&at);
+        most = ms > most ? ms : most;
+        if (!go_up(&at))
+            break;
+    }
+    return most < 0 ? UINT32_MAX : (uint32_t)most;
 }
 
 /* Looked up once: asked for every second, and processes hardly ever move. Used by the sampler alone. */

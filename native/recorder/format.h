@@ -66,6 +66,12 @@ enum ps_sample {
                               larger after these than before them, received = that memory now, request = ns before
                               their first compiled function began, peer = compiled functions called */
     PS_SAMPLE_PYTHON = 8,  /* sent = blocks that Python's own allocator has given out */
+    PS_SAMPLE_MAIN = 9,    /* of the main thread so far: sent = CPU ns, received = run-queue delay in ns; of the process:
+                              request = ns of CPU in the kernel, comm = minor faults, seq = ms in which its cgroup was
+                              throttled (UINT32_MAX unknown) */
+    PS_SAMPLE_HEAP = 10,   /* sent = bytes allocated with malloc, received = bytes that malloc holds of the system (both
+                              0 unknown), request = anonymous resident bytes, comm = KiB of mapped files and seq = KiB
+                              of shared memory that are resident */
     PS_SAMPLE_COLLECTION = 11, /* a garbage collection of Python from t0 to t1: seq = generation, sent = ns of shorter ones since the last such record,
                                   received = how many these were */
 };

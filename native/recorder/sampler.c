@@ -12,6 +12,9 @@
 #include "cgroup.h"
 #include "drain.h"
 #include "gpu.h"
+#include "heap.h"
+#include "main_thread.h"
+#include "process.h"
 #include "memory.h"
 #include "text.h"
 #include "threads.h"
@@ -35,6 +38,8 @@ typedef struct {
     uint64_t next_system_tick;
     uint64_t next_node_tick;
     uint64_t next_tree_tick;
+    uint64_t next_heap_tick;
+    uint32_t throttled_ms;
     uint64_t oom_kills;
     uint64_t program_cpu_ns;  /* of all threads but the recorder's own */
     ps_thread_counts threads; /* of the last scan */
@@ -162,6 +167,43 @@ static void sample_tree(sampler_state *state, uint64_t now_ns)
     ps_publish(record, PS_KIND_SAMPLE);
 }
 
+static void sample_main_thread(const sampler_state *state, uint64_t now_ns)
+{
+    ps_main_thread now;
+    if (!ps_read_main_thread(&now))
+        return;
+    ps_record *record = claim_sample(PS_SAMPLE_MAIN, now_ns);
+    if (!record)
+        return;
+    record->tid = ps_recorder.header->main_tid;
+    record->sent = now.cpu_ns;
+    record->received = now.queue_ns;
+    record->request = now.kernel_ns;
+    record->comm = now.minor_faults;
+    record->seq = state->throttled_ms;
+    ps_publish(record, PS_KIND_SAMPLE);
+}
+
+/* malloc walks what it has free, and its lock is held meanwhile: the more that is, the less often it is asked. */
+static void sample_heap(sampler_state *state, uint64_t now_ns)
+{
+    if (state->tick < state->next_heap_tick)
+        return;
+    uint64_t before = ps_clock(CLOCK_THREAD_CPUTIME_ID);
+    ps_heap heap = ps_read_heap();
+    uint64_t cost_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) - before;
+    state->next_heap_tick = state->tick + ticks_between(state, 1) + cost_ns * SCAN_BUDGET_DIVISOR / state->period_ns;
+    ps_record *record = heap.anonymous_bytes ? claim_sample(PS_SAMPLE_HEAP, now_ns) : NULL;
+    if (!record)
+        return;
+    record->sent = heap.allocated_bytes;
+    record->received = heap.held_bytes;
+    record->request = heap.anonymous_bytes;
+    record->comm = heap.file_kib;
+    record->seq = heap.shared_kib;
+    ps_publish(record, PS_KIND_SAMPLE);
+}
+
 /* Scans the threads when it is due, and the less often the dearer it was; the first scan pays for what later ones
  * find in memory, and tells nothing of their cost. */
 static void scan(sampler_state *state)
@@ -183,14 +225,18 @@ static void take_samples(sampler_state *state)
     if (state->tick >= state->next_node_tick) {
         state->oom_kills = ps_oom_kills();
         sample_node(now_ns);
+        ps_note_affinity();
         state->next_node_tick = state->tick + ticks_between(state, NODE_HZ);
     }
     sample_process(state, now_ns);
+    sample_main_thread(state, now_ns);
     if (state->tick >= state->next_system_tick) {
+        state->throttled_ms = ps_cgroup_throttled_ms();
         sample_system(state, now_ns);
         state->next_system_tick = state->tick + ticks_between(state, SYSTEM_HZ);
     }
     sample_tree(state, now_ns);
+    sample_heap(state, now_ns);
     ps_buffer_maintain();
     ps_drain_maintain(now_ns);
     if (state->tick == ticks_between(state, GPU_DELAY_HZ))
@@ -207,7 +253,7 @@ static void sleep_until(uint64_t time_ns)
 
 static void *run(void *period)
 {
-    sampler_state state = {.period_ns = (uint64_t)(uintptr_t)period};
+    sampler_state state = {.period_ns = (uint64_t)(uintptr_t)period, .throttled_ms = UINT32_MAX};
     prctl(PR_SET_NAME, "perfscope", 0, 0, 0);
     ps_sampler_ignore(ps_tid());
     uint64_t next_ns = ps_monotonic();

@@ -24,6 +24,16 @@ CALL_SAMPLE_DTYPE = np.dtype(
         ("set_up_ns", "i8"),  # before the first compiled function of each call began, so far
     ]
 )
+HEAP_SAMPLE_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("allocated_bytes", "i8"),  # with malloc and not freed; 0 unknown
+        ("held_bytes", "i8"),  # that malloc has of the system; 0 unknown
+        ("anonymous_bytes", "i8"),  # resident, with what malloc holds
+        ("file_bytes", "i8"),  # resident, of mapped files
+        ("shared_bytes", "i8"),  # resident, of shared memory and tmpfs
+    ]
+)
 PYTHON_SAMPLE_DTYPE = np.dtype([("t", "i8"), ("blocks", "i8")])
 """Blocks that Python's allocator has given out: how many Python objects there are, roughly."""
 GARBAGE_COLLECTION_DTYPE = np.dtype(

@@ -53,7 +53,14 @@ def test_a_title_stays_short_where_every_cpu_of_a_large_node_is_shared() -> None
 
 
 def test_the_only_cpus_of_a_job_are_a_warning() -> None:
-    assert cores_of(bound(("0", "0"), busy=0.5, delay=0.5)).status is Status.WARN
+    trace = bound(("0", "0"), busy=0.5, delay=0.5)
+    for rank in trace.ranks:
+        rank.process_samples["threads"] = 2  # whose waiting it was is not known
+    assert cores_of(trace).status is Status.WARN
+
+
+def test_the_only_cpus_of_a_job_are_a_fault_where_it_is_known_what_they_cost() -> None:
+    assert cores_of(bound(("0", "0"), busy=0.5, delay=0.5)).status is Status.FAIL
 
 
 def test_ranks_with_cores_of_their_own_are_silent() -> None:

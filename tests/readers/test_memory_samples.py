@@ -16,6 +16,7 @@ def written(tmp_path: Path, *calls: dict[str, int]) -> Rank:
     process.op("MPI_Init", 0.1, 0.2)
     process.sample(SampleKind.TREE, 1.0, sent=7, received=8, request=3)
     process.sample(SampleKind.PYTHON, 1.0, sent=9)
+    process.sample(SampleKind.HEAP, 1.0, sent=5, received=6, request=7, comm=2, seq=3)
     process.sample(SampleKind.COLLECTION, 1.5, seq=2, sent=10, received=11)
     name = process.name("predict")
     for number, fields in enumerate(calls):
@@ -33,6 +34,7 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     rank = written(tmp_path, {**one, "kept": -5})
     assert [row[1:] for row in rank.tree_samples.tolist()] == [(7, 8, 3)]
     assert [row[1:] for row in rank.python_samples.tolist()] == [(9,)]
+    assert [row[1:] for row in rank.heap_samples.tolist()] == [(5, 6, 7, 2048, 3072)]
     assert [row[3:] for row in rank.garbage_collections.tolist()] == [(2, 10, 11)]
     assert [row[2:] for row in rank.call_samples.tolist()] == [(30, 20, 40, -5, 1000, 700)]
 

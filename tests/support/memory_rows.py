@@ -36,6 +36,36 @@ class MemoryRows:
         self._add("tree_samples", (to_ns(at_s), own_bytes, descendants_bytes, descendants))
         return self
 
+    def main_sample(
+        self,
+        at_s: float,
+        *,
+        cpu_s: float,
+        queue_delay_s: float = 0.0,
+        kernel_s: float = 0.0,
+        minor_faults: int = 0,
+        throttled_s: float = 0.0,
+    ) -> Self:
+        """What the main thread used and waited for so far."""
+        times = [to_ns(one) for one in (at_s, cpu_s, queue_delay_s, kernel_s)]
+        self._add("main_samples", (*times, minor_faults, to_ns(throttled_s)))
+        return self
+
+    def heap_sample(
+        self,
+        at_s: float,
+        *,
+        allocated_bytes: int = 0,
+        held_bytes: int = 0,
+        anonymous_bytes: int = 0,
+        file_bytes: int = 0,
+        shared_bytes: int = 0,
+    ) -> Self:
+        """What the memory of the process consists of at one moment."""
+        kinds = (allocated_bytes, held_bytes, anonymous_bytes, file_bytes, shared_bytes)
+        self._add("heap_samples", (to_ns(at_s), *kinds))
+        return self
+
     def call_sample(
         self,
         name: str,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from perfscope.schema.enums import EndKind, PhaseKind
-from perfscope.trace import memory_samples, model
+from perfscope.trace import main_thread, memory_samples, model
 from perfscope.trace.devices import GPU_PROCESS_DTYPE, GPU_SAMPLE_DTYPE
 from perfscope.trace.model import Communicator, Ending, Frame, Rank, RowFlag, ThreadInfo, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, code_of
@@ -290,6 +290,8 @@ _DTYPES: dict[str, Any] = {
     "call_samples": memory_samples.CALL_SAMPLE_DTYPE,
     "garbage_collections": memory_samples.GARBAGE_COLLECTION_DTYPE,
     "python_samples": memory_samples.PYTHON_SAMPLE_DTYPE,
+    "main_samples": main_thread.MAIN_SAMPLE_DTYPE,
+    "heap_samples": memory_samples.HEAP_SAMPLE_DTYPE,
     "gpu_samples": GPU_SAMPLE_DTYPE,
     "gpu_processes": GPU_PROCESS_DTYPE,
 }

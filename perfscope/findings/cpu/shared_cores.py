@@ -13,6 +13,7 @@ from perfscope.metrics.host.resources import node_cpus, queue_share
 from perfscope.schema.enums import Confidence, Status
 
 if TYPE_CHECKING:
+    from perfscope.findings.core.finding import Gain
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.host.resources import NodeThreads, RankThreads
     from perfscope.metrics.results import Results
@@ -40,7 +41,7 @@ def judge(run: Facts) -> Outcome:
         return not_measured(text)
     bound = [node for node in nodes if _bound_together(results, node)]
     if bound:
-        return _shared(results, bound[0])
+        return _shared(run, bound[0])
     text = "No ranks are bound to fewer CPUs than they are."
     return passed(text)
 
@@ -57,7 +58,9 @@ def _sharing(results: Results, node: NodeThreads) -> list[RankThreads]:
     return [rank for rank in ranks if rank.rank in node.ranks_sharing_a_cpu]
 
 
-def _shared(results: Results, node: NodeThreads) -> Finding:
+def _shared(run: Facts, node: NodeThreads) -> Finding:
+    results = run.results
+    gain = run.cpu_wait_gain
     ranks = _sharing(results, node)
     masks = sorted({rank.cpus_allowed for rank in ranks}, key=lambda mask: sorted(cpu_set(mask)))
     turns = "; ".join(
@@ -71,13 +74,14 @@ def _shared(results: Results, node: NodeThreads) -> Finding:
     return Finding(
         id=ID,
         # all ranks on the same CPUs may be all that the batch system gave to the job
-        status=Status.WARN if everybody else Status.FAIL,
+        status=_status(gain, is_everybody=everybody),
         title=f"Ranks of {node.host} are bound to the same CPUs and take turns: {turns}",
         summary=(
             f"They are more ranks than CPUs that they are bound to; {node.host} has {cpus:g} CPUs. "
             f"They waited {sum(rank.queue_delay_s for rank in ranks):.1f} s for a CPU and used "
             f"{sum(rank.cpu_s for rank in ranks):.1f} s."
         ),
+        gain=gain,
         confidence=Confidence.HIGH,
         ranks=node.ranks_sharing_a_cpu,
         evidence=_evidence(results, node),
@@ -96,6 +100,15 @@ def _shared(results: Results, node: NodeThreads) -> Finding:
         references=REFERENCES,
         overlaps=("threads_over_cores", *UNEVEN),
     )
+
+
+def _status(gain: Gain | None, *, is_everybody: bool) -> Status:
+    if not is_everybody:
+        return Status.FAIL
+    if gain is None:
+        return Status.WARN
+    deserved = thresholds.deserved(gain)
+    return deserved if deserved.is_fault else Status.WARN
 
 
 def _evidence(results: Results, node: NodeThreads) -> tuple[Evidence, ...]:

@@ -16,12 +16,14 @@ from perfscope.findings.facts.thread_pools import (
     named_group,
     number_set,
 )
+from perfscope.metrics.host.resources import node_cpus
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from perfscope.findings.core.finding import Gain
     from perfscope.findings.facts.facts import Facts
     from perfscope.findings.facts.thread_pools import Pool
     from perfscope.metrics.results import Results
@@ -51,16 +53,33 @@ def judge(run: Facts) -> Outcome:
         return not_measured(wording.threads_not_sampled(results.trace))
     worst = max(nodes, key=lambda node: (-status_of(node).order, node.crowding))
     status = status_of(worst)
+    gain = run.cpu_wait_gain
     return Finding(
         id=ID,
         status=status,
         title=_title(worst, status),
-        summary=_summary(worst),
+        summary=_summary(worst) + _at_others_expense(worst, status, gain),
+        gain=gain if status.is_fault and _are_ranks_too_many(results, worst) else None,
         confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
         ranks=worst.node.ranks if status is not Status.PASS else (),
         evidence=_evidence(worst),
         actions=_actions(results, worst) if status.is_fault else (),
         references=REFERENCES,
+    )
+
+
+def _are_ranks_too_many(results: Results, node: NodeLoad) -> bool:
+    """Whether there are too few CPUs for the ranks, and not only in the masks they are bound to."""
+    return node.too_many_ranks and len(node.node.ranks) > node_cpus(results.trace, node.node)
+
+
+def _at_others_expense(node: NodeLoad, status: Status, gain: Gain | None) -> str:
+    """What the run loses to processes that are not of the job, where it does."""
+    if gain is None or status is not Status.INFO or node.crowding >= thresholds.CROWDED_WARN:
+        return ""
+    return (
+        f" On CPUs of its own the run would take {gain.at_most}{format_seconds(gain.seconds)} "
+        f"({format_share(gain.share)}) less."
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from perfscope.findings.core.finding import Gain
+from perfscope.findings.facts.cpu_waits import without_cpu_waits
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, imbalance_facts
 from perfscope.findings.facts.imbalance_judgment import Judgment, judged
 from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
@@ -48,6 +50,12 @@ class Facts:
     def waits_for_cpus(self) -> bool:
         """Whether ranks of some node wait for CPUs, so that it is chance which one is late."""
         return waits_for_cpus(self.node_loads)
+
+    @cached_property
+    def cpu_wait_gain(self) -> Gain | None:
+        """What the run would save if no rank ever waited for a CPU; None where that is unknown."""
+        ranks = {rank.number for rank in self.results.trace.ranks}
+        return without_cpu_waits(self.results, self.replay, ranks)
 
     @cached_property
     def imbalance(self) -> ImbalanceFacts:

@@ -23,6 +23,7 @@ from perfscope.metrics.host.resources import (
     Series,
     ThreadGroup,
 )
+from perfscope.metrics.host.run_queue import cpu_waits
 from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Rank, Table, Trace
 
@@ -53,6 +54,7 @@ def resources(prepared: Prepared) -> Resources:
         read_bytes_by_rank=tuple(_last(rank.system_samples, "read_bytes") for rank in ranks),
         written_bytes_by_rank=tuple(_last(rank.system_samples, "written_bytes") for rank in ranks),
         files=files(prepared),
+        cpu_waits=cpu_waits(prepared),
     )
 
 

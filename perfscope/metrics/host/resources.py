@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.schema.enums import Account
 from perfscope.trace.model import Trace
 
@@ -166,6 +167,8 @@ class Resources:
     written_bytes_by_rank: tuple[int, ...]
     files: tuple[RankFiles, ...] = ()
     """Of the ranks that were sampled."""
+    cpu_waits: tuple[CpuWait, ...] = ()
+    """Of the ranks whose main thread was sampled."""
 
     def threads_of(self, node: NodeThreads) -> tuple[RankThreads, ...]:
         """Threads of the ranks of one node."""

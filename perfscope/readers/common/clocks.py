@@ -24,7 +24,7 @@ _INTERVAL_TABLES = (
 _MOMENT_TABLES = (
     *("stacks", "metrics", "counters"),
     *("process_samples", "system_samples", "node_samples"),
-    *("tree_samples", "call_samples", "python_samples"),
+    *("tree_samples", "call_samples", "python_samples", "main_samples", "heap_samples"),
     *("gpu_samples", "gpu_processes"),
 )
 _Moves = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]

@@ -45,6 +45,8 @@ class SampleKind(IntEnum):
     TREE = 6
     CALLS = 7
     PYTHON = 8
+    MAIN = 9
+    HEAP = 10
     COLLECTION = 11
 
 

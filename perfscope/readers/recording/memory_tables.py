@@ -30,6 +30,20 @@ def tree_samples(raw: Table) -> Table:
     return rows[np.argsort(rows["t"], kind="stable")]
 
 
+def heap_samples(raw: Table) -> Table:
+    """What the memory of a process consists of, sorted by time."""
+    rows = np.zeros(len(raw), memory_samples.HEAP_SAMPLE_DTYPE)
+    rows["t"], rows["allocated_bytes"], rows["held_bytes"] = (
+        raw["t0_ns"],
+        raw["sent"],
+        raw["received"],
+    )
+    rows["anonymous_bytes"] = raw["request"]
+    rows["file_bytes"] = raw["comm"].astype(np.int64) * 1024
+    rows["shared_bytes"] = raw["seq"].astype(np.int64) * 1024
+    return rows[np.argsort(rows["t"], kind="stable")]
+
+
 def python_samples(raw: Table) -> Table:
     """Blocks of Python's allocator, sorted by time."""
     rows = np.zeros(len(raw), memory_samples.PYTHON_SAMPLE_DTYPE)

@@ -27,7 +27,7 @@ INTERVALS = (
 )
 MOMENTS = (
     *("stacks", "metrics", "process_samples", "system_samples", "node_samples"),
-    *("tree_samples", "call_samples", "python_samples"),
+    *("tree_samples", "call_samples", "python_samples", "main_samples", "heap_samples"),
 )
 
 _FINALIZE = code_of("MPI_Finalize")

@@ -11,9 +11,11 @@ import numpy.typing as npt
 from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.layout import NO_ID, RecordKind, SampleKind
+from perfscope.readers.recording.main_thread_table import main_samples
 from perfscope.readers.recording.memory_tables import (
     call_samples,
     garbage_collections,
+    heap_samples,
     plausible_calls,
     python_samples,
     tree_samples,
@@ -67,6 +69,8 @@ class Tables:
     tree_samples: Table
     call_samples: Table
     python_samples: Table
+    main_samples: Table
+    heap_samples: Table
     garbage_collections: Table
     left_out: dict[str, int] = field(default_factory=dict)
     """Reason -> rows that are not among the tables."""
@@ -119,6 +123,8 @@ class _Reading:
             tree_samples=tree_samples(samples[samples["op"] == SampleKind.TREE]),
             call_samples=self._call_samples(samples[samples["op"] == SampleKind.CALLS]),
             python_samples=python_samples(samples[samples["op"] == SampleKind.PYTHON]),
+            main_samples=main_samples(samples[samples["op"] == SampleKind.MAIN]),
+            heap_samples=heap_samples(samples[samples["op"] == SampleKind.HEAP]),
             garbage_collections=garbage_collections(
                 samples[samples["op"] == SampleKind.COLLECTION]
             ),

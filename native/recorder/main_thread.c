@@ -1,0 +1,29 @@
+#include "main_thread.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "text.h"
+
+static uint64_t nanoseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
+}
+
+bool ps_read_main_thread(ps_main_thread *now)
+{
+    char path[64], text[128];
+    const char *rest;
+    struct rusage all = {0}, own = {0};
+    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", ps_recorder.header->main_tid);
+    if (ps_read_file(path, text, sizeof text) == 0)
+        return false;
+    now->cpu_ns = ps_parse_u64(text, &rest);
+    now->queue_ns = ps_parse_u64(rest, NULL);
+    getrusage(RUSAGE_SELF, &all);
+    getrusage(RUSAGE_THREAD, &own);
+    uint64_t kernel_ns = nanoseconds(all.ru_stime), own_ns = nanoseconds(own.ru_stime);
+    now->kernel_ns = kernel_ns > own_ns ? kernel_ns - own_ns : 0;
+    now->minor_faults = (uint32_t)(all.ru_minflt - own.ru_minflt);
+    return now->cpu_ns > 0; /* 0 where no statistics are kept */
+}

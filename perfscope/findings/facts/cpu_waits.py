@@ -1,0 +1,49 @@
+"""What it costs that the main threads of ranks wait for a CPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.gain import price
+from perfscope.replay.model import Edit, RefusedEditError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from perfscope.findings.core.finding import Gain
+    from perfscope.metrics.host.run_queue import CpuWait
+    from perfscope.metrics.results import Results
+    from perfscope.replay.model import Replay
+
+MOST = 0.98
+"""Of a rank's work at most: some of it was done."""
+
+
+def without_cpu_waits(results: Results, replay: Replay, ranks: Collection[int]) -> Gain | None:
+    """What the run would save if these ranks never waited for a CPU; None where that is unknown.
+
+    A rank's work is as much shorter as it waited for a CPU meanwhile. Data moves when all ranks
+    that take part have a CPU: transfer is shorter by the share that they waited for one in it.
+    """
+    waits = [one for one in results.resources.cpu_waits if one.rank in ranks]
+    if not waits or len(waits) < len(ranks):
+        return None
+    edits = [
+        Edit(ranks=(one.rank,), factor=1.0 - min(one.in_work_s / one.work_s, MOST))
+        for one in waits
+        if one.in_work_s > 0 and one.work_s > 0
+    ]
+    faster = _transfer(results, waits)
+    bound_s = max((one.lost_s for one in waits), default=0.0)
+    if not edits and not faster:
+        return None
+    try:
+        return price(results, replay, [*edits, *faster], bound_s=bound_s)
+    except RefusedEditError:  # nothing was moved that a network could move faster
+        return price(results, replay, edits, bound_s=bound_s)
+
+
+def _transfer(results: Results, waits: list[CpuWait]) -> list[Edit]:
+    moved_s = sum(results.communication.transfer_s_by_rank)
+    share = min(sum(one.in_transfer_s for one in waits) / moved_s, MOST) if moved_s > 0 else 0.0
+    return [Edit(factor=1.0, network=1.0 / (1.0 - share))] if share > 0 else []

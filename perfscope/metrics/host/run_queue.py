@@ -1,0 +1,97 @@
+"""Time in which the main thread of a rank could run and had no CPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
+from perfscope.schema.enums import Account
+
+if TYPE_CHECKING:
+    from perfscope.attribution.focus import Focus
+    from perfscope.attribution.preparation import Prepared
+    from perfscope.attribution.timeline import Timeline
+    from perfscope.trace.model import Rank, Table
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class CpuWait:
+    """How long the main thread of one rank waited for a CPU in the focus of analysis.
+
+    While a rank waits for another one it loses nothing by waiting for a CPU as well. What it loses
+    is counted by what it was in: between calls (`in_work_s`) or while data moved (`in_transfer_s`).
+    """
+
+    rank: int
+    in_work_s: float
+    work_s: float
+    in_transfer_s: float
+    transfer_s: float
+
+    @property
+    def lost_s(self) -> float:
+        """Both together."""
+        return self.in_work_s + self.in_transfer_s
+
+
+def run_queue_s(rank: Rank, t0_ns: int, t1_ns: int) -> float | None:
+    """Seconds between two moments in which the main thread waited for a CPU; None not sampled.
+
+    Between two samples the waiting is taken to be even.
+    """
+    rows = _samples(rank)
+    if len(rows) < 2 or t1_ns <= t0_ns:
+        return None
+    delay = np.interp([t0_ns, t1_ns], rows["t"], rows["queue_delay_ns"])
+    return float(delay[1] - delay[0]) / 1e9
+
+
+def cpu_waits(prepared: Prepared) -> tuple[CpuWait, ...]:
+    """Of every rank whose main thread was sampled."""
+    found = (
+        _of_rank(rank, timeline, prepared.focus)
+        for rank, timeline in zip(prepared.trace.ranks, prepared.timelines, strict=False)
+    )
+    return tuple(one for one in found if one is not None)
+
+
+def _samples(rank: Rank) -> Table:
+    """Samples of the main thread, else of a process that has no other one."""
+    if len(rank.main_samples):
+        return rank.main_samples
+    rows = rank.process_samples
+    is_alone = len(rows) and int(rows["threads"].max()) <= 1
+    return rows if is_alone else rows[:0]
+
+
+def _of_rank(rank: Rank, timeline: Timeline, focus: Focus) -> CpuWait | None:
+    rows = _samples(rank)
+    if len(rows) < 2:
+        return None
+    inside = timeline.inside(focus)
+    work = inside & ~IS_COMMUNICATION[timeline.accounts]
+    transfer = inside & (timeline.accounts == INDEX[Account.COMMUNICATION_TRANSFER])
+    in_work, work_ns = _during(rows, timeline, work)
+    in_transfer, transfer_ns = _during(rows, timeline, transfer)
+    return CpuWait(rank.number, in_work / 1e9, work_ns / 1e9, in_transfer / 1e9, transfer_ns / 1e9)
+
+
+def _during(rows: Table, timeline: Timeline, chosen: Bools) -> tuple[float, float]:
+    """Waiting for a CPU in chosen stretches of a timeline, and how long these are.
+
+    What was waited between two samples is dealt out by the time that each stretch has of it.
+    """
+    spent = np.concatenate([[0.0], np.cumsum(np.where(chosen, timeline.lengths, 0))])
+    times = rows["t"].astype(np.float64)
+    inside = np.diff(np.interp(times, timeline.boundaries, spent))
+    length = np.diff(times)
+    share = np.divide(inside, length, out=np.zeros(len(length)), where=length > 0)
+    waited = np.minimum(np.diff(rows["queue_delay_ns"]) * share, inside)
+    return float(waited.sum()), float(spent[-1])

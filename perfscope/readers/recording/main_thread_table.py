@@ -1,0 +1,30 @@
+"""Samples of the main thread: its CPU time and its waiting for a CPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.readers.recording.layout import NO_ID
+from perfscope.trace.main_thread import MAIN_SAMPLE_DTYPE
+
+if TYPE_CHECKING:
+    from perfscope.trace.model import Table
+
+
+def main_samples(raw: Table) -> Table:
+    """What the main thread used and waited for, sorted by time; counters that fall are damage."""
+    rows = np.zeros(len(raw), MAIN_SAMPLE_DTYPE)
+    raw = raw[np.argsort(raw["t0_ns"], kind="stable")]
+    rows["t"], rows["cpu_ns"], rows["queue_delay_ns"] = raw["t0_ns"], raw["sent"], raw["received"]
+    rows["kernel_ns"] = raw["request"]
+    # the counter has 32 bits: what grew between two samples is known modulo 2^32
+    rows["minor_faults"][1:] = np.cumsum(np.diff(raw["comm"]).astype(np.int64))
+    throttled = raw["seq"].astype(np.int64)
+    rows["throttled_ns"] = np.where(throttled == NO_ID, -1, throttled * 1_000_000)
+    sound = np.ones(len(rows), np.bool_)
+    for column in ("cpu_ns", "queue_delay_ns"):
+        values = rows[column]
+        sound &= np.minimum.accumulate(values[::-1])[::-1] == values
+    return rows[sound]

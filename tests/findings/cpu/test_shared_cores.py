@@ -1,0 +1,65 @@
+"""What ranks that take turns on a CPU lose by it, in closed form."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Status
+from tests.findings.analyzed import analyze_trace
+from tests.support.trace_builder import TraceBuilder
+
+STEPS = 40
+
+
+def judged(mask: tuple[str, str], *, delay: float, cpus: int = 2) -> dict[str, Finding]:
+    """Two ranks that work for 0.4 s and exchange for 0.1 s, and wait for a CPU meanwhile."""
+    builder = TraceBuilder(2, end_s=1.0 + 0.5 * STEPS + 1.0)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.5 * STEPS)
+        rank.set(cpus_allowed=mask[number], cpu_count_allowed=1)
+        for step in range(STEPS):
+            begin = 1.0 + 0.5 * step
+            rank.step(step, begin, begin + 0.5)
+            rank.op("MPI_Allreduce", begin + 0.4, begin + 0.5, comm=0, seq=step)
+        for tick in range(5 * STEPS + 20):
+            at = tick / 10
+            cpu_s, queue_delay_s = at * (1 - delay), at * delay
+            rank.process_sample(at, cpu_s=cpu_s, queue_delay_s=queue_delay_s, runnable=1)
+            rank.main_sample(at, cpu_s=cpu_s, queue_delay_s=queue_delay_s)
+    builder.set(environment={"topology": {"node0": {"cpus": cpus}}})
+    return analyze_trace(builder.build()).findings
+
+
+def test_the_gain_is_the_run_without_the_waiting() -> None:
+    finding = judged(("0", "0"), delay=0.5)["shared_cores"]
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(0.5 * 0.5 * STEPS, rel=0.02)
+    assert finding.gain_basis == "replay"
+    assert finding.ranks == (0, 1)
+
+
+def test_one_cause_is_worth_its_seconds_once() -> None:
+    found = judged(("0", "0"), delay=0.5)
+    assert found["threads_over_cores"].gain_s is None
+    assert "threads_over_cores" in found["shared_cores"].overlaps
+
+
+def test_more_ranks_than_cpus_are_told_with_the_same_seconds() -> None:
+    found = judged(("0", "0"), delay=0.5, cpus=1)
+    assert found["shared_cores"].status is Status.PASS
+    assert found["threads_over_cores"].gain_s == pytest.approx(0.25 * STEPS, rel=0.02)
+
+
+def test_what_others_take_is_told() -> None:
+    found = judged(("0", "1"), delay=0.5)
+    assert found["shared_cores"].status is Status.PASS
+    assert found["threads_over_cores"].status is Status.INFO
+    assert "less." in found["threads_over_cores"].summary
+    assert found["threads_over_cores"].gain_s is None
+
+
+def test_ranks_that_hardly_wait_are_silent() -> None:
+    found = judged(("0", "1"), delay=0.001)
+    names = ("shared_cores", "threads_over_cores", "no_free_core")
+    assert not [name for name in names if found[name].status.is_fault]
