@@ -63,6 +63,8 @@ def quantity(value: float | None, unit: str) -> str:
         "ratio": ratio,
         "share": percent,
     }
+    if value is None:
+        return units.MISSING
     if unit in writers:
         return writers[unit](value)
     return f"{decimal(value)}{NBSP}{unit}".strip()

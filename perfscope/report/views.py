@@ -69,7 +69,7 @@ def safe_link(reference: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Column:
+class ByRank:
     """One quantity by rank and how it is written."""
 
     title: str
@@ -86,7 +86,7 @@ class RankTable:
     is_summary: bool
 
 
-def rank_table(ranks: Sequence[int], columns: Sequence[Column]) -> RankTable:
+def rank_table(ranks: Sequence[int], columns: Sequence[ByRank]) -> RankTable:
     """The columns by rank; above `MOST_RANKS_SHOWN` ranks their extremes and quartiles."""
     titles = tuple(column.title for column in columns)
     if len(ranks) <= MOST_RANKS_SHOWN:
@@ -112,7 +112,7 @@ def rank_table(ranks: Sequence[int], columns: Sequence[Column]) -> RankTable:
     return RankTable(titles, rows, is_summary=True)
 
 
-def _quantile(ranks: Sequence[int], column: Column, share: float) -> str:
+def _quantile(ranks: Sequence[int], column: ByRank, share: float) -> str:
     known = sorted((v, r) for v, r in zip(column.values, ranks, strict=False) if v is not None)
     if not known:
         return column.write(None)

@@ -21,10 +21,10 @@ def test_a_missing_median_of_a_rank_is_no_zero() -> None:
     }
     shown = horovod(document)
     assert shown is not None
-    first, second = shown["ranks"]
-    assert (second["wait"], first["transfer"]) == (MISSING, MISSING)
-    assert second["transfer"] == "0\u00a0s"
-    assert first["data"] == MISSING  # the row does not hold it
+    first, second = ([cell.text for cell in row] for row in shown["ranks"].cells)
+    assert (second[1], first[2]) == (MISSING, MISSING)
+    assert second[2] == "0\u00a0s"
+    assert first[3] == MISSING  # the row does not hold it
 
 
 def test_an_array_with_a_hole_is_read_whole_with_its_hole_or_not_at_all() -> None:

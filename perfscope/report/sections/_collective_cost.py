@@ -8,6 +8,7 @@ from typing import Any
 from perfscope.report.access import Document, mapping, number, rows, text, texts
 from perfscope.report.formats import bytes_, count, percent, seconds
 from perfscope.report.sections.section import Context
+from perfscope.report.table import Column, Kind, Table
 from perfscope.units import MISSING
 
 MOST_CLASSES = 20
@@ -34,19 +35,34 @@ def collective_cost(document: Document) -> Context | None:
     if not classes:
         return None
     predictions = rows(cost, "allreduce")
+    size = bytes_(number(predictions[0].get("size_bytes"))) if predictions else ""
+    measured = seconds(number(cost.get("allreduce_measured_s")))
     fits = [line for row in rows(cost, "fits") for line in _fit(row)]
     return {
-        "classes": [_class(row) for row in classes[:MOST_CLASSES]],
-        "left_out": max(len(classes) - MOST_CLASSES, 0)
-        + int(number(cost.get("classes_left_out")) or 0),
-        "fits": fits,
+        "classes": Table(
+            "bandwidth",
+            "Collectives by size: median from the last arrival to the last exit",
+            CLASSES,
+            classes,
+            MOST_CLASSES,
+            "sizes",
+            more=int(number(cost.get("classes_left_out")) or 0),
+        ),
+        "fits": Table("latency-bandwidth", "Latency and bandwidth", FITS, fits),
         "reason": text(cost, "reason") or ("" if fits else UNFIT),
-        "head": ("Ranks", *(label for label, _ in WAYS), "Fastest 2D torus"),
-        "predictions": [_prediction(row) for row in predictions],
-        "size": bytes_(number(predictions[0].get("size_bytes"))) if predictions else "",
-        "measured": seconds(number(cost.get("allreduce_measured_s"))),
+        "predictions": Table(
+            "allreduce-ways",
+            f"An allreduce of {size}, by the way it is done; it took {measured}",
+            PREDICTIONS,
+            predictions,
+        ),
         "assumptions": texts(cost, "assumptions"),
-        "tori": [found for row in predictions if (found := _tori(row))],
+        "tori": Table(
+            "tori",
+            f"Seconds of an allreduce of {size} on every torus of so many ranks",
+            TORI,
+            [row for row in predictions if rows(row, "tori")],
+        ),
         "fusion": _fusion(mapping(cost, "fusion")),
     }
 
@@ -60,19 +76,6 @@ def _rate(bytes_per_s: float | None) -> str:
     return f"{bytes_per_s:.3g} B/s"
 
 
-def _class(row: Mapping[str, Any]) -> Context:
-    return {
-        "name": text(row, "name"),
-        "ranks": count(number(row.get("ranks"))),
-        "size": bytes_(number(row.get("size_bytes"))),
-        "calls": count(number(row.get("calls"))),
-        "seconds": seconds(number(row.get("seconds"))),
-        "algorithm": _rate(number(row.get("algorithm_bytes_per_s"))),
-        "bus": _rate(number(row.get("bus_bytes_per_s"))),
-        "of_best": percent(number(row.get("of_best"))),
-    }
-
-
 def _fit(row: Mapping[str, Any]) -> list[Context]:
     """One line for each piece, from the smallest sizes on."""
     bounds = row.get("pieces_meet_at_bytes")
@@ -82,11 +85,11 @@ def _fit(row: Mapping[str, Any]) -> list[Context]:
     return [
         {
             "name": text(row, "name"),
-            "ranks": count(number(row.get("ranks"))),
+            "ranks": number(row.get("ranks")),
             "sizes": f"{bytes_(low)} to {bytes_(high)}",
             "latency": _with_interval(piece, "latency_s", "latency_interval_s", seconds),
             "rate": _with_interval(piece, "bytes_per_s", "bytes_per_s_interval", _rate),
-            "error": percent(number(piece.get("typical_error"))),
+            "error": number(piece.get("typical_error")),
         }
         for piece, low, high in zip(pieces, edges, edges[1:], strict=False)
         if _holds(piece)
@@ -128,26 +131,48 @@ def _fusion(found: Mapping[str, Any]) -> Context | None:
     }
 
 
-def _tori(row: Mapping[str, Any]) -> Context | None:
+def _torus(shape: Mapping[str, Any]) -> str:
+    return f"{int(number(shape.get('x')) or 0)} × {int(number(shape.get('y')) or 0)}"
+
+
+def _fastest_torus(row: Mapping[str, Any]) -> str:
+    torus = mapping(row, "torus")
+    written = seconds(number(torus.get("seconds")))
+    return f"{written} ({_torus(torus)})" if torus else written
+
+
+def _tori(row: Mapping[str, Any]) -> str:
     """Every shape of the torus at one number of ranks."""
     shapes = rows(row, "tori")
-    if not shapes:
-        return None
-    cells = [
-        f"{int(number(shape.get('x')) or 0)} × {int(number(shape.get('y')) or 0)}: "
-        + seconds(number(shape.get("seconds")))
-        for shape in shapes
-    ]
-    return {
-        "ranks": count(number(row.get("ranks"))),
-        "shapes": ", ".join(cells[:MOST_TORI]),
-        "left_out": max(0, len(cells) - MOST_TORI),
-    }
+    cells = [f"{_torus(shape)}: {seconds(number(shape.get('seconds')))}" for shape in shapes]
+    left = len(cells) - MOST_TORI
+    return ", ".join(cells[:MOST_TORI]) + (f", and {left} more" if left > 0 else "")
 
 
-def _prediction(row: Mapping[str, Any]) -> Context:
-    torus = mapping(row, "torus")
-    shape = f" ({int(number(torus.get('x')) or 0)} × {int(number(torus.get('y')) or 0)})"
-    cells = [seconds(number(row.get(key))) for _, key in WAYS]
-    cells.append(seconds(number(torus.get("seconds"))) + (shape if torus else ""))
-    return {"ranks": count(number(row.get("ranks"))), "cells": cells}
+CLASSES = (
+    Column("Operation", "name", kind=Kind.CODE, longest=40),
+    Column("Ranks", "ranks", count),
+    Column("Size", "size_bytes", bytes_),
+    Column("Calls", "calls", count),
+    Column("Time", "seconds", seconds),
+    Column("Size / time", "algorithm_bytes_per_s", _rate),
+    Column("Bus bandwidth", "bus_bytes_per_s", _rate),
+    Column("Of the best here", "of_best", percent),
+)
+FITS = (
+    Column("Operation", "name", kind=Kind.CODE, longest=40),
+    Column("Ranks", "ranks", count),
+    Column("Sizes", "sizes"),
+    Column("Latency (95 %)", "latency"),
+    Column("Bandwidth (95 %)", "rate"),
+    Column("Typical error", "error", percent),
+)
+PREDICTIONS = (
+    Column("Ranks", "ranks", count),
+    *(Column(label, key, seconds) for label, key in WAYS),
+    Column("Fastest 2D torus", _fastest_torus),
+)
+TORI = (
+    Column("Ranks", "ranks", count),
+    Column("X × Y: time", _tori, kind=Kind.TEXT, longest=600),
+)

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from itertools import zip_longest
 
-from perfscope.report.access import Document, mapping, maybe_numbers, number, rows, text
+from perfscope.report.access import Document, mapping, maybe_numbers, rank_name, rows, text
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.sections.section import Context
+from perfscope.report.table import Column, Kind, Table
 
 MOST_RANKS = 64
+RANKS = (
+    Column("Rank", rank_name, kind=Kind.TEXT),
+    Column("Wait per step", "wait_s", seconds),
+    Column("Transfer per step", "transfer_s", seconds),
+    Column("Sending tensors", "data_s", seconds),
+    Column("Agreeing", "control_s", seconds),
+    Column("Idle", "idle_s", seconds),
+    Column("Cycles", "control_cycles", count),
+    Column("Allreduces", "allreduces", count),
+    Column("Median size", "median", bytes_),
+    Column("Largest", "most", bytes_),
+)
 
 
 def horovod(document: Document) -> Context | None:
@@ -18,28 +31,18 @@ def horovod(document: Document) -> Context | None:
     if not locations:
         return None
     exposed = mapping(document, "horovod", "exposed")
-    waits = maybe_numbers(exposed, "step_wait_s_median_by_rank")
-    transfers = maybe_numbers(exposed, "step_transfer_s_median_by_rank")
-    ranks = [_location(row) for row in locations[:MOST_RANKS]]
-    for place, row in enumerate(ranks):
-        row["wait"] = seconds(waits[place]) if place < len(waits) else ""
-        row["transfer"] = seconds(transfers[place]) if place < len(transfers) else ""
+    of_steps = zip_longest(
+        maybe_numbers(exposed, "step_wait_s_median_by_rank")[: len(locations)],
+        maybe_numbers(exposed, "step_transfer_s_median_by_rank")[: len(locations)],
+    )
+    found = [
+        {**location, **mapping(location, "fusion_bytes"), "wait_s": wait, "transfer_s": transfer}
+        for location, (wait, transfer) in zip_longest(locations, of_steps, fillvalue=(None, None))
+        if isinstance(location, Mapping)
+    ]
     return {
         "reason": text(exposed, "reason"),
-        "ranks": ranks,
-        "left_out": max(len(locations) - MOST_RANKS, 0),
-    }
-
-
-def _location(row: Mapping[str, Any]) -> Context:
-    sizes = mapping(row, "fusion_bytes")
-    return {
-        "rank": count(number(row.get("rank"))),
-        "data": seconds(number(row.get("data_s"))),
-        "control": seconds(number(row.get("control_s"))),
-        "idle": seconds(number(row.get("idle_s"))),
-        "cycles": count(number(row.get("control_cycles"))),
-        "allreduces": count(number(sizes.get("allreduces"))),
-        "median": bytes_(number(sizes.get("median"))),
-        "most": bytes_(number(sizes.get("most"))),
+        "ranks": Table(
+            "horovod", "Horovod’s thread on each rank", RANKS, found, MOST_RANKS, "ranks"
+        ),
     }

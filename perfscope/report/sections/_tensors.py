@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 from perfscope.report.access import Document, integers, mapping, maybe_numbers, number, rows, text
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.sections.section import Context
+from perfscope.report.table import Column, Kind, Table
 from perfscope.units import format_share
 
 MOST_RANKS = 64
@@ -20,48 +22,58 @@ def tensors(document: Document) -> Context | None:
     found = mapping(document, "tensors")
     if not found:
         return None
-    ranks = integers(found, "ranks")
-    waits = mapping(found, "wait_s_by_rank")
     negotiations = mapping(found, "negotiations")
     return {
         "negotiations": count(number(negotiations.get("count"))),
         "told": count(number(negotiations.get("with_ranks"))),
         "reason": text(found, "reason"),
-        "waits": tuple(f"Ready before the last: {name.lower()}" for name in waits),
-        "ranks": _ranks(found, ranks[:MOST_RANKS]) if waits else [],
-        "ranks_left_out": max(len(ranks) - MOST_RANKS, 0),
-        "activities": [_activity(row) for row in rows(found, "activities")[:MOST_ACTIVITIES]],
+        "ranks": _ranks(found),
+        "activities": Table(
+            "tensor-activities",
+            "What was done with tensors",
+            ACTIVITIES,
+            rows(found, "activities"),
+            MOST_ACTIVITIES,
+            "activities",
+        ),
         "fused": _fused(mapping(found, "fusions")),
-        "rows": [_tensor(row) for row in rows(found, "tensors")[:MOST_TENSORS]],
+        "rows": Table(
+            "tensors",
+            "Tensors by the time between the first rank and the last",
+            TENSORS,
+            rows(found, "tensors"),
+            MOST_TENSORS,
+            "tensors",
+        ),
     }
 
 
-def _ranks(found: Mapping[str, Any], ranks: list[int]) -> list[Context]:
-    last, first = (maybe_numbers(found, key) for key in ("last_by_rank", "first_by_rank"))
-    late = maybe_numbers(found, "late_s_by_rank")
-    waits = [
-        maybe_numbers(found, "wait_s_by_rank", name) for name in mapping(found, "wait_s_by_rank")
+def _ranks(found: Mapping[str, Any]) -> Table:
+    """Readiness by rank; without rows where the timeline does not tell the ranks."""
+    waits = mapping(found, "wait_s_by_rank")
+    columns = (
+        Column("Rank", 0, kind=Kind.TEXT),
+        Column("Last", 1, count),
+        Column("First", 2, count),
+        Column("Kept others waiting", 3, seconds),
+        *(
+            Column(f"Ready before the last: {name.lower()}", place, seconds)
+            for place, name in enumerate(waits, start=4)
+        ),
+    )
+    names = [f"rank {rank}" for rank in integers(found, "ranks")]
+    by_rank = [
+        *(maybe_numbers(found, key) for key in ("last_by_rank", "first_by_rank", "late_s_by_rank")),
+        *(maybe_numbers(waits, name) for name in waits),
     ]
-    return [
-        {
-            "rank": count(rank),
-            "last": count(last[place]) if place < len(last) else "",
-            "first": count(first[place]) if place < len(first) else "",
-            "late": seconds(late[place]) if place < len(late) else "",
-            "waits": [seconds(column[place]) if place < len(column) else "" for column in waits],
-        }
-        for place, rank in enumerate(ranks)
-    ]
+    lines = zip_longest(names, *(values[: len(names)] for values in by_rank))
+    held = list(lines) if waits else []
+    return Table("tensor-ranks", "Readiness by rank", columns, held, MOST_RANKS, "ranks")
 
 
-def _activity(row: Mapping[str, Any]) -> Context:
+def _activity(row: Mapping[str, Any]) -> str:
     depth = min(max(int(number(row.get("depth")) or 0), 0), 8)
-    return {
-        "name": "\u2003" * depth + text(row, "name"),
-        "count": count(number(row.get("count"))),
-        "seconds": seconds(number(row.get("seconds"))),
-        "summed": seconds(number(row.get("summed_s"))),
-    }
+    return "\u2003" * depth + text(row, "name")
 
 
 def _fused(found: Mapping[str, Any]) -> str:
@@ -79,14 +91,23 @@ def _fused(found: Mapping[str, Any]) -> str:
     return f"{said}; {bytes_(number(sizes.get('median')))} in the median."
 
 
-def _tensor(row: Mapping[str, Any]) -> Context:
+def _mostly_last(row: Mapping[str, Any]) -> str | None:
     last, share = number(row.get("last_rank")), number(row.get("last_share"))
-    return {
-        "name": text(row, "name"),
-        "size": bytes_(number(row.get("bytes"))),
-        "count": count(number(row.get("negotiations"))),
-        "skew": seconds(number(row.get("skew_s"))),
-        "last": f"rank {int(last)}, {format_share(share)}"
-        if last is not None and share is not None
-        else "unknown",
-    }
+    if last is None or share is None:
+        return None
+    return f"rank {int(last)}, {format_share(share)}"
+
+
+ACTIVITIES = (
+    Column("Activity", _activity, kind=Kind.CODE),
+    Column("Times", "count", count),
+    Column("Time", "seconds", seconds),
+    Column("Summed over tensors", "summed_s", seconds),
+)
+TENSORS = (
+    Column("Tensor", "name", kind=Kind.CODE),
+    Column("Size", "bytes", bytes_),
+    Column("Negotiations", "negotiations", count),
+    Column("First to last rank", "skew_s", seconds),
+    Column("Mostly last", _mostly_last, kind=Kind.TEXT),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.report.access import Document, mapping, number, numbers, rows, text
+from perfscope.report.access import Document, mapping, number, numbers, rank_name, rows, text
 from perfscope.report.charts import Segment
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.labels import phase_words
@@ -15,8 +15,9 @@ from perfscope.report.sections._tensors import tensors
 from perfscope.report.sections.causes import phase_labels
 from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
-from perfscope.report.views import Column, Place, place, rank_bars, rank_table
+from perfscope.report.views import ByRank, place, rank_bars, rank_table
 
 MOST_OPERATIONS = 60
 MOST_ARRIVALS = 20
@@ -25,27 +26,47 @@ PARTS = (
     ("communication_transfer", "Moving data", "transfer_s_by_rank"),
     ("communication_other", "Other communication", "other_s_by_rank"),
 )
+OPERATIONS = (
+    Column("Operation", "name", kind=Kind.CODE, longest=40),
+    Column("Calls", "calls", count),
+    Column("Time", "seconds", seconds),
+    Column("Waiting", "wait_s", seconds),
+    Column("Transfer", "transfer_s", seconds),
+    Column("Sent", "bytes_sent", bytes_),
+    Column("Received", "bytes_received", bytes_),
+    Column("Calls with a record", "detailed_calls", count),
+)
 
 
 def _context(document: Document) -> Context:
     communication = mapping(document, "collectives")
-    operations = rows(communication, "operations")
     arrivals = rows(communication, "late_arrivals")
-    labels = phase_labels(document)
     parts = [(role, label, numbers(communication, key)) for role, label, key in PARTS]
     longest = max(len(values) for _, _, values in parts)
     used = [part for part in parts if any(part[2]) and len(part[2]) == longest]
     ranks = rank_numbers(document, longest)
     bars = rank_bars(ranks, [Segment(role, values) for role, _, values in used])
     return {
-        "operations": [_operation(row) for row in operations[:MOST_OPERATIONS]],
-        "operations_left_out": max(len(operations) - MOST_OPERATIONS, 0),
-        "arrivals": [_arrival(row, labels) for row in arrivals[:MOST_ARRIVALS]],
-        "arrivals_left_out": max(len(arrivals) - MOST_ARRIVALS, 0),
+        "operations": Table(
+            "operations",
+            "Operations over the whole life of the ranks, all ranks together",
+            OPERATIONS,
+            rows(communication, "operations"),
+            MOST_OPERATIONS,
+            "operations",
+        ),
+        "arrivals": Table(
+            "late-arrivals",
+            "Late ranks, and what they did before they arrived",
+            _arrival_columns(phase_labels(document)),
+            arrivals,
+            MOST_ARRIVALS,
+            "late arrivals",
+        ),
         "used": [{"role": role, "label": label} for role, label, _ in used],
         "chart": draw(bars, "communication", "Seconds in communication by rank") if used else "",
         "ranks_per_bar": bars.ranks_per_bar,
-        "table": rank_table(ranks, [Column(label, v, seconds) for _, label, v in used]),
+        "table": rank_table(ranks, [ByRank(label, v, seconds) for _, label, v in used]),
         "matched": count(number(communication.get("matched_calls"))),
         "unmatched": [
             (name, count(number(value)))
@@ -73,42 +94,29 @@ def _exchange(found: Mapping[str, Any], ranks: list[int]) -> Context | None:
         "reason": "",
         "count": count(number(found.get("exchanges"))),
         "exposed": seconds(number(exposed.get("value"))),
-        "table": rank_table(ranks, [Column(label, v, seconds) for label, v in parts if v]),
+        "table": rank_table(ranks, [ByRank(label, v, seconds) for label, v in parts if v]),
     }
 
 
-def _operation(row: Mapping[str, Any]) -> Context:
-    return {
-        "name": text(row, "name"),
-        "calls": count(number(row.get("calls"))),
-        "seconds": seconds(number(row.get("seconds"))),
-        "wait": seconds(number(row.get("wait_s"))),
-        "transfer": seconds(number(row.get("transfer_s"))),
-        "sent": bytes_(number(row.get("bytes_sent"))),
-        "received": bytes_(number(row.get("bytes_received"))),
-        "detailed": count(number(row.get("detailed_calls"))),
-    }
-
-
-def _arrival(row: Mapping[str, Any], labels: Mapping[str, str]) -> Context:
-    caller = mapping(row, "caller")
-    return {
-        "rank": count(number(row.get("rank"))),
-        "phase": phase_words(text(row, "phase"), labels),
-        "place": place(row),
-        "caller": place(caller) if caller else None,
-        "waiting": seconds(number(row.get("waiting_s"))),
-        "stall": seconds(number(row.get("stall_s"))),
-        "instances": count(number(row.get("instances"))),
-    }
+def _arrival_columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
+    return (
+        Column("Late rank", rank_name, kind=Kind.TEXT),
+        Column("Phase", lambda row: phase_words(text(row, "phase"), labels), kind=Kind.TEXT),
+        Column("Was in", place, kind=Kind.PLACE),
+        Column("Called from", lambda row: place(mapping(row, "caller")), kind=Kind.PLACE),
+        Column("Others waited", "waiting_s", seconds),
+        Column("Job lost", "stall_s", seconds),
+        Column("Times", "instances", count),
+    )
 
 
 def _takeaway(arrivals: list[Mapping[str, Any]]) -> str:
     if not arrivals or number(arrivals[0].get("waiting_s")) is None:
         return ""
-    first = _arrival(arrivals[0], {})
-    waited = f"The others waited longest for rank {first['rank']}: {first['waiting']} in all"
-    late: Place = first["place"]
+    first = arrivals[0]
+    waiting = seconds(number(first.get("waiting_s")))
+    waited = f"The others waited longest for {rank_name(first)}: {waiting} in all"
+    late = place(first)
     if not late.function:
         return waited
     at = f" ({shortened(late.short_location, 60)})" if late.location else ""

@@ -21,7 +21,7 @@ from perfscope.report.formats import bytes_, count, percent, ratio, seconds
 from perfscope.report.sections._gpus import idle_causes, sampled_gpus
 from perfscope.report.sections.ledger import rank_numbers
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.views import Column, rank_table
+from perfscope.report.views import ByRank, rank_table
 from perfscope.schema.efficiency import DEVICE_FACTORS
 from perfscope.schema.enums import Account, member
 
@@ -56,7 +56,7 @@ def _context(document: Document) -> Context:
     return {
         "io_reason": text(mapping(document, "io"), "reason"),
         "table": rank_table(
-            ranks, [Column("Read", read, bytes_), Column("Written", written, bytes_)]
+            ranks, [ByRank("Read", read, bytes_), ByRank("Written", written, bytes_)]
         ),
         "reason": text(found, "reason") or "nothing was recorded of accelerators",
         **sampled_gpus(mapping(found, "sampled")),

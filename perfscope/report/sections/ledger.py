@@ -7,7 +7,7 @@ from perfscope.report.charts import Segment, stacked_bars
 from perfscope.report.formats import percent, seconds, time_scale
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.svg import ACCOUNT_ROLES
-from perfscope.report.views import Column, RankBars, rank_bars, rank_table
+from perfscope.report.views import ByRank, RankBars, rank_bars, rank_table
 
 
 def account_views(document: Document) -> list[Context]:
@@ -47,7 +47,7 @@ def _context(document: Document) -> Context:
         "chart": draw(bars, "ledger", "Time of each rank by account, in seconds") if used else "",
         "ranks_per_bar": bars.ranks_per_bar,
         "takeaway": _takeaway(used),
-        "table": rank_table(ranks, [Column(a["label"], a["s_by_rank"], seconds) for a in used]),
+        "table": rank_table(ranks, [ByRank(a["label"], a["s_by_rank"], seconds) for a in used]),
         "unlabeled": percent(share) if share else "",
         "target": percent(target) if target is not None else "",
     }

@@ -18,7 +18,7 @@ from perfscope.report.access import (
 from perfscope.report.charts import MOST_LINES, Line, Plot, lines
 from perfscope.report.formats import byte_scale, bytes_, bytes_rate, count, seconds
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.views import Column, place, rank_list, rank_table
+from perfscope.report.views import ByRank, place, rank_list, rank_table
 
 MOST_NODES = 64
 
@@ -43,8 +43,8 @@ def _context(document: Document) -> Context:
         byte_scale(max((y for line in series for y in line.y), default=0.0)),
     )
 
-    def column(title: str, key: str, write: Any = bytes_) -> Column:
-        return Column(title, [number(row.get(key)) for row in ranks], write)
+    def column(title: str, key: str, write: Any = bytes_) -> ByRank:
+        return ByRank(title, [number(row.get(key)) for row in ranks], write)
 
     columns = [
         column("Peak", "peak_bytes"),

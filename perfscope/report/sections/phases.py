@@ -13,7 +13,7 @@ from perfscope.report.labels import PHASE_SOURCES
 from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.svg import PHASE_ROLES
-from perfscope.report.views import Column, place, rank_bars, rank_list, rank_table
+from perfscope.report.views import ByRank, place, rank_bars, rank_list, rank_table
 from perfscope.schema.efficiency import EFFICIENCIES
 
 MOST_PHASES = 40
@@ -62,7 +62,7 @@ def _context(document: Document) -> Context:
         "efficiency_titles": [EFFICIENCIES[name].label for name in SHOWN_EFFICIENCIES],
         "chart": draw(bars, "phases", "Seconds of each rank in each phase") if drawn else "",
         "ranks_per_bar": bars.ranks_per_bar,
-        "table": rank_table(ranks, [Column(p["label"], p["s_by_rank"], seconds) for p in drawn]),
+        "table": rank_table(ranks, [ByRank(p["label"], p["s_by_rank"], seconds) for p in drawn]),
     }
 
 

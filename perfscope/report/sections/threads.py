@@ -10,7 +10,7 @@ from perfscope.report.charts import Line, Plot, lines
 from perfscope.report.formats import count, decimal, percent, seconds
 from perfscope.report.sections.memory import rank_lines
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.views import Column, rank_list, rank_table
+from perfscope.report.views import ByRank, rank_list, rank_table
 
 MOST_NODES = 64
 MOST_GROUPS = 40
@@ -25,8 +25,8 @@ def _context(document: Document) -> Context:
     ranks = rows(document, "threads", "ranks")
     numbers_ = [int(number(row.get("rank")) or 0) for row in ranks]
 
-    def column(title: str, key: str, write: Any) -> Column:
-        return Column(title, [number(row.get(key)) for row in ranks], write)
+    def column(title: str, key: str, write: Any) -> ByRank:
+        return ByRank(title, [number(row.get(key)) for row in ranks], write)
 
     columns = [
         column("Threads at most", "threads_max", count),

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from perfscope.registry import members
 from perfscope.report.labels import status_word
 from perfscope.report.terminal import LONGEST_VERDICT, PLAIN, STATUS_STYLES, clean, line
+from perfscope.report.text import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
 
+    from perfscope.report.table import Table
+
 Json = dict[str, Any]
+LONGEST_TITLE = 40
 SHOWN = ("fail", "warn", "info")
 
 
@@ -51,13 +53,19 @@ def print_study(document: Json, console: Console) -> None:
     line(console, f"Verdict: {verdict['sentence']}", style=style, longest=LONGEST_VERDICT)
 
 
-def table(console: Console, rows: Sequence[Sequence[str]], *, indent: int = 2) -> None:
-    """Prints rows of cells in columns: the first to the left, the others to the right.
+def print_table(table: Table, console: Console, *, indent: int = 2) -> None:
+    """Prints a table in columns: texts to the left, numbers to the right.
 
-    The first row is the head. Columns that do not fit are left out from the right, and counted.
+    Columns that do not fit are left out from the right, and counted; so are rows beyond `most`.
     """
-    cells = [[clean(cell).translate(PLAIN) for cell in row] for row in rows]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(cells[0]))]
+    if not table:
+        return
+    head = [shortened(column.title, LONGEST_TITLE) for column in table.columns]
+    cells = [
+        [clean(text).translate(PLAIN) for text in row]
+        for row in (head, *([cell.told for cell in row] for row in table.cells))
+    ]
+    widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
     fitting, used = 0, indent
     for width in widths:
         used += width + 2
@@ -65,9 +73,12 @@ def table(console: Console, rows: Sequence[Sequence[str]], *, indent: int = 2) -
             break
         fitting += 1
     for row in cells:
-        first = row[0].ljust(widths[0])
-        rest = [row[n].rjust(widths[n]) for n in range(1, fitting)]
-        shown = " " * indent + "  ".join((first, *rest)).rstrip()
+        put = [
+            row[n].rjust(widths[n]) if column.is_number else row[n].ljust(widths[n])
+            for n, column in enumerate(table.columns[:fitting])
+        ]
+        shown = " " * indent + "  ".join(put).rstrip()
         console.print(shown, highlight=False, markup=False, no_wrap=True, overflow="crop")
-    if fitting < len(widths):
-        line(console, f"{len(widths) - fitting} more columns are in study.json", indent=indent)
+    for count, noun in ((len(widths) - fitting, "columns"), (table.left_out, table.noun)):
+        if count:
+            line(console, f"{count:,} more {noun} are in {table.file}", indent=indent)

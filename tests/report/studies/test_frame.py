@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from perfscope.report.studies.build import build_html
-from perfscope.report.studies.terminal import print_study, table
+from perfscope.report.studies.terminal import print_study
 from perfscope.schema.enums import Status
 from perfscope.studies.common.document import build
 from perfscope.studies.findings.catalog import (
@@ -70,14 +70,6 @@ def test_the_terminal_names_finding_action_and_verdict() -> None:
     print_study(document(), Console(file=out, width=100))
     for part in ("1. Problem: Something grows", "First: Stop it.", "Verdict: It grows."):
         assert part in out.getvalue()
-
-
-def test_a_table_leaves_out_what_does_not_fit_and_says_so() -> None:
-    out = io.StringIO()
-    table(Console(file=out, width=20), [["name", "one", "two"], ["a", "1" * 9, "2" * 9]])
-    assert "1" * 9 in out.getvalue()
-    assert "2" * 9 not in out.getvalue()
-    assert "1 more columns" in out.getvalue()
 
 
 def test_a_diagnosis_that_throws_becomes_an_error_row() -> None:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from perfscope.report.access import Document, mapping, number, numbers, rows, text, texts
+from perfscope.report.access import (
+    Document,
+    mapping,
+    maybe_numbers,
+    number,
+    numbers,
+    rows,
+    text,
+    texts,
+)
 from perfscope.report.formats import decimal, quantity
 from perfscope.report.labels import StatusWord
 from perfscope.report.studies.section import Context, StudySection
+from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.units import MISSING
 
 ANSWERS = {
     "slower": StatusWord("✕", "Slower", "fail"),
@@ -22,7 +34,7 @@ ANSWERS = {
 def change(ratio: float | None) -> str:
     """A ratio as a change: `+4.9 %`."""
     if ratio is None:
-        return "–"
+        return MISSING
     share = 100 * (ratio - 1)
     return f"{share:+.1f}\u00a0%" if abs(share) < 1000 else f"× {ratio:.3g}"
 
@@ -38,15 +50,16 @@ def side_labels(document: Document) -> list[str]:
 
 
 def _context(document: Document) -> Context:
-    labels = side_labels(document)
-    several = len(labels) > 2
     return {
-        "sides": labels,
-        "changes": [f"Change, {label}" for label in labels[1:]] if several else ["Change"],
         "answers": [_answer(row) for row in rows(document, "compare", "comparisons")],
         "unlike": texts(document, "compare", "unlike"),
         "left_out": _left_out(document),
-        "measures": [_measure(row) for row in rows(document, "compare", "measures")],
+        "measures": _measures(document),
+        "absent": [
+            (text(row, "label"), text(row, "reason"))
+            for row in rows(document, "compare", "measures")
+            if not _is_measured(row)
+        ],
         "unit": text(document, "compare", "unit", "label"),
         "why": text(document, "compare", "unit", "why"),
         "factor": decimal(number(mapping(document, "compare").get("factor"))),
@@ -83,36 +96,65 @@ def _left_out(document: Document) -> list[str]:
     return found
 
 
-def _measure(row: Mapping[str, Any]) -> Context:
+def _measures(document: Document) -> Table:
+    """What was measured of every side, and the changes from the first one."""
+    sides = side_labels(document)
+    titles = [f"Change, {side}" for side in sides[1:]] if len(sides) > 2 else ["Change"]
+    medians = (
+        Column(side, partial(_median, place), note=Note(partial(_range, place)))
+        for place, side in enumerate(sides)
+    )
+    changes = (
+        Column(
+            title, partial(_change, place), note=Note(partial(_interval, place), is_everywhere=True)
+        )
+        for place, title in enumerate(titles)
+    )
+    better = Note(
+        lambda row: f"({'lower' if row.get('is_lower_better') else 'higher'} is better)",
+        is_below=False,
+    )
+    return Table(
+        "compared-measures",
+        "Medians over the runs of each side",
+        (Column("Measure", "label", kind=Kind.TEXT, note=better), *medians, *changes),
+        [row for row in rows(document, "compare", "measures") if _is_measured(row)],
+        file="study.json",
+        has_caption=False,
+    )
+
+
+def _is_measured(row: Mapping[str, Any]) -> bool:
+    is_any = any(number(side.get("median")) is not None for side in rows(row, "sides"))
+    return is_any or not text(row, "reason")
+
+
+def _median(place: int, row: Mapping[str, Any]) -> str:
+    return quantity(number(_side(row, place).get("median")), text(row, "unit"))
+
+
+def _range(place: int, row: Mapping[str, Any]) -> str:
+    """The range of the runs; "" when they do not differ."""
+    low, high = (number(_side(row, place).get(key)) for key in ("lowest", "highest"))
     unit = text(row, "unit")
+    return "" if low == high else f"{quantity(low, unit)} to {quantity(high, unit)}"
+
+
+def _side(row: Mapping[str, Any], place: int) -> Mapping[str, Any]:
     sides = rows(row, "sides")
-    return {
-        "label": text(row, "label"),
-        "better": "lower" if row.get("is_lower_better") else "higher",
-        "cells": [_value(side, unit) for side in sides],
-        "changes": _changes(row),
-        "reason": text(row, "reason")
-        if all(number(side.get("median")) is None for side in sides)
-        else "",
-    }
+    return sides[place] if place < len(sides) else {}
 
 
-def _value(side: Mapping[str, Any], unit: str) -> tuple[str, str]:
-    """The median, and the range when the runs differ."""
-    middle, low, high = (number(side.get(key)) for key in ("median", "lowest", "highest"))
-    if middle is None:
-        return ("–", "")
-    spread = "" if low == high else f"{quantity(low, unit)} to {quantity(high, unit)}"
-    return (quantity(middle, unit), spread)
+def _change(place: int, row: Mapping[str, Any]) -> str:
+    ratios = maybe_numbers(row, "ratios")
+    return change(ratios[place] if place < len(ratios) else None)
 
 
-def _changes(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    ratios = row.get("ratios") if isinstance(row.get("ratios"), list) else []
-    bounds = row.get("intervals") if isinstance(row.get("intervals"), list) else []
-    return [
-        (change(number(ratio)), interval(numbers({"b": bound}, "b")))
-        for ratio, bound in zip(ratios or [], bounds or [], strict=False)
-    ]
+def _interval(place: int, row: Mapping[str, Any]) -> str:
+    bounds = row.get("intervals")
+    if not isinstance(bounds, list) or place >= len(bounds):
+        return ""
+    return interval(numbers({"b": bounds[place]}, "b"))
 
 
 SECTION = StudySection(

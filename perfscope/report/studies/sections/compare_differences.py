@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from perfscope.report.access import Document, rows, text
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import side_labels
+from perfscope.report.table import Column, Kind, Table
 
 KINDS = {
     "program": "Program",
@@ -24,21 +26,37 @@ MOST_ROWS = 80
 def _context(document: Document) -> Context:
     found = rows(document, "compare", "differences")
     return {
-        "sides": side_labels(document),
-        "rows": [_view(row) for row in found[:MOST_ROWS]],
-        "left_out": max(len(found) - MOST_ROWS, 0),
+        "table": Table(
+            "differences-table",
+            "Differences of program, job, machine and environment",
+            _columns(side_labels(document)),
+            found,
+            MOST_ROWS,
+            "differences",
+            file="study.json",
+            has_caption=False,
+        ),
         "varies": [text(row, "name") for row in found if row.get("varies_within")],
     }
 
 
-def _view(row: Mapping[str, Any]) -> Context:
+def _columns(sides: list[str]) -> tuple[Column, ...]:
+    values = (
+        Column(side, partial(_value, place), kind=Kind.CODE, longest=120, absent="not set")
+        for place, side in enumerate(sides)
+    )
+    name = Column("What", "name", kind=Kind.TEXT)
+    return (name, Column("Kind", _kind, kind=Kind.TEXT, longest=20), *values)
+
+
+def _kind(row: Mapping[str, Any]) -> str:
+    return KINDS.get(text(row, "kind"), text(row, "kind"))
+
+
+def _value(place: int, row: Mapping[str, Any]) -> str | None:
     values = row.get("values")
-    known = values if isinstance(values, list) else []
-    return {
-        "kind": KINDS.get(text(row, "kind"), text(row, "kind")),
-        "name": text(row, "name"),
-        "values": [value if isinstance(value, str) else "" for value in known],
-    }
+    found = values[place] if isinstance(values, list) and place < len(values) else None
+    return found if isinstance(found, str) and found else None
 
 
 SECTION = StudySection(

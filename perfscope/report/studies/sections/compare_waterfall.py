@@ -11,6 +11,7 @@ from perfscope.report.charts_changes import waterfall as draw
 from perfscope.report.formats import seconds, time_scale
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import side_labels
+from perfscope.report.table import Column, Kind, Table
 
 
 def _context(document: Document) -> Context:
@@ -33,12 +34,15 @@ def tables(document: Document) -> Context:
     """What the section says without its chart, which takes a second to draw."""
     found = mapping(document, "compare", "waterfall")
     labels, steps = side_labels(document), rows(found, "steps")
+    unit = "a step of a mean rank" if found.get("per_step") else "a mean rank"
     whole = bool(steps) and len(numbers(found, "totals_s")) == len(steps) + 1 == len(labels)
     return {
         "reason": text(found, "reason") or "the study holds no ledgers",
-        "unit": "a step of a mean rank" if found.get("per_step") else "a mean rank",
+        "unit": unit,
         "takeaway": _takeaway(steps) if whole and len(steps) == 1 else "",
-        "steps": [_table(row, labels) for row in steps] if whole else [],
+        "steps": [
+            _step(place, row, labels, unit) for place, row in enumerate(steps, start=1) if whole
+        ],
     }
 
 
@@ -84,22 +88,27 @@ def _takeaway(steps: list[Mapping[str, Any]]) -> str:
     return f"{label} {moved} most, by {seconds(abs(delta))}"
 
 
-def _table(step: Mapping[str, Any], labels: list[str]) -> Context:
-    start, end = (int(number(step.get(key)) or 0) for key in ("from", "to"))
-    return {
-        "from": labels[start] if start < len(labels) else "",
-        "to": labels[end] if end < len(labels) else "",
-        "rows": [
-            (
-                text(part, "label"),
-                seconds(number(part.get("from_s"))),
-                seconds(number(part.get("to_s"))),
-                signed(number(part.get("delta_s"))),
-                "" if (error := number(part.get("error_s"))) is None else f"± {seconds(error)}",
-            )
-            for part in rows(step, "parts")
-        ],
-    }
+def _step(place: int, step: Mapping[str, Any], labels: list[str], unit: str) -> Context:
+    ends = (int(number(step.get(key)) or 0) for key in ("from", "to"))
+    start, end = (labels[n] if n < len(labels) else "" for n in ends)
+    error = Column("Two standard errors", "error_s", lambda error: f"± {seconds(error)}")
+    has_errors = any(number(part.get("error_s")) is not None for part in rows(step, "parts"))
+    columns = (
+        Column("Account", "label", kind=Kind.TEXT, longest=40),
+        Column(start, "from_s", seconds),
+        Column(end, "to_s", seconds),
+        Column("Change", "delta_s", signed),
+        *([error] if has_errors else []),
+    )
+    table = Table(
+        f"waterfall-table-{place}",
+        f"Seconds of {unit} by account",
+        columns,
+        rows(step, "parts"),
+        file="study.json",
+        has_caption=False,
+    )
+    return {"from": start, "to": end, "table": table}
 
 
 SECTION = StudySection(

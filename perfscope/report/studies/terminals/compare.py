@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from perfscope.report.access import number, rows, text
 from perfscope.report.studies.sections import (
     compare_answer,
     compare_differences,
+    compare_efficiency,
     compare_findings,
     compare_waterfall,
 )
-from perfscope.report.studies.terminal import StudyTerminal, table
+from perfscope.report.studies.terminal import StudyTerminal, print_table
 from perfscope.report.terminal import line
 from perfscope.report.text import shortened
 
@@ -21,52 +21,40 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 MOST_DIFFERENCES = 12
 LONGEST = 40
-LONGEST_VALUE = 120
 
 
 def _print(document: Json, console: Console) -> None:
-    sides = [_short(label) for label in compare_answer.side_labels(document)]
-    _print_differences(document, console, sides)
-    _print_measures(document, console, sides)
-    _print_efficiencies(document, console, sides)
+    _print_differences(document, console)
+    _print_measures(document, console)
+    _print_efficiencies(document, console)
     _print_waterfall(document, console)
     _print_findings(document, console)
 
 
-def _print_differences(document: Json, console: Console, sides: list[str]) -> None:
+def _print_differences(document: Json, console: Console) -> None:
     found = compare_differences.SECTION.context(document)
+    table = found["table"].first(MOST_DIFFERENCES)
     console.print()
-    if not found["rows"]:
+    if not table:
         line(console, "Nothing else that is recorded differs between the sides.")
         return
     line(console, "What else differs", style="bold")
-    shown = found["rows"][:MOST_DIFFERENCES]
-    for row in shown:
-        line(console, f"{row['kind']}: {row['name']}", indent=2)
-        for side, value in zip(sides, row["values"], strict=False):
-            line(console, f"{side}: {shortened(value, LONGEST_VALUE) or 'not set'}", indent=6)
-    left = len(found["rows"]) - len(shown) + found["left_out"]
-    if left:
-        line(console, f"{left} more differences are in study.json", indent=2)
+    for name, kind, *values in table.cells:
+        line(console, f"{kind.told}: {name.told}", indent=2)
+        for value in values:
+            line(console, f"{_short(value.column.title)}: {value.told}", indent=6)
+    if table.left_out:
+        line(console, f"{table.left_out} more differences are in study.json", indent=2)
     if found["varies"]:
         names = ", ".join(found["varies"][:6])
         line(console, f"The runs of one side differ among themselves in: {names}", indent=2)
 
 
-def _print_measures(document: Json, console: Console, sides: list[str]) -> None:
+def _print_measures(document: Json, console: Console) -> None:
     found = compare_answer.SECTION.context(document)
     console.print()
     line(console, "What was measured (medians of the runs)", style="bold")
-    known = [row for row in found["measures"] if not row["reason"]]
-    cells = [
-        [
-            row["label"],
-            *(value for value, _ in row["cells"]),
-            *(f"{value} ({spread})" if spread else value for value, spread in row["changes"]),
-        ]
-        for row in known
-    ]
-    table(console, [["", *sides, *(_short(title) for title in found["changes"])], *cells])
+    print_table(found["measures"], console)
     line(console, f"Judged by the {found['unit']}: {found['why']}", indent=2)
     for reason in found["left_out"]:
         line(console, f"Not counted: {reason}", indent=2)
@@ -80,24 +68,12 @@ def _print_measures(document: Json, console: Console, sides: list[str]) -> None:
             )
 
 
-def _print_efficiencies(document: Json, console: Console, sides: list[str]) -> None:
-    cells = []
-    for row in rows(document, "compare", "efficiencies"):
-        values = [number(side.get("value")) for side in rows(row, "sides")]
-        if any(value is not None for value in values):
-            change = number(row.get("change"))
-            indent = "  " * int(number(row.get("depth")) or 0)
-            cells.append(
-                [
-                    indent + text(row, "id").replace("_", " "),
-                    *("-" if value is None else f"{value:.3f}" for value in values),
-                    "-" if change is None else f"{change:+.3f}",
-                ]
-            )
-    if cells:
+def _print_efficiencies(document: Json, console: Console) -> None:
+    table = compare_efficiency.SECTION.context(document)["table"]
+    if table:
         console.print()
         line(console, "Efficiency", style="bold")
-        table(console, [["", *sides, "Change"], *cells])
+        print_table(table, console)
 
 
 def _print_waterfall(document: Json, console: Console) -> None:
@@ -109,8 +85,7 @@ def _print_waterfall(document: Json, console: Console) -> None:
             f"Where the time went, seconds of {found['unit']}: {step['from']} to {step['to']}",
             style="bold",
         )
-        cells = [list(row) for row in step["rows"]]
-        table(console, [["", _short(step["from"]), _short(step["to"]), "Change", ""], *cells])
+        print_table(step["table"], console)
 
 
 def _print_findings(document: Json, console: Console) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from perfscope.report.studies.terminal import StudyTerminal, table
+from perfscope.report.formats import bytes_, decimal, ratio
+from perfscope.report.studies.terminal import StudyTerminal, print_table
+from perfscope.report.table import Column, Kind, Table
 from perfscope.report.terminal import line
 from perfscope.report.text import shortened
-from perfscope.units import MISSING, format_bytes, format_ratio
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,12 +32,7 @@ def _print(document: Json, console: Console) -> None:
         line(console, f"Compared by {objective['unit']}: {objective['reason']}.", indent=2)
     if objective["caution"]:
         line(console, f"Careful: {objective['caution']}.", indent=2)
-    if measured:
-        table(console, _rows(sweep, measured[:MOST_ROWS]))
-    if len(measured) > MOST_ROWS:
-        line(
-            console, f"{len(measured) - MOST_ROWS} more configurations are in study.json", indent=2
-        )
+    print_table(_table(sweep, measured), console)
     for row in rest[:MOST_ROWS]:
         word = "not run" if row["status"] in ("refused", "missing") else "failed"
         line(console, f"{_label(row)}: {word}, {row['reason']}", indent=2)
@@ -50,42 +47,39 @@ def _print(document: Json, console: Console) -> None:
     line(console, sweep["fabric"]["pinning"])
 
 
-def _rows(sweep: Json, measured: list[Json]) -> list[list[str]]:
+def _table(sweep: Json, measured: list[Json]) -> Table:
     quality = sweep["quality"]
-    head = ["configuration", sweep["objective"]["unit"], "spread"]
-    head += [shortened(quality, 20)] if quality else []
-    head += ["par.eff.", "CPUs busy", "peak memory"]
-    return [head, *(_row(row, has_quality=bool(quality)) for row in measured)]
+    columns = (
+        Column("configuration", _marked, kind=Kind.TEXT),
+        Column(sweep["objective"]["unit"], "speed", decimal),
+        Column("spread", _spread),
+        *([Column(shortened(quality, 20), "quality", decimal)] if quality else []),
+        Column("par.eff.", _factor("parallel_efficiency"), ratio),
+        Column("CPUs busy", _factor("cpus_busy"), "{:.2f}".format),
+        Column("peak memory", _factor("peak_bytes"), bytes_),
+    )
+    caption = "Every configuration that was measured"
+    most, noun, file = MOST_ROWS, "configurations", "study.json"
+    return Table("configurations", caption, columns, measured, most, noun, file=file)
 
 
-def _row(row: Json, *, has_quality: bool) -> list[str]:
+def _marked(row: Json) -> str:
     mark = " *" if row["is_best"] else " ~" if row["may_be_best"] else ""
-    spread = row["speed_interval"]
-    factors = row["factors"] or {}
-    busy = factors.get("cpus_busy")
-    cells = [
-        f"{_label(row)}{mark}",
-        _number(row["speed"]),
-        f"{_number(spread[0])}..{_number(spread[1])}" if spread else MISSING,
-    ]
-    cells += [_number(row["quality"])] if has_quality else []
-    return [
-        *cells,
-        format_ratio(factors.get("parallel_efficiency")),
-        MISSING if busy is None else f"{busy:.2f}",
-        format_bytes(factors.get("peak_bytes")),
-    ]
+    return f"{_label(row)}{mark}"
+
+
+def _spread(row: Json) -> str | None:
+    ends = row["speed_interval"]
+    return f"{decimal(ends[0])}..{decimal(ends[1])}" if ends else None
+
+
+def _factor(name: str) -> Callable[[Json], Any]:
+    return lambda row: (row["factors"] or {}).get(name)
 
 
 def _label(row: Json) -> str:
     label: str = row["label"] or "the command as it is"
     return shortened(label, LONGEST_LABEL)
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return MISSING
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 TERMINAL = StudyTerminal("sweep", _print)

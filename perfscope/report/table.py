@@ -1,0 +1,179 @@
+"""A table as declared once: what its columns are called, hold and look like, whatever prints it.
+
+The page renders it with the macro `listing`, a terminal with `studies.terminal.print_table`,
+Markdown with `studies.markdown.table`. A number that is missing stays None until it is written, and
+is then `units.MISSING` everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from perfscope.report.access import number
+from perfscope.report.labels import StatusWord, band
+from perfscope.report.text import shortened
+from perfscope.report.views import Place
+from perfscope.units import MISSING
+
+Getter = Callable[[Any], Any]
+
+
+class Kind(StrEnum):
+    """What the cells of a column are."""
+
+    NUMBER = "number"
+    TEXT = "text"
+    CODE = "code"
+    PLACE = "place"  # in the code of the user
+    SIGN = "sign"  # a `StatusWord`
+    BAND = "band"  # an efficiency, with the sign of its band
+
+
+@dataclass(frozen=True)
+class Note:
+    """A second text in each cell of a column, "" where there is none.
+
+    Attributes:
+        get: the text from a row.
+        is_below: it stands on a line of its own on the page.
+        is_everywhere: the terminal and Markdown show it too, in brackets.
+    """
+
+    get: Getter = field(compare=False)
+    is_below: bool = True
+    is_everywhere: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its title, what it takes from a row, and how that is written.
+
+    Attributes:
+        title: its head.
+        get: a key or an attribute of the row, a place in it, or a function of it.
+        write: makes a text of a number.
+        kind: how its cells look; all but numbers stand to the left.
+        longest: characters of a text that are shown.
+        note: a second text in its cells.
+        depth: how far a row's heading is indented.
+        absent: what is said where a row has nothing.
+    """
+
+    title: str
+    get: str | int | Getter = field(compare=False)
+    write: Callable[[float | None], str] | None = field(default=None, compare=False)
+    kind: Kind = Kind.NUMBER
+    longest: int = 60
+    note: Note | None = None
+    depth: Getter | None = field(default=None, compare=False)
+    absent: str = MISSING
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its cells stand to the right."""
+        return self.kind in (Kind.NUMBER, Kind.BAND)
+
+    def cell(self, row: Any) -> Cell:
+        """What stands in a row."""
+        value = _value(row, self.get)
+        note = str(self.note.get(row) or "") if self.note else ""
+        depth = int(self.depth(row)) if self.depth else 0
+        return Cell(self, value, self._text(value), note, depth)
+
+    def _text(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, StatusWord):
+            return value.word
+        if isinstance(value, Place):
+            where = value.function or "function unknown"
+            return f"{where} ({value.location})" if value.location else where
+        known = number(value)
+        return (
+            self.absent if known is None else self.write(known) if self.write else f"{known:,.15g}"
+        )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: what it holds, as it is and as text."""
+
+    column: Column
+    value: Any
+    text: str
+    note: str
+    depth: int
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the row has nothing there, which is what its text says."""
+        return self.value is None
+
+    @property
+    def band(self) -> StatusWord:
+        """In which band an efficiency lies."""
+        return band(number(self.value))
+
+    @property
+    def told(self) -> str:
+        """All of it that is shown where a cell is one line of text."""
+        shown = "  " * self.depth + shortened(self.text, self.column.longest)
+        is_told = self.note and self.column.note and self.column.note.is_everywhere
+        return f"{shown} ({self.note})" if is_told else shown
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and what is shown of them.
+
+    Attributes:
+        id: its name on the page.
+        caption: what it holds, in a line.
+        columns: from left to right; the first one heads the rows.
+        rows: everything there is.
+        most: rows that are shown at most.
+        noun: what several rows are called.
+        more: rows beyond these that the document itself leaves out.
+        file: holds all rows.
+        has_caption: whether the page shows the caption; else it is for screen readers alone.
+    """
+
+    id: str
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Any]
+    most: int | None = None
+    noun: str = "rows"
+    more: int = 0
+    file: str = "analysis.json"
+    has_caption: bool = True
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to show."""
+        return bool(self.rows)
+
+    @property
+    def cells(self) -> list[list[Cell]]:
+        """The rows that are shown."""
+        return [[column.cell(row) for column in self.columns] for row in self.rows[: self.most]]
+
+    @property
+    def left_out(self) -> int:
+        """How many rows are not shown."""
+        return max(len(self.rows) - len(self.rows[: self.most]), 0) + self.more
+
+    def first(self, most: int) -> Table:
+        """The same table with fewer rows shown."""
+        return replace(self, most=most if self.most is None else min(most, self.most))
+
+
+def _value(row: Any, get: str | int | Getter) -> Any:
+    """What a row holds; what is neither there nor measured is None."""
+    if callable(get):
+        return get(row)
+    if isinstance(get, int):
+        return row[get] if get < len(row) else None
+    return row.get(get) if isinstance(row, Mapping) else getattr(row, get)
