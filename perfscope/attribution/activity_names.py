@@ -13,6 +13,7 @@ RULES: dict[Activity, str] = {
         autograd pytorch_lightning lightning diffusers timm bitsandbytes flash_attn xformers
         math cmath random statistics fractions decimal array
         torch._inductor.codecache.CompiledFxGraph torch._inductor.codecache.__call__
+        torch._dynamo.eval_frame torch._dynamo.external_utils torch.jit.ScriptModule
     """,
     Activity.COMMUNICATION: """
         mpi4py torch.distributed torch._C._distributed_c10d horovod mpi4jax nccl ucp
@@ -33,7 +34,8 @@ RULES: dict[Activity, str] = {
         sklearn.model_selection._split* transformers.tokenization_utils*
         transformers.tokenization_utils_base* transformers.tokenization_utils_fast*
         transformers.image_processing_utils* webdataset* decord* keras.preprocessing*
-        keras.src.utils* keras.src.legacy.preprocessing* tf_keras.preprocessing* csv* re* _sre*
+        keras.src.utils.dataset_utils* keras.src.utils.image_utils*
+        keras.src.legacy.preprocessing* tf_keras.preprocessing* csv* re* _sre*
         sre_compile* sre_parse* string* textwrap* html* xml* pyexpat* unicodedata* difflib*
         email* base64* binascii* quopri* hashlib* sha2* md5* zlib* gzip* bz2* lzma* codecs*
         encodings* io.StringIO io.BytesIO lxml* bs4* dateutil* regex* ftfy* Bio* rdkit*
@@ -92,7 +94,8 @@ RULES: dict[Activity, str] = {
         pythran* distutils* setuptools* pybind11* weave* jax._src.compiler*
         jax._src.interpreters.mlir* jax._src.interpreters.partial_eval*
         jax._src.interpreters.pxla* jaxlib.mlir* tensorflow.python.autograph*
-        tensorflow.python.eager.polymorphic_function.tracing_compilation*
+        tensorflow.python.eager.polymorphic_function.tracing_compilation.trace_function*
+        tensorflow.python.eager.polymorphic_function.tracing_compilation._maybe_define_function*
         tensorflow.python.framework.func_graph* theano.compile* pytensor.compile*
         builtins.compile builtins.exec builtins.eval ast* dis* tokenize* symtable*
         cupy.cuda.compiler* codeop* py_compile* compileall*

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.document.build import build
 from perfscope.findings.core.catalog import run_all
+from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.compute import compute
 from perfscope.replay.segments import SegmentReplay
 
@@ -21,5 +22,5 @@ def analysis(trace: Trace, options: Options) -> dict[str, Any]:
         UsageError: the options ask for what is not in the run.
     """
     results = compute(trace, options)
-    replay = SegmentReplay(results)
-    return build(results, replay, run_all(results, replay))
+    run = Facts(results, SegmentReplay(results))
+    return build(run, run_all(run))

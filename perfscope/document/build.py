@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ from perfscope.document.devices import devices
 from perfscope.document.hardware import hardware
 from perfscope.document.horovod import horovod
 from perfscope.document.how_measured import how_measured
+from perfscope.document.losses import losses
 from perfscope.document.planned import planned_run
 from perfscope.document.quality import quality
 from perfscope.document.replayed import replay_json
@@ -37,27 +40,29 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.findings.core.finding import Finding, Gain
+    from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
     from perfscope.savings import Wholes
 
 Json = dict[str, Any]
 SCHEMA_VERSION = "1"
 
 
-def build(results: Results, replay: Replay, findings: Sequence[Finding]) -> Json:
+def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     """The result document of a run."""
+    results, replay = facts.results, facts.replay
     ordered = sort_findings(findings)
     damage = run_damage(results, replay)
     document = {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "perfscope", "version": perfscope.__version__},
         "run": run_facts.run(results, damage),
-        "verdict": verdict(results, replay, ordered, damage),
+        "verdict": verdict(results, replay, ordered, damage, facts.losses),
         "ledger": measures.ledger(results),
         "ledger_functions": measures.ledger_functions(results),
         "unlabeled": measures.unlabeled(results),
         "metrics": measures.run_metrics(results, replay),
+        "losses": losses(facts, ordered),
         "phases": measures.phases(results),
         "steps": measures.steps(results),
         "timeline": timeline(results),
@@ -118,10 +123,19 @@ def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 def plain(value: Any) -> Any:
     """The value as JSON knows it: numpy numbers as Python's, what is not finite as null."""
+    if is_dataclass(value):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, dict):
         return {plain(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    return _plain_one(value)
+
+
+def _plain_one(value: Any) -> Any:
+    """A value that holds no others, or an array of numbers."""
+    if isinstance(value, Enum):
+        return value.value
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, np.generic):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.replay.replay import Replay
 
 Json = dict[str, Any]
 

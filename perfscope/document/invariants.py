@@ -248,6 +248,7 @@ INVARIANTS = (
     Invariant("devices", "Busy and idle time of a device are its window.", _devices),
     Invariant("lives", "The ledger of a rank is its life, to the nanosecond.", sums.lives),
     Invariant("ledger_parts", "Functions are parts of their accounts.", sums.ledger_parts),
+    Invariant("losses", "Losses and training work are all lives; waits are charged.", sums.losses),
     Invariant("work", "Work and communication fit the focus, and shares them.", sums.work),
     Invariant("communication", "Operations and waits are the sum of ranks.", sums.communication),
     Invariant("phase_parts", "Phases of a rank fit the focus.", sums.phase_parts),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.efficiency.value import Metric
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.replay.replay import Replay
     from perfscope.trace.model import Frame
 
 Json = dict[str, Any]

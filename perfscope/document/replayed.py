@@ -9,7 +9,8 @@ from perfscope.document.measures import frame_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfscope.replay.model import Causes, CriticalPath, Delay, Part, Replay, StepCauses
+    from perfscope.replay.model import Causes, CriticalPath, Delay, Part, StepCauses
+    from perfscope.replay.replay import Replay
 
 Json = dict[str, Any]
 LEAST_S = 1e-9

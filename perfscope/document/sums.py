@@ -77,6 +77,27 @@ def ledger_parts(document: Json) -> Iterator[str]:
     yield from _share("unlabeled", unlabeled["share"], unlabeled["seconds"], whole)
 
 
+def losses(document: Json) -> Iterator[str]:
+    """What was lost and the training work are the ranks' lives, to the nanosecond."""
+    found = document["losses"]
+    entries = found["entries"]
+    if (parts := sum(row["ns"] for row in entries)) != found["lost_ns"]:
+        yield f"{found['lost_ns']} ns were lost, and the entries are {parts} ns"
+    for row in entries:
+        if row["ns"] != row["own_ns"] + row["waiting_ns"]:
+            yield f"{row['label']} is {row['ns']} ns and has parts of another sum"
+    life = sum(sum(row["ns_by_rank"]) for row in document["ledger"])
+    if {found["life_ns"], found["lost_ns"] + found["training_ns"]} != {life}:
+        yield f"lost and training time are not the {life} ns of the ledger"
+    accounts = {row["id"]: sum(row["ns_by_rank"]) for row in document["ledger"]}
+    waited = sum(row["waiting_ns"] for row in entries)
+    if waited != accounts["communication_wait"]:
+        yield f"{waited} ns of {accounts['communication_wait']} ns of waiting are charged"
+    yield from _share(
+        "training work", found["training_share"], found["training_ns"], found["window_ns"]
+    )
+
+
 def work(document: Json) -> Iterator[str]:
     """Work and communication of a rank fit the focus, and efficiencies are shares of it."""
     metrics, found, length = document["metrics"], document["collectives"], focus_s(document)

@@ -8,27 +8,33 @@ from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import headline, unwatched
+from perfscope.document.loss_words import label
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
-from perfscope.findings.core.wording import of_window, wholes
-from perfscope.schema.enums import Status
+from perfscope.findings.core.wording import of_window, place, wholes
+from perfscope.schema.enums import LossKind, Status
 from perfscope.trace.damage import Need
-from perfscope.units import format_ratio
+from perfscope.units import format_ratio, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
     from perfscope.findings.core.finding import Finding
+    from perfscope.losses.entry import LossAccount
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Edit, Prediction, Replay
+    from perfscope.replay.model import Edit, Prediction
+    from perfscope.replay.replay import Replay
     from perfscope.savings import Wholes
     from perfscope.trace.damage import Damage
 
 Json = dict[str, Any]
 MOST = 3
+TRAINS = 0.95
+"""Of the ranks' time in the focus: with less training work, something is lost that is named."""
+
 GOOD_EFFICIENCY = 0.8
 """Below this parallel efficiency a run without findings is not called healthy."""
 
@@ -41,7 +47,11 @@ NS = 1e-9
 
 
 def verdict(
-    results: Results, replay: Replay, findings: Sequence[Finding], damage: Sequence[Damage]
+    results: Results,
+    replay: Replay,
+    findings: Sequence[Finding],
+    damage: Sequence[Damage],
+    losses: LossAccount | None = None,
 ) -> Json:
     """The `verdict` object of analysis.json, from findings in the order of the document."""
     faults = [finding for finding in findings if finding.status.is_fault]
@@ -52,7 +62,7 @@ def verdict(
     told = {one.id for one in damage}
     return {
         "sentence": _preface(damage)
-        + _sentence(results, findings, top, told=told)
+        + _sentence(results, findings, top, told=told, losses=losses)
         + unwatched(results),
         "status": _status(results, findings, faults, damage).value,
         "efficiency": headline(results).as_json(),
@@ -148,9 +158,10 @@ def _sentence(
     top: Sequence[Finding],
     *,
     told: AbstractSet[str],
+    losses: LossAccount | None,
 ) -> str:
     if not top:
-        return _healthy(results, findings)
+        return _healthy(results, findings, losses)
     others = {1: "", 2: " There is 1 more finding."}.get(len(top), " There are 2 more findings.")
     first = "" if top[0].damage in told else _about(top[0], wholes(results))
     return (first + others).strip()
@@ -182,7 +193,9 @@ def _about(finding: Finding, of: Wholes) -> str:
     return f"{finding.title}. Estimated saving: {told}."
 
 
-def _healthy(results: Results, findings: Sequence[Finding]) -> str:
+def _healthy(
+    results: Results, findings: Sequence[Finding], losses: LossAccount | None = None
+) -> str:
     judged = [finding for finding in findings if finding.status not in UNKNOWN]
     if not judged and (told := tensors.sentence(results)):
         return told
@@ -205,14 +218,34 @@ def _healthy(results: Results, findings: Sequence[Finding]) -> str:
     not_made = sum(finding.status in OPEN for finding in findings)
     rest = f" {not_made} of {len(findings)} diagnoses could not be made." if not_made else ""
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
+    lost = _lost(losses)
     if _is_inefficient(results):
-        return (
-            f"No cause was found for a low efficiency: {subject}"
-            f"{leading.lost_to and f'; {leading.lost_to}'}.{rest}"
-        )
+        why = lost or leading.lost_to
+        return f"The efficiency is low: {subject}{why and f'; {why}'}.{rest}"
+    if lost:
+        return f"No change was found that saves {of_window(WARN_SHARE)}: {subject}; {lost}.{rest}"
+    share = losses.training_share if losses else None
+    training = f", {format_share(share)} of the ranks' time is training work" if share else ""
     return (
-        f"{_found_nothing(results)}: {subject}, and no finding is worth {of_window(WARN_SHARE)}."
-        f"{rest}"
+        f"{_found_nothing(results)}: {subject}{training}, and no finding is worth "
+        f"{of_window(WARN_SHARE)}.{rest}"
+    )
+
+
+def _lost(losses: LossAccount | None) -> str:
+    """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
+    share = losses.training_share if losses else None
+    if losses is None or share is None or share >= TRAINS:
+        return ""
+    inside = [one for one in losses.entries if one.cause.kind is not LossKind.OUTSIDE]
+    if not inside:
+        return ""
+    first = inside[0]
+    pattern = f", {first.pattern.label}" if first.pattern else ""
+    where = f" in {place(first.frame)}" if first.frame else ""
+    return (
+        f"{format_share(share)} of the ranks' time is training work, and most of the rest is lost "
+        f"to: {label(first)}{where}, {format_share(first.ns / losses.window_ns)}{pattern}"
     )
 
 

@@ -8,19 +8,21 @@ time exactly.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.attribution.ledger import INDEX
 from perfscope.losses.cause import OUTSIDE, LossCause
+from perfscope.losses.entry import Entry, LossAccount
 from perfscope.losses.own_time import own_times, work_cells
 from perfscope.losses.parts import whole_parts
 from perfscope.losses.patterns import pattern_of
 from perfscope.losses.places import Places
+from perfscope.losses.savings import Savings
 from perfscope.losses.waiting import Cells, Waited, waited
-from perfscope.schema.enums import LossKind, LossPattern
+from perfscope.schema.enums import LossKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
 
     from perfscope.losses.steps import Steps
     from perfscope.metrics.results import Results
-    from perfscope.replay.segments import SegmentReplay
-    from perfscope.trace.model import Frame
+    from perfscope.replay.replay import Replay
 
     Ints = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
@@ -38,65 +39,14 @@ if TYPE_CHECKING:
 SMALL = 0.002
 """Of the time in the focus: smaller entries of a kind are told together."""
 
+MOST_PRICED = 24
+"""Entries of which the replay is asked what they cost, the largest first."""
+
 TAKES_PART = 0.1
 """Of what the rank causes that causes most: one that causes less is not named."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """What one cause took from the ranks.
-
-    Attributes:
-        cause: what it was.
-        own_ns: time of all ranks in which it was done.
-        waiting_ns: time of all ranks in which others waited for it, directly and through a third.
-        ranks: numbers of the ranks that did it, those that cost most first.
-        frame: the user's function, at the line seen most often; None unknown.
-        pattern: how it is spread over the steps; None where there are too few to tell.
-        steps: numbers of the first and the last step in which it costs time; None where no steps
-            are known.
-        causes: how many causes are told together in it.
-    """
-
-    cause: LossCause
-    own_ns: int
-    waiting_ns: int
-    ranks: tuple[int, ...]
-    frame: Frame | None = None
-    pattern: LossPattern | None = None
-    steps: tuple[int, int] | None = None
-    causes: int = 1
-
-    @property
-    def ns(self) -> int:
-        """What was lost to it."""
-        return self.own_ns + self.waiting_ns
-
-
-@dataclass(frozen=True)
-class LossAccount:
-    """All time of the ranks: training work, and the entries of what was lost, most first.
-
-    `window_ns` is the ranks' time in the focus of analysis; all training work lies in it.
-    """
-
-    life_ns: int
-    window_ns: int
-    training_ns: int
-    entries: tuple[Entry, ...]
-
-    @property
-    def lost_ns(self) -> int:
-        """What is not training work; the entries add up to it."""
-        return self.life_ns - self.training_ns
-
-    @property
-    def training_share(self) -> float | None:
-        """Training work as a share of the ranks' time in the focus; None of an empty focus."""
-        return self.training_ns / self.window_ns if self.window_ns else None
-
-
-def loss_account(results: Results, replay: SegmentReplay) -> LossAccount:
+def loss_account(results: Results, replay: Replay) -> LossAccount:
     """Where the time of the ranks went that was no training work."""
     ledger = results.ledger
     life_ns = int(ledger.life_ns.sum())
@@ -105,12 +55,17 @@ def loss_account(results: Results, replay: SegmentReplay) -> LossAccount:
     own = own_times(results, places)
     waits = waited(results, replay.program, replay.charges)
     lost_ns = sum(int(ns.sum()) for ns in own.values()) + waits.whole_ns
-    entries = _Making(results, replay, places, own, waits).entries()
+    entries = _told(
+        _Making(results, replay, places, own, waits).entries(), SMALL * (life_ns - outside_ns)
+    )
+    savings = Savings(replay, waits.steps)
+    priced = [replace(entry, saving=savings.of(entry)) for entry in entries[:MOST_PRICED]]
     return LossAccount(
         life_ns=life_ns,
         window_ns=life_ns - outside_ns,
         training_ns=life_ns - lost_ns,
-        entries=_told(entries, SMALL * (life_ns - outside_ns)),
+        entries=(*priced, *entries[MOST_PRICED:]),
+        steps=waits.steps,
     )
 
 
@@ -120,7 +75,7 @@ class _Making:
     def __init__(
         self,
         results: Results,
-        replay: SegmentReplay,
+        replay: Replay,
         places: Places,
         own: Mapping[LossCause, Ints],
         waits: Waited,
@@ -149,7 +104,7 @@ class _Making:
             own_ns=int(own.sum()),
             waiting_ns=waiting_ns,
             ranks=self._ranks(caused),
-            frame=self._places.frame(cause.function),
+            frame=self._places.frame(cause),
             pattern=None if table is None else pattern_of(table, everything),
             steps=None if table is None else _reach(table, self._waits.steps),
         )

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfscope.schema.enums import Account, LossKind
+from perfscope.schema.enums import Account, Activity, LossKind
 
 OTHER_WORK = (Account.INPUT_WAIT, Account.EVALUATION, Account.CHECKPOINT, Account.IO)
 """Accounts of work that is no training."""
-
-TRAINING = (Account.TRAINING, Account.COMPUTATION, Account.USER_PHASES, Account.DEVICE_WAIT)
-"""Accounts of training work, as far as nothing tells that it is something else.
-
-The host that waits for a device is no loss of its own: the device works meanwhile.
-"""
 
 OUTSIDE = (Account.START_UP, Account.SHUTDOWN)
 
@@ -29,8 +23,9 @@ class LossCause:
         kind: what kind of cause it is.
         account: what the work was for; None of communication, and of what is not known.
         phase: id of the phase that it was part of, "" none.
-        function: the user's function in which it was; None unknown.
+        function: the user's function in which it was, where functions are told apart; None unknown.
         operation: of transfer, what moved the data; "" where that is not told.
+        activity: what was done in place of training, where no phase or mark tells more.
     """
 
     kind: LossKind
@@ -38,17 +33,31 @@ class LossCause:
     phase: str = ""
     function: Function | None = None
     operation: str = ""
+    activity: Activity | None = None
 
 
 UNEXPLAINED = LossCause(LossKind.WAITING)
 """Waiting of which it is not known for what."""
 
 
-def cause_of_work(account: Account | None, phase: str, function: Function | None) -> LossCause:
-    """What others wait for where a rank works longer; of account None, where it communicates."""
+def cause_of_work(
+    account: Account | None,
+    phase: str = "",
+    function: Function | None = None,
+    activity: Activity | None = None,
+) -> LossCause:
+    """The cause that work is, or that others wait for where a rank works longer.
+
+    What a phase or an activity names is one cause in whatever functions it is seen; training work
+    and what the interpreter does is told by function. Account None stands for communication.
+    """
     if account is None:
         return LossCause(LossKind.TRANSFER)
     if account is Account.UNTRACED:
         return LossCause(LossKind.UNKNOWN)
-    kind = LossKind.OTHER_WORK if account in OTHER_WORK else LossKind.WAITING
-    return LossCause(kind, account, phase, function)
+    if account in OTHER_WORK:
+        return LossCause(LossKind.OTHER_WORK, account, phase)
+    if activity is None:
+        return LossCause(LossKind.WAITING, account, phase, function)
+    where = function if activity is Activity.INTERPRETER else None
+    return LossCause(LossKind.OTHER_WORK, account, phase, where, activity=activity)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.ledger import ACCOUNTS, INDEX
-from perfscope.losses.cause import OTHER_WORK, OUTSIDE, LossCause
+from perfscope.losses.cause import OTHER_WORK, OUTSIDE, LossCause, cause_of_work
 from perfscope.losses.parts import whole_parts
 from perfscope.losses.waiting import Cells
 from perfscope.matching.pool import dense
@@ -62,26 +64,51 @@ def _of_rank(
 def _other_work(
     results: Results, places: Places, timeline: Timeline
 ) -> Iterator[tuple[LossCause, int]]:
-    """Work that is no training, by account, phase and function."""
-    here = np.flatnonzero(_WORK[timeline.accounts])
-    if not len(here):
-        return
-    account, phase = timeline.accounts[here].astype(np.int64), timeline.phases[here]
-    function = places.functions_of(timeline.stacks[here].astype(np.int64))
-    kind = dense(account, phase.astype(np.int64), function)
-    spent = np.zeros(int(kind.max()) + 1, np.int64)
-    np.add.at(spent, kind, timeline.lengths[here])
-    _, first = np.unique(kind, return_index=True)
-    for place, ns in zip(first.tolist(), spent.tolist(), strict=True):
-        yield (
-            LossCause(
-                LossKind.OTHER_WORK,
-                ACCOUNTS[int(account[place])],
-                results.phase_ids[int(phase[place])] if phase[place] >= 0 else "",
-                places.name(int(function[place])),
-            ),
-            ns,
-        )
+    """Work that is no training, by account, phase, function and activity."""
+    stacks = timeline.stacks.astype(np.int64)
+    activity = places.not_training(stacks, timeline.accounts)
+    here = np.flatnonzero(_WORK[timeline.accounts] | (activity >= 0))
+    work = _Work(
+        timeline.accounts[here].astype(np.int64),
+        timeline.phases[here].astype(np.int64),
+        places.functions_of(stacks[here]),
+        activity[here],
+    )
+    for cause, mine in work.causes(results, places):
+        pieces = here[mine]
+        places.see(cause, stacks[pieces], timeline.lengths[pieces])
+        yield cause, int(timeline.lengths[pieces].sum())
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Pieces of work that is no training; all are indices, shape (pieces,)."""
+
+    account: Ints
+    phase: Ints
+    function: Ints
+    activity: Ints
+
+    def causes(self, results: Results, places: Places) -> Iterator[tuple[LossCause, Ints]]:
+        """Each cause with its pieces."""
+        if not len(self.account):
+            return
+        kind = dense(self.account, self.phase, self.function, self.activity)
+        order = np.argsort(kind, kind="stable")
+        cuts = np.flatnonzero(np.diff(kind[order])) + 1
+        together: defaultdict[LossCause, list[Ints]] = defaultdict(list)
+        for mine in np.split(order, cuts):
+            first = mine[0]
+            phase, activity = int(self.phase[first]), int(self.activity[first])
+            cause = cause_of_work(
+                ACCOUNTS[int(self.account[first])],
+                results.phase_ids[phase] if phase >= 0 else "",
+                places.name(int(self.function[first])),
+                ACTIVITIES[activity] if activity >= 0 else None,
+            )
+            together[cause].append(mine)
+        for cause, parts in together.items():
+            yield cause, np.concatenate(parts)
 
 
 def _operations(
@@ -108,26 +135,18 @@ def work_cells(
     results: Results, program: Program, steps: Steps, places: Places
 ) -> dict[LossCause, Cells]:
     """The same work that is no training step by step, as far as it is replayed."""
-    here = np.flatnonzero(_WORK[program.work.account])
-    if not len(here):
-        return {}
-    account, phase = program.work.account[here], program.phase[here]
-    function = places.functions_of(program.stack[here])
-    kind = dense(account, phase, function)
+    activity = program.functions.activity
+    here = np.flatnonzero(_WORK[program.work.account] | (activity >= 0))
+    work = _Work(
+        program.work.account[here],
+        program.phase[here],
+        places.functions_of(program.stack[here]),
+        activity[here],
+    )
     row = program.work.row[here]
-    step = steps.of_segment[program.row_segment[row]]
-    order = np.argsort(kind, kind="stable")
-    cuts = np.flatnonzero(np.diff(kind[order])) + 1
-    found = {}
-    for mine in np.split(order, cuts):
-        first = mine[0]
-        cause = LossCause(
-            LossKind.OTHER_WORK,
-            ACCOUNTS[int(account[first])],
-            results.phase_ids[int(phase[first])] if phase[first] >= 0 else "",
-            places.name(int(function[first])),
-        )
-        found[cause] = Cells(
-            step[mine], program.row_rank[row[mine]], kind[mine], program.work.ns[here[mine]]
-        )
-    return found
+    step, rank = steps.of_segment[program.row_segment[row]], program.row_rank[row]
+    ns = program.work.ns[here]
+    return {
+        cause: Cells(step[mine], rank[mine], np.zeros(len(mine), np.int64), ns[mine])
+        for cause, mine in work.causes(results, places)
+    }

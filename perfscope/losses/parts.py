@@ -21,7 +21,7 @@ def whole_parts(whole: int, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.
         result = np.zeros(len(weights), np.int64)
         result[0] = whole
         return result
-    exact = weights * (whole / total)
+    exact = (weights / total) * whole
     parts = np.floor(exact).astype(np.int64)
     order = np.argsort(parts - exact, kind="stable")
     left = whole - int(parts.sum())

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.trace.model import Frame
 
 if TYPE_CHECKING:
-    from perfscope.losses.cause import Function
+    from collections.abc import Mapping
+
+    from perfscope.losses.cause import Function, LossCause
     from perfscope.metrics.results import Results
 
 Ints = npt.NDArray[np.int64]
@@ -28,11 +31,12 @@ class Places:
         self._frame = np.zeros(0, np.int64)
         if labels is not None:
             self._frame = labels.user_frame.astype(np.int64)
+        self._not_training = results.not_training
         self._of_frame = np.array(of_frame, np.int64)
         self._frames = frames
         self._lines: dict[Function, Counter[int]] = {}
-        for rank, timeline in zip(results.trace.ranks, results.timelines, strict=False):
-            del rank
+        self._seen: dict[LossCause, Counter[int]] = {}
+        for timeline in results.timelines:
             self._add(timeline.stacks.astype(np.int64), timeline.lengths)
 
     def functions_of(self, stacks: Ints) -> Ints:
@@ -42,17 +46,48 @@ class Places:
         found = self._of_frame[self._frame[np.maximum(stacks, 0)]]
         return np.where(stacks >= 0, found, -1)
 
+    def not_training(self, stacks: Ints, accounts: npt.NDArray[np.uint8]) -> Ints:
+        """Place in `tuple(Activity)` of what stacks show in place of training, -1 none."""
+        if self._not_training is None or not len(self._not_training):
+            return np.full(len(stacks), -1, np.int64)
+        told = IS_TRAINING[accounts] & (stacks >= 0)
+        return np.where(told, self._not_training[np.maximum(stacks, 0)], -1)
+
     def name(self, function: int) -> Function | None:
         """Name and file of a function."""
         return self._names[function] if function >= 0 else None
 
-    def frame(self, function: Function | None) -> Frame | None:
-        """A function with the line in which most time was seen; None where none was."""
-        lines = self._lines.get(function) if function is not None else None
-        if function is None or not lines:
+    def see(self, cause: LossCause, stacks: Ints, ns: Ints) -> None:
+        """Notes where a cause was seen, and for how long."""
+        known = stacks >= 0
+        if not len(self._frame) or not known.any():
+            return
+        spent = np.bincount(self._frame[stacks[known]], ns[known], minlength=len(self._frames))
+        seen = self._seen.setdefault(cause, Counter())
+        for place in np.flatnonzero(spent).tolist():
+            seen[place] += int(spent[place])
+
+    def frame(self, cause: LossCause) -> Frame | None:
+        """The user's function in which a cause was most, at its usual line; None unknown."""
+        seen = self._seen.get(cause)
+        if cause.function is not None and not seen:
+            return self._usual_line(cause.function)
+        if not seen:
             return None
-        line = max(lines.items(), key=lambda item: (item[1], -item[0]))[0]
-        return Frame(function[0], function[1], line)
+        functions: Counter[Function] = Counter()
+        for place, ns in seen.items():
+            functions[self._frames[place].function, self._frames[place].file] += ns
+        function = functions.most_common(1)[0][0]
+        lines = {
+            self._frames[place].line: ns
+            for place, ns in seen.items()
+            if (self._frames[place].function, self._frames[place].file) == function
+        }
+        return Frame(*function, _usual(lines))
+
+    def _usual_line(self, function: Function) -> Frame | None:
+        lines = self._lines.get(function)
+        return Frame(*function, _usual(lines)) if lines else None
 
     def _add(self, stacks: Ints, ns: Ints) -> None:
         known = stacks >= 0
@@ -63,3 +98,8 @@ class Places:
             frame = self._frames[place]
             lines = self._lines.setdefault((frame.function, frame.file), Counter())
             lines[frame.line] += int(spent[place])
+
+
+def _usual(lines: Mapping[int, int]) -> int:
+    """The line in which most time was seen, the first of several."""
+    return max(lines.items(), key=lambda item: (item[1], -item[0]))[0]

@@ -62,7 +62,12 @@ def waited(results: Results, program: Program | None, charges: Charges | None) -
         return _by_arrival(results, whole_ns)
     names = program.functions.names
     causes = tuple(
-        cause_of_work(one.account, one.phase, names[one.function] if one.function >= 0 else None)
+        cause_of_work(
+            one.account,
+            one.phase,
+            names[one.function] if one.function >= 0 else None,
+            one.activity,
+        )
         for one in charges.causes
     )
     steps = Steps.of(results, program)

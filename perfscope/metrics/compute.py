@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perfscope.attribution.bookkeeping import ledger
+from perfscope.attribution.not_training import not_training
 from perfscope.attribution.preparation import prepare
 from perfscope.attribution.start_up import opening
 from perfscope.attribution.zoom import zoom
@@ -68,6 +69,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         zoom=zoom(prepared.timelines, prepared.focus),
         phase_ids=prepared.catalog.ids,
         labels=prepared.labels,
+        not_training=not_training(prepared.trace, prepared.timelines),
         collective_cost=collective_cost(prepared),
         waits=prepared.waits,
     )

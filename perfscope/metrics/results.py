@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import Ledger
 from perfscope.attribution.stack_rules import StackLabels
@@ -76,6 +79,8 @@ class Results:
     """What `Timeline.phases` are indices of."""
     labels: StackLabels | None = None
     """What `Timeline.stacks` say of the user's own functions."""
+    not_training: npt.NDArray[np.int64] | None = None
+    """By stack, the place in `tuple(Activity)` of what it shows in place of training, else -1."""
     collective_cost: CollectiveCost | None = None
     host_pairs: HostPairs = field(default_factory=HostPairs)
     """Connections between hosts, as far as messages tell them."""

@@ -11,7 +11,7 @@ from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.matching.pool import dense
 from perfscope.replay.measured import measured_waits
 from perfscope.replay.work_tags import WorkTags
-from perfscope.schema.enums import Account
+from perfscope.schema.enums import Account, Activity
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -28,6 +28,7 @@ class Cause:
     account: Account | None
     phase: str = ""
     function: int = -1  # index in the names of `Program.functions`, -1 unknown
+    activity: Activity | None = None  # what was done in place of training
 
 
 @dataclass(frozen=True)
@@ -86,15 +87,17 @@ def _causes(results: Results, program: Program) -> tuple[tuple[Cause, ...], Ints
     account, phase = program.work.account, program.phase
     if not len(account):
         return (Cause(None),), np.empty(0, np.int64)
-    kind = dense(account, phase, function)
+    activity = program.functions.activity
+    kind = dense(account, phase, function, activity)
     first = np.zeros(int(kind.max()) + 1, np.int64)
     first[kind[::-1]] = np.arange(len(kind))[::-1]
-    ids = results.phase_ids
+    ids, activities = results.phase_ids, tuple(Activity)
     causes = [
         Cause(
             ACCOUNTS[int(account[piece])],
             ids[int(phase[piece])] if phase[piece] >= 0 else "",
             int(function[piece]),
+            activities[int(activity[piece])] if activity[piece] >= 0 else None,
         )
         for piece in first.tolist()
     ]

@@ -101,6 +101,8 @@ def _chosen(program: Program, work: Work, edit: Edit) -> npt.NDArray[np.bool_]:
         chosen = chosen & _in_phase(program, work, edit.phase)
     if edit.function is not None:
         chosen = chosen & program.functions.is_of(edit.function, len(work.row))
+    if edit.activity is not None:
+        chosen = chosen & program.functions.shows(edit.activity, len(work.row))
     if edit.until_ns is not None:
         chosen = chosen & _before(program, work, edit.until_ns)
     return chosen

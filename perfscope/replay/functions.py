@@ -1,4 +1,4 @@
-"""The user's functions that the pieces of a program's work were seen in."""
+"""What stack samples saw in the pieces of a program's work: function and activity."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+from perfscope.attribution.not_training import IS_TRAINING
+from perfscope.schema.enums import Activity
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -19,29 +22,48 @@ Function = tuple[str, str]
 
 @dataclass(frozen=True)
 class Functions:
-    """What functions there are, and in which each piece of work was, by the stack samples."""
+    """In which function each piece of work was, and what was done there that is no training."""
 
     names: tuple[Function, ...] = ()
     of_piece: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """Index in `names`, -1 unknown; shape (pieces,), or empty where no sample tells."""
+    activity: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """Place in `tuple(Activity)`, -1 training or unknown; shaped alike."""
 
     @classmethod
-    def of(cls, results: Results, stack: Ints) -> Functions:
-        """Those of pieces of work, by the index in Trace.stacks of what ran in each."""
+    def of(cls, results: Results, stack: Ints, account: Ints) -> Functions:
+        """Those of pieces of work.
+
+        Args:
+            results: the run.
+            stack: index in Trace.stacks of what ran in each piece, -1 unknown.
+            account: index in Account of each piece.
+        """
         labels, frames = results.labels, results.trace.frames
         if labels is None or not len(labels.user_frame):
-            return cls((), np.full(len(stack), -1, np.int64))
+            unknown = np.full(len(stack), -1, np.int64)
+            return cls((), unknown, unknown)
         known: dict[Function, int] = {}
         of_frame = np.array(
             [known.setdefault((frame.function, frame.file), len(known)) for frame in frames],
             np.int64,
         )
         frame = labels.user_frame[np.maximum(stack, 0)]
-        return cls(tuple(known), np.where(stack >= 0, of_frame[frame], -1))
+        activity = np.full(len(stack), -1, np.int64)
+        if results.not_training is not None:
+            is_training = IS_TRAINING[account] & (stack >= 0)
+            activity[is_training] = results.not_training[stack[is_training]]
+        return cls(tuple(known), np.where(stack >= 0, of_frame[frame], -1), activity)
 
     def is_of(self, function: Function, pieces: int) -> npt.NDArray[np.bool_]:
         """Which of so many pieces are of a function; those that an edit added are of none."""
         result = np.zeros(pieces, np.bool_)
         if function in self.names:
             result[: len(self.of_piece)] = self.of_piece == self.names.index(function)
+        return result
+
+    def shows(self, activity: Activity, pieces: int) -> npt.NDArray[np.bool_]:
+        """Which of so many pieces are of an activity that is no training."""
+        result = np.zeros(pieces, np.bool_)
+        result[: len(self.activity)] = self.activity == list(Activity).index(activity)
         return result

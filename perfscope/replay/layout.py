@@ -79,7 +79,7 @@ def lay_out(results: Results, run: Run) -> Program:
         pool_row=_scattered(calls.pool_row, row_of_call, row_count, fill=-1),
         segment_step=segment_steps(enter, step_starts),
         marks=marks,
-        functions=Functions.of(results, pieces.stack),
+        functions=Functions.of(results, pieces.stack, pieces.work.account),
     )
     if not program.has_only_cuts:
         program.engine  # noqa: B018 - brings the rows into an order now, or says that there is none

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.schema.enums import Account
+    from perfscope.schema.enums import Account, Activity
     from perfscope.trace.model import Frame
 
 
@@ -37,7 +35,8 @@ class Edit:
     for input or a device is no part; `keep_every` k keeps every k-th time that each rank does it
     and leaves out the others; `background` moves it to a location of its own, where it begins as
     before. `phase` narrows the work to that of a phase, `function` to what stack samples saw in a
-    function of the user's (name and file), `until_ns` to what begins before a moment of each rank,
+    function of the user's (name and file), `activity` to training work in which they saw
+    something else, `until_ns` to what begins before a moment of each rank,
     in their order; `network` divides all transfer times.
 
     Of communication: `bytes` scales what collectives move, those of one `operation` or all;
@@ -61,6 +60,7 @@ class Edit:
     producers: int | None = None
     until_ns: tuple[int, ...] | None = None
     function: tuple[str, str] | None = None
+    activity: Activity | None = None
 
 
 class RefusedEditError(Exception):
@@ -187,44 +187,3 @@ class Causes:
     block: tuple[tuple[float, ...], ...]  # waiting by blocks of ranks: waiters down, causes across
     ranks_per_block: int
     steps: tuple[StepCauses, ...] = ()  # in order; empty where no steps are told apart
-
-
-class Replay(Protocol):
-    """The run as a system that can be asked what-if questions."""
-
-    @property
-    def available(self) -> bool:
-        """Whether the run can be replayed at all."""
-
-    @property
-    def reason(self) -> str:
-        """Why not, when it cannot; "" otherwise."""
-
-    @property
-    def relative_error(self) -> float | None:
-        """|replayed - measured| / measured of the unedited run; None when not available."""
-
-    @property
-    def deviation(self) -> float | None:
-        """The same of a replay that is not available because of it; else None."""
-
-    @property
-    def ideal_runtime_s(self) -> float | None:
-        """T_id: the run on a network without transfer time, in seconds; None when not available."""
-
-    @property
-    def causes(self) -> Causes | None:
-        """Who made whom wait; None when not available."""
-
-    def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
-        """What the edits save beyond `after`, applied first; None when not available.
-
-        Raises:
-            RefusedEditError: the run does not hold what an edit needs.
-        """
-
-    def persistence(self, *, after: Sequence[Edit] = ()) -> Persistence | None:
-        """How far a rank that is late in one step is late in the next one.
-
-        None when not available, without known steps or with too few (`replay.persistence`).
-        """

@@ -12,6 +12,7 @@ from perfscope.report.access import wholes
 from perfscope.report.labels import formula_words, phase_words, status_word
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
 from perfscope.report.sections.findings import combined, planned_text, saving_text
+from perfscope.report.sections.losses import takeaway
 from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -167,6 +168,8 @@ def _print_causes(document: Json, console: Console) -> None:
         line(console, f"Critical path {format_seconds(path['seconds'])}: {parts}")
     if told := waiting_sentence(document):
         line(console, told)
+    if lost := takeaway(document):
+        line(console, lost)
 
 
 def _composition(path: Json, labels: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 from perfscope.schema.communication import Collectives, Horovod, Tensors
 from perfscope.schema.devices import Devices, Hardware, NoProfile
 from perfscope.schema.findings import FindingRow, HowMeasured, QualityRow
+from perfscope.schema.losses import Losses
 from perfscope.schema.replay import ReplayResult
 from perfscope.schema.resources import InputOutput, Memory, NoStacks, Stacks, Threads
 from perfscope.schema.run import Run, Tool, Verdict
@@ -34,6 +35,7 @@ class Analysis:
     ledger_functions: list[FunctionShare]
     unlabeled: Unlabeled
     metrics: Metrics
+    losses: Losses
     phases: list[Phase]
     steps: Steps
     timeline: Timeline

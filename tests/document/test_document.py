@@ -13,6 +13,7 @@ import pytest
 from perfscope.document import build as document
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.facts.facts import Facts
 from perfscope.schema.check import problems
 from perfscope.schema.enums import Status
 from tests.findings.analyzed import Analyzed, analyze, analyze_trace
@@ -30,7 +31,7 @@ PLANS = {
 
 def built(analyzed: Analyzed) -> document.Json:
     findings = tuple(analyzed.findings.values())
-    return document.build(analyzed.results, analyzed.replay, findings)
+    return document.build(Facts(analyzed.results, analyzed.replay), findings)
 
 
 @pytest.mark.parametrize("name", PLANS)

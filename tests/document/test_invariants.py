@@ -101,6 +101,7 @@ def test_every_wrong_figure_is_found() -> None:
         "damage": changed(document, "run", "missing_ranks", value=[2]),
         "lives": changed(document, "run", "endings", 0, "start_s", value=0.5),
         "ledger_parts": changed(document, "unlabeled", "seconds", value=9.0),
+        "losses": changed(document, "losses", "entries", 0, "ns", value=1),
         "work": changed(document, "metrics", "useful_s_by_rank", 1, value=9.0),
         "communication": changed(document, "collectives", "operations", 0, "seconds", value=1.0),
         "phase_parts": changed(document, "phases", 0, "seconds_by_rank", 0, value=1e3),

@@ -10,8 +10,10 @@ import pytest
 from perfscope.document import verdict as verdicts
 from perfscope.document.build import build
 from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
-from perfscope.replay.model import Edit, Replay
+from perfscope.replay.model import Edit
+from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Basis, EndKind, Status
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Ending
@@ -27,9 +29,8 @@ def build_verdict(results: Results, replay: Replay, findings: Sequence[Finding])
 
 
 def verdict(analyzed: Analyzed) -> dict[str, Any]:
-    found: dict[str, Any] = build(
-        analyzed.results, analyzed.replay, tuple(analyzed.findings.values())
-    )["verdict"]
+    facts = Facts(analyzed.results, analyzed.replay)
+    found: dict[str, Any] = build(facts, tuple(analyzed.findings.values()))["verdict"]
     return found
 
 
@@ -109,7 +110,7 @@ def test_damage_is_found_once_for_the_run_and_the_verdict(monkeypatch: pytest.Mo
 
     monkeypatch.setattr("perfscope.document.build.run_damage", damage)
     analyzed = analyze(Plan(ranks=2, steps=20))
-    found = build(analyzed.results, analyzed.replay, tuple(analyzed.findings.values()))
+    found = build(Facts(analyzed.results, analyzed.replay), tuple(analyzed.findings.values()))
     told = found["run"]["damage"][0]["text"]
     assert told == "The recording was looked at 1 times."
     assert found["verdict"]["sentence"].startswith(told)
@@ -215,8 +216,9 @@ def test_a_low_efficiency_without_a_finding_is_not_called_healthy() -> None:
     found = verdict(analyze_trace(builder.build()))
     assert found["status"] == "warn"
     assert found["sentence"].startswith(
-        "No cause was found for a low efficiency: 2 ranks, parallel efficiency 0.211; "
-        "communication took 78.9 % of their time (other 78.9 %)."
+        "The efficiency is low: 2 ranks, parallel efficiency 0.211; 0 % of the ranks' time is "
+        "training work, and most of the rest is lost to: Communication, not told apart: "
+        "MPI_Win_flush, 78.9 %."
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from perfscope.document.build import build
 from perfscope.findings.core.catalog import run_all
 from perfscope.findings.core.finding import Finding
+from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options, Results
 from perfscope.replay.model import Edit
@@ -25,13 +26,13 @@ class Analyzed:
     findings: dict[str, Finding]
 
     def document(self) -> dict[str, object]:
-        return build(self.results, self.replay, tuple(self.findings.values()))
+        return build(Facts(self.results, self.replay), tuple(self.findings.values()))
 
 
 def analyze_trace(trace: Trace, options: Options | None = None) -> Analyzed:
     results = compute(trace, options or Options())
     replay = SegmentReplay(results)
-    return Analyzed(results, replay, {f.id: f for f in run_all(results, replay)})
+    return Analyzed(results, replay, {f.id: f for f in run_all(Facts(results, replay))})
 
 
 def analyze(plan: Plan) -> Analyzed:
@@ -47,6 +48,8 @@ class NoReplay:
     deviation = None
     ideal_runtime_s = None
     causes = None
+    charges = None
+    program = None
 
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> None:
         """Nothing is known."""
@@ -58,4 +61,4 @@ class NoReplay:
 def without_replay(run: Plan | Trace) -> tuple[Finding, ...]:
     """The findings about a run that cannot be replayed."""
     trace = training_run(run) if isinstance(run, Plan) else run
-    return run_all(compute(trace, Options()), NoReplay())
+    return run_all(Facts(compute(trace, Options()), NoReplay()))

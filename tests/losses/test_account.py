@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from perfscope.losses.account import Entry, LossAccount, loss_account
+from perfscope.losses.account import loss_account
+from perfscope.losses.entry import Entry, LossAccount
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.segments import SegmentReplay

@@ -11,6 +11,7 @@ from perfscope.schema.efficiency import METRICS
 from tests.report import sample_parts as parts
 from tests.report.sample_causes import causes, collective_cost, wait_states
 from tests.report.sample_horovod import horovod
+from tests.report.sample_losses import losses, no_losses
 from tests.report.sample_parts import Json, Shape, metric
 from tests.report.sample_stacks import memory_lines, no_memory_lines, no_stacks, stacks
 from tests.report.sample_tensors import tensors
@@ -65,6 +66,7 @@ def document(shape: Shape) -> Json:
             "useful_s_by_rank": seconds["training"].tolist(),
             "productive_split": {"input": 0.014, "evaluation": 0.18, "other": 0.011},
         },
+        "losses": losses(seconds),
         "phases": phases,
         "steps": parts.steps(shape),
         "timeline": timeline(shape, window),
@@ -303,6 +305,7 @@ def everything_null() -> Json:
     for row in doc["ledger"]:
         row |= {"seconds": 0.0, "share": 0.0, "ns_by_rank": []}
     doc["ledger_functions"] = []
+    doc["losses"] = no_losses()
     doc["metrics"] = {name: metric(None, "ratio", REASON) for name in METRICS} | {
         "outside_communication_s_by_rank": [],
         "useful_s_by_rank": [],

@@ -38,6 +38,7 @@ ABSENT = {
     "stacks": "--stacks",
     "findings": "1 diagnosis could not be made",
     "environment": "no rank left a recording",
+    "losses": "no rank left a recording of its time",
     "quality": "this run could not be replayed",
     "method": "Focus of analysis",
 }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.replay.replay import Replay
     from perfscope.trace.model import Rank
 
 OUTPUT_SHARE = 0.05  # of the run: what progress output may take

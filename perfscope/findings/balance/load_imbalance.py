@@ -28,7 +28,7 @@ from perfscope.units import format_seconds
 if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.replay.replay import Replay
 
 ID = "load_imbalance"
 SUBJECT = "Load balance between ranks"

@@ -19,7 +19,8 @@ from perfscope.units import format_seconds, format_share
 if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Prediction, Replay
+    from perfscope.replay.model import Prediction
+    from perfscope.replay.replay import Replay
 
 ID = "rank_zero_evaluation"
 TITLE = "One rank evaluates alone while the others wait"

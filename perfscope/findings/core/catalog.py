@@ -10,6 +10,7 @@ from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.core.certainty import NOTHING_S, as_sure_as_its_interval
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.losses.unclaimed import unclaimed
 from perfscope.replay.model import RefusedEditError
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.damage import Need
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from perfscope.findings.core.diagnosis import Diagnosis
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.replay.replay import Replay
 
 
 def diagnoses() -> list[Diagnosis]:
@@ -29,13 +30,16 @@ def diagnoses() -> list[Diagnosis]:
     return sorted(found, key=lambda diagnosis: diagnosis.rank)
 
 
-def run_all(
-    results: Results, replay: Replay, *, catalog: Sequence[Diagnosis] | None = None
-) -> tuple[Finding, ...]:
-    """The outcome of every diagnosis, in order; one that throws becomes an error row."""
+def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[Finding, ...]:
+    """The outcome of every diagnosis, in order; one that throws becomes an error row.
+
+    Last comes what the loss account holds beyond all that they found.
+    """
     chosen = diagnoses() if catalog is None else catalog
-    run = Facts(results, replay)
-    return tuple(_run(diagnosis, run) for diagnosis in chosen if diagnosis.applies(results))
+    found = [_run(diagnosis, run) for diagnosis in chosen if diagnosis.applies(run.results)]
+    if catalog is None and not run.results.damage:
+        found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
+    return tuple(found)
 
 
 def _run(diagnosis: Diagnosis, run: Facts) -> Finding:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Edit, Prediction, Replay
+    from perfscope.replay.model import Edit, Prediction
+    from perfscope.replay.replay import Replay
 
 NS = 1e-9
 NOT_MOVING = {OperationClass.INIT, OperationClass.FINALIZE}

@@ -13,9 +13,11 @@ from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
 from perfscope.findings.facts.node_threads import NodeLoad, node_load, waits_for_cpus
 from perfscope.findings.facts.serial_work import SoloWork, find_solo_work
 from perfscope.findings.facts.start_up_facts import OpeningFacts, opening_facts
+from perfscope.losses.account import loss_account
+from perfscope.losses.entry import LossAccount
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.results import Results
-from perfscope.replay.model import Replay
+from perfscope.replay.replay import Replay
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class Facts:
     def solo_work(self) -> tuple[SoloWork, ...]:
         """What single ranks do alone while the others wait, most seconds first."""
         return find_solo_work(self.results)
+
+    @cached_property
+    def losses(self) -> LossAccount:
+        """What the time of the ranks was lost to."""
+        return loss_account(self.results, self.replay)
 
     @cached_property
     def opening(self) -> OpeningFacts | None:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from perfscope.findings.facts.start_up_facts import OpeningFacts
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Persistence, Prediction, Replay
+    from perfscope.replay.model import Persistence, Prediction
+    from perfscope.replay.replay import Replay
 
 HEAVY_SHARE = 0.02  # above the median rank's work: a rank that works more than the others
 HEAVY_PART = 0.2  # of what the heaviest rank works beyond the median: less does not count beside it

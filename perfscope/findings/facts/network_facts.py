@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from perfscope.metrics.communication.collective_cost import SizeClass
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.replay.replay import Replay
 
 TRANSFER_WARN_SHARE = 0.05  # of the focus, given back by a network that needs no time
 TRANSFER_FAIL_SHARE = 0.10  # which no real one is

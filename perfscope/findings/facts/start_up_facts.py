@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perfscope.attribution.start_up import Opening
     from perfscope.findings.facts.serial_work import SoloWork, edits_of
     from perfscope.metrics.results import Results
-from perfscope.replay.model import Replay
+from perfscope.replay.replay import Replay
 
 
 @dataclass(frozen=True)

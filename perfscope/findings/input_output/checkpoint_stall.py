@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.replay.replay import Replay
 
 ID = "checkpoint_stall"
 TITLE = "Training stands still while checkpoints are written"

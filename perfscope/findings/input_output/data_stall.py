@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from perfscope.findings.facts.fast_input import OtherCause
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.replay.replay import Replay
 
 TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
 ID = "data_stall"

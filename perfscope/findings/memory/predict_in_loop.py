@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.replay.replay import Replay
     from perfscope.trace.model import Frame
 
 ID = "predict_in_loop"

@@ -26,7 +26,7 @@ from perfscope.units import counted, format_bytes, format_seconds, format_share
 if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.replay.replay import Replay
 
 ID = Cause.SMALL.value
 TITLE = "Many small collectives take long"

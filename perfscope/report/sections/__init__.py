@@ -8,6 +8,7 @@ ORDER = (
     "steps",
     "timeline",
     "communication",
+    "losses",
     "causes",
     "memory",
     "threads",

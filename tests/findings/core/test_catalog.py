@@ -42,7 +42,7 @@ def test_a_diagnosis_that_throws_becomes_an_error() -> None:
 
     analyzed = analyze(Plan(steps=10))
     broken = Diagnosis(id="broken", title="Broken", description="Throws.", judge=throw)
-    (finding,) = catalog.run_all(analyzed.results, analyzed.replay, catalog=[broken])
+    (finding,) = catalog.run_all(Facts(analyzed.results, analyzed.replay), catalog=[broken])
     assert finding.status is Status.ERROR
     assert "ZeroDivisionError: no ranks at all" in finding.summary
 
@@ -119,7 +119,7 @@ def test_shared_facts_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in names:
         monkeypatch.setattr(facts, name, counted(name, getattr(facts, name)))
-    catalog.run_all(case.results, case.replay)
+    catalog.run_all(Facts(case.results, case.replay))
     assert asked == dict.fromkeys(names, 1)
 
 
@@ -142,9 +142,9 @@ def test_what_a_run_lacks_is_told_and_not_judged() -> None:
         subject="Whether it is there",
     )
     having = replace(lacking, needs=(lambda _: None,))
-    (lacks,) = catalog.run_all(case.results, case.replay, catalog=[lacking])
+    (lacks,) = catalog.run_all(Facts(case.results, case.replay), catalog=[lacking])
     assert (lacks.status, lacks.title) == (Status.NOT_MEASURED, "Whether it is there")
     assert (lacks.summary, asked) == ("Record it.", [])
-    (has,) = catalog.run_all(case.results, case.replay, catalog=[having])
+    (has,) = catalog.run_all(Facts(case.results, case.replay), catalog=[having])
     assert (has.id, has.status, has.title) == ("made_up", Status.PASS, "It is away")
     assert len(asked) == 1

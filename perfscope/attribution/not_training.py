@@ -1,0 +1,64 @@
+"""Which stacks, seen in training work, show something else than training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.activities import ACTIVITIES, stack_activities
+from perfscope.attribution.ledger import INDEX
+from perfscope.attribution.stack_rules import NATIVE_FILES
+from perfscope.attribution.timeline import Timeline
+from perfscope.schema.enums import Account, Activity
+from perfscope.trace.model import Trace
+
+Ints = npt.NDArray[np.int64]
+
+TRAINING_ACCOUNTS = (
+    Account.TRAINING,
+    Account.COMPUTATION,
+    Account.USER_PHASES,
+    Account.DEVICE_WAIT,
+)
+"""Accounts of training work, as far as no stack tells that it is something else.
+
+The host that waits for a device is no loss of its own: the device works meanwhile.
+"""
+
+TRAINING_ACTIVITIES = frozenset(
+    {Activity.NUMERIC, Activity.COMMUNICATION, Activity.DEVICE_WAIT, Activity.UNKNOWN}
+)
+
+STANDS_IN = 0.5
+"""Of training work: a program that sleeps longer simulates its work, and sleeping is that work."""
+
+IS_TRAINING = np.isin(np.arange(len(INDEX)), [INDEX[account] for account in TRAINING_ACCOUNTS])
+"""Which indices of accounts are training work."""
+
+
+def not_training(trace: Trace, timelines: Sequence[Timeline]) -> Ints:
+    """For each stack the place in `tuple(Activity)` of what it shows in place of training.
+
+    It is -1 where a stack shows training work, or does not tell. Shape (stacks,).
+    """
+    activity = stack_activities(trace).astype(np.int64)
+    training = set(TRAINING_ACTIVITIES)
+    if not any(frame.file in NATIVE_FILES for frame in trace.frames):
+        # what a line of the user's had called is not recorded: it may all be numeric work
+        training.add(Activity.INTERPRETER)
+    spent = _spent(activity, timelines)
+    if spent[ACTIVITIES.index(Activity.SLEEP)] > STANDS_IN * spent.sum():
+        training.add(Activity.SLEEP)
+    is_training = np.isin(activity, [ACTIVITIES.index(one) for one in training])
+    return np.where(is_training, -1, activity)
+
+
+def _spent(activity: Ints, timelines: Sequence[Timeline]) -> Ints:
+    """Nanoseconds of training work by activity, as far as stacks tell; shape (activities,)."""
+    result = np.zeros(len(ACTIVITIES), np.int64)
+    for timeline in timelines:
+        known = IS_TRAINING[timeline.accounts] & (timeline.stacks >= 0)
+        np.add.at(result, activity[timeline.stacks[known]], timeline.lengths[known])
+    return result

@@ -1,0 +1,30 @@
+"""What losses are called where people read of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.schema.enums import LossKind
+
+if TYPE_CHECKING:
+    from perfscope.losses.entry import Entry
+
+
+def label(entry: Entry) -> str:
+    """What a loss is called where people read it."""
+    cause = entry.cause
+    if entry.causes > 1:
+        return f"{entry.causes} smaller ones: {cause.kind.label.lower()}"
+    if cause.activity is not None:
+        return cause.activity.label
+    if cause.kind is LossKind.TRANSFER:
+        return (
+            f"Transfer: {cause.operation}" if cause.operation else "Waiting for transfer of others"
+        )
+    if cause.kind is LossKind.COMMUNICATION:
+        return f"{cause.kind.label}: {cause.operation}" if cause.operation else cause.kind.label
+    if cause.kind is LossKind.WAITING:
+        if cause.account is None:
+            return "Waiting, not explained"
+        return f"Waiting for {cause.phase or 'work'} of others"
+    return cause.account.label if cause.account is not None else cause.kind.label

@@ -1,0 +1,67 @@
+"""The loss account in the document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.document.loss_words import label
+from perfscope.findings.losses.unclaimed import claims
+from perfscope.losses.entry import Saving
+from perfscope.schema.common import Place
+from perfscope.schema.enums import LossKind
+from perfscope.schema.losses import LossEntry, Losses, LossSaving
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.findings.core.finding import Finding
+    from perfscope.findings.facts.facts import Facts
+    from perfscope.losses.entry import Entry, LossAccount, NoSaving
+
+MOST_RANKS = 16
+
+
+def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
+    """The `losses` object of analysis.json."""
+    account, explained = run.losses, claims(run, findings)
+    return Losses(
+        life_ns=account.life_ns,
+        window_ns=account.window_ns,
+        training_ns=account.training_ns,
+        lost_ns=account.lost_ns,
+        training_share=account.training_share,
+        entries=[
+            _entry(entry, account, explained.get(entry.cause, ())) for entry in account.entries
+        ],
+    )
+
+
+def _entry(entry: Entry, account: LossAccount, findings: tuple[str, ...]) -> LossEntry:
+    cause, frame = entry.cause, entry.frame
+    is_inside = cause.kind is not LossKind.OUTSIDE and account.window_ns > 0
+    return LossEntry(
+        label=label(entry),
+        kind=cause.kind,
+        account=cause.account,
+        activity=cause.activity,
+        phase=cause.phase,
+        operation=cause.operation,
+        ns=entry.ns,
+        own_ns=entry.own_ns,
+        waiting_ns=entry.waiting_ns,
+        share=entry.ns / account.window_ns if is_inside else None,
+        ranks=list(entry.ranks[:MOST_RANKS]),
+        ranks_left_out=max(0, len(entry.ranks) - MOST_RANKS),
+        where=Place(frame.file, frame.line, frame.function) if frame else None,
+        pattern=entry.pattern,
+        steps=entry.steps,
+        causes=entry.causes,
+        saving=_saving(entry.saving),
+        findings=list(findings),
+    )
+
+
+def _saving(found: Saving | NoSaving) -> LossSaving:
+    if isinstance(found, Saving):
+        return LossSaving(found.seconds, found.interval_s, found.basis, None)
+    return LossSaving(None, None, None, found.reason)

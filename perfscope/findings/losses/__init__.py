@@ -1,0 +1,1 @@
+"""What the loss account holds and no diagnosis explains."""

@@ -1,0 +1,96 @@
+"""Entries of the loss account that one change would take away together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from perfscope.losses.entry import NoSaving, Saving
+from perfscope.losses.savings import Savings, edits_of
+from perfscope.replay.model import Edit, Level
+from perfscope.schema.enums import LossKind, LossPattern
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.losses.entry import Entry
+
+FASTEST = 1e9
+"""Times as fast: a network that takes no time."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Losses of one kind, most first.
+
+    Attributes:
+        id: what they are called in analysis.json.
+        entries: what the account holds of them.
+        saving: what the run would be shorter by without all of them.
+    """
+
+    id: str
+    entries: tuple[Entry, ...]
+    saving: Saving
+
+    @property
+    def ns(self) -> int:
+        """What was lost to them."""
+        return sum(entry.ns for entry in self.entries)
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks that cause most of it, those that cause most first."""
+        return tuple(dict.fromkeys(rank for entry in self.entries for rank in entry.ranks))
+
+
+def groups(
+    entries: Sequence[Entry], savings: Savings, after: Sequence[Edit] = ()
+) -> tuple[Group, ...]:
+    """What is lost, by what would change it; what nothing can be said of is left out.
+
+    Args:
+        entries: of the account.
+        savings: of the run.
+        after: changes that are made before.
+    """
+    together: defaultdict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        if identity := _identity(entry):
+            together[identity].append(entry)
+    found = []
+    for identity, members in together.items():
+        saving = _saving(members, savings, after)
+        if isinstance(saving, Saving):
+            found.append(Group(identity, tuple(members), saving))
+    return tuple(found)
+
+
+def _identity(entry: Entry) -> str:
+    """What losses that go together share; "" where diagnoses of their own judge all of them."""
+    cause = entry.cause
+    if entry.causes > 1:
+        return ""
+    if cause.activity is not None:
+        return f"lost_to_{cause.activity.value}"
+    if cause.kind is LossKind.WAITING and entry.pattern is not None:
+        return f"lost_to_{entry.pattern.value}_waiting"
+    return "lost_to_transfer" if cause.kind is LossKind.TRANSFER else ""
+
+
+def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -> Saving | NoSaving:
+    first = entries[0]
+    if first.cause.kind is LossKind.TRANSFER:
+        return savings.bound([Edit(factor=1.0, network=FASTEST)], after=after)
+    if first.cause.activity is not None:
+        edits = dict.fromkeys(
+            replace(edit, ranks=None) for one in entries for edit in edits_of(one)
+        )
+        return savings.bound(list(edits), after=after)
+    if first.pattern is LossPattern.SERIAL:
+        return savings.without_turns(after)
+    if first.pattern is LossPattern.VARYING:
+        return savings.bound([Edit(level=Level.SHARED)], after=after)
+    edits = dict.fromkeys(edit for one in entries for edit in edits_of(one))
+    return savings.replayed(list(edits), after=after)

@@ -1,0 +1,155 @@
+"""What is lost and no diagnosis explains becomes a finding by itself."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.certainty import as_sure_as_its_interval
+from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.findings.core.gain import saved
+from perfscope.findings.core.wording import place
+from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
+from perfscope.findings.losses import words
+from perfscope.findings.losses.groups import Group, groups
+from perfscope.losses.entry import Saving
+from perfscope.losses.savings import Savings, edits_of
+from perfscope.schema.enums import Confidence, LossKind, LossPattern, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.findings.core.finding import Gain
+    from perfscope.findings.facts.facts import Facts
+    from perfscope.losses.cause import LossCause
+    from perfscope.losses.entry import Entry
+    from perfscope.replay.model import Edit
+
+WORTH = 0.03
+"""Of the focus, saved beyond what the diagnoses' own changes save: a finding of its own."""
+
+LEFT = 0.5
+"""Of what a loss costs: where less is left after a diagnosis' change, it explains the loss."""
+
+JUDGED = ("lost_to_static_waiting", "lost_to_once_waiting")
+"""What diagnoses of their own judge in every run, so that it is no news here."""
+
+HAD_CPUS = 0.2
+"""Of the waiting for ranks: where they waited less for CPUs, that is not why they were late."""
+
+MOST_PLACES = 3
+
+
+def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Findings made from what is lost beyond all that the diagnoses found, most first."""
+    if not run.replay.available:
+        return ()
+    savings = Savings(run.replay, run.losses.steps)
+    after = [edit for one in findings if one.status.is_fault for edit in _edits(one)]
+    lasting = [one for one in run.losses.entries if one.pattern is not LossPattern.ONCE]
+    found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
+    length_s = run.results.focus.length_ns * 1e-9
+    worth = [group for group in found if group.saving.seconds >= WORTH * length_s]
+    made = [_finding(run, group) for group in worth if not _is_chance(run, group)]
+    return tuple(sorted(made, key=lambda one: -(one.gain_s or 0.0)))
+
+
+def _edits(finding: Finding) -> tuple[Edit, ...]:
+    """What a finding's own change replays."""
+    return finding.edits or (finding.first.edits if finding.first else ())
+
+
+def _is_chance(run: Facts, group: Group) -> bool:
+    """Whether something else than the program may explain that ranks are late by turns.
+
+    That work differs from step to step, a busy machine does as well: it is news only where the
+    ranks are known to have had their CPUs, and are not late for several steps on end.
+    """
+    if group.entries[0].pattern is not LossPattern.VARYING or not _is_waiting(group):
+        return False
+    share = group.saving.seconds / (run.results.focus.length_ns * 1e-9)
+    if share < JITTER_SHARE or run.waits_for_cpus or run.imbalance_judgment.facts.lasts:
+        return True
+    delays = [rank.queue_delay_s for rank in run.results.resources.threads]
+    waited_s = group.ns * 1e-9
+    return len(delays) < len(run.results.trace.ranks) or sum(delays) > HAD_CPUS * waited_s
+
+
+def _is_waiting(group: Group) -> bool:
+    return group.entries[0].cause.kind is LossKind.WAITING
+
+
+def _finding(run: Facts, group: Group) -> Finding:
+    gain = saved(
+        run.results,
+        group.saving.seconds,
+        interval_s=group.saving.interval_s,
+        basis=group.saving.basis,
+        edits=group.saving.edits,
+    )
+    status = thresholds.unless_chance(thresholds.deserved(gain), gain.seconds, gain.share)
+    entries = group.entries[:MOST_PLACES]
+    found = Finding(
+        id=group.id,
+        status=status,
+        title=words.title(group, run.losses.window_ns),
+        summary=_summary(group, gain),
+        gain=gain,
+        confidence=Confidence.MEDIUM,
+        ranks=group.ranks,
+        where=tuple(one.frame for one in entries if one.frame is not None),
+        evidence=tuple(
+            Evidence(place(one.frame) or one.cause.operation or "elsewhere", one.ns * 1e-9, "s")
+            for one in entries
+        ),
+        actions=(words.action(group),),
+    )
+    return as_sure_as_its_interval(found) if status is not Status.INFO else found
+
+
+def _summary(group: Group, gain: Gain) -> str:
+    told = words.summary(group.entries[0])
+    own_s = sum(one.own_ns for one in group.entries) * 1e-9
+    waiting_s = sum(one.waiting_ns for one in group.entries) * 1e-9
+    spent = f"{own_s:.3g} s are spent on it, summed over the ranks" if own_s else ""
+    waits = f"others wait {waiting_s:.3g} s for it" if waiting_s else ""
+    parts = " and ".join(part for part in (spent, waits) if part)
+    said = f"{parts[:1].upper()}{parts[1:]}, {told}." if told else f"{parts}."
+    return f"{said} Without it the run would be {gain.at_most}{gain.seconds:.3g} s shorter."
+
+
+def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str, ...]]:
+    """Which findings explain which losses: those whose change leaves less than half of them.
+
+    What a finding of the account itself is about is explained by it.
+    """
+    result: dict[LossCause, tuple[str, ...]] = {}
+    if not run.replay.available:
+        return result
+    savings = Savings(run.replay, run.losses.steps)
+    faults = [one for one in findings if one.status.is_fault and _edits(one)]
+    worth_s = thresholds.WARN_SHARE * run.results.focus.length_ns * 1e-9
+    for entry in run.losses.entries:
+        saving = entry.saving
+        if not isinstance(saving, Saving) or saving.seconds < worth_s:
+            continue
+        (group,) = groups([entry], savings) or (None,)
+        whole_s = group.saving.seconds if group else saving.seconds
+        ids = [
+            one.id
+            for one in faults
+            if (group and one.id == group.id)
+            or _left_s(entry, savings, _edits(one)) <= LEFT * whole_s
+        ]
+        result[entry.cause] = tuple(ids)
+    return result
+
+
+def _left_s(entry: Entry, savings: Savings, after: Sequence[Edit]) -> float:
+    """What an entry still costs after a change; without end where that cannot be told."""
+    found = groups([entry], savings, after)
+    if found:
+        return found[0].saving.seconds
+    left = savings.replayed(edits_of(entry), after=after)
+    return left.seconds if isinstance(left, Saving) else inf

@@ -1,0 +1,171 @@
+"""What is said of losses that no diagnosis explains: titles, what to look at, what to change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.wording import capitalized, place, ranks
+from perfscope.schema.enums import Activity, LossKind, LossPattern
+from perfscope.units import format_share
+
+if TYPE_CHECKING:
+    from perfscope.findings.losses.groups import Group
+    from perfscope.losses.entry import Entry
+
+OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
+    Activity.DATA_PREPARATION: (
+        "prepare data in the training process",
+        "Prepare the data before the training, or in loader processes beside it.",
+    ),
+    Activity.FILES: (
+        "open, read or write files inside the steps",
+        (
+            "Keep files open, read what is needed in large blocks before the steps, or in a loader "
+            "process; write less often, and from one rank."
+        ),
+    ),
+    Activity.NETWORK: (
+        "talk to remote services inside the steps",
+        "Fetch what is needed before the steps, and send what is to be told in the background.",
+    ),
+    Activity.LOCK: (
+        "wait for a thread, a lock or a queue",
+        "Look at who holds the lock or fills the queue: that thread sets the pace.",
+    ),
+    Activity.SLEEP: (
+        "sleep",
+        "Wait for the event itself and not for a fixed time, or ask for it more often.",
+    ),
+    Activity.SUBPROCESS: (
+        "start other processes and wait for them",
+        "Call a function in place of a program, or start the process once and keep it.",
+    ),
+    Activity.GARBAGE_COLLECTION: (
+        "collect garbage",
+        (
+            "Leave collecting to Python, or do it once an epoch; gc.freeze() after the set-up "
+            "spares what lives on."
+        ),
+    ),
+    Activity.MEMORY_MANAGEMENT: (
+        "allocate, copy and free memory",
+        "Reuse buffers from step to step, and write results into them (out=).",
+    ),
+    Activity.SERIALIZATION: (
+        "turn objects into bytes and back",
+        (
+            "Send arrays as buffers: mpi4py's calls with a capital letter (Allreduce, Send) copy "
+            "no objects; save in a binary format."
+        ),
+    ),
+    Activity.COMPILING: (
+        "trace and compile code",
+        "Compile once: keep shapes and types of arguments the same, and define functions once.",
+    ),
+    Activity.IMPORTING: (
+        "load modules",
+        "Import before the training begins; keep the environment on a local disk.",
+    ),
+    Activity.LOGGING: (
+        "write logs and output",
+        "Log every so many steps, and from one rank.",
+    ),
+    Activity.INTERPRETER: (
+        "run Python code outside of numeric libraries",
+        "Replace the loop by operations on whole arrays, or move it out of the steps.",
+    ),
+}
+"""By activity: what ranks do, and what to change."""
+
+OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
+    LossPattern.STATIC: (
+        "{ranks} works longer in each step, and the others wait",
+        "Deal the work out evenly, and look at what this rank does more.",
+    ),
+    LossPattern.SERIAL: (
+        "Ranks take turns inside each step: while one works, others wait",
+        (
+            "Let the ranks work at the same time: split a batch into micro-batches, post sends and "
+            "receives before they are needed, and meet once a step and not after each part."
+        ),
+    ),
+    LossPattern.VARYING: (
+        "In each step another rank works longer, and the others wait",
+        (
+            "Give all ranks batches of similar cost in the same step (sort samples by size into "
+            "groups), or synchronize less often."
+        ),
+    ),
+    LossPattern.BURSTS: (
+        "{ranks} works much longer in a few steps, and the others wait",
+        (
+            "Look at what is done in these steps alone: do it more rarely, on all ranks at once, "
+            "or in the background."
+        ),
+    ),
+    LossPattern.WINDOW: (
+        "{ranks} is slower for a part of the run, and the others wait",
+        "Look at what differed then: other programs on its node, its clock, its data.",
+    ),
+    LossPattern.ONCE: (
+        "{ranks} works longer once, and the others wait",
+        "Do it on all ranks at once, or while the others work.",
+    ),
+}
+"""By pattern of waiting: what is seen, and what to change."""
+
+TRANSFER_ACTION = (
+    "Send less often and less: fuse small messages, use a smaller number type, overlap transfer "
+    "with work; check that the fastest transport is used."
+)
+
+
+def title(group: Group, window_ns: int) -> str:
+    """What is lost, how much of the ranks' time, and where."""
+    share = format_share(group.ns / window_ns)
+    first = group.entries[0]
+    where = place(first.frame)
+    seen = f", most of it in {where}" if where else ""
+    if first.cause.activity is not None:
+        what, _ = OF_ACTIVITY[first.cause.activity]
+        who = _who(group)
+        return f"{capitalized(who)} {what} for {share} of the analyzed window{seen}"
+    if first.cause.kind is LossKind.TRANSFER:
+        operation = next((one.cause.operation for one in group.entries if one.cause.operation), "")
+        inside = f", most of it in {operation}" if operation else ""
+        return f"Moving data takes {share} of the analyzed window{inside}"
+    assert first.pattern is not None
+    told, _ = OF_PATTERN[first.pattern]
+    said = capitalized(told.format(ranks=ranks(_causing(group))))
+    return f"{said} for {share} of the analyzed window{seen}"
+
+
+def _who(group: Group) -> str:
+    return ranks(_causing(group)) if len(group.ranks) == 1 else "the ranks"
+
+
+def _causing(group: Group) -> tuple[int, ...]:
+    return group.ranks or (0,)
+
+
+def action(group: Group) -> str:
+    """What to change."""
+    first = group.entries[0]
+    if first.cause.activity is not None:
+        return OF_ACTIVITY[first.cause.activity][1]
+    if first.cause.kind is LossKind.TRANSFER or first.pattern is None:
+        return TRANSFER_ACTION
+    return OF_PATTERN[first.pattern][1]
+
+
+def summary(entry: Entry) -> str:
+    """The largest entry of a group: when, by whom and where."""
+    parts = []
+    if entry.ranks:
+        parts.append(f"by {ranks(entry.ranks)}")
+    if entry.pattern is not None and entry.cause.kind is not LossKind.WAITING:
+        parts.append(entry.pattern.label)
+    if entry.steps is not None:
+        first, last = entry.steps
+        parts.append(f"in step {first}" if first == last else f"in steps {first} to {last}")
+    return ", ".join(parts)

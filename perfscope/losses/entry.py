@@ -1,0 +1,95 @@
+"""What the loss account is made of: entries, and what the run would be shorter by without each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfscope.schema.enums import Basis, LossPattern
+
+if TYPE_CHECKING:
+    from perfscope.losses.cause import LossCause
+    from perfscope.losses.steps import Steps
+    from perfscope.replay.model import Edit
+    from perfscope.trace.model import Frame
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Seconds that the run would be shorter by, with a 95 % interval where one can be had.
+
+    `edits` are what was replayed; a bound without edits was found from the steps' lengths.
+    """
+
+    seconds: float
+    interval_s: tuple[float, float] | None
+    basis: Basis
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True)
+class NoSaving:
+    """Why nothing can be said of what would be saved, as a clause."""
+
+    reason: str
+
+
+TOO_SMALL = NoSaving("it is one of many small ones")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one cause took from the ranks.
+
+    Attributes:
+        cause: what it was.
+        own_ns: time of all ranks in which it was done.
+        waiting_ns: time of all ranks in which others waited for it, directly and through a third.
+        ranks: numbers of the ranks that did it, those that cost most first.
+        frame: the user's function, at the line seen most often; None unknown.
+        pattern: how it is spread over the steps; None where there are too few to tell.
+        steps: numbers of the first and the last step in which it costs time; None where no steps
+            are known.
+        causes: how many causes are told together in it.
+        saving: what the run would be shorter by without it, or why that is not known.
+    """
+
+    cause: LossCause
+    own_ns: int
+    waiting_ns: int
+    ranks: tuple[int, ...]
+    frame: Frame | None = None
+    pattern: LossPattern | None = None
+    steps: tuple[int, int] | None = None
+    causes: int = 1
+    saving: Saving | NoSaving = TOO_SMALL
+
+    @property
+    def ns(self) -> int:
+        """What was lost to it."""
+        return self.own_ns + self.waiting_ns
+
+
+@dataclass(frozen=True)
+class LossAccount:
+    """All time of the ranks: training work, and the entries of what was lost, most first.
+
+    `window_ns` is the ranks' time in the focus of analysis; all training work lies in it.
+    """
+
+    life_ns: int
+    window_ns: int
+    training_ns: int
+    entries: tuple[Entry, ...]
+    steps: Steps | None = None
+    """Over which patterns are told; None where waits are not known step by step."""
+
+    @property
+    def lost_ns(self) -> int:
+        """What is not training work; the entries add up to it."""
+        return self.life_ns - self.training_ns
+
+    @property
+    def training_share(self) -> float | None:
+        """Training work as a share of the ranks' time in the focus; None of an empty focus."""
+        return self.training_ns / self.window_ns if self.window_ns else None

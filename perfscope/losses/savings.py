@@ -1,0 +1,133 @@
+"""What the run would be shorter by without one cause of loss: replayed, or a bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.losses.entry import NoSaving, Saving
+from perfscope.replay.bootstrap import gain_interval
+from perfscope.replay.edits import apply_edits
+from perfscope.replay.model import Edit, Level, RefusedEditError
+from perfscope.replay.program import segment_lengths
+from perfscope.schema.enums import Basis, LossKind, LossPattern
+from perfscope.trace.operations import code_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.losses.entry import Entry
+    from perfscope.losses.steps import Steps
+    from perfscope.replay.program import Floats, Program
+    from perfscope.replay.replay import Replay
+
+NS = 1e-9
+PASSING = (LossPattern.WINDOW, LossPattern.BURSTS, LossPattern.ONCE)
+"""Patterns of what slows a rank down for a time: without it, it is as fast as the others."""
+
+NOT_KNOWN = "nothing is known of this time, so that nothing can be taken away"
+NOT_IN_WINDOW = "it lies outside the focus of analysis, which is what is replayed"
+SMALL_ONES = "several small causes are told together"
+
+
+class Savings:
+    """Asks the replay of a run what its losses cost."""
+
+    def __init__(self, replay: Replay, steps: Steps | None) -> None:
+        self._replay, self._steps = replay, steps
+
+    def of(self, entry: Entry) -> Saving | NoSaving:
+        """What the run would be shorter by without the cause of an entry."""
+        kind, program = entry.cause.kind, self._replay.program
+        if entry.causes > 1 or not entry.ranks:
+            return NoSaving(SMALL_ONES)
+        if kind is LossKind.OUTSIDE:
+            return NoSaving(NOT_IN_WINDOW)
+        if kind in (LossKind.UNKNOWN, LossKind.COMMUNICATION):
+            return NoSaving(NOT_KNOWN)
+        if program is None:
+            return NoSaving(f"the run cannot be replayed: {self._replay.reason}")
+        if kind is LossKind.TRANSFER:
+            return self._without_transfer(program, entry.cause.operation)
+        if entry.pattern is LossPattern.SERIAL and kind is LossKind.WAITING:
+            return self.without_turns()
+        if entry.cause.activity is not None or entry.pattern is LossPattern.VARYING:
+            return self.bound(edits_of(entry))
+        return self.replayed(edits_of(entry))
+
+    def replayed(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Saving | NoSaving:
+        """What edits save that can be made as they are replayed, beyond those made before."""
+        try:
+            found = self._replay.predict(edits, after=after)
+        except RefusedEditError as refusal:
+            return NoSaving(str(refusal))
+        if found is None:
+            return NoSaving(f"the run cannot be replayed: {self._replay.reason}")
+        return Saving(max(0.0, found.gain_s), found.interval_s, Basis.REPLAY, tuple(edits))
+
+    def bound(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Saving | NoSaving:
+        """The same of edits of which a real change reaches only a part."""
+        found = self.replayed(edits, after=after)
+        return replace(found, basis=Basis.UPPER_BOUND) if isinstance(found, Saving) else found
+
+    def without_turns(self, after: Sequence[Edit] = ()) -> Saving | NoSaving:
+        """What it saves that ranks need not wait for each other before a step has ended."""
+        program, steps = self._replay.program, self._steps
+        if program is None or steps is None:
+            return NoSaving("the steps of the run are not known")
+        work, ranks = apply_edits(program, after), len(program.ranks)
+        lengths = np.bincount(
+            steps.of_segment,
+            segment_lengths(program, work, program.transfer_ns),
+            minlength=steps.count,
+        )
+        busy = program.gaps_ns(work) + program.transfer_ns
+        cell = steps.of_segment[program.row_segment] * ranks + program.row_rank
+        by_rank = np.bincount(cell, busy, minlength=steps.count * ranks)
+        gains = np.maximum(lengths - by_rank.reshape(steps.count, ranks).max(axis=1), 0.0)
+        return _bound(gains, gain_interval(gains))
+
+    def _without_transfer(self, program: Program, operation: str) -> Saving | NoSaving:
+        """With calls of an operation that take no time once everybody has come."""
+        if not operation:
+            return NoSaving("it is not told which operation moved the data")
+        is_of = program.row_op == code_of(operation)
+        transfer = np.where(is_of, 0.0, program.transfer_ns)
+        before, without = (
+            segment_lengths(program, program.work, each) for each in (program.transfer_ns, transfer)
+        )
+        gains = before - without
+        return _bound(gains, gain_interval(gains, program.segment_step))
+
+
+def _bound(gains: Floats, interval: tuple[float, float] | None) -> Saving:
+    """A bound, from nanoseconds by step or segment."""
+    told = None if interval is None else (NS * interval[0], NS * interval[1])
+    return Saving(max(0.0, NS * float(gains.sum())), told, Basis.UPPER_BOUND)
+
+
+def edits_of(entry: Entry) -> tuple[Edit, ...]:
+    """What takes the cause of an entry away.
+
+    Work that is no training is left out. Ranks whose training work takes longer for a time become
+    as fast as the others; work of which they always have more is dealt out evenly, and where each
+    step has another one, evenly within each step.
+    """
+    cause = entry.cause
+    if cause.kind is LossKind.OTHER_WORK:
+        return (
+            Edit(
+                account=cause.account,
+                ranks=entry.ranks or None,
+                phase=cause.phase or None,
+                function=cause.function,
+                activity=cause.activity,
+            ),
+        )
+    where = Edit(phase=cause.phase or None, function=cause.function)
+    if entry.pattern in PASSING:
+        return (replace(where, level=Level.AS_OTHERS, ranks=entry.ranks),)
+    is_varying = entry.pattern is LossPattern.VARYING
+    return (replace(where, level=Level.SHARED if is_varying else Level.EVEN),)

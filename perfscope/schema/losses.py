@@ -1,0 +1,64 @@
+"""The loss account: what the time of the ranks was lost to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfscope.schema.common import Place
+from perfscope.schema.enums import Account, Activity, Basis, LossKind, LossPattern
+
+
+@dataclass(frozen=True)
+class LossSaving:
+    """Seconds that the run would be shorter by without a cause; null with a reason."""
+
+    seconds: float | None
+    interval_s: tuple[float, float] | None
+    basis: Basis | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class LossEntry:
+    """What one cause took from the ranks: the time spent on it, and that of others who waited.
+
+    `label` names it; `account`, `activity`, `phase` and `operation` say what it was as far as that
+    is known. `share` is of the ranks' time in the focus, null of what lies outside. `steps` are the
+    first and last one in which it costs time. `causes` is above 1 where small ones are told
+    together. `findings` are those that explain it.
+    """
+
+    label: str
+    kind: LossKind
+    account: Account | None
+    activity: Activity | None
+    phase: str
+    operation: str
+    ns: int
+    own_ns: int
+    waiting_ns: int
+    share: float | None
+    ranks: list[int]
+    ranks_left_out: int
+    where: Place | None
+    pattern: LossPattern | None
+    steps: tuple[int, int] | None
+    causes: int
+    saving: LossSaving
+    findings: list[str]
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The time of all ranks, in nanoseconds: training work, and the entries of what was lost.
+
+    `life_ns` is training work and lost time; the entries add up to what was lost. `training_share`
+    is of the focus of analysis.
+    """
+
+    life_ns: int
+    window_ns: int
+    training_ns: int
+    lost_ns: int
+    training_share: float | None
+    entries: list[LossEntry]
