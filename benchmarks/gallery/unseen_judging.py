@@ -19,6 +19,7 @@ COLUMNS = (
     "program",
     "real gain",
     "CPU time of others",
+    "time in its functions",
     "found",
     "ranks",
     "gain",
@@ -81,17 +82,10 @@ def points_at(program: Program, finding: Json) -> bool:
     text = f"{finding['title']} {finding.get('summary') or ''}"
     if program.words and re.search(program.words, text, re.IGNORECASE):
         return True
-    names = set(program.functions) - {"main"}
-    spans = program.spans()
-    for place in finding.get("where") or []:
-        if not str(place.get("file") or "").endswith(program.path.name):
-            continue
-        if str(place.get("function") or "").rpartition(".")[2] in names:
-            return True
-        if any((place.get("line") or 0) in span for span in spans):
-            return True
+    if any(_is_at_fault(program, place) for place in finding.get("where") or []):
+        return True
     told = {int(line) for line in re.findall(rf"{program.path.name}:(\d+)", text)}
-    return any(line in span for span in spans for line in told)
+    return any(line in span for span in program.spans() for line in told)
 
 
 def ranks_fit(program: Program, finding: Json) -> bool:
@@ -137,6 +131,7 @@ def row(trial: Trial, judged: Judged) -> str:
         f"{program.name} ({program.kind})",
         real or f"{trial.wall_s:.1f} s",
         f"{trial.others:.0%}",
+        f"{_share(program, heard):.0%}" if program.code else "",
         judged.named,
         "right" if judged.ranks else "wrong" if judged.named != "missed" else "",
         right,
@@ -145,6 +140,20 @@ def row(trial: Trial, judged: Judged) -> str:
         "<br>".join(f"{found['id']} {_seconds(found['gain_s'])}" for found in after),
     )
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _share(program: Program, heard: Heard) -> float:
+    """Share of the ranks' time that the report shows in the functions and lines at fault."""
+    return sum(float(of["share"]) for of in heard.functions if _is_at_fault(program, of))
+
+
+def _is_at_fault(program: Program, place: Json) -> bool:
+    if not str(place.get("file") or "").endswith(program.path.name):
+        return False
+    names = set(program.functions) - {"main"}
+    if str(place.get("function") or "").rpartition(".")[2] in names:
+        return True
+    return any((place.get("line") or 0) in span for span in program.spans())
 
 
 def _within(error: float) -> str:

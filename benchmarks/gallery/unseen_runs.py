@@ -8,7 +8,7 @@ import os
 import re
 import resource
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,7 @@ class Heard:
         verdict: its sentence.
         top: the findings that the verdict speaks of.
         wall_s: how long the job took.
+        functions: where the ranks' time went, by function.
         others: share of the machine's CPU time that other processes had meanwhile.
     """
 
@@ -92,6 +93,7 @@ class Heard:
     verdict: str
     top: list[str]
     wall_s: float
+    functions: list[Json] = field(default_factory=list)
     others: float = 0.0
 
     @property
@@ -133,9 +135,14 @@ def run_program(program: Program, *, cured: bool, place: Path) -> Heard:
     spent = _cpu_of_others() - before[0]
     others = spent / (time.monotonic() - before[1]) / (os.cpu_count() or 1)
     told = json.loads(perfscope("analyze", place, "--json", longest_s=LONGEST_RUN_S))
-    verdict = told["verdict"]
-    wall_s = told["run"]["wall_s"]
-    return Heard(told["findings"], verdict["sentence"], verdict["top"], wall_s, max(0.0, others))
+    return Heard(
+        told["findings"],
+        told["verdict"]["sentence"],
+        told["verdict"]["top"],
+        told["run"]["wall_s"],
+        told["ledger_functions"],
+        max(0.0, others),
+    )
 
 
 def _cpu_of_others() -> float:

@@ -100,6 +100,15 @@ def test_the_gain_is_held_against_the_median_of_the_pairs() -> None:
     assert "within 10%" in row(more, judge(more))
 
 
+def test_a_row_tells_how_much_of_the_time_the_report_shows_at_the_fault() -> None:
+    """So a miss shows whether the time was not seen, or seen and not called a fault."""
+    here = {**_finding(function="collect")["where"][0], "share": 0.4}
+    there = {**_finding(function="simulate")["where"][0], "share": 0.5}
+    sick = Heard([], "A sentence", [], 10.0, [here, there])
+    trial = Trial(PROGRAM, [sick], [])
+    assert "| 40% | missed |" in row(trial, judge(trial))
+
+
 def test_no_gain_is_judged_on_a_machine_that_others_use() -> None:
     """What the runs took then says nothing about the program."""
     shared = Heard([_finding(line=LINE)], "A sentence", ["polling"], 10.0, others=0.3)
