@@ -1,8 +1,8 @@
 """Is the fault of a program named, on its ranks, and with the gain that its cure really gave?
 
-A fault is named where a loud finding (one that fails or warns) points at a function at fault or at
-a line of it, or says the words that truth.toml declares for a fault of the set-up. Its ranks are
-right where they are those of truth.toml; for a fault of all ranks also where none are told. Its
+A fault is named where a loud finding (one that fails or warns) first of all points at a function at
+fault or at a line of it, in its words or as the first of its places, or says the words that
+truth.toml declares for a fault of the set-up. Its ranks are right where they are those of truth.toml; for a fault of all ranks also where none are told. Its
 gain is right where it, or that of its first action, is within 20 % of the median gain of the cure.
 No gain is judged where other processes had more than a tenth of the machine in one of the runs.
 """
@@ -82,7 +82,7 @@ def points_at(program: Program, finding: Json) -> bool:
     text = f"{finding['title']} {finding.get('summary') or ''}"
     if program.words and re.search(program.words, text, re.IGNORECASE):
         return True
-    if any(_is_at_fault(program, place) for place in finding.get("where") or []):
+    if any(_is_at_fault(program, place) for place in (finding.get("where") or [])[:1]):
         return True
     told = {int(line) for line in re.findall(rf"{program.path.name}:(\d+)", text)}
     return any(line in span for span in program.spans() for line in told)

@@ -84,6 +84,12 @@ def test_another_function_or_a_silent_finding_does_not_count(finding: Json) -> N
     assert judge(_trial(finding)).named == "missed"
 
 
+def test_only_the_first_place_counts() -> None:
+    """The others are where the same time is spent, too, down to the line that starts the program."""
+    other, right = _finding(function="simulate"), _finding(line=LINE)
+    assert judge(_trial({**other, "where": other["where"] + right["where"]})).named == "missed"
+
+
 def test_the_rank_must_be_the_one_at_fault() -> None:
     """A finding about all ranks does not say which of them sleeps."""
     assert not judge(_trial(_finding(line=LINE, ranks=(0,)))).is_hit
