@@ -2,9 +2,10 @@
 
 A fault is named where a loud finding (one that fails or warns) first of all points at a function at
 fault or at a line of it, in its words or as the first of its places, or says the words that
-truth.toml declares for a fault of the set-up. Its ranks are right where they are those of truth.toml; for a fault of all ranks also where none are told. Its
-gain is right where it, or that of its first action, is within 20 % of the median gain of the cure.
-No gain is judged where other processes had more than a tenth of the machine in one of the runs.
+truth.toml declares for a fault of the set-up. Its ranks are right where they are those of
+truth.toml; for a fault of all ranks also where none are told. Its gain is right where it, or that
+of its first action, is within 20 % of the median gain of the cure; no gain is judged where other
+processes had more than a tenth of the machine in one of the runs.
 """
 
 from __future__ import annotations

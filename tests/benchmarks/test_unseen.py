@@ -85,7 +85,7 @@ def test_another_function_or_a_silent_finding_does_not_count(finding: Json) -> N
 
 
 def test_only_the_first_place_counts() -> None:
-    """The others are where the same time is spent, too, down to the line that starts the program."""
+    """The others are where the same time is spent, too: down to the line that starts all."""
     other, right = _finding(function="simulate"), _finding(line=LINE)
     assert judge(_trial({**other, "where": other["where"] + right["where"]})).named == "missed"
 
