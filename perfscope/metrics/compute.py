@@ -21,6 +21,7 @@ from perfscope.metrics.efficiency.pop import efficiency
 from perfscope.metrics.efficiency.steps import steps
 from perfscope.metrics.host.framework_calls import framework_calls
 from perfscope.metrics.host.input_parts import input_parts
+from perfscope.metrics.host.interpreter_lock import lock_waits
 from perfscope.metrics.host.memory_detail import memory_detail
 from perfscope.metrics.host.memory_growth import memory_growth
 from perfscope.metrics.host.resource_use import resources
@@ -59,6 +60,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         opening=opening(prepared),
         memory_growth=memory_growth(prepared),
         framework_calls=framework_calls(prepared),
+        lock_waits=lock_waits(prepared),
         memory_detail=memory_detail(prepared),
         stack_profile=stack_profile(prepared),
         devices=devices(prepared),

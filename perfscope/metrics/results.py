@@ -28,6 +28,7 @@ from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.efficiency.steps import StepsResult
 from perfscope.metrics.host.framework_calls import FrameworkCalls
 from perfscope.metrics.host.input_parts import InputParts
+from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.host.memory_detail import MemoryDetail
 from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.host.resources import Resources
@@ -94,6 +95,8 @@ class Results:
     """Of the ranks with enough samples."""
     framework_calls: tuple[FrameworkCalls, ...] = ()
     """Of functions that the agent counts: predict, train_on_batch, a tf.function."""
+    lock_waits: tuple[LockWait, ...] = ()
+    """Of the ranks in which another thread was seen to run Python code."""
     memory_detail: tuple[MemoryDetail, ...] = ()
     """Of the ranks whose memory was recorded by line (`--memory-detail`)."""
     stack_profile: StackProfile | None = None

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from . import blocked, callees, files, garbage, notes, python_objects, recorder
+from . import blocked, busy_threads, callees, files, garbage, notes, python_objects, recorder
 from .pace import Pace
 from .places import OWN, Places
 
@@ -175,6 +175,7 @@ class Sampler:
 def _look_at_others(rec: recorder.Recorder) -> None:
     python_objects.sample(rec)
     garbage.tick()
+    busy_threads.look(rec.now(), watched)
     for look in with_each_sample:
         look()
 

@@ -203,12 +203,13 @@ def _become_child() -> None:
     """Makes a forked child a worker that touches nothing of its parent's recording."""
     global _pid, _role
     try:
-        from . import garbage, stacks
+        from . import busy_threads, garbage, stacks
 
         owner_pid, _pid = _pid, os.getpid()
         _role = roles.Role.WORKER
         stacks.sampler = None
         recorder.deactivate()
+        busy_threads.forget()
         garbage.forget()
         metadata.forget()
         _permit_spy()

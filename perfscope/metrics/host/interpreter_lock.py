@@ -1,0 +1,198 @@
+"""Time in which a main thread waited for the interpreter's lock, which another thread kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.activities import ACTIVITIES, stack_activities
+from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.attribution.stack_rules import is_user_file
+from perfscope.schema.enums import Activity
+from perfscope.trace.model import Frame
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.attribution.focus import Focus
+    from perfscope.attribution.preparation import Prepared
+    from perfscope.attribution.timeline import Timeline
+    from perfscope.trace.model import Rank, Table, ThreadInfo, Trace
+
+Floats = npt.NDArray[np.float64]
+
+WINDOW_NS = 500_000_000
+"""In which CPU time and samples are compared: several of each lie in it."""
+
+POLLING_LEAST = 0.05
+"""Of the time: a rank that communicates less does not tell how it waits."""
+
+RESTING = frozenset(
+    {
+        *(Activity.LOCK, Activity.SLEEP, Activity.FILES, Activity.NETWORK),
+        *(Activity.SUBPROCESS, Activity.DEVICE_WAIT),
+    }
+)
+"""What a thread does without a CPU and without the interpreter's lock."""
+
+
+@dataclass(frozen=True)
+class LockWait:
+    """How long the main thread of a rank waited for the interpreter's lock, and for which thread.
+
+    Attributes:
+        rank: the rank.
+        waited_s: between calls, in the focus of analysis.
+        work_s: all its time between calls.
+        cpu_s: CPU time of the other threads that ran Python code, over their lives.
+        thread: name of the one that was seen most; "" unknown.
+        frame: the user's function in which it was seen most, at the line seen most.
+    """
+
+    rank: int
+    waited_s: float
+    work_s: float
+    cpu_s: float
+    thread: str
+    frame: Frame | None
+
+
+def lock_waits(prepared: Prepared) -> tuple[LockWait, ...]:
+    """Of the ranks in which another thread was seen to run Python code."""
+    trace = prepared.trace
+    if not any(len(rank.stacks) and len(rank.main_samples) for rank in trace.ranks):
+        return ()
+    resting = np.isin(stack_activities(trace), [ACTIVITIES.index(one) for one in RESTING])
+    sampled = [
+        (rank, _Windows.of(rank, timeline, prepared.focus))
+        for rank, timeline in zip(trace.ranks, prepared.timelines, strict=False)
+        if len(rank.main_samples) > 1 and len(rank.process_samples) > 1
+    ]
+    polling = max((windows.polling for _, windows in sampled), default=0.0)
+    found = (
+        _of_rank(trace, rank, windows, resting, min(polling, 1.0)) for rank, windows in sampled
+    )
+    return tuple(one for one in found if one is not None)
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """What a rank and its main thread did in each window of time, in nanoseconds."""
+
+    edges: Floats
+    communication: Floats
+    work: Floats
+    wanted: Floats
+    """In which the main thread ran or waited for a CPU."""
+    others_wanted: Floats
+    """The same of all other threads: one keeps the lock also while it waits for a CPU itself."""
+
+    @classmethod
+    def of(cls, rank: Rank, timeline: Timeline, focus: Focus) -> _Windows:
+        count = max(1, round(focus.length_ns / WINDOW_NS))
+        edges = np.linspace(focus.start_ns, focus.end_ns, count + 1)
+        inside = timeline.inside(focus)
+        calls = inside & IS_COMMUNICATION[timeline.accounts]
+        main, process = rank.main_samples, rank.process_samples
+        wanted = _grown(main["t"], main["cpu_ns"] + main["queue_delay_ns"], edges)
+        by_all = _grown(process["t"], process["cpu_ns"] + process["queue_delay_ns"], edges)
+        return cls(
+            edges,
+            _grown(timeline.boundaries, _cumulative(timeline, calls), edges),
+            _grown(timeline.boundaries, _cumulative(timeline, inside & ~calls), edges),
+            wanted,
+            by_all - wanted,
+        )
+
+    @property
+    def polling(self) -> float:
+        """The part of communication in which the main thread surely ran: MPI polls, or sleeps.
+
+        Of what it ran no more than all work was outside communication. Where a rank hardly
+        communicates nothing is sure.
+        """
+        whole = float(self.communication.sum())
+        least = POLLING_LEAST * float(self.communication.sum() + self.work.sum())
+        surplus = float(self.wanted.sum() - self.work.sum())
+        return max(0.0, surplus / whole) if whole > least else 0.0
+
+    def waited(self, polling: float, asked: Floats, busy: npt.NDArray[np.bool_]) -> float:
+        """Waiting for the lock: what the main thread neither wanted to run nor asked to wait.
+
+        Args:
+            polling: the part of communication in which main threads run.
+            asked: the share of its work in which the main thread waited for something else.
+            busy: windows in which another thread was seen to run Python code.
+        """
+        asleep = (1.0 - polling) * self.communication + asked * self.work
+        waited = np.minimum(np.diff(self.edges) - self.wanted - asleep, self.others_wanted)
+        return float(np.clip(waited, 0.0, self.work)[busy].sum())
+
+
+def _of_rank(
+    trace: Trace, rank: Rank, windows: _Windows, resting: npt.NDArray[np.bool_], polling: float
+) -> LockWait | None:
+    edges = windows.edges
+    rows = rank.stacks[(rank.stacks["t"] >= edges[0]) & (rank.stacks["t"] < edges[-1])]
+    is_main = rows["tid"] == rank.main_tid
+    own, others = rows[is_main], rows[~is_main]
+    others = others[~resting[others["stack"]]]
+    if not len(others):
+        return None
+    seen = np.maximum(np.histogram(own["t"], edges)[0], 1)
+    asked = np.histogram(own["t"][resting[own["stack"]]], edges)[0] / seen
+    waited = windows.waited(polling, asked, np.histogram(others["t"], edges)[0] > 0)
+    threads = _threads(rank, others)
+    cpu_s = sum(thread.cpu_ns for thread in threads) / 1e9
+    wanted_s = cpu_s + sum(thread.queue_delay_ns for thread in threads) / 1e9
+    stacks = [trace.stacks[place] for place in others["stack"].tolist()]
+    return LockWait(
+        rank=rank.number,
+        waited_s=min(waited / 1e9, wanted_s),
+        work_s=float(windows.work.sum()) / 1e9,
+        cpu_s=cpu_s,
+        thread=_name(rank, int(np.bincount(others["tid"]).argmax())),
+        frame=_seen_most(stacks, trace.frames),
+    )
+
+
+def _cumulative(timeline: Timeline, chosen: npt.NDArray[np.bool_]) -> Floats:
+    return np.concatenate([[0.0], np.cumsum(np.where(chosen, timeline.lengths, 0))])
+
+
+def _grown(times: npt.NDArray[np.int64], values: Floats, edges: Floats) -> Floats:
+    """How much a counter grew between edges."""
+    grown: Floats = np.diff(np.interp(edges, times, values))
+    return grown
+
+
+def _threads(rank: Rank, rows: Table) -> list[ThreadInfo]:
+    known = set(np.unique(rows["tid"]).tolist())
+    return [thread for thread in rank.threads if thread.tid in known]
+
+
+def _name(rank: Rank, thread: int) -> str:
+    names = rank.metadata.get("python_threads")
+    name = names.get(str(thread)) if isinstance(names, dict) else None
+    return name[:60] if isinstance(name, str) else ""
+
+
+def _seen_most(stacks: Sequence[Sequence[int]], frames: Sequence[Frame]) -> Frame | None:
+    """The innermost of the user's functions seen most often, at the line seen most often."""
+    places = Counter(
+        next((place for place in reversed(stack) if is_user_file(frames[place].file)), -1)
+        for stack in stacks
+    )
+    places.pop(-1, None)
+    functions: Counter[tuple[str, str]] = Counter()
+    for place, times in places.items():
+        functions[frames[place].function, frames[place].file] += times
+    if not functions:
+        return None
+    function = max(functions, key=lambda one: (functions[one], one))
+    lines = [place for place in places if (frames[place].function, frames[place].file) == function]
+    return frames[max(lines, key=lambda place: (places[place], -frames[place].line))]

@@ -1,0 +1,76 @@
+"""Main threads that wait for the interpreter lock, in closed form, and what is none of that."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Status
+from perfscope.trace.model import Frame
+from tests.findings.analyzed import analyze_trace
+from tests.support.trace_builder import FrameLike, TraceBuilder
+
+STEPS = 40
+OTHER = 77
+BURNING = (("run", "/usr/lib/python3/threading.py", 1), ("tally", "/home/me/train.py", 9))
+RESTING = (*BURNING, ("wait", "/usr/lib/python3/threading.py", 331))
+TRAINING = (("step", "/home/me/train.py", 20),)
+AT_A_LOCK = (*TRAINING, ("get", "/usr/lib/python3/queue.py", 171))
+
+
+def judged(
+    *,
+    ran: float,
+    other_ran: float = 0.5,
+    main: tuple[FrameLike, ...] = TRAINING,
+    other: tuple[FrameLike, ...] = BURNING,
+    queued: float = 0.0,
+) -> Finding:
+    """Rank 1 works 0.4 s a step, of which its main thread runs a part; rank 0 needs half of that.
+
+    The exchange takes 0.1 s from when rank 1 has come.
+    """
+    builder = TraceBuilder(2, end_s=1.0 + 0.5 * STEPS + 1.0)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.5 * STEPS)
+        for step in range(STEPS):
+            begin, work = 1.0 + 0.5 * step, 0.4 if number else 0.2
+            rank.step(step, begin, begin + 0.5)
+            rank.op("MPI_Allreduce", begin + work, begin + 0.5, comm=0, seq=step)
+        for tick in range(5 * STEPS + 20):
+            at = tick / 10
+            cpu = at if number == 0 else at * (0.2 + 0.8 * ran)
+            waited = at * 0.8 * queued if number else 0.0
+            rank.main_sample(at, cpu_s=cpu, queue_delay_s=waited)
+            rank.process_sample(at, cpu_s=cpu + at * other_ran * number, queue_delay_s=waited)
+            if number and 10 <= tick < 10 + 5 * STEPS:
+                rank.stack(at + 0.05, main)
+                rank.stack(at + 0.05, other, tid=OTHER)
+        rank.thread("python", tid=OTHER, cpu_s=20.0)
+        rank.set(metadata={"python_threads": {str(OTHER): "tally thread"}})
+    return analyze_trace(builder.build()).findings["interpreter_lock"]
+
+
+def test_the_thread_its_line_and_the_seconds() -> None:
+    """Rank 1 waits for half of its 0.4 s: without that both ranks work 0.2 s a step."""
+    finding = judged(ran=0.5)
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(0.2 * STEPS, rel=0.02)
+    assert finding.ranks == (1,)
+    assert finding.where == (Frame("tally", "/home/me/train.py", 9),)
+    assert 'Thread "tally thread" of rank 1' in finding.title
+
+
+def test_a_thread_cannot_keep_it_for_longer_than_it_wants_to_run() -> None:
+    assert judged(ran=0.5, other_ran=0.1).gain_s == pytest.approx(0.1 * 0.5 * STEPS, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["runs", "waits for a CPU", "asked to wait", "other one rests"])
+def test_what_is_no_waiting_for_it(kind: str) -> None:
+    found = {
+        "runs": lambda: judged(ran=1.0),
+        "waits for a CPU": lambda: judged(ran=0.5, queued=0.5),
+        "asked to wait": lambda: judged(ran=0.5, main=AT_A_LOCK),
+        "other one rests": lambda: judged(ran=0.5, other=RESTING),
+    }[kind]()
+    assert found.status is Status.PASS
