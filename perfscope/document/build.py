@@ -11,7 +11,7 @@ import math
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from perfscope.document.how_measured import how_measured
 from perfscope.document.losses import losses
 from perfscope.document.planned import planned_run
 from perfscope.document.quality import quality
-from perfscope.document.replayed import replay_json
+from perfscope.document.replayed import replayed
 from perfscope.document.stacks import memory_detail, stacks
 from perfscope.document.tensors import tensors
 from perfscope.document.timeline import timeline
@@ -35,6 +35,9 @@ from perfscope.files import replace_file
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.wording import wholes
 from perfscope.output import json_text
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.findings import FindingRow, FirstAction
+from perfscope.schema.run import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
     from perfscope.savings import Wholes
 
 Json = dict[str, Any]
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION: Final = "1"
 
 
 def build(facts: Facts, findings: Sequence[Finding]) -> Json:
@@ -53,63 +56,61 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     results, replay = facts.results, facts.replay
     ordered = sort_findings(findings)
     damage = run_damage(results, replay)
-    document = {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "perfscope", "version": perfscope.__version__},
-        "run": run_facts.run(results, damage),
-        "verdict": verdict(results, replay, ordered, damage, facts.losses),
-        "ledger": measures.ledger(results),
-        "ledger_functions": measures.ledger_functions(results),
-        "unlabeled": measures.unlabeled(results),
-        "metrics": measures.run_metrics(results, replay),
-        "losses": losses(facts, ordered),
-        "phases": measures.phases(results),
-        "steps": measures.steps(results),
-        "timeline": timeline(results),
-        "collectives": measures.collectives(results),
-        "horovod": horovod(results),
-        "tensors": tensors(results),
-        "memory": {**resources.memory(results), "lines": memory_detail(results)},
-        "threads": resources.threads(results),
-        "io": resources.io(results),
-        "stacks": stacks(results),
-        "devices": devices(results),
-        "hardware": hardware(results),
-        "replay": replay_json(replay),
-        "findings": [_finding(finding, results) for finding in ordered],
-        "quality": quality(results, replay),
-        "how_measured": how_measured(results),
-    }
-    cleaned = plain(document)
-    assert isinstance(cleaned, dict)
-    return cleaned
+    document = Analysis(
+        schema_version=SCHEMA_VERSION,
+        tool=Tool("perfscope", perfscope.__version__),
+        run=run_facts.run(results, damage),
+        verdict=verdict(results, replay, ordered, damage, facts.losses),
+        ledger=measures.ledger(results),
+        ledger_functions=measures.ledger_functions(results),
+        unlabeled=measures.unlabeled(results),
+        metrics=measures.run_metrics(results, replay),
+        losses=losses(facts, ordered),
+        phases=measures.phases(results),
+        steps=measures.steps(results),
+        timeline=timeline(results),
+        collectives=measures.collectives(results),
+        horovod=horovod(results),
+        tensors=tensors(results),
+        memory=resources.memory(results, memory_detail(results)),
+        threads=resources.threads(results),
+        io=resources.io(results),
+        stacks=stacks(results),
+        devices=devices(results),
+        hardware=hardware(results),
+        replay=replayed(replay),
+        findings=tuple(_finding(finding, results) for finding in ordered),
+        quality=quality(results, replay),
+        how_measured=how_measured(results),
+    )
+    return as_json(document)
 
 
-def _finding(finding: Finding, results: Results) -> Json:
+def _finding(finding: Finding, results: Results) -> FindingRow:
     steps = results.options.planned_steps
     of, saving = wholes(results), finding.recommended
-    return {
-        **finding.as_json(),
-        "gain_run_share": finding.gain.run_share if finding.gain else None,
-        "first_action": _first_action(saving, of) if saving else None,
-        "planned": planned_run(
+    return FindingRow(
+        **vars(finding.row),
+        gain_run_share=finding.gain.run_share if finding.gain else None,
+        first_action=_first_action(saving, of) if saving else None,
+        planned=planned_run(
             results,
             saving.seconds if saving else None,
             steps,
             is_once=bool(saving and saving.is_once),
         ),
-    }
+    )
 
 
-def _first_action(saving: Gain, of: Wholes) -> Json:
+def _first_action(saving: Gain, of: Wholes) -> FirstAction:
     """What the first action saves: the number that headlines show."""
-    return {
-        "gain_s": saving.seconds,
-        "gain_interval_s": list(saving.interval_s) if saving.interval_s else None,
-        "gain_share": share_of(saving.seconds, of.window_s),
-        "gain_run_share": saving.run_share,
-        "gain_basis": saving.basis.value,
-    }
+    return FirstAction(
+        gain_s=saving.seconds,
+        gain_interval_s=saving.interval_s,
+        gain_share=share_of(saving.seconds, of.window_s),
+        gain_run_share=saving.run_share,
+        gain_basis=saving.basis,
+    )
 
 
 def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -121,10 +122,21 @@ def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=key))
 
 
+def as_json(document: Any) -> Json:
+    """The object of JSON that a structure is written as."""
+    cleaned = plain(document)
+    assert isinstance(cleaned, dict)
+    return cleaned
+
+
 def plain(value: Any) -> Any:
-    """The value as JSON knows it: numpy numbers as Python's, what is not finite as null."""
+    """The value as JSON knows it: numpy numbers as Python's, what is not finite as null.
+
+    Of structures, a field that is as its declaration has it when absent is left out.
+    """
     if is_dataclass(value):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+        found = ((one, getattr(value, one.name)) for one in fields(value))
+        return {one.name: plain(item) for one, item in found if item is not one.default}
     if isinstance(value, dict):
         return {plain(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -136,10 +148,8 @@ def _plain_one(value: Any) -> Any:
     """A value that holds no others, or an array of numbers."""
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, str):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perfscope.document.endings import account_of_ends
+from perfscope.schema import run as schema
 from perfscope.trace.damage import Damage, Need
 from perfscope.units import format_share
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
     from perfscope.metrics.results import Results
     from perfscope.replay.replay import Replay
-
-Json = dict[str, Any]
 
 
 def run_damage(results: Results, replay: Replay) -> tuple[Damage, ...]:
@@ -37,12 +36,12 @@ def _in_full(damage: Damage, results: Results) -> Damage:
     return replace(damage, text=account_of_ends(results.trace) or damage.text)
 
 
-def damage_json(damages: Sequence[Damage]) -> list[Json]:
+def damage_rows(damages: Sequence[Damage]) -> tuple[schema.Damage, ...]:
     """The `damage` of the run in analysis.json; empty where the recording is whole."""
-    return [
-        {"id": one.id, "text": one.text, "spoils": sorted(need.value for need in one.spoils)}
+    return tuple(
+        schema.Damage(one.id, one.text, tuple(sorted(need.value for need in one.spoils)))
         for one in damages
-    ]
+    )
 
 
 def spoils_comparison(damages: Sequence[Damage]) -> bool:

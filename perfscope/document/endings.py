@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 from signal import Signals
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.findings.core import wording
 from perfscope.metrics.host.resource_use import kills_with, memory_ran_out
+from perfscope.schema import run as schema
 from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Format, RowFlag
 from perfscope.trace.operations import name_of
@@ -18,7 +19,6 @@ from perfscope.units import format_seconds
 if TYPE_CHECKING:
     from perfscope.trace.model import Ending, Rank, Trace
 
-Json = dict[str, Any]
 NS = 1e-9
 STOPPING = {"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"}
 LAUNCHERS_OWN = {"SIGKILL", *STOPPING}
@@ -33,28 +33,28 @@ def incomplete_ranks(trace: Trace) -> list[int]:
     return [rank.number for rank in trace.ranks if not rank.ending.is_natural]
 
 
-def endings(trace: Trace) -> list[Json]:
+def endings(trace: Trace) -> tuple[schema.Ending, ...]:
     """The `endings` of analysis.json, by rank."""
     first = first_to_fail(trace)
-    return [_as_json(trace, rank, is_first=rank is first) for rank in trace.ranks]
+    return tuple(_ending(trace, rank, is_first=rank is first) for rank in trace.ranks)
 
 
-def _as_json(trace: Trace, rank: Rank, *, is_first: bool) -> Json:
+def _ending(trace: Trace, rank: Rank, *, is_first: bool) -> schema.Ending:
     raised = rank.ending.raised
-    return {
-        "rank": rank.number,
-        "host": rank.host,
-        "pid": rank.pid,
-        "kind": rank.ending.kind.value,
-        "code": rank.ending.code,
-        "text": ending_text(trace, rank),
-        "start_s": rank.start_ns * NS,
-        "end_s": rank.end_ns * NS,
-        "in_operation": last_operation(rank),
-        "exception": None if raised is None else dict(vars(raised)),
-        "is_out_of_memory": _is_killed_for_memory(rank),
-        "is_first": is_first,
-    }
+    return schema.Ending(
+        rank=rank.number,
+        host=rank.host,
+        pid=rank.pid,
+        kind=rank.ending.kind,
+        code=rank.ending.code,
+        text=ending_text(trace, rank),
+        start_s=rank.start_ns * NS,
+        end_s=rank.end_ns * NS,
+        in_operation=last_operation(rank),
+        exception=None if raised is None else schema.RaisedException(**vars(raised)),
+        is_out_of_memory=_is_killed_for_memory(rank),
+        is_first=is_first,
+    )
 
 
 def ending_text(trace: Trace, rank: Rank) -> str:

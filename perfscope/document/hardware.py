@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.metrics.efficiency.hybrid import NO_REPLAY, has_threads
 from perfscope.metrics.efficiency.scalability import RunTotals, Variant, run_totals, scalability
-from perfscope.metrics.efficiency.value import Metric
 from perfscope.replay.dimemas import dimemas_runtime
+from perfscope.schema.common import Metric
+from perfscope.schema.devices import Hardware, PopFactors
 from perfscope.schema.efficiency import POP_FACTORS
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
-Json = dict[str, Any]
 NS = 1e-9
 
 
-def hardware(results: Results) -> Json | None:
+def hardware(results: Results) -> Hardware | None:
     """What a trace with states tells of computing; None for other traces.
 
     `variants` has the efficiencies by the formula of each tool, over the state Running.
@@ -34,19 +34,19 @@ def hardware(results: Results) -> Json | None:
     totals = run_totals(trace, ideal.value, waiting_s=waiting_s)
     if totals is None:
         return None
-    return {
-        "runtime_s": totals.runtime_s,
-        "ideal_runtime_s": ideal.as_json(),
-        "useful_s_by_rank": [one.useful_ns * NS for one in known],
-        "useful_s_by_thread": list(totals.useful_s) if is_hybrid else None,
-        "outside_mpi_s_by_rank": [one.outside_ns * NS for one in known],
-        "waiting_s_by_rank": list(waiting_s) if waiting_s is not None else None,
-        "instructions": totals.instructions,
-        "cycles": totals.cycles,
-        "ipc": totals.ipc,
-        "frequency_hz": totals.frequency_hz,
-        "variants": {variant.value: _factors(totals, variant) for variant in Variant},
-    }
+    return Hardware(
+        runtime_s=totals.runtime_s,
+        ideal_runtime_s=ideal,
+        useful_s_by_rank=tuple(one.useful_ns * NS for one in known),
+        useful_s_by_thread=tuple(totals.useful_s) if is_hybrid else None,
+        outside_mpi_s_by_rank=tuple(one.outside_ns * NS for one in known),
+        waiting_s_by_rank=waiting_s,
+        instructions=totals.instructions,
+        cycles=totals.cycles,
+        ipc=totals.ipc,
+        frequency_hz=totals.frequency_hz,
+        variants={variant.value: _factors(totals, variant) for variant in Variant},
+    )
 
 
 def _waiting_s(results: Results) -> tuple[float, ...] | None:
@@ -64,6 +64,6 @@ def _waiting_s(results: Results) -> tuple[float, ...] | None:
     return tuple((1e-9 * ns).tolist())
 
 
-def _factors(totals: RunTotals, variant: Variant) -> Json:
+def _factors(totals: RunTotals, variant: Variant) -> PopFactors:
     [row] = scalability([totals], variant=variant)
-    return {name: getattr(row, name).as_json() for name in POP_FACTORS}
+    return PopFactors(**{name: getattr(row, name) for name in POP_FACTORS})

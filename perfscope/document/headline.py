@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.facts.device_facts import has_accelerators
 from perfscope.metrics.devices.devices import BSC
+from perfscope.schema.run import JudgedEfficiency
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Format
 from perfscope.units import format_share
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from perfscope.metrics.devices.devices import DevicesResult
     from perfscope.metrics.results import Results
 
-Json = dict[str, Any]
 NS = 1e-9
 LEAST_SHARE = 0.001
 """A smaller part of the lost time is not named."""
@@ -33,15 +33,16 @@ class Headline:
         lost_to: a clause on where the rest went, "" where nothing was lost.
     """
 
-    id: str
+    id: Literal["device_efficiency", "parallel_efficiency"]
     label: str
     value: float | None
     reason: str | None
     lost_to: str
 
-    def as_json(self) -> Json:
+    @property
+    def judged(self) -> JudgedEfficiency:
         """The `efficiency` of the verdict: what gates and headlines look at."""
-        return {"id": self.id, "label": self.label, "value": self.value, "reason": self.reason}
+        return JudgedEfficiency(self.id, self.label, self.value, self.reason)
 
 
 def headline(results: Results) -> Headline:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from perfscope.schema.findings import HowMeasured
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
@@ -85,10 +86,10 @@ STEPS = {
 }
 
 
-def how_measured(results: Results) -> list[dict[str, Any]]:
+def how_measured(results: Results) -> tuple[HowMeasured, ...]:
     """Terms and their meaning, those with numbers of this run first."""
     rows = (_focus(results), _efficiency(), _steps(results), *TERMS)
-    return [{"term": term, "text": text} for term, text in rows]
+    return tuple(HowMeasured(*row) for row in rows)
 
 
 def _focus(results: Results) -> tuple[str, str]:

@@ -30,9 +30,9 @@ def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
         training_ns=account.training_ns,
         lost_ns=account.lost_ns,
         training_share=account.training_share,
-        entries=[
+        entries=tuple(
             _entry(entry, account, explained.get(entry.cause, ())) for entry in account.entries
-        ],
+        ),
     )
 
 
@@ -50,14 +50,14 @@ def _entry(entry: Entry, account: LossAccount, findings: tuple[str, ...]) -> Los
         own_ns=entry.own_ns,
         waiting_ns=entry.waiting_ns,
         share=entry.ns / account.window_ns if is_inside else None,
-        ranks=list(entry.ranks[:MOST_RANKS]),
+        ranks=tuple(entry.ranks[:MOST_RANKS]),
         ranks_left_out=max(0, len(entry.ranks) - MOST_RANKS),
         where=Place(frame.file, frame.line, frame.function) if frame else None,
         pattern=entry.pattern,
         steps=entry.steps,
         causes=entry.causes,
         saving=_saving(entry.saving),
-        findings=list(findings),
+        findings=findings,
     )
 
 

@@ -3,83 +3,82 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from perfscope.document.collective_cost import collective_cost_json
+from perfscope.document.collective_cost import collective_cost
+from perfscope.schema.common import Efficiencies, Place
+from perfscope.schema.communication import Collectives, LateArrival, WaitedFor, WaitState
 from perfscope.schema.efficiency import METRICS
 from perfscope.schema.enums import Account
+from perfscope.schema.time import FunctionShare, LedgerAccount, Metrics, Phase, Steps, Unlabeled
 
 if TYPE_CHECKING:
-    from perfscope.metrics.communication.operations import LateArrival
-    from perfscope.metrics.communication.wait_states import WaitState
+    from perfscope.metrics.communication import late_arrivals, wait_states
     from perfscope.metrics.efficiency.factors import Efficiency
     from perfscope.metrics.efficiency.phases import PhaseResult
-    from perfscope.metrics.efficiency.value import Metric
     from perfscope.metrics.results import Results
     from perfscope.replay.replay import Replay
+    from perfscope.schema.common import Metric
     from perfscope.trace.model import Frame
 
-Json = dict[str, Any]
 NS = 1e-9
 UNLABELED_TARGET = 0.05
 MOST_CAUSES = 64
 
 
-def ledger(results: Results) -> list[Json]:
+def ledger(results: Results) -> tuple[LedgerAccount, ...]:
     """Every account in order, with its seconds summed over ranks, share and nanoseconds by rank."""
     table = results.ledger
     total_ns = int(table.life_ns.sum())
-    rows = []
-    for account, by_rank in zip(Account, table.ns, strict=True):
-        rows.append(
-            {
-                "id": account.value,
-                "label": account.label,
-                "seconds": int(by_rank.sum()) * NS,
-                "share": int(by_rank.sum()) / total_ns if total_ns else 0.0,
-                "ns_by_rank": [int(ns) for ns in by_rank],
-                "meaning": account.meaning,
-            }
+    return tuple(
+        LedgerAccount(
+            id=account.value,
+            label=account.label,
+            seconds=int(by_rank.sum()) * NS,
+            share=int(by_rank.sum()) / total_ns if total_ns else 0.0,
+            ns_by_rank=tuple(by_rank.tolist()),
+            meaning=account.meaning,
         )
-    return rows
+        for account, by_rank in zip(Account, table.ns, strict=True)
+    )
 
 
-def ledger_functions(results: Results) -> list[Json]:
+def ledger_functions(results: Results) -> tuple[FunctionShare, ...]:
     """Computation by function, most seconds first."""
     table = results.ledger
     total_s = int(table.life_ns.sum()) * NS
-    return [
-        {
-            "function": share.function,
-            "file": share.file,
-            "line": share.line,
-            "seconds": share.seconds,
-            "share": share.seconds / total_s if total_s else 0.0,
-            "account": share.account.value,
-            "seconds_by_rank": [share.seconds_by_rank.get(rank, 0.0) for rank in table.ranks],
-        }
+    return tuple(
+        FunctionShare(
+            function=share.function,
+            file=share.file,
+            line=share.line,
+            seconds=share.seconds,
+            share=share.seconds / total_s if total_s else 0.0,
+            account=share.account.value,
+            seconds_by_rank=tuple(share.seconds_by_rank.get(rank, 0.0) for rank in table.ranks),
+        )
         for share in table.functions
-    ]
+    )
 
 
-def unlabeled(results: Results) -> Json:
+def unlabeled(results: Results) -> Unlabeled:
     """Time that no phase and no function accounts for."""
-    return {
-        "share": results.ledger.unlabeled_share,
-        "seconds": int(results.ledger.unlabeled_ns.sum()) * NS,
-        "target": UNLABELED_TARGET,
-    }
+    return Unlabeled(
+        share=results.ledger.unlabeled_share,
+        seconds=int(results.ledger.unlabeled_ns.sum()) * NS,
+        target=UNLABELED_TARGET,
+    )
 
 
-def run_metrics(results: Results, replay: Replay) -> Json:
+def run_metrics(results: Results, replay: Replay) -> Metrics:
     """The efficiency tree of the run; serialization and transfer from the replay where possible."""
     tree = with_ideal_network(results.efficiency, replay.ideal_runtime_s)
-    return {
-        **_efficiencies(tree),
-        "outside_communication_s_by_rank": list(tree.outside_s),
-        "useful_s_by_rank": list(tree.useful_s),
-        "productive_split": dict(tree.productive_split),
-    }
+    return Metrics(
+        **vars(_efficiencies(tree)),
+        outside_communication_s_by_rank=tree.outside_s,
+        useful_s_by_rank=tree.useful_s,
+        productive_split=dict(tree.productive_split),
+    )
 
 
 def with_ideal_network(tree: Efficiency, ideal_runtime_s: float | None) -> Efficiency:
@@ -101,117 +100,87 @@ def _known(metric: Metric, value: float) -> Metric:
     return replace(metric, value=value, reason=None)
 
 
-def _efficiencies(tree: Efficiency) -> Json:
-    return {name: getattr(tree, name).as_json() for name in METRICS}
+def _efficiencies(tree: Efficiency) -> Efficiencies:
+    return Efficiencies(**{name: getattr(tree, name) for name in METRICS})
 
 
-def phases(results: Results) -> list[Json]:
+def phases(results: Results) -> tuple[Phase, ...]:
     """The phases of the focus of analysis."""
-    return [_phase(phase) for phase in results.phases]
+    return tuple(_phase(phase) for phase in results.phases)
 
 
-def _phase(phase: PhaseResult) -> Json:
-    return {
-        "id": phase.id,
-        "label": phase.label,
-        "kind": phase.kind.name.lower(),
-        "source": phase.source,
-        "count": phase.count,
-        "ranks": list(phase.entering_ranks),
-        "seconds_by_rank": list(phase.seconds_by_rank),
-        "communication_s_by_rank": list(phase.communication_s_by_rank),
-        "where": [frame_json(frame) for frame in phase.where],
-        "metrics": _efficiencies(phase.efficiency) if phase.efficiency else None,
-        "windows_s": [list(window) for window in phase.windows_s],
-    }
+def _phase(phase: PhaseResult) -> Phase:
+    return Phase(
+        id=phase.id,
+        label=phase.label,
+        kind=phase.kind.name.lower(),
+        source=phase.source,
+        count=phase.count,
+        ranks=phase.entering_ranks,
+        seconds_by_rank=phase.seconds_by_rank,
+        communication_s_by_rank=phase.communication_s_by_rank,
+        where=tuple(place(frame) for frame in phase.where),
+        metrics=_efficiencies(phase.efficiency) if phase.efficiency else None,
+        windows_s=phase.windows_s,
+    )
 
 
-def steps(results: Results) -> Json:
+def steps(results: Results) -> Steps:
     """Step times and what the framework reported per step."""
     found = results.steps
-    return {
-        "source": found.source,
-        "count": found.count,
-        "numbers": list(found.numbers),
-        "max_seconds": list(found.max_seconds),
-        "min_seconds": list(found.min_seconds),
-        "series": {
-            name: [list(point) for point in series] for name, series in found.metric_series.items()
-        },
-    }
+    return Steps(
+        source=found.source,
+        count=found.count,
+        numbers=found.numbers,
+        max_seconds=found.max_seconds,
+        min_seconds=found.min_seconds,
+        series={name: tuple(series) for name, series in found.metric_series.items()},
+    )
 
 
-def collectives(results: Results) -> Json:
+def collectives(results: Results) -> Collectives:
     """Communication by operation and by rank, and who arrived late."""
     found = results.communication
-    return {
-        "operations": [
-            {
-                "name": operation.name,
-                "calls": operation.calls,
-                "seconds": operation.seconds,
-                "seconds_by_rank": list(operation.seconds_by_rank),
-                "bytes_sent": operation.bytes_sent,
-                "bytes_received": operation.bytes_received,
-                "wait_s": operation.wait_s,
-                "transfer_s": operation.transfer_s,
-                "detailed_calls": operation.detailed_calls,
-            }
-            for operation in found.operations
-        ],
-        "clocks_reason": found.clocks.reason or None,
-        "wait_s_by_rank": list(found.wait_s_by_rank),
-        "transfer_s_by_rank": list(found.transfer_s_by_rank),
-        "other_s_by_rank": list(found.other_s_by_rank),
-        "wait_states": [_wait_state(state) for state in found.wait_states],
-        "late_arrivals": [_late_arrival(arrival) for arrival in found.late_arrivals],
-        "matched_calls": found.matched_calls,
-        "unmatched": dict(sorted(found.unmatched.items())),
-        "gradient_exchange": _gradient_exchange(results),
-        "cost": collective_cost_json(results.collective_cost),
-    }
+    return Collectives(
+        operations=found.operations,
+        clocks_reason=found.clocks.reason or None,
+        wait_s_by_rank=found.wait_s_by_rank,
+        transfer_s_by_rank=found.transfer_s_by_rank,
+        other_s_by_rank=found.other_s_by_rank,
+        wait_states=tuple(_wait_state(state) for state in found.wait_states),
+        late_arrivals=tuple(_late_arrival(arrival) for arrival in found.late_arrivals),
+        matched_calls=found.matched_calls,
+        unmatched=dict(sorted(found.unmatched.items())),
+        gradient_exchange=results.gradient_exchange,
+        cost=collective_cost(results.collective_cost),
+    )
 
 
-def _gradient_exchange(results: Results) -> Json | None:
-    found = results.gradient_exchange
-    if found is None:
-        return None
-    return {
-        "exchanges": found.exchanges,
-        "exposed_s": found.exposed_s.as_json(),
-        "exposed_s_by_rank": list(found.exposed_s_by_rank),
-        "wait_s_by_rank": list(found.wait_s_by_rank),
-        "transfer_s_by_rank": list(found.transfer_s_by_rank),
-    }
+def _wait_state(state: wait_states.WaitState) -> WaitState:
+    return WaitState(
+        kind=state.kind,
+        seconds=state.seconds,
+        by_rank=tuple(WaitedFor(rank, seconds) for rank, seconds in state.by_rank[:MOST_CAUSES]),
+        left_out_s=sum(seconds for _, seconds in state.by_rank[MOST_CAUSES:]),
+    )
 
 
-def _wait_state(state: WaitState) -> Json:
-    return {
-        "kind": state.kind.value,
-        "seconds": state.seconds,
-        "by_rank": [
-            {"rank": rank, "seconds": seconds} for rank, seconds in state.by_rank[:MOST_CAUSES]
-        ],
-        "left_out_s": sum(seconds for _, seconds in state.by_rank[MOST_CAUSES:]),
-    }
-
-
-def _late_arrival(arrival: LateArrival) -> Json:
+def _late_arrival(arrival: late_arrivals.LateArrival) -> LateArrival:
     frame = arrival.frame
-    return {
-        "rank": arrival.rank,
-        "phase": arrival.phase,
-        "function": frame.function if frame else None,
-        "file": frame.file if frame else None,
-        "line": frame.line if frame else None,
-        "caller": frame_json(arrival.caller) if arrival.caller else None,
-        "waiting_s": arrival.waiting_s,
-        "stall_s": arrival.stall_s,
-        "instances": arrival.instances,
-        "window_s": [arrival.first_s, arrival.last_s],
-    }
+    return LateArrival(
+        rank=arrival.rank,
+        phase=arrival.phase,
+        function=frame.function if frame else None,
+        file=frame.file if frame else None,
+        line=frame.line if frame else None,
+        caller=place(arrival.caller) if arrival.caller else None,
+        waiting_s=arrival.waiting_s,
+        stall_s=arrival.stall_s,
+        instances=arrival.instances,
+        window_s=(arrival.first_s, arrival.last_s),
+    )
 
 
-def frame_json(frame: Frame) -> Json:
+def place(frame: Frame) -> Place:
     """A place in the source."""
-    return {"file": frame.file, "line": frame.line, "function": frame.function}
+    return Place(file=frame.file, line=frame.line, function=frame.function)

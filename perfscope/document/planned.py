@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from perfscope.schema.findings import PlannedRun
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
-Json = dict[str, Any]
 NS = 1e-9
 
 
@@ -16,7 +17,7 @@ ONCE = "it happens once a run, however long that is"
 
 def planned_run(
     results: Results, gain_s: float | None, steps: int | None, *, is_once: bool = False
-) -> Json | None:
+) -> PlannedRun | None:
     """What a gain is over the planned steps, as if the whole focus were repeated step by step.
 
     None where nobody asked or no seconds are claimed; with a reason where no steps are known.
@@ -30,16 +31,11 @@ def planned_run(
     if steps is None or gain_s is None:
         return None
     if is_once:
-        return {"steps": steps, "gain_s": None, "runtime_s": None, "reason": ONCE}
+        return PlannedRun(steps, None, None, ONCE)
     count = results.steps.count
     if not count:
         reason = results.steps.step_s_median.reason or "no steps were found"
-        return {"steps": steps, "gain_s": None, "runtime_s": None, "reason": reason}
+        return PlannedRun(steps, None, None, reason)
     scale = steps / count
     whole = results.focus.length_ns * NS * scale
-    return {
-        "steps": steps,
-        "gain_s": gain_s * scale,
-        "runtime_s": whole - gain_s * scale,
-        "reason": None,
-    }
+    return PlannedRun(steps, gain_s * scale, whole - gain_s * scale, None)

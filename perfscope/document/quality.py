@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from perfscope.document.check import Check
 from perfscope.document.endings import (
     account_of_ends,
     ending_text,
@@ -16,6 +15,7 @@ from perfscope.document.measures import UNLABELED_TARGET
 from perfscope.document.quality_devices import device_checks
 from perfscope.document.unmeasured import unmeasured
 from perfscope.schema.enums import Status
+from perfscope.schema.findings import QualityRow
 from perfscope.trace.clocks import UNMEASURED, UNSTATED
 from perfscope.trace.model import Format
 from perfscope.trace.worlds import mpi_library, separate_worlds
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from perfscope.replay.replay import Replay
     from perfscope.trace.model import Rank, Trace
 
-Json = dict[str, Any]
 NS = 1e-9
 
 LEAST_FOCUS_S = 10.0
@@ -47,10 +46,10 @@ SAME_MPI = (
 )
 
 
-def quality(results: Results, replay: Replay) -> list[Json]:
+def quality(results: Results, replay: Replay) -> tuple[QualityRow, ...]:
     """All checks, in the order of the report."""
     trace = results.trace
-    checks = [
+    return (
         _run_length(results),
         _overhead(trace),
         _dropped_records(trace),
@@ -64,30 +63,29 @@ def quality(results: Results, replay: Replay) -> list[Json]:
         *device_checks(results),
         *_unmeasured(trace),
         _recording_notes(trace),
-    ]
-    return [check.as_json() for check in checks]
+    )
 
 
-def _run_length(results: Results) -> Check:
+def _run_length(results: Results) -> QualityRow:
     length_s, steps = results.focus.length_ns * NS, results.steps.count
     counted = f", {format_count(steps)} steps" if steps else ""
     detail = f"The focus of analysis is {format_seconds(length_s)} long{counted}."
     if length_s >= LEAST_FOCUS_S and (steps == 0 or steps >= LEAST_STEPS):
-        return Check("run_length", Status.PASS, "The run is long enough", detail)
+        return QualityRow("run_length", Status.PASS, "The run is long enough", detail)
     advice = (
         f" Below {LEAST_FOCUS_S:g} s or {LEAST_STEPS} steps, warm-up and chance weigh much: "
         "record a longer run before acting on small numbers."
     )
-    return Check("run_length", Status.WARN, "The run is short", detail + advice)
+    return QualityRow("run_length", Status.WARN, "The run is short", detail + advice)
 
 
-def _overhead(trace: Trace) -> Check:
+def _overhead(trace: Trace) -> QualityRow:
     if trace.format is not Format.PERFSCOPE:
         detail = "These files do not tell what recording them cost."
-        return Check("overhead", Status.NOT_MEASURED, "Recording cost unknown", detail)
+        return QualityRow("overhead", Status.NOT_MEASURED, "Recording cost unknown", detail)
     shares = [(_cost_ns(rank) / _life_ns(rank), rank) for rank in trace.ranks if _life_ns(rank)]
     if not shares:
-        return Check(
+        return QualityRow(
             "overhead", Status.NOT_MEASURED, "Recording cost unknown", "No rank has a life time."
         )
     share, rank = max(shares, key=lambda pair: pair[0])
@@ -101,7 +99,7 @@ def _overhead(trace: Trace) -> Check:
         f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's sampler."
     )
     title = "Recording cost little" if status is Status.PASS else "Recording slowed the run"
-    return Check("overhead", status, title, detail)
+    return QualityRow("overhead", status, title, detail)
 
 
 def _call_noun(rank: Rank) -> str:
@@ -125,7 +123,7 @@ def _life_ns(rank: Rank) -> int:
     return rank.end_ns - rank.start_ns
 
 
-def _dropped_records(trace: Trace) -> Check:
+def _dropped_records(trace: Trace) -> QualityRow:
     dropped = {rank.number: rank.dropped_records for rank in trace.ranks if rank.dropped_records}
     if not dropped and trace.format is not Format.PERFSCOPE:
         ends_ns = [r.detail_end_ns for r in trace.ranks if r.detail_end_ns is not None]
@@ -135,11 +133,13 @@ def _dropped_records(trace: Trace) -> Check:
                 f"{format_seconds(trace.wall_ns * NS)}; figures cover the time until then. Copy "
                 "the whole file from where it was made."
             )
-            return Check("dropped_records", Status.FAIL, "The trace is cut off", detail)
+            return QualityRow("dropped_records", Status.FAIL, "The trace is cut off", detail)
     if not dropped:
-        return Check("dropped_records", Status.PASS, "No record was dropped", "0 records dropped.")
+        return QualityRow(
+            "dropped_records", Status.PASS, "No record was dropped", "0 records dropped."
+        )
     ranks = ", ".join(f"rank {rank}: {format_count(count)}" for rank, count in dropped.items())
-    return Check(
+    return QualityRow(
         "dropped_records",
         Status.WARN,
         "Records were dropped",
@@ -149,17 +149,17 @@ def _dropped_records(trace: Trace) -> Check:
     )
 
 
-def _missing_ranks(trace: Trace) -> Check:
+def _missing_ranks(trace: Trace) -> QualityRow:
     missing = trace.missing_ranks
     if not missing:
         text = f"{len(trace.ranks)} of {trace.world_size} ranks left a recording."
-        return Check("missing_ranks", Status.PASS, "All ranks are there", text)
+        return QualityRow("missing_ranks", Status.PASS, "All ranks are there", text)
     numbers = ", ".join(str(number) for number in missing[:20])
     more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
     advice = "The recording directory must be writable from every host under the same path."
     if trace.format is not Format.PERFSCOPE:
         advice = "The trace names them, and holds no event of theirs: copy all of its files."
-    return Check(
+    return QualityRow(
         "missing_ranks",
         Status.FAIL,
         f"{len(missing)} of {trace.world_size} ranks left no recording",
@@ -167,7 +167,7 @@ def _missing_ranks(trace: Trace) -> Check:
     )
 
 
-def _separate_worlds(trace: Trace) -> list[Check]:
+def _separate_worlds(trace: Trace) -> list[QualityRow]:
     """An MPI library that is not the launcher's: every process says that it is rank 0 of 1."""
     launched = separate_worlds(trace)
     if not launched:
@@ -175,7 +175,7 @@ def _separate_worlds(trace: Trace) -> list[Check]:
     library = mpi_library(trace)
     loaded = f" The program loaded {library}." if library else ""
     return [
-        Check(
+        QualityRow(
             "separate_worlds",
             Status.FAIL,
             f"{launched} processes were started, and each says that it is rank 0 of 1",
@@ -185,10 +185,10 @@ def _separate_worlds(trace: Trace) -> list[Check]:
     ]
 
 
-def _endings(trace: Trace) -> Check:
+def _endings(trace: Trace) -> QualityRow:
     early = set(incomplete_ranks(trace))
     if not early:
-        return Check(
+        return QualityRow(
             "endings",
             Status.PASS,
             "Every rank ended by itself",
@@ -204,7 +204,7 @@ def _endings(trace: Trace) -> Check:
     title = f"{len(early)} of {len(trace.ranks)} ranks did not end by themselves"
     if is_of_the_trace(trace):
         title = f"How {len(early)} of {len(trace.ranks)} ranks ended is not in the trace"
-    return Check(
+    return QualityRow(
         "endings",
         Status.WARN,
         title,
@@ -221,17 +221,19 @@ def _messages(trace: Trace) -> str:
     return f" Messages: {shown}" if shown else ""
 
 
-def _clocks(results: Results) -> Check:
+def _clocks(results: Results) -> QualityRow:
     trace, checked = results.trace, results.communication.clocks
     domains = {rank.clock_domain for rank in trace.ranks}
     above = _factors_above_one(results)
     if len(domains) <= 1:
         if checked.reason:
             detail = f"Wait and transfer are not resolvable: {checked.reason}."
-            return Check("clocks", Status.WARN, "The clocks are uncertain", detail)
+            return QualityRow("clocks", Status.WARN, "The clocks are uncertain", detail)
         if above:
-            return Check("clocks", Status.WARN, "A factor is above 1", above)
-        return Check("clocks", Status.PASS, "All ranks share one clock", "One host, one clock.")
+            return QualityRow("clocks", Status.WARN, "A factor is above 1", above)
+        return QualityRow(
+            "clocks", Status.PASS, "All ranks share one clock", "One host, one clock."
+        )
     error_ns = max(rank.clock_error_ns for rank in trace.ranks)
     is_unmeasured = any(rank.clock_error_ns == UNMEASURED for rank in trace.ranks)
     detail = _how_aligned(trace.ranks, len(domains))
@@ -245,13 +247,13 @@ def _clocks(results: Results) -> Check:
     if above:
         detail += f" {above}"
     if checked.reason or above or is_unmeasured:
-        return Check("clocks", Status.WARN, "The clocks are uncertain", detail)
+        return QualityRow("clocks", Status.WARN, "The clocks are uncertain", detail)
     if any(rank.clock_error_ns == UNSTATED for rank in trace.ranks):
         title = "The clocks were corrected; how well is not told"
-        return Check("clocks", Status.INFO, title, detail)
+        return QualityRow("clocks", Status.INFO, title, detail)
     status = Status.PASS if error_ns <= CLOCK_WARN_NS else Status.WARN
     title = "The clocks were aligned" if status is Status.PASS else "The clocks are uncertain"
-    return Check("clocks", status, title, detail)
+    return QualityRow("clocks", status, title, detail)
 
 
 def _how_aligned(ranks: Sequence[Rank], clocks: int) -> str:
@@ -294,24 +296,24 @@ def _factors_above_one(results: Results) -> str:
     return f"{' and '.join(high)}: above 1 something in the clocks or the matching is wrong."
 
 
-def _unlabeled_time(results: Results) -> Check:
+def _unlabeled_time(results: Results) -> QualityRow:
     share = results.ledger.unlabeled_share
     detail = (
         f"{format_share(share)} of the ranks' lives is in no phase and no known function; "
         f"the target is at most {format_share(UNLABELED_TARGET)}."
     )
     if share <= UNLABELED_TARGET:
-        return Check("unlabeled_time", Status.PASS, "Nearly all time has a name", detail)
+        return QualityRow("unlabeled_time", Status.PASS, "Nearly all time has a name", detail)
     advice = (
         " Stack samples (--stack-hz 50, the default) name functions; "
         '`with perfscope.phase("..."):` names phases.'
     )
     if results.trace.format is not Format.PERFSCOPE:
         advice = " The trace does not hold it; perfscope run records what the ranks do."
-    return Check("unlabeled_time", Status.WARN, "Much time has no name", detail + advice)
+    return QualityRow("unlabeled_time", Status.WARN, "Much time has no name", detail + advice)
 
 
-def _sampled_only(results: Results) -> list[Check]:
+def _sampled_only(results: Results) -> list[QualityRow]:
     """That nothing marked a phase: seconds of phases, and gains by them, are then estimates."""
     phases, trace = results.phases, results.trace
     if not phases or any(phase.source != "sampled" for phase in phases):
@@ -322,14 +324,14 @@ def _sampled_only(results: Results) -> list[Check]:
         "about 0.1 s, and phases shorter than that are seen by chance. A marker gives exact ones: "
         '`with perfscope.phase("..."):`, `perfscope.step()`.'
     )
-    return [Check("sampled_only", Status.INFO, "Phases are known from samples alone", detail)]
+    return [QualityRow("sampled_only", Status.INFO, "Phases are known from samples alone", detail)]
 
 
-def _replay_error(replay: Replay) -> Check:
+def _replay_error(replay: Replay) -> QualityRow:
     error = replay.relative_error
     if error is None:
         reason = replay.reason or "unknown"
-        return Check(
+        return QualityRow(
             "replay_error",
             Status.NOT_MEASURED,
             "The run cannot be replayed",
@@ -342,25 +344,25 @@ def _replay_error(replay: Replay) -> Check:
         "(relative)."
     )
     if error <= REPLAY_PASS:
-        return Check("replay_error", Status.PASS, "The replay reproduces the run", detail)
+        return QualityRow("replay_error", Status.PASS, "The replay reproduces the run", detail)
     status = Status.WARN if error <= REPLAY_WARN else Status.FAIL
-    return Check("replay_error", status, "The replay deviates from the run", detail)
+    return QualityRow("replay_error", status, "The replay deviates from the run", detail)
 
 
-def _unmeasured(trace: Trace) -> list[Check]:
+def _unmeasured(trace: Trace) -> list[QualityRow]:
     found = unmeasured(trace)
     if not found:
         return []
     title = "Not measured: " + ", ".join(what for what, _ in found)
     detail = "; ".join(f"{what}: {reason}" for what, reason in found) + "."
-    return [Check("unmeasured", Status.NOT_MEASURED, title, detail)]
+    return [QualityRow("unmeasured", Status.NOT_MEASURED, title, detail)]
 
 
-def _recording_notes(trace: Trace) -> Check:
+def _recording_notes(trace: Trace) -> QualityRow:
     if not trace.notes:
-        return Check("recording_notes", Status.PASS, "Nothing unusual was noted", "No notes.")
+        return QualityRow("recording_notes", Status.PASS, "Nothing unusual was noted", "No notes.")
     count = len(trace.notes)
-    return Check(
+    return QualityRow(
         "recording_notes",
         Status.INFO,
         "1 note on the recording" if count == 1 else f"{count} notes on the recording",

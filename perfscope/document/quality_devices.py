@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.document.check import Check
 from perfscope.schema.enums import Status
+from perfscope.schema.findings import QualityRow
 from perfscope.units import format_count, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MOST_UNLINKED = 0.05
 
 
-def device_checks(results: Results) -> list[Check]:
+def device_checks(results: Results) -> list[QualityRow]:
     """The rows about devices, in the order of the report."""
     found = results.devices
     if found is None:
@@ -23,7 +23,7 @@ def device_checks(results: Results) -> list[Check]:
     return [*_window(found), *_communication(results, found), _launches(found)]
 
 
-def _window(found: DevicesResult) -> list[Check]:
+def _window(found: DevicesResult) -> list[QualityRow]:
     """That a profiler watched a part of the run only."""
     if not found.is_part:
         return []
@@ -33,17 +33,17 @@ def _window(found: DevicesResult) -> list[Check]:
         f"{format_seconds(start_s)} on: figures of the devices are about that time, and findings "
         "from them have no seconds for the run."
     )
-    return [Check("device_window", Status.INFO, "Devices were watched for a part", detail)]
+    return [QualityRow("device_window", Status.INFO, "Devices were watched for a part", detail)]
 
 
-def _communication(results: Results, found: DevicesResult) -> list[Check]:
+def _communication(results: Results, found: DevicesResult) -> list[QualityRow]:
     """Whether the ranks of a job communicate on their devices, and whether that was matched."""
     if results.trace.world_size < 2:
         return []
     silent = [device.rank for device in found.devices if not device.use.rows[1]]
     if silent and len(silent) == len(found.devices):
         return [
-            Check(
+            QualityRow(
                 "device_communication",
                 Status.WARN,
                 "No kernel communicates",
@@ -55,7 +55,7 @@ def _communication(results: Results, found: DevicesResult) -> list[Check]:
     if matching.reason is not None:
         detail = f"Waiting and transfer of communication kernels are not known: {matching.reason}."
         title = "Communication kernels were not matched"
-        return [Check("device_communication", Status.WARN, title, detail)]
+        return [QualityRow("device_communication", Status.WARN, title, detail)]
     spread = format_seconds(matching.end_spread_s or 0.0)
     detail = (
         f"{format_count(matching.matched)} collectives matched over ranks; "
@@ -64,10 +64,10 @@ def _communication(results: Results, found: DevicesResult) -> list[Check]:
         "the clocks are no farther apart."
     )
     title = "Communication kernels were matched"
-    return [Check("device_communication", Status.PASS, title, detail)]
+    return [QualityRow("device_communication", Status.PASS, title, detail)]
 
 
-def _launches(found: DevicesResult) -> Check:
+def _launches(found: DevicesResult) -> QualityRow:
     rows = sum(sum(device.use.rows) for device in found.devices)
     share = min(found.unlinked_rows / rows, 1.0) if rows else 0.0
     detail = (
@@ -79,8 +79,8 @@ def _launches(found: DevicesResult) -> Check:
         detail = (
             f"Gaps before device rows count as other, never as waiting for the host: {unfit[0]}."
         )
-        return Check("device_launches", Status.WARN, "Launches do not fit", detail)
+        return QualityRow("device_launches", Status.WARN, "Launches do not fit", detail)
     if share > MOST_UNLINKED:
         detail += f" That is {format_share(share)} of those in the focus: launched before it began?"
-        return Check("device_launches", Status.WARN, "Launches are missing", detail)
-    return Check("device_launches", Status.PASS, "Launches were found", detail)
+        return QualityRow("device_launches", Status.WARN, "Launches are missing", detail)
+    return QualityRow("device_launches", Status.PASS, "Launches were found", detail)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from perfscope.document.damage import damage_json
+from perfscope.document.damage import damage_rows
 from perfscope.document.endings import endings, incomplete_ranks
+from perfscope.schema.run import Commit, Host, Run, Throughput
 from perfscope.trace.worlds import library_text
 
 if TYPE_CHECKING:
@@ -21,34 +22,34 @@ NS = 1e-9
 MOST_PROGRAMS = 5
 
 
-def run(results: Results, damage: Sequence[Damage]) -> Json:
+def run(results: Results, damage: Sequence[Damage]) -> Run:
     """Command, ranks, hosts, how it ended, throughput, versions and environment."""
     trace, focus = results.trace, results.focus
-    return {
-        "command": list(trace.command),
-        "program": _program(trace),
-        "commit": _commit(trace),
-        "source": trace.source,
-        "start_unix_s": trace.origin_unix_ns * NS,
-        "wall_s": trace.wall_ns * NS,
-        "launcher": trace.launcher,
-        "exit_code": trace.exit_code,
-        "ranks": trace.world_size,
-        "recorded_ranks": len(trace.ranks),
-        "missing_ranks": trace.missing_ranks,
-        "incomplete_ranks": incomplete_ranks(trace),
-        "damage": damage_json(damage),
-        "hosts": _hosts(trace),
-        "focus_of_analysis_s": [focus.start_ns * NS, focus.end_ns * NS],
-        "focus_kind": focus.kind,
-        "focus_reason": focus.reason,
-        "endings": endings(trace),
-        "throughput": _throughput(results),
-        "batch_size": _batch_size(trace),
-        "versions": _texts(trace, "versions"),
-        "environment": _texts(trace, "environment"),
-        "topology": _topology(trace),
-    }
+    return Run(
+        command=tuple(trace.command),
+        program=_program(trace),
+        commit=_commit(trace),
+        source=trace.source,
+        start_unix_s=trace.origin_unix_ns * NS,
+        wall_s=trace.wall_ns * NS,
+        launcher=trace.launcher,
+        exit_code=trace.exit_code,
+        ranks=trace.world_size,
+        recorded_ranks=len(trace.ranks),
+        missing_ranks=tuple(trace.missing_ranks),
+        incomplete_ranks=tuple(incomplete_ranks(trace)),
+        damage=damage_rows(damage),
+        hosts=_hosts(trace),
+        focus_of_analysis_s=(focus.start_ns * NS, focus.end_ns * NS),
+        focus_kind=focus.kind,
+        focus_reason=focus.reason,
+        endings=endings(trace),
+        throughput=_throughput(results),
+        batch_size=_batch_size(trace),
+        versions=_texts(trace, "versions"),
+        environment=_texts(trace, "environment"),
+        topology=_topology(trace),
+    )
 
 
 def _program(trace: Trace) -> str | None:
@@ -60,34 +61,34 @@ def _program(trace: Trace) -> str | None:
     return " and ".join(sorted({PurePath(name).name for name in names})[:MOST_PROGRAMS]) or None
 
 
-def _commit(trace: Trace) -> Json | None:
+def _commit(trace: Trace) -> Commit | None:
     """The commit of the program that was checked out where the run was started."""
     noted = trace.environment.get("commit")
     if not isinstance(noted, dict) or not isinstance(noted.get("id"), str) or not noted["id"]:
         return None
     branch = noted.get("branch")
-    return {"id": noted["id"], "branch": branch if isinstance(branch, str) else None}
+    return Commit(noted["id"], branch if isinstance(branch, str) else None)
 
 
-def _hosts(trace: Trace) -> list[Json]:
+def _hosts(trace: Trace) -> tuple[Host, ...]:
     names = dict.fromkeys(rank.host for rank in trace.ranks)
-    return [
-        {"name": name, "ranks": [rank.number for rank in trace.ranks if rank.host == name]}
+    return tuple(
+        Host(name, tuple(rank.number for rank in trace.ranks if rank.host == name))
         for name in names
-    ]
+    )
 
 
-def _throughput(results: Results) -> Json:
+def _throughput(results: Results) -> Throughput:
     steps = results.steps
-    return {
-        "samples_per_s": steps.samples_per_s.as_json(),
-        "step_s_median": steps.step_s_median.as_json(),
-        "step_s_p95": steps.step_s_p95.as_json(),
-        "epoch_s_median": steps.epoch_s_median.as_json(),
-        "time_to_solution_s": steps.time_to_solution_s.as_json(),
-        "steps": steps.count,
-        "step_source": steps.source,
-    }
+    return Throughput(
+        samples_per_s=steps.samples_per_s,
+        step_s_median=steps.step_s_median,
+        step_s_p95=steps.step_s_p95,
+        epoch_s_median=steps.epoch_s_median,
+        time_to_solution_s=steps.time_to_solution_s,
+        steps=steps.count,
+        step_source=steps.source,
+    )
 
 
 def _batch_size(trace: Trace) -> int | None:
@@ -115,7 +116,7 @@ def _texts(trace: Trace, key: str) -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda item: item[0].lower()))
 
 
-def _topology(trace: Trace) -> list[Json]:
+def _topology(trace: Trace) -> tuple[Json, ...]:
     """Sockets, cores, threads and NUMA nodes of each host, as its first rank saw them."""
     found: dict[str, Json] = {}
     of_run = trace.environment.get("topology")
@@ -125,4 +126,4 @@ def _topology(trace: Trace) -> list[Json]:
     for host, table in tables:
         if isinstance(table, dict):
             found.setdefault(host, {"host": host, **table})
-    return list(found.values())
+    return tuple(found.values())

@@ -3,70 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perfscope.findings.core.thresholds import WARN_SHARE
+from perfscope.schema.communication import Negotiations, Tensors
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
 
-Json = dict[str, Any]
 START_SHARE = 0.1
 """Of the ranks' lateness at the start: less than that later, and the start is what matters."""
 
 
-def tensors(results: Results) -> Json | None:
+def tensors(results: Results) -> Tensors | None:
     """What the timeline tells of tensors; None where there was no timeline."""
     found = results.tensors
     if found is None:
         return None
-    return {
-        "ranks": list(found.ranks),
-        "window_s": found.window_s,
-        "negotiations": {
-            "count": found.negotiations,
-            "with_ranks": found.with_ticks,
-            "unfinished": found.unfinished,
-            "seconds": found.negotiation_s,
-            "skew_s": found.skew_s_sum,
-            "skew_s_most": found.skew_s_max,
-        },
-        "reason": found.reason,
-        "wait_s_by_rank": {name: list(waits) for name, waits in found.wait_s.items()},
-        "last_by_rank": list(found.last),
-        "first_by_rank": list(found.first),
-        "late_s_by_rank": list(found.late_s),
-        "start_late_s_by_rank": list(found.start_late_s),
-        "activities": [
-            {
-                "name": activity.name,
-                "count": activity.count,
-                "seconds": activity.seconds,
-                "summed_s": activity.summed_s,
-                "depth": activity.depth,
-            }
-            for activity in found.activities
-        ],
-        "fusions": {
-            "operations": found.fusions.operations,
-            "tensors": _spread(found.fusions.tensors),
-            "bytes": _spread(found.fusions.bytes),
-        },
-        "cycles": found.cycles,
-        "tensor_count": found.tensor_count,
-        "tensors": [
-            {
-                "name": tensor.name,
-                "negotiations": tensor.negotiations,
-                "bytes": tensor.bytes,
-                "skew_s": tensor.skew_s,
-                "last_rank": tensor.last_rank,
-                "last_share": tensor.last_share,
-            }
-            for tensor in found.tensors
-        ],
-    }
+    return Tensors(
+        ranks=found.ranks,
+        window_s=found.window_s,
+        negotiations=Negotiations(
+            count=found.negotiations,
+            with_ranks=found.with_ticks,
+            unfinished=found.unfinished,
+            seconds=found.negotiation_s,
+            skew_s=found.skew_s_sum,
+            skew_s_most=found.skew_s_max,
+        ),
+        reason=found.reason,
+        wait_s_by_rank={name: tuple(waits) for name, waits in found.wait_s.items()},
+        last_by_rank=found.last,
+        first_by_rank=found.first,
+        late_s_by_rank=found.late_s,
+        start_late_s_by_rank=found.start_late_s,
+        activities=found.activities,
+        fusions=found.fusions,
+        cycles=found.cycles,
+        tensor_count=found.tensor_count,
+        tensors=found.tensors,
+    )
 
 
 def sentence(results: Results) -> str:
@@ -101,10 +78,3 @@ def _latest(ranks: Sequence[int], late_s: Sequence[float]) -> tuple[int, str]:
     share = format_share(most / sum(late_s) if most else 0.0)
     said = f"{format_seconds(most)} ({share})"
     return ranks[late_s.index(most)], said
-
-
-def _spread(values: tuple[int, float, int] | None) -> Json | None:
-    if values is None:
-        return None
-    least, median, most = values
-    return {"least": least, "median": median, "most": most}

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.zoom import NOBODY
+from perfscope.schema.time import Timeline, TimelineAccount, TimelineLevel, TimelineRow
 
 if TYPE_CHECKING:
     from perfscope.attribution.zoom import Cells
     from perfscope.metrics.results import Results
 
-Json = dict[str, Any]
 NS_PER_S = 1e9
 LETTERS = "abcdefghijklmn"
 """Of the accounts, in the order of the ledger."""
@@ -25,31 +25,30 @@ _CODES = np.frombuffer((LETTERS + NOBODY_LETTER).encode("ascii"), np.uint8)
 assert len(_CODES) == NOBODY + 1
 
 
-def timeline(results: Results) -> Json:
+def timeline(results: Results) -> Timeline:
     """The account of each rank in each bin of the focus of analysis, at several zoom levels."""
     found, ranks = results.zoom, results.trace.ranks
-    return {
-        "reason": None if found else "no rank left a recording of its time",
-        "start_s": found.start_ns / NS_PER_S if found else 0.0,
-        "length_s": found.length_ns / NS_PER_S if found else 0.0,
-        "accounts": [
-            {"letter": letter, "id": account.value, "label": account.label}
+    return Timeline(
+        reason=None if found else "no rank left a recording of its time",
+        start_s=found.start_ns / NS_PER_S if found else 0.0,
+        length_s=found.length_ns / NS_PER_S if found else 0.0,
+        accounts=tuple(
+            TimelineAccount(letter, account.value, account.label)
             for letter, account in zip(LETTERS, ACCOUNTS, strict=True)
-        ],
-        "rows": [
-            {"rank": ranks[row].number, "host": ranks[row].host}
-            for row in (found.rows if found else ())
-        ],
-        "ranks_left_out": len(ranks) - len(found.rows) if found else 0,
-        "levels": [
-            {
-                "bins": level.cells.shape[1],
-                "bin_s": level.bin_ns / NS_PER_S,
-                "rows": [_letters(cells) for cells in level.cells],
-            }
+        ),
+        rows=tuple(
+            TimelineRow(ranks[row].number, ranks[row].host) for row in (found.rows if found else ())
+        ),
+        ranks_left_out=len(ranks) - len(found.rows) if found else 0,
+        levels=tuple(
+            TimelineLevel(
+                bins=level.cells.shape[1],
+                bin_s=level.bin_ns / NS_PER_S,
+                rows=tuple(_letters(cells) for cells in level.cells),
+            )
             for level in (found.levels if found else ())
-        ],
-    }
+        ),
+    )
 
 
 def _letters(cells: Cells) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
@@ -15,6 +15,7 @@ from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, place, wholes
 from perfscope.schema.enums import LossKind, Status
+from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Need
 from perfscope.units import format_ratio, format_share
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from perfscope.savings import Wholes
     from perfscope.trace.damage import Damage
 
-Json = dict[str, Any]
 MOST = 3
 TRAINS = 0.95
 """Of the ranks' time in the focus: with less training work, something is lost that is named."""
@@ -52,7 +52,7 @@ def verdict(
     findings: Sequence[Finding],
     damage: Sequence[Damage],
     losses: LossAccount | None = None,
-) -> Json:
+) -> Verdict:
     """The `verdict` object of analysis.json, from findings in the order of the document."""
     faults = [finding for finding in findings if finding.status.is_fault]
     top = _worth_most(faults)
@@ -60,19 +60,19 @@ def verdict(
     counted = _counted(top) if gain_s is not None else []
     of = wholes(results)
     told = {one.id for one in damage}
-    return {
-        "sentence": _preface(damage)
+    return Verdict(
+        sentence=_preface(damage)
         + _sentence(results, findings, top, told=told, losses=losses)
         + unwatched(results),
-        "status": _status(results, findings, faults, damage).value,
-        "efficiency": headline(results).as_json(),
-        "combined_gain_s": gain_s,
-        "combined_gain_share": share_of(gain_s, of.window_s),
-        "combined_gain_run_share": share_of(gain_s, of.run_s),
-        "combined_of": [finding.id for finding in counted],
-        "combined_text": combined_text(top, gain_s, of),
-        "top": [finding.id for finding in top],
-    }
+        status=_status(results, findings, faults, damage),
+        efficiency=headline(results).judged,
+        combined_gain_s=gain_s,
+        combined_gain_share=share_of(gain_s, of.window_s),
+        combined_gain_run_share=share_of(gain_s, of.run_s),
+        combined_of=tuple(finding.id for finding in counted),
+        combined_text=combined_text(top, gain_s, of),
+        top=tuple(finding.id for finding in top),
+    )
 
 
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:

@@ -16,7 +16,6 @@ from perfscope.attribution.zoom import Zoom
 from perfscope.matching.waits import Waits
 from perfscope.metrics.communication.call_sites import CallSites
 from perfscope.metrics.communication.collective_cost import CollectiveCost
-from perfscope.metrics.communication.gradient_exchange import GradientExchange
 from perfscope.metrics.communication.horovod import HorovodResult
 from perfscope.metrics.communication.host_pairs import HostPairs
 from perfscope.metrics.communication.operations import Communication
@@ -33,6 +32,7 @@ from perfscope.metrics.host.memory_detail import MemoryDetail
 from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.host.resources import Resources
 from perfscope.metrics.host.stack_profile import StackProfile
+from perfscope.schema.communication import GradientExchange
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from perfscope.replay.by_step import by_step
 from perfscope.replay.measured import measured_waits
-from perfscope.replay.model import Causes, CriticalPath, LinePart, Part, PhasePart, WaitingPair
+from perfscope.replay.model import Causes, CriticalPath, LinePart
 from perfscope.replay.work_tags import PhaseTags
+from perfscope.schema.replay import PathOfOperation, PathOfPhase, WaitPair
 from perfscope.trace.operations import name_of
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def causes(results: Results, program: Program) -> Causes:
         unattributed_s=NS * max(0.0, waits.total_ns - charged_ns),
         delays=delays,
         pairs=tuple(
-            WaitingPair(numbers[w], numbers[c], NS * ns)
+            WaitPair(numbers[w], numbers[c], NS * ns)
             for w, c, ns in zip(
                 found["waiter"][order].tolist(),
                 found["cause"][order].tolist(),
@@ -111,7 +112,7 @@ def _on_path(program: Program, work_rows: Ints) -> Ints:
 
 def _by_phase(
     results: Results, program: Program, work_rows: Ints, gap: Floats
-) -> tuple[PhasePart, ...]:
+) -> tuple[PathOfPhase, ...]:
     """The work of the path by phase; calls that the replay takes for work are none's."""
     pieces = _on_path(program, work_rows)
     names = (*results.phase_ids, "")
@@ -119,15 +120,17 @@ def _by_phase(
     spent = np.bincount(index, weights=program.work.ns[pieces], minlength=len(names))
     inside_calls = float(gap[work_rows].sum() - spent.sum())
     parts = [*zip(names, spent.tolist(), strict=True), (None, inside_calls)]
-    found = [PhasePart(name, NS * ns) for name, ns in parts if abs(ns) >= LEAST_NS]
+    found = [PathOfPhase(name, NS * ns) for name, ns in parts if abs(ns) >= LEAST_NS]
     return tuple(sorted(found, key=lambda part: (-part.seconds, part.phase or "")))
 
 
-def _by_operation(program: Program, transfer_rows: Ints) -> tuple[Part, ...]:
+def _by_operation(program: Program, transfer_rows: Ints) -> tuple[PathOfOperation, ...]:
     op = program.row_op[transfer_rows]
     inside = op >= 0
     spent = np.bincount(op[inside], weights=program.transfer_ns[transfer_rows][inside])
-    found = [Part(name_of(code), NS * ns) for code, ns in enumerate(spent.tolist()) if ns]
+    found = [
+        PathOfOperation(name_of(code), NS * ns) for code, ns in enumerate(spent.tolist()) if ns
+    ]
     return tuple(sorted(found, key=lambda part: (-part.seconds, part.name)))
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from perfscope.matching.collectives import match_collectives
 from perfscope.matching.messages import match_messages
 from perfscope.matching.pool import Pool
-from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.common import Metric
 from perfscope.trace.model import Rank, Trace
 from perfscope.trace.operations import OperationClass
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from perfscope.schema.replay import PathOfOperation, PathOfPhase, WaitPair
+
 if TYPE_CHECKING:
     from perfscope.schema.enums import Account, Activity
     from perfscope.trace.model import Frame
@@ -97,22 +99,6 @@ class Persistence:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Seconds of the critical path that one operation accounts for."""
-
-    name: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class PhasePart:
-    """Seconds of the work on the critical path inside one phase."""
-
-    phase: str | None  # "" outside any phase, None: in communication that is not replayed
-    seconds: float
-
-
-@dataclass(frozen=True)
 class LinePart:
     """Seconds of the critical path in a function of the user's, at the line that was executed."""
 
@@ -132,8 +118,8 @@ class CriticalPath:
     work_s: float
     transfer_s: float
     by_rank: tuple[tuple[int, float, float], ...]  # rank, work and transfer
-    by_phase: tuple[PhasePart, ...]  # of the work, all of it
-    by_operation: tuple[Part, ...]  # of the transfer
+    by_phase: tuple[PathOfPhase, ...]  # of the work, all of it
+    by_operation: tuple[PathOfOperation, ...]  # of the transfer
     by_line: tuple[LinePart, ...]  # of the work
 
 
@@ -150,15 +136,6 @@ class Delay:
     def seconds(self) -> float:
         """Both together."""
         return self.direct_s + self.indirect_s
-
-
-@dataclass(frozen=True)
-class WaitingPair:
-    """How long one rank waited for another, in seconds."""
-
-    waiter: int
-    cause: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -183,7 +160,7 @@ class Causes:
     waiting_s: float  # of all ranks; delays and what is unattributed add up to it
     unattributed_s: float
     delays: tuple[Delay, ...]  # most first
-    pairs: tuple[WaitingPair, ...]  # most first
+    pairs: tuple[WaitPair, ...]  # most first
     block: tuple[tuple[float, ...], ...]  # waiting by blocks of ranks: waiters down, causes across
     ranks_per_block: int
     steps: tuple[StepCauses, ...] = ()  # in order; empty where no steps are told apart

@@ -31,24 +31,24 @@ class Analysis:
     tool: Tool
     run: Run
     verdict: Verdict
-    ledger: list[LedgerAccount]
-    ledger_functions: list[FunctionShare]
+    ledger: tuple[LedgerAccount, ...]
+    ledger_functions: tuple[FunctionShare, ...]
     unlabeled: Unlabeled
     metrics: Metrics
     losses: Losses
-    phases: list[Phase]
+    phases: tuple[Phase, ...]
     steps: Steps
     timeline: Timeline
     collectives: Collectives
     horovod: Horovod | None
     tensors: Tensors | None
     memory: Memory
-    stacks: Stacks | NoStacks
     threads: Threads
     io: InputOutput
+    stacks: Stacks | NoStacks
     devices: Devices | NoProfile
     hardware: Hardware | None
     replay: ReplayResult
-    findings: list[FindingRow]
-    quality: list[QualityRow]
-    how_measured: list[HowMeasured]
+    findings: tuple[FindingRow, ...]
+    quality: tuple[QualityRow, ...]
+    how_measured: tuple[HowMeasured, ...]

@@ -29,10 +29,8 @@ def problems(document: Any, kind: Any = Analysis, path: str = "") -> Iterator[st
         yield from problems(document, _chosen(document, get_args(kind)), path)
     elif is_dataclass(kind):
         yield from _of_object(document, kind, path)
-    elif origin is list:
-        yield from _of_items(document, list, [get_args(kind)[0]], path)
     elif origin is tuple:
-        yield from _of_items(document, tuple, list(get_args(kind)), path)
+        yield from _of_items(document, get_args(kind), path)
     elif origin is dict:
         yield from _of_map(document, get_args(kind)[1], path)
     elif not _is_a(document, kind):
@@ -76,13 +74,14 @@ def _of_object(document: Any, kind: Any, path: str) -> Iterator[str]:
         yield f"{path}: null without a reason"
 
 
-def _of_items(document: Any, kind: type, items: list[Any], path: str) -> Iterator[str]:
+def _of_items(document: Any, items: tuple[Any, ...], path: str) -> Iterator[str]:
     if not isinstance(document, list):
         yield f"{path}: no list"
         return
-    if kind is tuple and len(document) != len(items):
+    is_any_length = items[-1] is Ellipsis
+    if not is_any_length and len(document) != len(items):
         yield f"{path}: {len(document)} items instead of {len(items)}"
-    each = items if kind is tuple else items * len(document)
+    each = items[:1] * len(document) if is_any_length else items
     for index, (value, one) in enumerate(zip(document, each, strict=False)):
         yield from problems(value, one, f"{path}[{index}]")
 
@@ -98,6 +97,8 @@ def _of_map(document: Any, kind: Any, path: str) -> Iterator[str]:
 def _is_a(value: Any, kind: Any) -> bool:
     if get_origin(kind) is Literal:
         return value in get_args(kind)
+    if kind is NoneType:
+        return value is None
     if kind is float:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return number and math.isfinite(value)

@@ -33,8 +33,8 @@ class Place:
 class Series:
     """Values over time: lists of equal length."""
 
-    seconds: list[float]
-    values: list[float]
+    seconds: tuple[float, ...]
+    values: tuple[float, ...]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ class Operation:
     name: str
     calls: int
     seconds: float
-    seconds_by_rank: list[float]
+    seconds_by_rank: tuple[float, ...]
     bytes_sent: int | None
     bytes_received: int | None
     wait_s: float | None
@@ -37,7 +37,7 @@ class WaitState:
 
     kind: WaitKind
     seconds: float
-    by_rank: list[WaitedFor]
+    by_rank: tuple[WaitedFor, ...]
     left_out_s: float
 
 
@@ -63,9 +63,9 @@ class GradientExchange:
 
     exchanges: int
     exposed_s: Metric
-    exposed_s_by_rank: list[float]
-    wait_s_by_rank: list[float]
-    transfer_s_by_rank: list[float]
+    exposed_s_by_rank: tuple[float, ...]
+    wait_s_by_rank: tuple[float, ...]
+    transfer_s_by_rank: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class CollectiveFit:
     bytes_per_s: float | None
     bytes_per_s_interval: tuple[float | None, float | None]
     typical_error: float
-    pieces: list[CostLine]
-    pieces_meet_at_bytes: list[float]
+    pieces: tuple[CostLine, ...]
+    pieces_meet_at_bytes: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class AllreduceModel:
     hierarchical_s: float | None
     hierarchical_put_s: float | None
     torus: Torus | None
-    tori: list[Torus]
+    tori: tuple[Torus, ...]
 
 
 @dataclass(frozen=True)
@@ -142,27 +142,27 @@ class Fusion:
 class CollectiveCost:
     """Bandwidth and cost of collectives."""
 
-    classes: list[CollectiveClass]
+    classes: tuple[CollectiveClass, ...]
     classes_left_out: int
-    fits: list[CollectiveFit]
+    fits: tuple[CollectiveFit, ...]
     reason: str | None
-    allreduce: list[AllreduceModel]
+    allreduce: tuple[AllreduceModel, ...]
     allreduce_measured_s: float | None
     fusion: Fusion | None
-    assumptions: list[str]
+    assumptions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Collectives:
     """Communication by operation and by rank, and who was late."""
 
-    operations: list[Operation]
+    operations: tuple[Operation, ...]
     clocks_reason: str | None
-    wait_s_by_rank: list[float]
-    transfer_s_by_rank: list[float]
-    other_s_by_rank: list[float]
-    wait_states: list[WaitState]
-    late_arrivals: list[LateArrival]
+    wait_s_by_rank: tuple[float, ...]
+    transfer_s_by_rank: tuple[float, ...]
+    other_s_by_rank: tuple[float, ...]
+    wait_states: tuple[WaitState, ...]
+    late_arrivals: tuple[LateArrival, ...]
     matched_calls: int
     unmatched: dict[str, int]
     gradient_exchange: GradientExchange | None
@@ -200,20 +200,20 @@ class HorovodExposed:
     """Communication of Horovod that the ranks waited for, by rank and by step."""
 
     reason: str | None
-    wait_s_by_rank: list[float]
-    transfer_s_by_rank: list[float]
-    step_wait_s_median_by_rank: list[float | None]
-    step_transfer_s_median_by_rank: list[float | None]
-    steps: list[int]
-    step_wait_s: list[list[float | None]]
-    step_transfer_s: list[list[float | None]]
+    wait_s_by_rank: tuple[float, ...]
+    transfer_s_by_rank: tuple[float, ...]
+    step_wait_s_median_by_rank: tuple[float | None, ...]
+    step_transfer_s_median_by_rank: tuple[float | None, ...]
+    steps: tuple[int, ...]
+    step_wait_s: tuple[tuple[float | None, ...], ...]
+    step_transfer_s: tuple[tuple[float | None, ...], ...]
 
 
 @dataclass(frozen=True)
 class Horovod:
     """Horovod's thread and what it exposed."""
 
-    locations: list[HorovodLocation]
+    locations: tuple[HorovodLocation, ...]
     exposed: HorovodExposed
 
 
@@ -274,17 +274,17 @@ class TensorSkew:
 class Tensors:
     """What Horovod's timeline tells of tensors."""
 
-    ranks: list[int]
+    ranks: tuple[int, ...]
     window_s: float
     negotiations: Negotiations
     reason: str | None
-    wait_s_by_rank: dict[str, list[float]]
-    last_by_rank: list[int]
-    first_by_rank: list[int]
-    late_s_by_rank: list[float]
-    start_late_s_by_rank: list[float]
-    activities: list[TensorActivity]
+    wait_s_by_rank: dict[str, tuple[float, ...]]
+    last_by_rank: tuple[int, ...]
+    first_by_rank: tuple[int, ...]
+    late_s_by_rank: tuple[float, ...]
+    start_late_s_by_rank: tuple[float, ...]
+    activities: tuple[TensorActivity, ...]
     fusions: TensorFusions
     cycles: int
     tensor_count: int
-    tensors: list[TensorSkew]
+    tensors: tuple[TensorSkew, ...]

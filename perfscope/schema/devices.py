@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from perfscope.schema.common import Metric, Series
+from perfscope.schema.enums import Direction
 
 
 @dataclass(frozen=True)
@@ -32,27 +33,27 @@ class Gpu:
 
     host: str
     uuid: str
+    index: int
     name: str
     board: str
     driver: str
-    known_by: str
-    index: int
     capability: str | None
     is_lost: bool
-    ranks: list[int]
+    ranks: tuple[int, ...]
+    known_by: str
     samples: int
     watched_s: float
     busy: float | None
     memory_busy: float | None
+    memory_total_bytes: int | None
+    memory_peak_bytes: int | None
+    memory_peak_phase: str
+    memory_peak_bytes_by_rank: tuple[GpuMemoryOfRank, ...]
     sm_mhz: float | None
     sm_mhz_most: float | None
     power_w: float | None
     power_limit_w: float | None
     celsius_most: float | None
-    memory_total_bytes: int | None
-    memory_peak_bytes: int | None
-    memory_peak_phase: str
-    memory_peak_bytes_by_rank: list[GpuMemoryOfRank]
     throttled: dict[str, float]
     series: GpuSeries
 
@@ -63,7 +64,7 @@ class SampledGpus:
 
     value: float | None
     reason: str | None
-    gpus: list[Gpu]
+    gpus: tuple[Gpu, ...]
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class DeviceEfficiencies:
 class HostCopies:
     """Copies between host and device of one direction."""
 
-    direction: Literal["host to device", "device to host", "unknown"]
+    direction: Direction
     pageable: bool | None
     count: int
     bytes: int
@@ -133,8 +134,8 @@ class Device:
     idle_s_by_host: dict[str, float]
     idle_reason: str | None
     idle_s_by_cause: dict[str, float]
-    host_copies: list[HostCopies]
-    streams: list[Stream]
+    host_copies: tuple[HostCopies, ...]
+    streams: tuple[Stream, ...]
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ class DeviceCommunication:
     matched: int
     unmatched: int
     end_spread_s: float | None
-    ranks: list[DeviceCommunicationOfRank]
+    ranks: tuple[DeviceCommunicationOfRank, ...]
 
 
 @dataclass(frozen=True)
@@ -212,13 +213,13 @@ class Devices:
     sampled: SampledGpus
     efficiency: DeviceEfficiencies
     offload_efficiency: Metric
-    devices: list[Device]
-    steps: list[DeviceStep]
-    kernels: list[Kernel]
+    devices: tuple[Device, ...]
+    steps: tuple[DeviceStep, ...]
+    kernels: tuple[Kernel, ...]
     kernels_left_out: int
     matrices: Matrices
     communication: DeviceCommunication
-    launch_delay_s_median: list[float | None]
+    launch_delay_s_median: tuple[float | None, ...]
     kernel_wait_below_s: float
     unlinked_rows: int
 
@@ -227,7 +228,7 @@ class Devices:
 class NoProfile:
     """Why no profiler watched an accelerator, and what was sampled."""
 
-    value: Any
+    value: None
     reason: str
     sampled: SampledGpus
 
@@ -249,10 +250,10 @@ class Hardware:
 
     runtime_s: float
     ideal_runtime_s: Metric
-    useful_s_by_rank: list[float]
-    useful_s_by_thread: list[float] | None
-    outside_mpi_s_by_rank: list[float]
-    waiting_s_by_rank: list[float] | None
+    useful_s_by_rank: tuple[float, ...]
+    useful_s_by_thread: tuple[float, ...] | None
+    outside_mpi_s_by_rank: tuple[float, ...]
+    waiting_s_by_rank: tuple[float, ...] | None
     instructions: int | None
     cycles: int | None
     ipc: float | None

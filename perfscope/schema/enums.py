@@ -269,3 +269,11 @@ class LossPattern(Named):
     BURSTS = "bursts", "in few steps, much at a time"
     WINDOW = "window", "in one part of the run"
     ONCE = "once", "once"
+
+
+class Direction(Enum):
+    """Which way a copy between host and device went."""
+
+    TO_DEVICE = "host to device"
+    TO_HOST = "device to host"
+    UNKNOWN = "unknown"

@@ -40,8 +40,8 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
-class FindingRow:
-    """The outcome of one diagnosis."""
+class Outcome:
+    """The outcome of one diagnosis of a run or of a study."""
 
     id: str
     status: Status
@@ -51,15 +51,21 @@ class FindingRow:
     gain_interval_s: tuple[float, float] | None
     gain_share: float | None
     gain_basis: Basis | None
-    assumptions: list[str]
+    assumptions: tuple[str, ...]
     confidence: Confidence
-    ranks: list[int]
+    ranks: tuple[int, ...]
     window_s: tuple[float, float] | None
-    where: list[Place]
-    evidence: list[FindingEvidence]
-    actions: list[str]
-    references: list[str]
-    overlaps: list[str]
+    where: tuple[Place, ...]
+    evidence: tuple[FindingEvidence, ...]
+    actions: tuple[str, ...]
+    references: tuple[str, ...]
+    overlaps: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FindingRow(Outcome):
+    """The outcome of one diagnosis of a run, and what its first action saves."""
+
     gain_run_share: float | None
     first_action: FirstAction | None
     planned: PlannedRun | None

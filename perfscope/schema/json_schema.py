@@ -41,7 +41,7 @@ def _of(kind: Any, known: dict[str, Json]) -> Json:
     origin, inner = get_origin(kind), get_args(kind)
     if origin in {Union, UnionType}:
         return {"anyOf": [_of(one, known) for one in inner]}
-    if origin is list:
+    if origin is tuple and inner[-1] is Ellipsis:
         return {"type": "array", "items": _of(inner[0], known)}
     if origin is tuple:
         items = [_of(one, known) for one in inner]

@@ -38,14 +38,14 @@ class LossEntry:
     own_ns: int
     waiting_ns: int
     share: float | None
-    ranks: list[int]
+    ranks: tuple[int, ...]
     ranks_left_out: int
     where: Place | None
     pattern: LossPattern | None
     steps: tuple[int, int] | None
     causes: int
     saving: LossSaving
-    findings: list[str]
+    findings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -61,4 +61,4 @@ class Losses:
     training_ns: int
     lost_ns: int
     training_share: float | None
-    entries: list[LossEntry]
+    entries: tuple[LossEntry, ...]

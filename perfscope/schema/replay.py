@@ -49,11 +49,11 @@ class CriticalPath:
     seconds: float
     work_s: float
     transfer_s: float
-    by_rank: list[PathOfRank]
+    by_rank: tuple[PathOfRank, ...]
     ranks: int
-    by_phase: list[PathOfPhase]
-    by_operation: list[PathOfOperation]
-    by_line: list[PathOfLine]
+    by_phase: tuple[PathOfPhase, ...]
+    by_operation: tuple[PathOfOperation, ...]
+    by_line: tuple[PathOfLine, ...]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class DelayCosts:
     direct_s: float
     indirect_s: float
     unattributed_s: float
-    causes: list[DelayCause]
+    causes: tuple[DelayCause, ...]
     causes_left_out: int
 
 
@@ -81,11 +81,11 @@ class WaitPair:
 class Waits:
     """Who waited for whom."""
 
-    pairs: list[WaitPair]
+    pairs: tuple[WaitPair, ...]
     pairs_left_out: int
     left_out_s: float
     ranks_per_block: int
-    blocks_s: list[list[float]]
+    blocks_s: tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class ReplayResult:
     reason: str
     relative_error: float | None
     ideal_runtime_s: float | None
-    edits_assumptions: list[str]
+    edits_assumptions: tuple[str, ...]
     critical_path: CriticalPath | None
     delay_costs: DelayCosts | None
     waits: Waits | None
-    by_step: list[ReplayedSteps] | None
+    by_step: tuple[ReplayedSteps, ...] | None

@@ -33,16 +33,16 @@ class MemoryOfNode:
     total_bytes: int | None
     least_available_bytes: int | None
     oom_kills: int
-    ranks: list[int]
+    ranks: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class MemoryLine:
     """Memory that one line allocated and did not give back."""
 
+    function: str
     file: str
     line: int
-    function: str
     kept_bytes: int
     count: int
     allocator: Place | None
@@ -58,7 +58,7 @@ class MemoryLinesOfRank:
     window_s: tuple[float, float]
     is_whole_life: bool
     kept_bytes: int
-    lines: list[MemoryLine]
+    lines: tuple[MemoryLine, ...]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class MemoryLines:
     """Memory by line, or why no rank was watched."""
 
     reason: str | None
-    ranks: list[MemoryLinesOfRank]
+    ranks: tuple[MemoryLinesOfRank, ...]
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Memory:
     """Memory of ranks and hosts, or why it is not known."""
 
     reason: str | None
-    ranks: list[MemoryOfRank]
-    nodes: list[MemoryOfNode]
+    ranks: tuple[MemoryOfRank, ...]
+    nodes: tuple[MemoryOfNode, ...]
     lines: MemoryLines
 
 
@@ -92,22 +92,22 @@ class StackNode:
     """One function below what called it, callers first; the parent -1 is none."""
 
     parent: int
+    function: str
     file: str
     line: int
-    function: str
     is_user: bool
     seconds: float
     self_s: float
-    seconds_by_rank: list[float]
+    seconds_by_rank: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class TopFunction:
     """A function with most time of its own."""
 
+    function: str
     file: str
     line: int
-    function: str
     is_user: bool
     self_s: float
     total_s: float
@@ -121,11 +121,11 @@ class StacksOfPhase:
     label: str
     seconds: float
     sampled_s: float
-    ranks: list[int]
-    nodes: list[StackNode]
+    ranks: tuple[int, ...]
+    nodes: tuple[StackNode, ...]
     nodes_left_out: int
     left_out_s: float
-    top: list[TopFunction]
+    top: tuple[TopFunction, ...]
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,11 @@ class Stacks:
 
     reason: str | None
     hz: float
-    ranks: list[int]
-    missing: list[MissingStacks]
+    ranks: tuple[int, ...]
+    missing: tuple[MissingStacks, ...]
     paused_s: float
     waiting_s: float
-    phases: list[StacksOfPhase]
+    phases: tuple[StacksOfPhase, ...]
     phases_left_out: int
 
 
@@ -147,8 +147,8 @@ class NoStacks:
     """Why there are no stacks."""
 
     reason: str
-    phases: list[Any]
-    missing: list[Any]
+    phases: tuple[Any, ...]
+    missing: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class ThreadsOfRank:
     voluntary_switches: int
     cpus_allowed: str
     cpus_available: float
-    groups: list[ThreadGroup]
+    groups: tuple[ThreadGroup, ...]
     threads_series: Series
     runnable_series: Series
     cpu_series: Series
@@ -189,11 +189,11 @@ class ThreadsOfNode:
     """Threads that want to run against the CPUs of one host."""
 
     host: str
-    ranks: list[int]
+    ranks: tuple[int, ...]
     cpus: float
-    runnable_mean: float
-    runnable_p95: float
-    ranks_sharing_a_cpu: list[int]
+    runnable_mean: float | None
+    runnable_p95: float | None
+    ranks_sharing_a_cpu: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,8 @@ class Threads:
     """Threads of ranks and hosts, or why they are not known."""
 
     reason: str | None
-    ranks: list[ThreadsOfRank]
-    nodes: list[ThreadsOfNode]
+    ranks: tuple[ThreadsOfRank, ...]
+    nodes: tuple[ThreadsOfNode, ...]
 
 
 @dataclass(frozen=True)
@@ -210,6 +210,6 @@ class InputOutput:
     """Bytes that each rank read and wrote, and seconds that it waited for a device."""
 
     reason: str | None
-    stalled_s_by_rank: list[float | None]
-    read_bytes_by_rank: list[int]
-    written_bytes_by_rank: list[int]
+    stalled_s_by_rank: tuple[float | None, ...]
+    read_bytes_by_rank: tuple[int, ...]
+    written_bytes_by_rank: tuple[int, ...]

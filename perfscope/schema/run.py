@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from perfscope.schema.common import Metric
-from perfscope.schema.enums import EndKind
+from perfscope.schema.enums import EndKind, Status
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Damage:
 
     id: str
     text: str
-    spoils: list[str]
+    spoils: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Host:
     """One host and the numbers of its ranks."""
 
     name: str
-    ranks: list[int]
+    ranks: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Throughput:
 class Run:
     """What ran, where, and how it ended."""
 
-    command: list[str]
+    command: tuple[str, ...]
     program: str | None
     commit: Commit | None
     source: str
@@ -97,19 +97,19 @@ class Run:
     exit_code: int | None
     ranks: int
     recorded_ranks: int
-    missing_ranks: list[int]
-    incomplete_ranks: list[int]
-    damage: list[Damage]
-    hosts: list[Host]
+    missing_ranks: tuple[int, ...]
+    incomplete_ranks: tuple[int, ...]
+    damage: tuple[Damage, ...]
+    hosts: tuple[Host, ...]
     focus_of_analysis_s: tuple[float, float]
     focus_kind: str
     focus_reason: str
-    endings: list[Ending]
+    endings: tuple[Ending, ...]
     throughput: Throughput
     batch_size: int | None
     versions: dict[str, str]
     environment: dict[str, str]
-    topology: list[dict[str, Any]]
+    topology: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,11 @@ class Verdict:
     """The sentence on the first screen, and what the first actions save together."""
 
     sentence: str
-    status: Literal["fail", "warn", "pass", "info"]
+    status: Status
     efficiency: JudgedEfficiency
     combined_gain_s: float | None
     combined_gain_share: float | None
     combined_gain_run_share: float | None
-    combined_of: list[str]
+    combined_of: tuple[str, ...]
     combined_text: str | None
-    top: list[str]
+    top: tuple[str, ...]

@@ -15,7 +15,7 @@ class LedgerAccount:
     label: str
     seconds: float
     share: float
-    ns_by_rank: list[int]
+    ns_by_rank: tuple[int, ...]
     meaning: str
 
 
@@ -29,7 +29,7 @@ class FunctionShare:
     seconds: float
     share: float
     account: str
-    seconds_by_rank: list[float]
+    seconds_by_rank: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Metrics:
     transfer_efficiency: Metric
     productive_share: Metric
     training_efficiency: Metric
-    outside_communication_s_by_rank: list[float]
-    useful_s_by_rank: list[float]
+    outside_communication_s_by_rank: tuple[float, ...]
+    useful_s_by_rank: tuple[float, ...]
     productive_split: dict[str, float]
 
 
@@ -66,12 +66,12 @@ class Phase:
     kind: str
     source: str
     count: int
-    ranks: list[int]
-    seconds_by_rank: list[float]
-    communication_s_by_rank: list[float]
-    where: list[Place]
+    ranks: tuple[int, ...]
+    seconds_by_rank: tuple[float, ...]
+    communication_s_by_rank: tuple[float, ...]
+    where: tuple[Place, ...]
     metrics: Efficiencies | None
-    windows_s: list[tuple[int, float, float]]
+    windows_s: tuple[tuple[int, float, float], ...]
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,10 @@ class Steps:
 
     source: str | None
     count: int
-    numbers: list[int]
-    max_seconds: list[float]
-    min_seconds: list[float]
-    series: dict[str, list[tuple[float, float]]]
+    numbers: tuple[int, ...]
+    max_seconds: tuple[float, ...]
+    min_seconds: tuple[float, ...]
+    series: dict[str, tuple[tuple[float, float], ...]]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class TimelineLevel:
 
     bins: int
     bin_s: float
-    rows: list[str]
+    rows: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Timeline:
     reason: str | None
     start_s: float
     length_s: float
-    accounts: list[TimelineAccount]
-    rows: list[TimelineRow]
+    accounts: tuple[TimelineAccount, ...]
+    rows: tuple[TimelineRow, ...]
     ranks_left_out: int
-    levels: list[TimelineLevel]
+    levels: tuple[TimelineLevel, ...]

@@ -81,7 +81,7 @@ def test_who_failed_by_itself_comes_before_whom_the_launcher_ended() -> None:
     ends = {0: killed, 1: Ending(EndKind.EXITED, 5), 2: killed}
     trace = trace_of(ends, at_s={0: 5.9, 1: 6.0, 2: 6.1})
     assert first_to_fail(trace) is trace.ranks[1]
-    assert [row["is_first"] for row in endings(trace)] == [False, True, False]
+    assert [row.is_first for row in endings(trace)] == [False, True, False]
     assert account_of_ends(trace) == (
         "The run was cut short 6.00 s after the start: rank 1 exited with code 5 without "
         "MPI_Finalize; 2 other ranks ended after it."

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from perfscope.document.quality import quality
 from perfscope.schema.enums import EndKind
+from perfscope.schema.findings import QualityRow
 from perfscope.trace.model import Ending, Format, Trace
 from tests.findings.analyzed import analyze_trace
 from tests.findings.training_runs import Plan, training_run
@@ -27,19 +27,19 @@ IDS = [
 ]
 
 
-def rows(trace: Trace) -> dict[str, dict[str, Any]]:
+def rows(trace: Trace) -> dict[str, QualityRow]:
     analyzed = analyze_trace(trace)
-    return {row["id"]: row for row in quality(analyzed.results, analyzed.replay)}
+    return {row.id: row for row in quality(analyzed.results, analyzed.replay)}
 
 
 def test_all_is_well() -> None:
     found = rows(training_run(Plan(evaluate_s=1.0)))
     assert list(found) == IDS
-    assert {row["status"] for row in found.values()} == {"pass"}
+    assert {row.status.value for row in found.values()} == {"pass"}
 
 
 def test_short_runs_are_named() -> None:
-    assert rows(training_run(Plan(steps=5)))["run_length"]["status"] == "warn"
+    assert rows(training_run(Plan(steps=5)))["run_length"].status.value == "warn"
 
 
 def test_cost_is_estimated_from_what_was_recorded() -> None:
@@ -47,15 +47,15 @@ def test_cost_is_estimated_from_what_was_recorded() -> None:
         builder.rank(2).set(sampler_cpu_ns=2_000_000_000)
 
     row = rows(training_run(Plan(steps=100), change=busy))["overhead"]
-    assert row["status"] == "fail"
-    assert "rank 2" in row["detail"]
-    assert "100 ns" in row["detail"]
+    assert row.status.value == "fail"
+    assert "rank 2" in row.detail
+    assert "100 ns" in row.detail
 
 
 def test_what_another_tool_cost_is_not_known() -> None:
     trace = training_run(Plan(steps=100))
     trace.format = Format.OTF2
-    assert rows(trace)["overhead"]["status"] == "not_measured"
+    assert rows(trace)["overhead"].status.value == "not_measured"
 
 
 def test_what_a_framework_did_unseen_is_said_once_with_the_reason() -> None:
@@ -66,9 +66,9 @@ def test_what_a_framework_did_unseen_is_said_once_with_the_reason() -> None:
             builder.rank(rank).set(metadata={"frameworks": told})
 
     row = rows(training_run(Plan(steps=50), change=shard))["unmeasured"]
-    assert row["status"] == "not_measured"
-    assert row["title"] == "Not measured: exposed communication of FSDP"
-    assert row["detail"].count("it gathers all through a step") == 1
+    assert row.status.value == "not_measured"
+    assert row.title == "Not measured: exposed communication of FSDP"
+    assert row.detail.count("it gathers all through a step") == 1
 
 
 @pytest.mark.parametrize("broken", [None, [], {"fsdp": None}, {"fsdp": {"exposed_reason": 3}}])
@@ -84,27 +84,27 @@ def test_dropped_records() -> None:
         builder.rank(1).set(dropped_records=1234, detail_end_ns=5_000_000_000)
 
     row = rows(training_run(Plan(steps=50), change=drop))["dropped_records"]
-    assert row["status"] == "warn"
-    assert "rank 1: 1,234" in row["detail"]
+    assert row.status.value == "warn"
+    assert "rank 1: 1,234" in row.detail
 
 
 def test_phases_from_samples_alone_are_said_to_be_estimates() -> None:
     plan = Plan(ranks=2, steps=100, evaluate_s=2.0)
     assert "sampled_only" not in rows(training_run(plan))
     row = rows(training_run(replace(plan, markers=False)))["sampled_only"]
-    assert row["status"] == "info"
-    assert "stack samples" in row["detail"]
-    assert "perfscope.phase" in row["detail"]
+    assert row.status.value == "info"
+    assert "stack samples" in row.detail
+    assert "perfscope.phase" in row.detail
 
 
 def test_missing_ranks_cannot_be_replayed() -> None:
     trace = training_run(Plan(steps=50))
     del trace.ranks[2]
     found = rows(trace)
-    assert found["missing_ranks"]["status"] == "fail"
-    assert "Missing: 2." in found["missing_ranks"]["detail"]
-    assert found["replay_error"]["status"] == "not_measured"
-    assert "rank 2" in found["replay_error"]["detail"]
+    assert found["missing_ranks"].status.value == "fail"
+    assert "Missing: 2." in found["missing_ranks"].detail
+    assert found["replay_error"].status.value == "not_measured"
+    assert "rank 2" in found["replay_error"].detail
 
 
 def test_endings_name_the_ranks() -> None:
@@ -112,8 +112,8 @@ def test_endings_name_the_ranks() -> None:
         builder.rank(3).set(ending=Ending(EndKind.ABORTED, 7))
 
     row = rows(training_run(Plan(steps=50), change=kill))["endings"]
-    assert row["status"] == "warn"
-    assert "rank 3 called MPI_Abort with code 7" in row["detail"]
+    assert row.status.value == "warn"
+    assert "rank 3 called MPI_Abort with code 7" in row.detail
 
 
 def test_clocks_of_two_hosts() -> None:
@@ -123,8 +123,8 @@ def test_clocks_of_two_hosts() -> None:
     trace.ranks[1].clock_domain = 1
     trace.ranks[1].clock_error_ns = 1_000_000
     row = rows(trace)["clocks"]
-    assert row["status"] == "warn"
-    assert "1.00 ms" in row["detail"]
+    assert row.status.value == "warn"
+    assert "1.00 ms" in row.detail
 
 
 def test_clocks_that_leave_nothing_to_tell() -> None:
@@ -132,8 +132,8 @@ def test_clocks_that_leave_nothing_to_tell() -> None:
         builder.rank(1).set(host="node1", clock_domain=1, clock_error_ns=10**10)
 
     row = rows(training_run(Plan(steps=50), change=elsewhere))["clocks"]
-    assert row["status"] == "warn"
-    assert "not resolvable: the clocks may be wrong by 10.0 s" in row["detail"]
+    assert row.status.value == "warn"
+    assert "not resolvable: the clocks may be wrong by 10.0 s" in row.detail
 
 
 def test_factors_above_one_are_reported() -> None:
@@ -141,9 +141,9 @@ def test_factors_above_one_are_reported() -> None:
     tree = analyzed.results.efficiency
     high = replace(tree, transfer_efficiency=replace(tree.transfer_efficiency, value=1.02))
     found = quality(replace(analyzed.results, efficiency=high), analyzed.replay)
-    row = next(row for row in found if row["id"] == "clocks")
-    assert row["status"] == "warn"
-    assert "Transfer efficiency is 1.0200" in row["detail"]
+    row = next(row for row in found if row.id == "clocks")
+    assert row.status.value == "warn"
+    assert "Transfer efficiency is 1.0200" in row.detail
 
 
 def test_unlabeled_time() -> None:
@@ -151,8 +151,8 @@ def test_unlabeled_time() -> None:
     for number in (0, 1):
         builder.rank(number).init(1.0).finalize(19.0)
     row = rows(builder.build())["unlabeled_time"]
-    assert row["status"] == "warn"
-    assert "--stack-hz" in row["detail"]
+    assert row.status.value == "warn"
+    assert "--stack-hz" in row.detail
 
 
 def test_processes_that_never_met() -> None:
@@ -162,17 +162,17 @@ def test_processes_that_never_met() -> None:
         metadata={"rank_environment": {"PMI_SIZE": "4"}}, mpi_library="/usr/lib/libmpich.so.12"
     )
     row = rows(builder.build())["separate_worlds"]
-    assert row["status"] == "fail"
-    assert row["title"].startswith("4 processes")
-    assert "libmpich.so.12" in row["detail"]
-    assert "pip install" in row["detail"]
+    assert row.status.value == "fail"
+    assert row.title.startswith("4 processes")
+    assert "libmpich.so.12" in row.detail
+    assert "pip install" in row.detail
 
 
 def test_notes_are_passed_on() -> None:
     trace = training_run(Plan(steps=50))
     trace.notes = ["First.", "Second."]
     row = rows(trace)["recording_notes"]
-    assert (row["status"], row["title"], row["detail"]) == (
+    assert (row.status.value, row.title, row.detail) == (
         "info",
         "2 notes on the recording",
         "First. Second.",
@@ -181,6 +181,6 @@ def test_notes_are_passed_on() -> None:
 
 def test_an_exact_replay_is_said_to_be_exact() -> None:
     row = rows(training_run(Plan(steps=5)))["replay_error"]
-    assert row["detail"] == (
+    assert row.detail == (
         "The replay of the unchanged run takes exactly as long as the measured one."
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from perfscope.document import verdict as verdicts
-from perfscope.document.build import build
+from perfscope.document.build import as_json, build
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
@@ -25,7 +25,7 @@ from tests.support.trace_builder import TraceBuilder
 
 def build_verdict(results: Results, replay: Replay, findings: Sequence[Finding]) -> dict[str, Any]:
     """The verdict on findings of a whole recording."""
-    return verdicts.verdict(results, replay, findings, ())
+    return as_json(verdicts.verdict(results, replay, findings, ()))
 
 
 def verdict(analyzed: Analyzed) -> dict[str, Any]:

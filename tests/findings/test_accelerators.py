@@ -14,7 +14,7 @@ from perfscope.findings.facts.idle_causes import WORDS
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_traces
 from perfscope.schema.check import problems
-from perfscope.schema.enums import Confidence, PhaseKind, Status
+from perfscope.schema.enums import Basis, Confidence, PhaseKind, Status
 from tests.findings.analyzed import analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.write_kineto import PID, KinetoWriter
@@ -98,7 +98,7 @@ def test_the_cause_of_idle_time_is_named(
     found = findings(tmp_path, step)["idle_devices"]
     assert found.status is Status.FAIL
     assert words in found.title
-    assert found.gain_basis == "upper_bound"
+    assert found.gain_basis is Basis.UPPER_BOUND
     assert found.gain_s == pytest.approx(idle_s, rel=0.06)
     assert found.actions
 

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Basis, Status
 from tests.findings.analyzed import Analyzed, analyze
 from tests.findings.training_runs import Plan
 
@@ -76,7 +76,7 @@ def test_another_rank_each_step() -> None:
     serialization = max(case.results.efficiency.outside_s) / case.replay.ideal_runtime_s
     assert serialization == pytest.approx(0.795, abs=0.02)
     assert finding.status is Status.FAIL
-    assert finding.gain_basis == "replay"
+    assert finding.gain_basis is Basis.REPLAY
     assert "another rank" in finding.title
     assert "alternates between ranks" in finding.title
     assert finding.ranks == ()

@@ -11,7 +11,7 @@ import pytest
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import Cause, is_worth
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Basis, Status
 from perfscope.trace.model import STACK_DTYPE, Frame, Trace
 from perfscope.trace.operations import code_of
 from tests.attribution.test_exposed import STEPS, job
@@ -36,7 +36,7 @@ def test_twice_the_batch_halves_what_is_moved() -> None:
     finding = findings["communication_per_step"]
     assert finding.status is Status.FAIL
     assert finding.gain_s == pytest.approx(50 * 0.02, rel=1e-6)
-    assert finding.gain_basis == "replay"
+    assert finding.gain_basis is Basis.REPLAY
     assert finding.title == "Each step moves data for 40.0 ms and computes 100 ms"
     assert "64 instead of 32" in finding.actions[0]
 
@@ -70,7 +70,7 @@ def test_horovod_that_agrees_longer_than_it_reduces() -> None:
     assert fired(findings) == ["horovod_control"]
     finding = findings["horovod_control"]
     assert finding.gain_s == pytest.approx(STEPS * 0.07, rel=0.01)
-    assert finding.gain_basis == "upper_bound"
+    assert finding.gain_basis is Basis.UPPER_BOUND
     told = {row.label: row.value for row in finding.evidence}
     assert told["Of it in calls that carry tensors"] == pytest.approx(STEPS * 0.03, rel=1e-6)
     assert "HOROVOD_CYCLE_TIME" in finding.actions[0]

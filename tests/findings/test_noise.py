@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import PhaseKind, Status
+from perfscope.schema.enums import Basis, PhaseKind, Status
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.support.trace_builder import TraceBuilder
@@ -32,7 +32,7 @@ def test_chance_alone_is_told_and_claims_nothing(ranks: int) -> None:
 
 def test_a_large_spread_is_warned_of_and_still_a_bound() -> None:
     finding = analyze(Plan(steps=100, jitter=0.0, noise=0.6)).findings["transient_imbalance"]
-    assert (finding.status, finding.gain_basis) == (Status.WARN, "upper_bound")
+    assert (finding.status, finding.gain_basis) == (Status.WARN, Basis.UPPER_BOUND)
     assert finding.gain_share is not None
     assert finding.gain_share >= 0.25
 

@@ -84,9 +84,9 @@ def test_wait_and_transfer_between_hosts(
     trace = open_recording(recorded.directory)
     check(trace, log)
     analyzed = analyze_trace(trace)
-    row = next(row for row in quality(analyzed.results, analyzed.replay) if row["id"] == "clocks")
-    assert "2 different clocks" in row["detail"]
-    assert "not resolvable" not in row["detail"]
+    row = next(row for row in quality(analyzed.results, analyzed.replay) if row.id == "clocks")
+    assert "2 different clocks" in row.detail
+    assert "not resolvable" not in row.detail
     # nothing of this may rest on wall clocks that happen to be the same
     set_wall_clock_ahead(recorded.directory / "nodeb", 5)
     check(open_recording(recorded.directory), log)

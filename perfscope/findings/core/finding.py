@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from perfscope.replay.model import Edit
+from perfscope.schema import findings as schema
+from perfscope.schema.common import Place
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.trace.model import Frame
 
@@ -133,9 +134,9 @@ class Finding:
         return self.gain.interval_s if self.gain else None
 
     @property
-    def gain_basis(self) -> str | None:
-        """How these seconds were found: `replay` or `upper_bound`."""
-        return self.gain.basis.value if self.gain else None
+    def gain_basis(self) -> Basis | None:
+        """How these seconds were found."""
+        return self.gain.basis if self.gain else None
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -147,30 +148,25 @@ class Finding:
         """What the replay of the gain takes for granted."""
         return self.gain.assumptions if self.gain else ()
 
-    def as_json(self) -> dict[str, Any]:
-        """The object of analysis.json's `findings`."""
-        return {
-            "id": self.id,
-            "status": self.status.value,
-            "title": self.title,
-            "summary": self.summary,
-            "gain_s": self.gain_s,
-            "gain_interval_s": list(self.gain_interval_s) if self.gain_interval_s else None,
-            "gain_share": self.gain_share,
-            "gain_basis": self.gain_basis,
-            "assumptions": list(self.assumptions),
-            "confidence": self.confidence.value,
-            "ranks": list(self.ranks),
-            "window_s": list(self.window_s) if self.window_s else None,
-            "where": [
-                {"file": frame.file, "line": frame.line, "function": frame.function}
-                for frame in self.where
-            ],
-            "evidence": [
-                {"label": e.label, "value": e.value, "unit": e.unit, "expected": e.expected}
-                for e in self.evidence
-            ],
-            "actions": list(self.actions),
-            "references": list(self.references),
-            "overlaps": list(self.overlaps),
-        }
+    @property
+    def row(self) -> schema.Outcome:
+        """What documents hold of it."""
+        return schema.Outcome(
+            id=self.id,
+            status=self.status,
+            title=self.title,
+            summary=self.summary,
+            gain_s=self.gain_s,
+            gain_interval_s=self.gain_interval_s,
+            gain_share=self.gain_share,
+            gain_basis=self.gain_basis,
+            assumptions=self.assumptions,
+            confidence=self.confidence,
+            ranks=self.ranks,
+            window_s=self.window_s,
+            where=tuple(Place(one.file, one.line, one.function) for one in self.where),
+            evidence=tuple(schema.FindingEvidence(**vars(one)) for one in self.evidence),
+            actions=self.actions,
+            references=self.references,
+            overlaps=self.overlaps,
+        )

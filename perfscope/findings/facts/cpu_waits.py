@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from perfscope.findings.core.finding import Gain
     from perfscope.metrics.host.run_queue import CpuWait
     from perfscope.metrics.results import Results
-    from perfscope.replay.model import Replay
+    from perfscope.replay.replay import Replay
 
 MOST = 0.98
 """Of a rank's work at most: some of it was done."""

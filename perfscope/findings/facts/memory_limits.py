@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.metrics.host.memory_growth import MemoryGrowth
-    from perfscope.metrics.host.resources import NodeMemory, RankMemory
+    from perfscope.metrics.host.resources import RankMemory
     from perfscope.metrics.results import Results
+    from perfscope.schema.resources import MemoryOfNode
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def ranks_that_fit(results: Results, rank: int, growth: MemoryGrowth | None) -> 
     return Fits(room, usable // needed[rank], usable // without)
 
 
-def _groups(node: NodeMemory, here: Sequence[RankMemory]) -> list[Room]:
+def _groups(node: MemoryOfNode, here: Sequence[RankMemory]) -> list[Room]:
     """The control groups of a node; ranks of a node that have the same limit share it.
 
     What a group used is taken from its own account, else from the ranks' resident memory together.

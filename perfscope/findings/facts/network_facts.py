@@ -30,9 +30,9 @@ from perfscope.units import format_seconds
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from perfscope.metrics.communication.collective_cost import SizeClass
     from perfscope.metrics.results import Results
     from perfscope.replay.replay import Replay
+    from perfscope.schema.communication import CollectiveClass
 
 TRANSFER_WARN_SHARE = 0.05  # of the focus, given back by a network that needs no time
 TRANSFER_FAIL_SHARE = 0.10  # which no real one is
@@ -224,7 +224,7 @@ def confidence(facts: NetworkFacts) -> Confidence:
     return Confidence.HIGH if not facts.whole.is_bound else Confidence.MEDIUM
 
 
-def classes(results: Results) -> tuple[SizeClass, ...]:
+def classes(results: Results) -> tuple[CollectiveClass, ...]:
     """Collectives by operation and size."""
     cost = results.collective_cost
     return cost.classes if cost else ()
@@ -372,7 +372,7 @@ def _slow_fabric(results: Results) -> float | None:
     return most / rate if most < least else None
 
 
-def _ranks_per_card(results: Results, of: SizeClass) -> int:
+def _ranks_per_card(results: Results, of: CollectiveClass) -> int:
     """How many ranks of a host send other data at once: in an alltoall all of them do."""
     if "alltoall" not in of.name.lower() and "all_to_all" not in of.name.lower():
         return 1

@@ -12,8 +12,9 @@ from perfscope.trace.metadata import noted_environment
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from perfscope.metrics.host.resources import NodeThreads, ThreadGroup
+    from perfscope.metrics.host.resources import NodeThreads
     from perfscope.metrics.results import Results
+    from perfscope.schema.resources import ThreadGroup
     from perfscope.trace.model import Rank
 
 MOST_THREADS = 1 << 16

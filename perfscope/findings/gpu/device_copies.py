@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.facts.device_facts import frameworks, has_accelerators, need_devices, price
-from perfscope.metrics.devices.device_copies import Direction
-from perfscope.schema.enums import Confidence, Status
+from perfscope.schema.enums import Confidence, Direction, Status
 from perfscope.units import format_bytes, format_seconds, format_share
 
 if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.devices.device_copies import CopyUse
     from perfscope.metrics.devices.devices import DeviceUse
     from perfscope.metrics.results import Results
+    from perfscope.schema.devices import HostCopies
 
 ID = "device_copies"
 TITLE = "Devices wait for copies from and to the host"
@@ -66,7 +65,7 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _known(device: DeviceUse) -> list[CopyUse]:
+def _known(device: DeviceUse) -> list[HostCopies]:
     return [copy for copy in device.copies if copy.direction is not Direction.UNKNOWN]
 
 
@@ -76,7 +75,7 @@ def _exposed_s(device: DeviceUse, *, is_known: bool) -> float:
     return sum(copy.exposed_s for copy in device.copies if (copy in known) is is_known)
 
 
-def _words(copy: CopyUse) -> str:
+def _words(copy: HostCopies) -> str:
     memory = {True: " (pageable memory)", False: " (pinned memory)", None: ""}[copy.pageable]
     if copy.direction is Direction.TO_DEVICE:
         return f"host{memory} to device"

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from perfscope.findings.facts.growth_causes import Cause
     from perfscope.metrics.host.framework_calls import FrameworkCalls
     from perfscope.metrics.host.memory_growth import MemoryGrowth
-    from perfscope.metrics.host.resources import NodeMemory
     from perfscope.metrics.results import Results
+    from perfscope.schema.resources import MemoryOfNode
     from perfscope.trace.model import Frame
 
 GROWTH_LEAST_BYTES = 2 << 20  # in the second half of the run: less is noise of the allocator
@@ -246,7 +246,7 @@ def _evidence(results: Results, worst: _Grown, full_s: float | None) -> tuple[Ev
     warm = next((one for one in results.memory_growth if one.rank == worst.rank), None)
     rows = [*_warm_up(warm), *_over_time(worst.growth), *_from_call_to_call(worst.cause.calls)]
     hosts = {rank.number: rank.host for rank in results.trace.ranks}
-    node: NodeMemory | None = next(
+    node: MemoryOfNode | None = next(
         (n for n in results.resources.node_memory if n.host == hosts.get(worst.rank)), None
     )
     if node and node.least_available_bytes is not None:

@@ -18,6 +18,7 @@ from perfscope.metrics.communication.collective_fusion import (
     fusion,
 )
 from perfscope.metrics.communication.collective_ways import AllreduceCost, predictions
+from perfscope.schema.communication import CollectiveClass
 from perfscope.trace.operations import code_of, name_of
 
 if TYPE_CHECKING:
@@ -44,20 +45,6 @@ NOT_SPREAD = (
 
 
 @dataclass(frozen=True)
-class SizeClass:
-    """Calls of one operation on communicators of one size, with sizes within a factor of two."""
-
-    name: str
-    ranks: int
-    calls: int
-    size_bytes: int  # median
-    seconds: float  # median, from the last arrival to the last exit
-    algorithm_bytes_per_s: float  # median of size / time
-    bus_bytes_per_s: float  # the same, times the share of the data that a link carries
-    of_best: float  # of the best class of the run
-
-
-@dataclass(frozen=True)
 class Fit:
     """Latency and bandwidth of one operation on communicators of one size."""
 
@@ -77,7 +64,7 @@ class Fit:
 class CollectiveCost:
     """What collectives cost; `reason` says why there is no fit and no prediction."""
 
-    classes: tuple[SizeClass, ...]
+    classes: tuple[CollectiveClass, ...]
     classes_left_out: int
     fits: tuple[Fit, ...]
     predictions: tuple[AllreduceCost, ...]
@@ -167,12 +154,12 @@ def _calls(prepared: Prepared) -> _Calls:
     return _Calls(places, instances.op[kept], ranks[kept], size[kept], ns[kept] * 1e-9)
 
 
-def _classes(calls: _Calls) -> tuple[SizeClass, ...]:
+def _classes(calls: _Calls) -> tuple[CollectiveClass, ...]:
     """Bandwidth by operation, number of ranks and size, in this order."""
     size_class = np.floor(np.log2(calls.size)).astype(np.int64)
     bus = calls.size * calls.factor / calls.seconds
     found = [
-        SizeClass(
+        CollectiveClass(
             name=name_of(int(calls.op[places[0]])),
             ranks=int(calls.ranks[places[0]]),
             calls=len(places),

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
-from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.common import Metric
+from perfscope.schema.communication import GradientExchange
 from perfscope.trace.operations import BY_NAME, GRADIENT_EXCHANGE
 
 _CODE = BY_NAME[f"torch.distributed.{GRADIENT_EXCHANGE}"].code
-
-
-@dataclass(frozen=True)
-class GradientExchange:
-    """Seconds from a rank's own last gradient to the end of its backward pass, per exchange.
-
-    Medians over the exchanges in the focus of analysis. Up to the slowest rank's last gradient it
-    is wait, the rest is transfer; both are empty where the exchanges could not be matched.
-    """
-
-    exchanges: int  # of the rank that had most
-    exposed_s: Metric  # of the rank that waits longest
-    exposed_s_by_rank: tuple[float, ...]
-    wait_s_by_rank: tuple[float, ...]
-    transfer_s_by_rank: tuple[float, ...]
 
 
 def gradient_exchange(prepared: Prepared) -> GradientExchange | None:

@@ -13,36 +13,19 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.matching.clock_check import ClockCheck
 from perfscope.metrics.communication.late_arrivals import LateArrival, late_arrivals
 from perfscope.metrics.communication.wait_states import WaitState, wait_states
+from perfscope.schema.communication import Operation
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS
 from perfscope.trace.model import RowFlag
 from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, name_of
 
-__all__ = ["ClockCheck", "Communication", "LateArrival", "OperationResult", "communication"]
-
-
-@dataclass(frozen=True)
-class OperationResult:
-    """One operation over the whole life of the ranks, from the totals that are never dropped.
-
-    Seconds are sums over ranks; wait and transfer are None where instances could not be matched.
-    """
-
-    name: str
-    calls: int
-    seconds: float
-    seconds_by_rank: tuple[float, ...]
-    bytes_sent: int | None  # None: not known
-    bytes_received: int | None
-    wait_s: float | None
-    transfer_s: float | None
-    detailed_calls: int  # calls of which a record exists, if only one for several of them
+__all__ = ["ClockCheck", "Communication", "LateArrival", "communication"]
 
 
 @dataclass(frozen=True)
 class Communication:
     """Everything about communication that the report shows."""
 
-    operations: tuple[OperationResult, ...]
+    operations: tuple[Operation, ...]
     wait_s_by_rank: tuple[float, ...]
     transfer_s_by_rank: tuple[float, ...]
     other_s_by_rank: tuple[float, ...]
@@ -76,7 +59,7 @@ def _main_ns(timeline: Timeline, prepared: Prepared) -> list[float]:
     return [float(spent[INDEX[account]]) / 1e9 for account in COMMUNICATION_ACCOUNTS]
 
 
-def _operations(prepared: Prepared) -> tuple[OperationResult, ...]:
+def _operations(prepared: Prepared) -> tuple[Operation, ...]:
     trace, waits = prepared.trace, prepared.waits
     pool = waits.pool
     wait = np.where(waits.known, waits.need - pool.enter, 0)
@@ -91,7 +74,7 @@ def _operations(prepared: Prepared) -> tuple[OperationResult, ...]:
         told = code < FIRST_FRAMEWORK_CODE
         calls = sum(total[0] for total in totals)
         results.append(
-            OperationResult(
+            Operation(
                 name=name_of(code),
                 calls=calls,
                 seconds=sum(total[1] for total in totals) / 1e9,

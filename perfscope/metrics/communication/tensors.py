@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.schema.communication import Spread, TensorActivity, TensorFusions, TensorSkew
 from perfscope.trace.model import RowFlag, Trace
 from perfscope.trace.tensors import Table, TensorTimeline
 
@@ -24,41 +25,6 @@ NO_TICKS = (
 
 
 ONE_RANK = "the negotiations name a single rank, which waits for nobody"
-
-
-@dataclass(frozen=True)
-class ActivityTime:
-    """One kind of activity: how often, the time in which any was under way, and the sum."""
-
-    name: str
-    count: int
-    seconds: float  # length of the union
-    summed_s: float
-    depth: int
-
-
-@dataclass(frozen=True)
-class Fusions:
-    """Operations that carried several tensors at once.
-
-    `tensors` and `bytes` are of one operation: least, median, most; None where sizes are unknown.
-    """
-
-    operations: int
-    tensors: tuple[int, float, int] | None
-    bytes: tuple[int, float, int] | None
-
-
-@dataclass(frozen=True)
-class TensorTime:
-    """One tensor: how often it was negotiated, and who kept the others waiting."""
-
-    name: str
-    negotiations: int
-    bytes: int | None
-    skew_s: float  # from the first to the last rank, summed over negotiations
-    last_rank: int | None  # last in the negotiations that took most of the skew
-    last_share: float | None  # of the skew, or of the negotiations where there is none
 
 
 @dataclass(frozen=True)
@@ -84,9 +50,9 @@ class TensorResult:
     start_late_s: tuple[float, ...]
     skew_s_sum: float
     skew_s_max: float | None
-    activities: tuple[ActivityTime, ...]
-    fusions: Fusions
-    tensors: tuple[TensorTime, ...]  # longest skew first, at most MOST_TENSORS
+    activities: tuple[TensorActivity, ...]
+    fusions: TensorFusions
+    tensors: tuple[TensorSkew, ...]  # longest skew first, at most MOST_TENSORS
     tensor_count: int
     cycles: int
     window_s: float
@@ -173,7 +139,7 @@ def _counts(column: Ints, ranks: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(known.get(rank, 0) for rank in ranks)
 
 
-def _activities(timeline: TensorTimeline) -> tuple[ActivityTime, ...]:
+def _activities(timeline: TensorTimeline) -> tuple[TensorActivity, ...]:
     table = timeline.activities
     table = table[(table["flags"] & RowFlag.OPEN) == 0]
     order = np.argsort(table["name"], kind="stable")
@@ -184,7 +150,7 @@ def _activities(timeline: TensorTimeline) -> tuple[ActivityTime, ...]:
     for code, begin, end in zip(codes.tolist(), bounds[:-1], bounds[1:], strict=True):
         rows = table[begin:end]
         found.append(
-            ActivityTime(
+            TensorActivity(
                 name=timeline.names[code],
                 count=len(rows),
                 seconds=union_ns(rows["t0"], rows["t1"]) * NS,
@@ -195,13 +161,13 @@ def _activities(timeline: TensorTimeline) -> tuple[ActivityTime, ...]:
     return tuple(sorted(found, key=lambda item: (item.depth, -item.seconds, item.name)))
 
 
-def _fusions(timeline: TensorTimeline) -> Fusions:
+def _fusions(timeline: TensorTimeline) -> TensorFusions:
     """Operations that overlap in time and have one name are one; its tensors and bytes."""
     table = timeline.activities
     rows = table[(table["parent"] < 0) & ((table["flags"] & RowFlag.OPEN) == 0)]
     rows = rows[np.lexsort((rows["t0"], rows["name"]))]
     if not len(rows):
-        return Fusions(0, None, None)
+        return TensorFusions(0, None, None)
     fresh = np.ones(len(rows), np.bool_)
     reached = _reached(rows)
     fresh[1:] = (rows["name"][1:] != rows["name"][:-1]) | (rows["t0"][1:] >= reached[:-1])
@@ -209,7 +175,7 @@ def _fusions(timeline: TensorTimeline) -> Fusions:
     tensors = np.diff(np.append(starts, len(rows)))
     known = np.logical_and.reduceat(rows["bytes"] >= 0, starts)
     sizes = np.add.reduceat(rows["bytes"].astype(np.float64), starts)[known]
-    return Fusions(len(starts), _spread(tensors), _spread(sizes))
+    return TensorFusions(len(starts), _spread(tensors), _spread(sizes))
 
 
 def _reached(rows: Table) -> Ints:
@@ -223,13 +189,13 @@ def _reached(rows: Table) -> Ints:
     return reached
 
 
-def _spread(values: npt.NDArray[np.float64] | Ints) -> tuple[int, float, int] | None:
+def _spread(values: npt.NDArray[np.float64] | Ints) -> Spread | None:
     if not len(values):
         return None
-    return int(values.min()), float(np.median(values)), int(values.max())
+    return Spread(int(values.min()), float(np.median(values)), int(values.max()))
 
 
-def _tensors(timeline: TensorTimeline, ended: Table) -> tuple[TensorTime, ...]:
+def _tensors(timeline: TensorTimeline, ended: Table) -> tuple[TensorSkew, ...]:
     sizes = np.full(len(timeline.tensors), -1, np.int64)
     np.maximum.at(sizes, timeline.activities["tensor"], timeline.activities["bytes"])
     skew = np.where(ended["ticks"] > 0, ended["last_tick"] - ended["first_tick"], 0)
@@ -243,13 +209,13 @@ def _tensors(timeline: TensorTimeline, ended: Table) -> tuple[TensorTime, ...]:
     )
 
 
-def _tensor(name: str, rows: Table, size: int) -> TensorTime:
+def _tensor(name: str, rows: Table, size: int) -> TensorSkew:
     told = rows[rows["ticks"] > 0]
     skew = told["last_tick"] - told["first_tick"]
     numbers, place = np.unique(told["last_rank"], return_inverse=True)
     weights = np.bincount(place, skew if skew.any() else None, minlength=len(numbers))
     most = int(weights.argmax()) if len(told) else None
-    return TensorTime(
+    return TensorSkew(
         name=name,
         negotiations=len(rows),
         bytes=size if size >= 0 else None,

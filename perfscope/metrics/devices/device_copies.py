@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
 from perfscope.matching.intervals import Cumulative, union
+from perfscope.schema.devices import HostCopies
+from perfscope.schema.enums import Direction
 from perfscope.trace.devices import DeviceKind
 from perfscope.trace.model import Table
-
-
-class Direction(Enum):
-    """Where a copy goes, as analysis.json has it; the set is closed."""
-
-    TO_DEVICE = "host to device"
-    TO_HOST = "device to host"
-    UNKNOWN = "unknown"
-
 
 _DIRECTIONS = (
     (Direction.TO_DEVICE, re.compile(r"HtoD|HostToDevice|h2d", re.IGNORECASE)),
@@ -31,29 +22,7 @@ _PAGEABLE, _PINNED = re.compile("pageable", re.IGNORECASE), re.compile("pinned",
 NS_PER_S = 1e9
 
 
-@dataclass(frozen=True)
-class CopyUse:
-    """Copies of one device in one direction, from or to one kind of host memory.
-
-    Attributes:
-        direction: unknown where its name does not tell.
-        pageable: whether the host's memory could be paged out, so that the driver copies twice and
-            the host waits; None where the trace does not tell.
-        count: copies that begin in the window.
-        bytes: moved by them, as far as the trace tells.
-        seconds: union of their time.
-        exposed_s: of it, while no kernel ran.
-    """
-
-    direction: Direction
-    pageable: bool | None
-    count: int
-    bytes: int
-    seconds: float
-    exposed_s: float
-
-
-def copies(rows: Table, names: Sequence[str], window: tuple[int, int]) -> tuple[CopyUse, ...]:
+def copies(rows: Table, names: Sequence[str], window: tuple[int, int]) -> tuple[HostCopies, ...]:
     """Copies between host and device, and those that may be such, most exposed first.
 
     Args:
@@ -77,7 +46,9 @@ def copies(rows: Table, names: Sequence[str], window: tuple[int, int]) -> tuple[
         exposed = whole - int(hidden.between(starts, ends).sum())
         sizes = chosen["bytes"][chosen["bytes"] > 0]
         begun = int(np.count_nonzero(chosen["t0"] >= start))
-        found.append(CopyUse(*kind, begun, int(sizes.sum()), whole / NS_PER_S, exposed / NS_PER_S))
+        found.append(
+            HostCopies(*kind, begun, int(sizes.sum()), whole / NS_PER_S, exposed / NS_PER_S)
+        )
     return tuple(sorted(found, key=lambda use: (-use.exposed_s, use.direction.value)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -13,18 +14,20 @@ from perfscope.attribution.preparation import Prepared
 from perfscope.engine import engine
 from perfscope.matching.intervals import Cumulative, union
 from perfscope.metrics.devices.device_collectives import DeviceCommunication, device_communication
-from perfscope.metrics.devices.device_copies import CopyUse, copies
+from perfscope.metrics.devices.device_copies import copies
 from perfscope.metrics.devices.device_gaps import KERNEL_WAIT_NS, idle_by_cause
 from perfscope.metrics.devices.device_idle import idle_by_account, launch_delays
 from perfscope.metrics.devices.matrix_kernels import MatrixTime, matrix_time
-from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.common import Metric
+from perfscope.schema.devices import DeviceFactors, HostCopies, Stream
 from perfscope.schema.enums import Account, IdleCause
 from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import Rank
 
 MOST_KERNELS = 100
 ENOUGH_STEPS = 3
-BSC, TALP = "bsc", "talp"
+BSC: Final = "bsc"
+TALP: Final = "talp"
 NS_PER_S = 1e9
 
 _COMPUTE, _COMMUNICATION = 1 << DeviceKind.COMPUTE, 1 << DeviceKind.COMMUNICATION
@@ -106,19 +109,6 @@ class Occupancy:
 
 
 @dataclass(frozen=True)
-class StreamUse:
-    """One stream: its work, and the gaps in it by what they waited for."""
-
-    stream: int
-    rows: int
-    busy_s: float
-    host_wait_s: float
-    kernel_wait_s: float
-    other_s: float
-    edge_s: float
-
-
-@dataclass(frozen=True)
 class DeviceUse:
     """One device of one rank over the focus of analysis."""
 
@@ -126,12 +116,12 @@ class DeviceUse:
     device: int
     name: str
     use: Occupancy
-    streams: tuple[StreamUse, ...]
+    streams: tuple[Stream, ...]
     idle_s: Mapping[Account, float]
     """Idle time by what the host was doing; adds up to the idle time, empty with `idle_reason`."""
     causes_s: Mapping[IdleCause, float]
     """Idle time by what the next work waited for; adds up to the idle time."""
-    copies: tuple[CopyUse, ...]
+    copies: tuple[HostCopies, ...]
     capability: tuple[int, int] | None  # of CUDA
     step_numbers: tuple[int, ...]
     steps: tuple[Occupancy, ...]
@@ -154,16 +144,6 @@ class KernelUse:
 
 
 @dataclass(frozen=True)
-class DeviceEfficiency:
-    """The device tree: parallel = load balance x communication x orchestration efficiency."""
-
-    parallel_efficiency: Metric
-    load_balance: Metric
-    communication_efficiency: Metric
-    orchestration_efficiency: Metric
-
-
-@dataclass(frozen=True)
 class DevicesResult:
     """Everything measured of the job's devices.
 
@@ -174,7 +154,7 @@ class DevicesResult:
 
     devices: tuple[DeviceUse, ...]
     kernels: tuple[KernelUse, ...]
-    efficiency: Mapping[str, DeviceEfficiency]
+    efficiency: Mapping[str, DeviceFactors]
     offload_efficiency: Metric
     communication: DeviceCommunication
     launch_delay_s: tuple[float | None, ...]  # median by rank
@@ -278,7 +258,7 @@ def _devices_of(prepared: Prepared, place: int, activity: DeviceActivity) -> lis
                 name=known[number].name if number in known else "",
                 use=whole,
                 streams=tuple(
-                    StreamUse(stream, count, *(ns / NS_PER_S for ns in times))
+                    Stream(stream, count, *(ns / NS_PER_S for ns in times))
                     for device, stream, count, *times in streams
                     if device == number
                 ),
@@ -311,7 +291,7 @@ def _steps(rank: Rank, start: int, end: int) -> tuple[tuple[int, ...], list[tupl
     return tuple(rows["number"].tolist()), windows
 
 
-def efficiency(uses: Sequence[Occupancy], formula: str, foa: str) -> DeviceEfficiency:
+def efficiency(uses: Sequence[Occupancy], formula: str, foa: str) -> DeviceFactors:
     """The device tree over devices that were watched for the same time.
 
     K is the union of useful kernels, X what else ran and was not hidden by them: PE =
@@ -330,7 +310,7 @@ def efficiency(uses: Sequence[Occupancy], formula: str, foa: str) -> DeviceEffic
         name = "compute_kernels" if formula == BSC else "kernels"
         return Metric(value, "ratio", reason, name, foa, formula)
 
-    return DeviceEfficiency(
+    return DeviceFactors(
         parallel_efficiency=metric(sum(kernels), count * window),
         load_balance=metric(sum(kernels), count * longest),
         communication_efficiency=metric(longest, max(active, default=0)),

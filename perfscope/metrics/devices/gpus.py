@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.devices.gpu_users import Source, may_use, unknown, users
-from perfscope.metrics.host.resources import Series
+from perfscope.schema.common import Series
 from perfscope.trace.devices import REASONS_UNKNOWN, Gpu, Throttling
 from perfscope.trace.model import Table, Trace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.common import Metric
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.common import Metric
 
 if TYPE_CHECKING:
     from perfscope.attribution.focus import Focus

@@ -9,7 +9,7 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
 from perfscope.matching.collectives import N_TO_N_CODES, NONBLOCKING_CODES, Instances
 from perfscope.matching.pool import Bools
-from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.common import Metric
 from perfscope.trace.operations import OperationClass, name_of
 
 NEGLIGIBLE_SHARE = 1e-3

@@ -15,7 +15,7 @@ from perfscope.attribution.soundness import why_spoiled
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.hybrid import PART, has_threads
 from perfscope.metrics.efficiency.pop import EMPTY, tree, withheld
-from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.common import Metric
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Frame

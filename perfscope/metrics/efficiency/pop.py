@@ -19,7 +19,7 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.hybrid import has_threads, over_all_threads
 from perfscope.metrics.efficiency.ideal_network import ideal_network
-from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.common import Metric
 from perfscope.schema.enums import Account
 from perfscope.trace.damage import Need
 

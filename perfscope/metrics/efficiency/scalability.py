@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.common import Metric
 from perfscope.trace.model import Trace
 
 WEAK_SHARE = 0.9

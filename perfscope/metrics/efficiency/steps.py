@@ -13,7 +13,7 @@ from perfscope.attribution.patterns import period_ends
 from perfscope.attribution.phase_catalog import is_hooked
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
-from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.common import Metric
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Table, Trace
 

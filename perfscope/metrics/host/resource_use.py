@@ -14,17 +14,11 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.file_waits import files
-from perfscope.metrics.host.resources import (
-    NodeMemory,
-    NodeThreads,
-    RankMemory,
-    RankThreads,
-    Resources,
-    Series,
-    ThreadGroup,
-)
+from perfscope.metrics.host.resources import NodeThreads, RankMemory, RankThreads, Resources
 from perfscope.metrics.host.run_queue import cpu_waits
+from perfscope.schema.common import Series
 from perfscope.schema.enums import EndKind
+from perfscope.schema.resources import MemoryOfNode, ThreadGroup
 from perfscope.trace.model import Rank, Table, Trace
 
 MAX_POINTS = 500
@@ -150,12 +144,12 @@ def median_slope(places: npt.NDArray[np.float64], values: npt.NDArray[Any]) -> f
     return float(np.median(rise[run > 0] / run[run > 0])) if np.any(run > 0) else None
 
 
-def _node_memory(host: str, ranks: Sequence[Rank]) -> NodeMemory:
+def _node_memory(host: str, ranks: Sequence[Rank]) -> MemoryOfNode:
     tables = [rank.node_samples for rank in ranks if len(rank.node_samples)]
     total = max((int(table["total_bytes"].max()) for table in tables), default=0)
     least = min((int(table["available_bytes"].min()) for table in tables), default=0)
     kills = [rank.system_samples["oom_kills"] for rank in ranks if len(rank.system_samples)]
-    return NodeMemory(
+    return MemoryOfNode(
         host=host,
         total_bytes=total or None,
         least_available_bytes=least if total else None,

@@ -6,16 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfscope.metrics.host.run_queue import CpuWait
+from perfscope.schema.common import Series
 from perfscope.schema.enums import Account
+from perfscope.schema.resources import MemoryOfNode, ThreadGroup
 from perfscope.trace.model import Trace
-
-
-@dataclass(frozen=True)
-class Series:
-    """A quantity over time: seconds of the trace's clock and values, at most 500 points."""
-
-    seconds: tuple[float, ...]
-    values: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -45,27 +39,6 @@ class RankMemory:
     def needed_bytes(self) -> int:
         """What one more rank like this would need: proportional where known, else resident."""
         return self.peak_bytes if self.tree_bytes is None else self.tree_bytes
-
-
-@dataclass(frozen=True)
-class NodeMemory:
-    """Memory of one node."""
-
-    host: str
-    total_bytes: int | None
-    least_available_bytes: int | None
-    oom_kills: int
-    ranks: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class ThreadGroup:
-    """Threads of one rank that share a name stem (a pool)."""
-
-    stem: str
-    count: int
-    cpu_s: float
-    runnable_mean: float
 
 
 @dataclass(frozen=True)
@@ -160,7 +133,7 @@ class Resources:
     """Memory, threads and files of the run."""
 
     memory: tuple[RankMemory, ...]
-    node_memory: tuple[NodeMemory, ...]
+    node_memory: tuple[MemoryOfNode, ...]
     threads: tuple[RankThreads, ...]
     node_threads: tuple[NodeThreads, ...]
     read_bytes_by_rank: tuple[int, ...]

@@ -47,7 +47,7 @@ def build(
         "verdict": {"status": status, "sentence": sentence},
         "runs": [run if isinstance(run, dict) else run.as_json() for run in runs],
         kind: body,
-        "findings": [finding.as_json() for finding in sort_findings(findings)],
+        "findings": [finding.row for finding in sort_findings(findings)],
         "how_measured": [{"term": term, "text": text} for term, text in how_measured],
     }
     cleaned = plain(document)

@@ -9,6 +9,7 @@ from typing import Any
 from perfscope import registry
 from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import Confidence, Status
+from perfscope.schema.study import StudyFindingRow
 
 
 @dataclass(frozen=True)
@@ -18,9 +19,10 @@ class StudyFinding(Finding):
     runs: tuple[str, ...] = ()
     """Labels of the runs that show it."""
 
-    def as_json(self) -> dict[str, Any]:
-        """The object of study.json's `findings`."""
-        return {**super().as_json(), "scope": "study", "runs": list(self.runs)}
+    @property
+    def row(self) -> StudyFindingRow:
+        """What study.json holds of it."""
+        return StudyFindingRow(**vars(super().row), scope="study", runs=self.runs)
 
 
 @dataclass(frozen=True)

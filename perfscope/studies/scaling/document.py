@@ -215,7 +215,7 @@ def _pop(study: Scaling) -> Json:
                 "id": identity,
                 "label": label,
                 "level": level,
-                "values": [metric.as_json() for metric in metrics],
+                "values": list(metrics),
                 "spreads": [list(bounds) if bounds else None for bounds in spreads],
             }
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perfscope.metrics.efficiency.scalability import RunTotals, Scalability, Variant, scalability
-from perfscope.metrics.efficiency.value import Metric
+from perfscope.schema.common import Metric
 from perfscope.studies.common import fields
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.growth import Growth

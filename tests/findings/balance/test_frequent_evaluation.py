@@ -8,7 +8,7 @@ from perfscope.findings.balance import frequent_evaluation
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.replay.segments import SegmentReplay
-from perfscope.schema.enums import PhaseKind, Status
+from perfscope.schema.enums import Basis, PhaseKind, Status
 from perfscope.trace.model import Trace
 from tests.attribution.test_periodic_metrics import run
 from tests.findings.analyzed import analyze, analyze_trace
@@ -63,7 +63,7 @@ def test_all_ranks_evaluate_too_often() -> None:
     assert finding.title == (
         "Evaluation too often: evaluate() (train.py:212), 10 times on each rank"
     )
-    assert finding.gain_basis == "replay"
+    assert finding.gain_basis is Basis.REPLAY
     assert finding.gain_s == pytest.approx(8.0, abs=0.1)
     assert "every 5th time" in finding.actions[0]
 
@@ -237,7 +237,7 @@ def test_without_a_replay_the_bound_is_one() -> None:
     analyzed = analyze_trace(builder.set(wall_ns=round((clock + 0.5) * 1e9)).build())
     assert not analyzed.replay.available
     finding = analyzed.findings["frequent_evaluation"]
-    assert finding.gain_basis == "upper_bound"
+    assert finding.gain_basis is Basis.UPPER_BOUND
     assert finding.gain_s is not None
     assert finding.gain_s >= 8.0  # three turns of each rank, of which one is left
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import PhaseKind, Status
+from perfscope.schema.enums import Basis, PhaseKind, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import Analyzed, analyze, analyze_trace
 from tests.findings.training_runs import Plan
@@ -80,7 +80,7 @@ def test_one_rank_imports_longer() -> None:
     finding = judged(Start(before_s=(1.0, 1.0, 13.0, 1.0)))
     assert (finding.status, finding.ranks) == (Status.FAIL, (2,))
     assert finding.gain_s == pytest.approx(12.0, rel=0.01)
-    assert (finding.gain_basis, finding.edits) == ("upper_bound", ())
+    assert (finding.gain_basis, finding.edits) == (Basis.UPPER_BOUND, ())
     assert finding.title == (
         "Rank 2 takes longer until it can communicate, <module> (train.py:3), and 3 ranks wait "
         "once for it"
@@ -110,7 +110,7 @@ def test_one_rank_sets_up_longer(markers: bool, meets_first: bool) -> None:
     healthy = analyze_trace(recorded(Start(markers=markers, meets_first=meets_first)))
     truth_s = length_s(analyze_trace(recorded(start))) - length_s(healthy)
     assert finding.gain_s == pytest.approx(truth_s, rel=0.01)
-    assert finding.gain_basis == "replay"
+    assert finding.gain_basis is Basis.REPLAY
     assert (finding.where[0].function, finding.where[0].line) == ("load_everything", 12)
 
 
@@ -125,7 +125,7 @@ def test_both_parts_add_up() -> None:
     """One after the other: 4 s in MPI_Init and 8 s in the first broadcast."""
     finding = judged(Start(before_s=(1.0, 1.0, 1.0, 5.0), setup_s=(8.1, 0.1, 0.1, 0.1)))
     assert finding.gain_s == pytest.approx(12.0, rel=0.01)
-    assert finding.gain_basis == "upper_bound"
+    assert finding.gain_basis is Basis.UPPER_BOUND
 
 
 def test_set_up_is_told_apart_from_imbalance_in_the_steps() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Confidence, PhaseKind, Status
+from perfscope.schema.enums import Basis, Confidence, PhaseKind, Status
 from tests.findings import training_runs
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
@@ -24,13 +24,13 @@ def test_names_the_rank_of_two(rank: int) -> None:
     assert finding.title == (
         f"Rank {rank} evaluates alone in evaluate() (train.py:212) while 1 rank waits"
     )
-    assert finding.gain_basis == "replay"
+    assert finding.gain_basis is Basis.REPLAY
     assert finding.gain_s == pytest.approx(5.0, abs=0.1)
 
 
 def test_one_evaluation_in_a_few_steps_has_no_interval() -> None:
     finding = judged(Plan(ranks=2, steps=5, evaluate_s=1.0, evaluate_every=5))
-    assert finding.gain_basis == "replay"
+    assert finding.gain_basis is Basis.REPLAY
     assert finding.gain_s == pytest.approx(1.0, abs=0.1)
     assert finding.gain_interval_s is None
 
@@ -128,7 +128,7 @@ def test_without_a_replay_the_stall_bounds_the_gain() -> None:
     assert "MPI_Win_flush (1 call)" in analyzed.replay.reason
     finding = analyzed.findings["rank_zero_evaluation"]
     assert finding.status is Status.FAIL
-    assert finding.gain_basis == "upper_bound"
+    assert finding.gain_basis is Basis.UPPER_BOUND
     assert finding.gain_interval_s is None
     # nobody waits at a collective for the last of the ten evaluations
     assert finding.gain_s == pytest.approx(18.0, rel=0.15)

@@ -16,7 +16,7 @@ from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.facts import facts
 from perfscope.findings.facts.facts import Facts
 from perfscope.replay.assumptions import ALWAYS, NETWORK
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Basis, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze, analyze_trace, without_replay
 from tests.findings.balance.test_load_imbalance import working
@@ -73,7 +73,7 @@ def test_the_docs_tell_every_diagnosis() -> None:
 def test_what_a_replay_gives_back_is_no_pass(trace: Trace) -> None:
     """The runs wait for no input, of which some is ordinary and passes."""
     for finding in analyze_trace(trace).findings.values():
-        if finding.status is Status.PASS and finding.gain_basis == "replay":
+        if finding.status is Status.PASS and finding.gain_basis is Basis.REPLAY:
             assert finding.gain_share is not None
             assert finding.gain_share < WARN_SHARE, finding
 
@@ -82,7 +82,7 @@ def test_replayed_gains_carry_what_they_assume_and_others_nothing() -> None:
     plan = Plan(evaluate_s=1.0, allreduce_s=0.2, steps=60)
     replayed = 0
     for finding in analyze(plan).findings.values():
-        is_replayed = finding.gain_basis == "replay" or bool(finding.edits)
+        is_replayed = finding.gain_basis is Basis.REPLAY or bool(finding.edits)
         assert finding.assumptions[:1] == ((ALWAYS,) if is_replayed else ()), finding.id
         replayed += is_replayed
     assert replayed
@@ -92,7 +92,7 @@ def test_replayed_gains_carry_what_they_assume_and_others_nothing() -> None:
 def test_a_faster_network_is_assumed_where_one_was_replayed() -> None:
     found = analyze(Plan(allreduce_s=0.2, steps=60)).findings
     assert NETWORK in found["network_bound"].assumptions
-    assert NETWORK in found["network_bound"].as_json()["assumptions"]
+    assert NETWORK in found["network_bound"].row.assumptions
 
 
 def test_one_of_several_ranks_is_no_run_of_one_rank() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Basis, Status
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -35,7 +35,7 @@ def test_the_gain_is_the_run_without_the_waiting() -> None:
     finding = judged(("0", "0"), delay=0.5)["shared_cores"]
     assert finding.status is Status.FAIL
     assert finding.gain_s == pytest.approx(0.5 * 0.5 * STEPS, rel=0.02)
-    assert finding.gain_basis == "replay"
+    assert finding.gain_basis is Basis.REPLAY
     assert finding.ranks == (0, 1)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Basis, Status
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.replay.test_input_queues import Plan as Queues
@@ -46,7 +46,7 @@ def test_every_rank_starves() -> None:
     finding = judged(Plan(steps=100, input_s=0.1))
     assert finding.status is Status.FAIL
     assert finding.title.startswith("The ranks wait for input")
-    assert finding.gain_basis == "replay"
+    assert finding.gain_basis is Basis.REPLAY
     assert finding.gain_s == pytest.approx(10.0, rel=0.01)
     assert finding.ranks == (0, 1, 2, 3)
 
@@ -177,7 +177,7 @@ def test_batches_that_are_there_in_time_are_no_stall(counts: object, status: Sta
     plan = Plan(ranks=2, steps=100, input_s=0.1)
     finding = loaded(plan, counts)
     assert finding.status is status
-    assert finding.gain_basis == ("upper_bound" if status is Status.WARN else "replay")
+    assert finding.gain_basis == (Basis.UPPER_BOUND if status is Status.WARN else Basis.REPLAY)
     assert ("taking them over" in finding.title) == (status is Status.WARN)
     told = {row.label: row.value for row in finding.evidence}
     if status is Status.WARN:

@@ -8,7 +8,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding
 from perfscope.metrics.results import Options
-from perfscope.schema.enums import PhaseKind, Status
+from perfscope.schema.enums import Basis, PhaseKind, Status
 from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -195,7 +195,7 @@ def test_marked_file_phases_are_replayed_as_a_bound() -> None:
     finding = analyze_trace(builder.build()).findings["io_bound"]
     assert finding.status is Status.FAIL
     assert finding.gain_s == pytest.approx(12.0, rel=0.01)
-    assert finding.gain_basis == "upper_bound"
+    assert finding.gain_basis is Basis.UPPER_BOUND
     assert "data_stall" in finding.overlaps
 
 

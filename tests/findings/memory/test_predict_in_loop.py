@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import PhaseKind, Status
+from perfscope.schema.enums import Basis, PhaseKind, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan
@@ -54,7 +54,7 @@ def test_the_ratio_is_that_of_the_run() -> None:
     assert finding.title == (
         "Model.predict is called 100 times and takes 60 times as long as predict_on_batch"
     )
-    assert finding.gain_basis == "replay"
+    assert finding.gain_basis is Basis.REPLAY
     assert finding.gain_s == pytest.approx(5.9, rel=0.01)
     assert finding.ranks == (0,)
 
@@ -64,7 +64,7 @@ def test_without_the_cure_in_the_run_the_whole_call_is_the_bound() -> None:
     finding = judged(loop())
     assert finding.status is Status.FAIL
     assert "builds an input pipeline each time: 83.3 % of each call" in finding.title
-    assert finding.gain_basis == "upper_bound"
+    assert finding.gain_basis is Basis.UPPER_BOUND
     assert finding.gain_s == pytest.approx(6.0, rel=0.01)
     assert "up to 6.00 s" in finding.actions[0]
     assert "predict_on_batch" in finding.actions[0]
@@ -79,7 +79,7 @@ def test_other_methods_on_smaller_batches_are_no_measure() -> None:
     """The difference of half a second is the batch: only 2 ms of each call are set-up."""
     finding = judged(loop(predict_s=0.5, set_up_s=0.002, on_batch_s=0.001))
     assert finding.status is Status.PASS
-    assert finding.gain_basis == "upper_bound"
+    assert finding.gain_basis is Basis.UPPER_BOUND
     assert finding.gain_s == pytest.approx(0.2, rel=0.01)
 
 

@@ -8,7 +8,7 @@ from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import Cause
 from perfscope.replay.edit_parser import parse_edit
-from perfscope.schema.enums import PhaseKind, Status
+from perfscope.schema.enums import Basis, PhaseKind, Status
 from perfscope.trace.model import Trace
 from perfscope.units import format_seconds
 from tests.findings.analyzed import analyze, analyze_trace, without_replay
@@ -75,7 +75,7 @@ def test_the_published_case_of_a_slow_allreduce() -> None:
     finding = analyze(Plan(allreduce_s=0.2)).findings["network_bound"]
     assert finding.status is Status.FAIL
     assert finding.gain_s == pytest.approx(40.0, rel=0.03)
-    assert finding.gain_basis == "upper_bound"
+    assert finding.gain_basis is Basis.UPPER_BOUND
 
 
 def test_healthy_is_silent() -> None:
@@ -198,7 +198,7 @@ def test_collectives_of_parts_of_the_ranks_are_counted_for_each_rank() -> None:
 
 def test_a_bound_of_small_collectives_has_no_change_and_no_interval() -> None:
     finding = judged(2048, 100, 0.001)["small_allreduces"]
-    assert (finding.gain_basis, finding.edits) == ("upper_bound", ())
+    assert (finding.gain_basis, finding.edits) == (Basis.UPPER_BOUND, ())
     assert finding.gain_interval_s is None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding
 from perfscope.metrics.communication import host_pairs
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Basis, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan
@@ -82,7 +82,7 @@ def test_one_slow_pair(by_pairs: bool) -> None:
     truth_s = (slow.results.focus.length_ns - healthy) * 1e-9
     assert finding.gain_s == pytest.approx(truth_s, rel=0.05)
     assert finding.gain_s == pytest.approx(30 * 2 * 3 * USUAL_S, rel=0.05)
-    assert (finding.status, finding.gain_basis) == (Status.FAIL, "upper_bound")
+    assert (finding.status, finding.gain_basis) == (Status.FAIL, Basis.UPPER_BOUND)
     assert "osu_bw" in finding.actions[0]
     assert float(finding.evidence[0].value) == pytest.approx(4.0, rel=0.05)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import Confidence, Status
+from perfscope.schema.enums import Basis, Confidence, Status
 from tests.findings.analyzed import analyze_trace
 from tests.findings.exchange_runs import exchanges, fired
 from tests.support.trace_builder import TraceBuilder
@@ -64,7 +64,7 @@ def test_settings(name: str, value: str, hosts: tuple[str, ...], *, is_slow: boo
     if is_slow:
         assert finding.status is Status.FAIL
         assert finding.gain_s == pytest.approx(50 * 0.1, rel=1e-6)
-        assert finding.gain_basis == "upper_bound"
+        assert finding.gain_basis is Basis.UPPER_BOUND
         assert findings["network_bound"].status is Status.INFO
 
 

@@ -16,6 +16,7 @@ from perfscope.document.tensors import sentence
 from perfscope.metrics.communication.tensors import ONE_RANK, TensorResult, tensor_times, union_ns
 from perfscope.metrics.compute import compute
 from perfscope.readers.horovod.reader import open_horovod_timeline
+from perfscope.schema.communication import Spread
 from tests.support.trace_builder import TraceBuilder
 
 Event = dict[str, Any]
@@ -81,8 +82,8 @@ def test_fused_tensors_count_once(tmp_path: Path) -> None:
     assert allreduce.seconds == pytest.approx(5 * 0.010005)
     assert broadcast.seconds == broadcast.summed_s == pytest.approx(0.003)
     assert found.fusions.operations == 6
-    assert found.fusions.tensors == (1, 6.0, 6)
-    assert found.fusions.bytes == (400, 2400.0, 2400)
+    assert found.fusions.tensors == Spread(1, 6.0, 6)
+    assert found.fusions.bytes == Spread(400, 2400.0, 2400)
     assert found.wait_s == {}
     assert found.reason is not None
 

@@ -129,12 +129,12 @@ def test_variants_of_a_published_series(reference: Reference, processes: int) ->
     assert found is not None
     names = ("load_balance", "serialization_efficiency", "transfer_efficiency")
     for variant, factors_of_it in wanted.items():
-        told = [found["variants"][variant][name]["value"] for name in names]
+        told = [getattr(found.variants[variant], name).value for name in names]
         # the times are published to 10 ns
         assert told == pytest.approx(factors_of_it, abs=3e-9), variant
-    for variant in found["variants"].values():
-        whole = variant["parallel_efficiency"]["value"]
+    for factors in found.variants.values():
+        whole = factors.parallel_efficiency.value
         assert whole == pytest.approx(known["parallel_eff_pct"] / 100, abs=1e-8)
-    cube = found["variants"]["cube"]["transfer_efficiency"]["value"]
+    cube = found.variants["cube"].transfer_efficiency.value
     # without a replay all waits stay, also those that a faster network would shorten
     assert ideal / length - 1e-9 <= cube <= ideal / length + 1e-3

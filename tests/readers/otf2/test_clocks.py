@@ -12,6 +12,7 @@ from perfscope.document.quality import quality
 from perfscope.matching.waits import Waits, split_operations
 from perfscope.readers.paraver.reader import open_paraver
 from perfscope.readers.registry import open_trace
+from perfscope.schema.findings import QualityRow
 from perfscope.trace.clocks import UNMEASURED, UNSTATED
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import OperationClass
@@ -66,11 +67,11 @@ def waited_us(waits: Waits, rank: int) -> float:
     return float((waits.need - waits.pool.enter)[rows][waits.known[rows]].sum()) / US
 
 
-def clocks_row(trace: Trace) -> dict[str, Any]:
+def clocks_row(trace: Trace) -> QualityRow:
     """What the report says about the clocks."""
     analyzed = analyze_trace(trace)
     rows = quality(analyzed.results, analyzed.replay)
-    return next(row for row in rows if row["id"] == "clocks")
+    return next(row for row in rows if row.id == "clocks")
 
 
 @pytest.mark.parametrize("behind", [SKEW, -SKEW])
@@ -83,9 +84,9 @@ def test_messages_that_arrive_before_they_were_sent(tmp_path: Path, behind: int)
     receives = waits.pool.is_of(OperationClass.RECV, OperationClass.WAIT)
     assert not np.any(waits.known[receives])
     row = clocks_row(trace)
-    assert row["status"] == "warn"
-    assert "of its 2 hosts agree: their times are taken as they stand" in row["detail"]
-    assert "not resolvable: 40 of 80 operations between hosts (50.0 %) end before" in row["detail"]
+    assert row.status.value == "warn"
+    assert "of its 2 hosts agree: their times are taken as they stand" in row.detail
+    assert "not resolvable: 40 of 80 operations between hosts (50.0 %) end before" in row.detail
 
 
 def test_clocks_that_nothing_contradicts_are_used_and_said_to_be_unmeasured(tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_clocks_that_nothing_contradicts_are_used_and_said_to_be_unmeasured(tmp_
     waits = split_operations(trace)
     assert [waited_us(waits, rank) for rank in (0, 1)] == [ROUNDS * 1000, ROUNDS * 1000]
     row = clocks_row(trace)
-    assert (row["status"], "not resolvable" in row["detail"]) == ("warn", False)
+    assert (row.status.value, "not resolvable" in row.detail) == ("warn", False)
 
 
 def test_measurements_of_the_clocks_bring_them_together(tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_measurements_of_the_clocks_bring_them_together(tmp_path: Path) -> None:
     assert (waits.clocks.violations, waits.clocks.reason) == (0, "")
     assert [waited_us(waits, rank) for rank in (0, 1)] == [ROUNDS * 1000, ROUNDS * 1000]
     row = clocks_row(trace)
-    assert (row["status"], row["title"]) == (
+    assert (row.status.value, row.title) == (
         "info",
         "The clocks were corrected; how well is not told",
     )
@@ -112,7 +113,7 @@ def test_measurements_of_the_clocks_bring_them_together(tmp_path: Path) -> None:
 def test_one_host_has_one_clock(tmp_path: Path) -> None:
     trace = open_trace(archive(tmp_path / "a", behind=0, hosts=("a", "a")))
     assert {(rank.clock_domain, rank.clock_error_ns) for rank in trace.ranks} == {(0, 0)}
-    assert clocks_row(trace)["title"] == "All ranks share one clock"
+    assert clocks_row(trace).title == "All ranks share one clock"
 
 
 def test_barriers_of_two_nodes_in_a_paraver_trace(tmp_path: Path) -> None:

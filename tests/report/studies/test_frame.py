@@ -78,7 +78,7 @@ def test_a_diagnosis_that_throws_becomes_an_error_row() -> None:
 
     [found] = judge_study("x", None, catalog=[StudyDiagnosis("b", "x", "Title", "", broken)])
     assert found.status is Status.ERROR
-    assert found.as_json()["scope"] == "study"
+    assert found.row.scope == "study"
 
 
 def test_diagnoses_are_of_one_kind() -> None:
