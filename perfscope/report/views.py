@@ -1,8 +1,8 @@
-"""Pieces that several sections show: rank lists, places in the code, tables by rank."""
+"""Pieces that several sections show: rank lists, places in the code, bars by rank."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -66,60 +66,6 @@ def safe_link(reference: str) -> str | None:
         parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
     )
     return reference if is_plain else None
-
-
-@dataclass(frozen=True)
-class ByRank:
-    """One quantity by rank and how it is written."""
-
-    title: str
-    values: Sequence[float | None]
-    write: Callable[[float | None], str]
-
-
-@dataclass(frozen=True)
-class RankTable:
-    """A table with a row for each rank, or for each quantile when there are too many ranks."""
-
-    titles: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
-    is_summary: bool
-
-
-def rank_table(ranks: Sequence[int], columns: Sequence[ByRank]) -> RankTable:
-    """The columns by rank; above `MOST_RANKS_SHOWN` ranks their extremes and quartiles."""
-    titles = tuple(column.title for column in columns)
-    if len(ranks) <= MOST_RANKS_SHOWN:
-        rows = tuple(
-            (
-                f"rank {rank}",
-                tuple(c.write(c.values[n] if n < len(c.values) else None) for c in columns),
-            )
-            for n, rank in enumerate(ranks)
-        )
-        return RankTable(titles, rows, is_summary=False)
-    quartiles = (
-        ("highest", 1.0),
-        ("75th percentile", 0.75),
-        ("median", 0.5),
-        ("25th percentile", 0.25),
-        ("lowest", 0.0),
-    )
-    rows = tuple(
-        (name, tuple(_quantile(ranks, column, share) for column in columns))
-        for name, share in quartiles
-    )
-    return RankTable(titles, rows, is_summary=True)
-
-
-def _quantile(ranks: Sequence[int], column: ByRank, share: float) -> str:
-    known = sorted((v, r) for v, r in zip(column.values, ranks, strict=False) if v is not None)
-    if not known:
-        return column.write(None)
-    value, rank = known[round(share * (len(known) - 1))]
-    written = column.write(value)
-    is_extreme = share in (0.0, 1.0) and known[0][0] != known[-1][0]
-    return f"{written} (rank {rank})" if is_extreme else written
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 
 from perfscope.report import access, formats
 from perfscope.report.charts import Line, Plot, Segment, band, lines, stacked_bars
+from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.svg import ACCOUNT_ROLES, color, inline
 from perfscope.report.text import (
     LONGEST_TEXT,
@@ -17,7 +18,7 @@ from perfscope.report.text import (
     visible,
     visible_document,
 )
-from perfscope.report.views import ByRank, place, rank_bars, rank_list, rank_table, safe_link
+from perfscope.report.views import place, rank_bars, rank_list, safe_link
 from perfscope.schema.common import NO_REASON
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -150,19 +151,19 @@ def test_a_place_can_be_short(file: str, expected: str) -> None:
 
 def test_rank_table_names_the_extreme_ranks() -> None:
     values = [float(rank) for rank in range(100)]
-    table = rank_table(range(100), [ByRank("Time", values, formats.count)])
-    assert table.is_summary
-    assert [cells[0] for _, cells in table.rows] == ["99 (rank 99)", "74", "50", "25", "0 (rank 0)"]
+    table = rank_table("t", "Seconds", range(100), [ByRank("Time", values, formats.count)])
+    assert table.caption == "Seconds, lowest to highest over all ranks"
+    assert [row[1].text for row in table.cells] == ["99 (rank 99)", "74", "50", "25", "0 (rank 0)"]
 
 
 def test_rank_table_of_equal_values_names_no_rank() -> None:
-    table = rank_table(range(100), [ByRank("Time", [1.0] * 100, formats.count)])
-    assert {cells[0] for _, cells in table.rows} == {"1"}
+    table = rank_table("t", "", range(100), [ByRank("Time", [1.0] * 100, formats.count)])
+    assert {row[1].text for row in table.cells} == {"1"}
 
 
 def test_rank_table_says_which_values_are_missing() -> None:
-    table = rank_table([0, 1], [ByRank("Time", [None], formats.count)])
-    assert [cells for _, cells in table.rows] == [("–",), ("–",)]
+    table = rank_table("t", "", [0, 1], [ByRank("Time", [None], formats.count)])
+    assert [row[1].text for row in table.cells] == ["–", "–"]
 
 
 def test_rank_bars_average_neighbors_only_when_there_are_many() -> None:

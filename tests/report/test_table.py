@@ -118,3 +118,16 @@ def test_a_terminal_leaves_out_what_does_not_fit_and_says_so() -> None:
 def test_a_row_that_is_too_short_has_missing_cells() -> None:
     columns = (Column("name", 0, kind=Kind.TEXT), Column("one", 1))
     assert Table("t", "", columns, [("a",)]).cells[0][1].text == MISSING
+
+
+def test_what_is_not_there_is_said_in_the_words_of_its_column() -> None:
+    columns = (
+        Column("Line", "line", kind=Kind.TEXT),
+        Column("In", "place", kind=Kind.PLACE, absent="the line itself"),
+        Column("Value", "value", kind=Kind.CODE, absent="not set"),
+    )
+    found = Table("t", "", columns, [{"line": "a.py:3"}])
+    for shown in (page(found), terminal(found), markdown.table(found)):
+        assert "the line itself" in shown
+        assert "not set" in shown
+    assert "<code>" not in page(found)

@@ -9,6 +9,7 @@ from perfscope.report.access import Document, mapping, number, numbers, rank_nam
 from perfscope.report.charts import Segment
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.labels import phase_words
+from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections._collective_cost import collective_cost
 from perfscope.report.sections._horovod import horovod
 from perfscope.report.sections._tensors import tensors
@@ -17,7 +18,7 @@ from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
-from perfscope.report.views import ByRank, place, rank_bars, rank_table
+from perfscope.report.views import place, rank_bars
 
 MOST_OPERATIONS = 60
 MOST_ARRIVALS = 20
@@ -66,7 +67,12 @@ def _context(document: Document) -> Context:
         "used": [{"role": role, "label": label} for role, label, _ in used],
         "chart": draw(bars, "communication", "Seconds in communication by rank") if used else "",
         "ranks_per_bar": bars.ranks_per_bar,
-        "table": rank_table(ranks, [ByRank(label, v, seconds) for _, label, v in used]),
+        "table": rank_table(
+            "communication-by-rank",
+            "Seconds in communication",
+            ranks,
+            [ByRank(label, v, seconds) for _, label, v in used],
+        ),
         "matched": count(number(communication.get("matched_calls"))),
         "unmatched": [
             (name, count(number(value)))
@@ -94,7 +100,12 @@ def _exchange(found: Mapping[str, Any], ranks: list[int]) -> Context | None:
         "reason": "",
         "count": count(number(found.get("exchanges"))),
         "exposed": seconds(number(exposed.get("value"))),
-        "table": rank_table(ranks, [ByRank(label, v, seconds) for label, v in parts if v]),
+        "table": rank_table(
+            "gradient-exchange",
+            "Median seconds per exchange",
+            ranks,
+            [ByRank(label, v, seconds) for label, v in parts if v],
+        ),
     }
 
 

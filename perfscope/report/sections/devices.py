@@ -18,10 +18,10 @@ from perfscope.report.access import (
     total,
 )
 from perfscope.report.formats import bytes_, count, percent, ratio, seconds
+from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections._gpus import idle_causes, sampled_gpus
 from perfscope.report.sections.ledger import rank_numbers
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.views import ByRank, rank_table
 from perfscope.schema.efficiency import DEVICE_FACTORS
 from perfscope.schema.enums import Account, member
 
@@ -56,7 +56,10 @@ def _context(document: Document) -> Context:
     return {
         "io_reason": text(mapping(document, "io"), "reason"),
         "table": rank_table(
-            ranks, [ByRank("Read", read, bytes_), ByRank("Written", written, bytes_)]
+            "io-by-rank",
+            "Bytes read from and written to files and devices",
+            ranks,
+            [ByRank("Read", read, bytes_), ByRank("Written", written, bytes_)],
         ),
         "reason": text(found, "reason") or "nothing was recorded of accelerators",
         **sampled_gpus(mapping(found, "sampled")),

@@ -10,16 +10,31 @@ from perfscope.report.access import Document, integers, mapping, number, rows, t
 from perfscope.report.formats import seconds
 from perfscope.report.sections.overview import started_at
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import MOST_RANKS_SHOWN, rank_list
 
 MOST_ROWS = 80
 TOPOLOGY = (
-    ("host", "Host"),
-    ("sockets", "Sockets"),
-    ("cores", "Cores"),
-    ("smt", "Cores shared by hardware threads (SMT)"),
-    ("numa_nodes", "NUMA nodes"),
-    ("cpus", "CPUs"),
+    Column("Host", "host", kind=Kind.TEXT, longest=40),
+    Column("Sockets", "sockets"),
+    Column("Cores", "cores"),
+    Column("Cores shared by hardware threads (SMT)", lambda row: _cell(row.get("smt"))),
+    Column("NUMA nodes", "numa_nodes"),
+    Column("CPUs", lambda row: _cell(row.get("cpus"))),
+)
+HOSTS = (
+    Column("Host", "name", kind=Kind.TEXT, longest=40),
+    Column("Ranks", lambda row: rank_list(integers(row, "ranks")), kind=Kind.TEXT, longest=200),
+)
+ENDINGS = (
+    Column("Rank", "ranks", kind=Kind.TEXT, longest=200),
+    Column("Host", "host", kind=Kind.TEXT, longest=40),
+    Column("Process", "pid", "{:.0f}".format),
+    Column("Ending", "text", kind=Kind.TEXT, longest=200),
+)
+PAIRS = (
+    Column("Name", 0, kind=Kind.CODE),
+    Column("Value", 1, kind=Kind.TEXT, longest=160),
 )
 
 
@@ -29,16 +44,21 @@ def _context(document: Document) -> Context:
     hosts = rows(run, "hosts")
     return {
         "facts": _facts(run),
-        "versions": _pairs(run, "versions"),
-        "variables": _pairs(run, "environment"),
-        "topology_titles": [title for _, title in TOPOLOGY],
-        "topology": [[_cell(row.get(key)) for key, _ in TOPOLOGY] for row in topology[:MOST_ROWS]],
-        "topology_left_out": max(len(topology) - MOST_ROWS, 0),
-        "hosts": [
-            (text(host, "name"), rank_list(integers(host, "ranks"))) for host in hosts[:MOST_ROWS]
-        ],
-        "hosts_left_out": max(len(hosts) - MOST_ROWS, 0),
-        "endings": _endings(rows(run, "endings")),
+        "versions": _pairs("versions", "Versions", mapping(run, "versions")),
+        "variables": _pairs("variables", "Environment variables", mapping(run, "environment")),
+        "topology": Table(
+            "topology", "Machines", TOPOLOGY, topology, MOST_ROWS, "machines", has_caption=False
+        ),
+        "hosts": Table("hosts", "Ranks on each host", HOSTS, hosts, MOST_ROWS, "hosts"),
+        "endings": Table(
+            "endings",
+            "How each rank ended",
+            ENDINGS,
+            _endings(rows(run, "endings")),
+            MOST_ROWS,
+            "endings",
+            has_caption=False,
+        ),
     }
 
 
@@ -61,13 +81,14 @@ def _facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(title, value or "unknown") for title, value in facts]
 
 
-def _pairs(run: Mapping[str, Any], key: str) -> list[tuple[str, str]]:
-    return [(name, _cell(value)) for name, value in list(mapping(run, key).items())[:MOST_ROWS]]
+def _pairs(id_: str, caption: str, found: Mapping[str, Any]) -> Table:
+    pairs = [(name, _cell(value)) for name, value in found.items()]
+    return Table(id_, caption, PAIRS, pairs, MOST_ROWS, caption.lower(), has_caption=False)
 
 
-def _cell(value: object) -> str:
+def _cell(value: object) -> str | None:
     if value is None:
-        return "unknown"
+        return None
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -80,7 +101,7 @@ def _endings(endings: list[Mapping[str, Any]]) -> list[Context]:
             {
                 "ranks": rank_list([number(row.get("rank")) or 0]),
                 "host": text(row, "host"),
-                "pid": _cell(row.get("pid")),
+                "pid": row.get("pid"),
                 "text": text(row, "text") or text(row, "kind"),
             }
             for row in endings
@@ -90,9 +111,9 @@ def _endings(endings: list[Mapping[str, Any]]) -> list[Context]:
         ending = text(row, "text") or text(row, "kind")
         alike.setdefault(ending, []).append(number(row.get("rank")) or 0)
     return [
-        {"ranks": rank_list(ranks), "host": "", "pid": "", "text": ending}
+        {"ranks": rank_list(ranks), "text": ending}
         for ending, ranks in sorted(alike.items(), key=lambda item: len(item[1]))
-    ][:MOST_ROWS]
+    ]
 
 
 SECTION = Section("environment", "Environment", "environment.html", _context)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from perfscope.report.access import Document, mapping, number, numbers, rows, text
 from perfscope.report.charts import Segment, stacked_bars
 from perfscope.report.formats import percent, seconds, time_scale
+from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.svg import ACCOUNT_ROLES
-from perfscope.report.views import ByRank, RankBars, rank_bars, rank_table
+from perfscope.report.views import RankBars, rank_bars
 
 
 def account_views(document: Document) -> list[Context]:
@@ -47,7 +48,12 @@ def _context(document: Document) -> Context:
         "chart": draw(bars, "ledger", "Time of each rank by account, in seconds") if used else "",
         "ranks_per_bar": bars.ranks_per_bar,
         "takeaway": _takeaway(used),
-        "table": rank_table(ranks, [ByRank(a["label"], a["s_by_rank"], seconds) for a in used]),
+        "table": rank_table(
+            "ledger-table",
+            "Seconds in each account",
+            ranks,
+            [ByRank(a["label"], a["s_by_rank"], seconds) for a in used],
+        ),
         "unlabeled": percent(share) if share else "",
         "target": percent(target) if target is not None else "",
     }

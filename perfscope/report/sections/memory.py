@@ -17,10 +17,30 @@ from perfscope.report.access import (
 )
 from perfscope.report.charts import MOST_LINES, Line, Plot, lines
 from perfscope.report.formats import byte_scale, bytes_, bytes_rate, count, seconds
+from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.views import ByRank, place, rank_list, rank_table
+from perfscope.report.table import Column, Kind, Table
+from perfscope.report.views import place, rank_list
 
 MOST_NODES = 64
+NODES = (
+    Column("Node", "host", kind=Kind.TEXT, longest=40),
+    Column("Ranks", lambda row: rank_list(integers(row, "ranks")), kind=Kind.TEXT, longest=200),
+    Column("In all", "total_bytes", bytes_),
+    Column("Least available", "least_available_bytes", bytes_),
+    Column("Processes killed for memory", "oom_kills", count),
+)
+LINES = (
+    Column("Line", place, kind=Kind.PLACE),
+    Column("Kept", "kept_bytes", bytes_),
+    Column("Allocations", "count", count),
+    Column(
+        "Allocated in",
+        lambda row: place(found) if (found := mapping(row, "allocator")).get("file") else None,
+        kind=Kind.PLACE,
+        absent="the line itself",
+    ),
+)
 
 
 def rank_lines(ranks: list[Mapping[str, Any]], key: str) -> list[Line]:
@@ -60,45 +80,37 @@ def _context(document: Document) -> Context:
         "chart": lines(plot, series) if series else "",
         "is_banded": len(series) > MOST_LINES,
         "takeaway": _takeaway(ranks),
-        "table": rank_table([int(number(r.get("rank")) or 0) for r in ranks], columns),
-        "nodes": [_node(row) for row in nodes[:MOST_NODES]],
-        "nodes_left_out": max(len(nodes) - MOST_NODES, 0),
-        "watched": [_watched(row) for row in rows(document, "memory", "lines", "ranks")],
+        "table": rank_table(
+            "memory-by-rank",
+            "Resident memory",
+            [int(number(r.get("rank")) or 0) for r in ranks],
+            columns,
+        ),
+        "nodes": Table("memory-nodes", "Memory of each node", NODES, nodes, MOST_NODES, "nodes"),
+        "watched": [
+            _watched(place_, row)
+            for place_, row in enumerate(rows(document, "memory", "lines", "ranks"), start=1)
+        ],
         "lines_reason": text(document, "memory", "lines", "reason"),
     }
 
 
-def _watched(row: Mapping[str, Any]) -> Context:
+def _watched(position: int, row: Mapping[str, Any]) -> Context:
     """The lines of one rank that kept memory."""
     window = numbers(row, "window_s")
     length = window[1] - window[0] if len(window) == 2 else 0.0
+    kept = bytes_(number(row.get("kept_bytes")))
+    begin = seconds(window[0]) if length > 0 else ""
+    caption = (
+        f"Allocated and not given back on {rank_name(row)} in {seconds(length)}, "
+        f"from {begin} on: {kept} in all"
+    )
     return {
         "rank": rank_name(row),
         "engine": text(row, "engine"),
         "reason": text(row, "reason"),
-        "begin": seconds(window[0]) if length > 0 else "",
-        "length": seconds(length),
-        "kept": bytes_(number(row.get("kept_bytes"))),
         "is_whole_life": row.get("is_whole_life") is True,
-        "lines": [
-            {
-                "place": place(line),
-                "kept": bytes_(number(line.get("kept_bytes"))),
-                "count": count(number(line.get("count"))),
-                "allocator": place(mapping(line, "allocator")),
-            }
-            for line in rows(row, "lines")
-        ],
-    }
-
-
-def _node(row: Mapping[str, Any]) -> Context:
-    return {
-        "host": text(row, "host"),
-        "ranks": rank_list(integers(row, "ranks")),
-        "total": bytes_(number(row.get("total_bytes"))),
-        "available": bytes_(number(row.get("least_available_bytes"))),
-        "oom_kills": count(number(row.get("oom_kills"))),
+        "lines": Table(f"memory-lines-{position}", caption, LINES, rows(row, "lines")),
     }
 
 

@@ -6,8 +6,14 @@ from perfscope.report.access import Document, mapping, number, rows, text, texts
 from perfscope.report.formats import seconds
 from perfscope.report.labels import status_word
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.table import Column, Kind, Table
 
 SERIOUS = ("fail", "warn")
+CHECKS = (
+    Column("Check", "title", kind=Kind.TEXT, longest=120),
+    Column("Outcome", lambda row: status_word(row.get("status")), kind=Kind.SIGN),
+    Column("Detail", "detail", kind=Kind.TEXT, longest=500),
+)
 
 
 def _context(document: Document) -> Context:
@@ -16,14 +22,9 @@ def _context(document: Document) -> Context:
     error, ideal = number(replay.get("relative_error")), number(replay.get("ideal_runtime_s"))
     serious = sum(row.get("status") in SERIOUS for row in checks)
     return {
-        "checks": [
-            {
-                "status": status_word(row.get("status")),
-                "title": text(row, "title"),
-                "detail": text(row, "detail"),
-            }
-            for row in checks
-        ],
+        "checks": Table(
+            "quality-table", "Checks of the recording", CHECKS, checks, has_caption=False
+        ),
         "is_replayed": replay.get("available") is True,
         "replay_reason": text(replay, "reason") or "the result does not hold a replay",
         "replay_error": "" if error is None else (f"{error:.1e}" if error else "0"),

@@ -18,16 +18,27 @@ from perfscope.report.access import (
 from perfscope.report.flame import Box, flame
 from perfscope.report.formats import count, percent, seconds
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.report.views import place, rank_list
 
 MOST_PHASES = 16
 MOST_REASONS = 8
+TOP = (
+    Column("Function", place, kind=Kind.PLACE),
+    Column("Own time", "self_s", seconds),
+    Column("Share", "share", percent),
+    Column("With what it called", "total_s", seconds),
+)
 
 
 def _context(document: Document) -> Context:
     found = mapping(document, "stacks")
-    shown = [view for row in rows(found, "phases")[:MOST_PHASES] if (view := _phase(row))]
+    shown = [
+        view
+        for n, row in enumerate(rows(found, "phases")[:MOST_PHASES], start=1)
+        if (view := _phase(n, row))
+    ]
     return {
         "reason": text(found, "reason") or ("" if shown else "the result holds no stacks"),
         "phases": shown,
@@ -40,7 +51,7 @@ def _context(document: Document) -> Context:
     }
 
 
-def _phase(row: Mapping[str, Any]) -> Context | None:
+def _phase(position: int, row: Mapping[str, Any]) -> Context | None:
     label = text(row, "label") or text(row, "id")
     nodes = rows(row, "nodes")
     everyone = flame(f"Flame graph of {label}, all ranks", _boxes(nodes, None))
@@ -62,7 +73,15 @@ def _phase(row: Mapping[str, Any]) -> Context | None:
             for place_, rank in enumerate(ranks)
             if len(ranks) > 1 and (boxes := _boxes(nodes, place_))
         ],
-        "top": [_top(function, sampled) for function in rows(row, "top")],
+        "top": Table(
+            f"flame-top-{position}",
+            f"Most time of their own in: {shortened(label, 60)}",
+            TOP,
+            [
+                {**top, "share": part_of(number(top.get("self_s")), sampled)}
+                for top in rows(row, "top")
+            ],
+        ),
         "left_out": count(number(row.get("nodes_left_out"))),
         "left_out_s": seconds(left_out) if left_out else "",
     }
@@ -88,16 +107,6 @@ def _boxes(nodes: list[Mapping[str, Any]], rank: int | None) -> list[Box]:
             )
         )
     return out
-
-
-def _top(row: Mapping[str, Any], sampled_s: float | None) -> Context:
-    own = number(row.get("self_s"))
-    return {
-        "place": place(row),
-        "own": seconds(own),
-        "share": percent(part_of(own, sampled_s)),
-        "total": seconds(number(row.get("total_s"))),
-    }
 
 
 def _missing(found: Mapping[str, Any]) -> list[Context]:

@@ -8,9 +8,11 @@ from typing import Any
 from perfscope.report.access import Document, integers, number, rows, text
 from perfscope.report.charts import Line, Plot, lines
 from perfscope.report.formats import count, decimal, percent, seconds
+from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections.memory import rank_lines
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.views import ByRank, rank_list, rank_table
+from perfscope.report.table import Column, Kind, Table
+from perfscope.report.views import rank_list
 
 MOST_NODES = 64
 MOST_GROUPS = 40
@@ -18,6 +20,28 @@ CHARTS = (
     ("cpu_series", "CPUs busy", "How many CPUs each rank kept busy"),
     ("runnable_series", "runnable threads", "How many threads of each rank wanted to run"),
     ("threads_series", "threads", "How many threads each rank had"),
+)
+
+
+def _sharing(row: Mapping[str, Any]) -> str:
+    shared = integers(row, "ranks_sharing_a_cpu")
+    return rank_list(shared) if shared else "none"
+
+
+NODES = (
+    Column("Node", "host", kind=Kind.TEXT, longest=40),
+    Column("Ranks", lambda row: rank_list(integers(row, "ranks")), kind=Kind.TEXT, longest=200),
+    Column("CPUs", "cpus", decimal),
+    Column("Runnable, mean", "runnable_mean", decimal),
+    Column("Runnable, 95 % at most", "runnable_p95", decimal),
+    Column("Ranks that share a CPU", _sharing, kind=Kind.TEXT, longest=200),
+)
+GROUPS = (
+    Column("Group", "stem", kind=Kind.CODE, longest=40),
+    Column("Rank", "rank", count),
+    Column("Threads", "count", count),
+    Column("CPU time", "cpu_s", seconds),
+    Column("Runnable, mean", "runnable_mean", decimal),
 )
 
 
@@ -42,10 +66,27 @@ def _context(document: Document) -> Context:
     return {
         "reason": text(document, "threads", "reason"),
         "charts": _charts(ranks),
-        "table": rank_table(numbers_, columns),
-        "nodes": [_node(row) for row in nodes[:MOST_NODES]],
-        "nodes_left_out": max(len(nodes) - MOST_NODES, 0),
-        "groups": _groups(ranks),
+        "table": rank_table("threads-by-rank", "Threads and CPU", numbers_, columns),
+        "nodes": Table(
+            "threads-nodes",
+            "Runnable threads of each node against its CPUs",
+            NODES,
+            nodes,
+            MOST_NODES,
+            "nodes",
+        ),
+        "groups": Table(
+            "thread-groups",
+            "Groups of threads with the same name",
+            GROUPS,
+            [
+                {**group, "rank": rank.get("rank")}
+                for rank in ranks
+                for group in rows(rank, "groups")
+            ],
+            MOST_GROUPS,
+            "groups",
+        ),
         "takeaway": _takeaway(nodes),
     }
 
@@ -58,34 +99,6 @@ def _charts(ranks: list[Mapping[str, Any]]) -> list[Context]:
             plot = Plot(f"threads-{key[:3]}", f"{title}, over time", y_title, height=180.0)
             out.append({"title": title, "svg": lines(plot, series)})
     return out
-
-
-def _node(row: Mapping[str, Any]) -> Context:
-    return {
-        "host": text(row, "host"),
-        "ranks": rank_list(integers(row, "ranks")),
-        "cpus": decimal(number(row.get("cpus"))),
-        "mean": decimal(number(row.get("runnable_mean"))),
-        "p95": decimal(number(row.get("runnable_p95"))),
-        "sharing": rank_list(shared)
-        if (shared := integers(row, "ranks_sharing_a_cpu"))
-        else "none",
-    }
-
-
-def _groups(ranks: list[Mapping[str, Any]]) -> list[Context]:
-    """Groups of threads of the same name, by rank, as far as they fit."""
-    return [
-        {
-            "rank": count(number(rank.get("rank"))),
-            "stem": text(group, "stem"),
-            "count": count(number(group.get("count"))),
-            "cpu": seconds(number(group.get("cpu_s"))),
-            "runnable": decimal(number(group.get("runnable_mean"))),
-        }
-        for rank in ranks
-        for group in rows(rank, "groups")
-    ][:MOST_GROUPS]
 
 
 def _takeaway(nodes: list[Mapping[str, Any]]) -> str:
