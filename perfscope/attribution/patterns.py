@@ -1,4 +1,4 @@
-"""Finds the step of a program that tells none: the repeating pattern of its collectives."""
+"""Finds the step of a program that tells none: what repeats in its calls, else in its samples."""
 
 from __future__ import annotations
 
@@ -8,67 +8,52 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.attribution.cycles import heaviest_marks
+from perfscope.attribution.own_patterns import Periods, of_calls, of_samples
 from perfscope.matching.collectives import N_TO_N_CODES
 from perfscope.matching.intervals import Times
-from perfscope.matching.pool import Bools, dense
+from perfscope.matching.pool import dense
 
 if TYPE_CHECKING:
     from perfscope.attribution.focus import Focus
     from perfscope.matching.waits import Waits
     from perfscope.trace.model import Trace
 
-MIN_PERIODS = 5
-"""Fewer repetitions are no pattern."""
 
-FREQUENT_SHARE = 0.5
-"""The step's mark occurs at least half as often as the most frequent run of collectives."""
+def find_periods(trace: Trace, waits: Waits, focus: Focus) -> Periods | None:
+    """When each rank finished each period; None when nothing repeats.
 
-BETWEEN_SHARE = 0.2
-"""Equal calls in a row are steps if the work between them has this share of that before them."""
-
-
-def period_ends(trace: Trace, waits: Waits, focus: Focus) -> Times | None:
-    """When each rank finished each period, shape (periods, ranks); None when nothing repeats.
-
-    The collectives of the busiest communicator over all ranks are written as a row of
-    (operation, bytes); equal neighbors are one run. Of the runs that occur often, the one that
-    carries most bytes marks the step, or each of its calls does where work lies between them.
+    Collectives of all ranks tell it best. Without them each rank's own calls do: stages of a
+    pipeline have communicators or messages of their own. Programs that never communicate are told
+    by the lines that their stack samples show.
     """
     calls = _sequence(trace, waits, focus)
-    if len(calls.token) < MIN_PERIODS:
-        return None
-    ends = np.flatnonzero(np.append(calls.token[1:] != calls.token[:-1], [True]))
-    lengths = np.diff(ends, prepend=-1)
-    longest = int(np.argmax(lengths))
-    if 2 * lengths[longest] >= len(calls.token):
-        behind = int(ends[longest]) + 1
-        run_exits: Times = calls.exits[behind - int(lengths[longest]) : behind]
-        return run_exits
-    run = dense(calls.token[ends], lengths)
-    counts = np.bincount(run)
-    carried = np.zeros(len(counts), np.int64)
-    carried[run] = calls.sent[ends] * lengths
-    frequent = counts >= max(MIN_PERIODS, FREQUENT_SHARE * counts.max())
-    if not np.any(frequent):
-        return None
-    marked = run == int(np.argmax(np.where(frequent, carried, -1)))
-    members = np.repeat(marked, lengths)
-    between = _works_between(calls, ends[marked], lengths[marked], members)
-    exits: Times = calls.exits[members if between else ends[marked]]
-    return exits
+    if not _mostly_of_parts(trace, waits, focus) and (ends := _common_ends(calls)) is not None:
+        return Periods(ends, "collectives")
+    return of_calls(trace, focus) or of_samples(trace, focus)
 
 
-def _works_between(
-    calls: _Calls, ends: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], members: Bools
-) -> bool:
-    """Whether the calls of a run are steps of their own, not the parts of one."""
-    firsts = ends - lengths + 1
-    inner = members.copy()
-    inner[firsts] = False
-    before = firsts[firsts > 0]
-    if not np.any(inner) or not len(before):
+def _mostly_of_parts(trace: Trace, waits: Waits, focus: Focus) -> bool:
+    """Whether the ranks meet in parts, which move more bytes than all of them do together."""
+    pool, instances = waits.pool, waits.instances
+    if not len(instances):
         return False
-    return bool(np.median(calls.work[inner]) >= BETWEEN_SHARE * np.median(calls.work[before]))
+    first = instances.members[instances.starts[:-1]]
+    sizes = np.diff(instances.starts)
+    usable = N_TO_N_CODES[instances.op] & (pool.enter[first] >= focus.start_ns) & (sizes > 1)
+    whole = usable & (sizes == len(trace.ranks))
+    parts = usable & ~whole
+    busiest = np.bincount(instances.comm[parts]).max(initial=0)
+    carried = pool.sent[first] * sizes
+    is_more = carried[parts].sum() > carried[whole].sum()
+    return bool(is_more and busiest > np.count_nonzero(whole))
+
+
+def _common_ends(calls: _Calls) -> Times | None:
+    """When each rank finished each period of what all ranks do together."""
+    found = heaviest_marks(calls.token, calls.sent, calls.work)
+    ends: Times = calls.exits[found]
+    return ends if len(found) else None
 
 
 @dataclass(frozen=True)

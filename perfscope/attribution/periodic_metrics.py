@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.focus import focus_of_analysis
-from perfscope.attribution.patterns import period_ends
+from perfscope.attribution.patterns import find_periods
 from perfscope.attribution.stack_rules import Function, computes_figure
 from perfscope.matching.waits import Waits
 from perfscope.trace.model import Rank, Trace
@@ -64,10 +64,10 @@ def _step_ends(trace: Trace, waits: Waits) -> list[Ints]:
     """When each rank's steps ended, told or by the pattern of its collectives; empty: not known."""
     if any(len(rank.steps) for rank in trace.ranks):
         return [np.sort(rank.steps["t1"].astype(np.int64)) for rank in trace.ranks]
-    ends = period_ends(trace, waits, focus_of_analysis(trace))
-    if ends is None:
+    periods = find_periods(trace, waits, focus_of_analysis(trace))
+    if periods is None:
         return [np.empty(0, np.int64)] * len(trace.ranks)
-    return [np.sort(ends[:, place]) for place in range(len(trace.ranks))]
+    return [np.sort(periods.ends[:, place]) for place in range(len(trace.ranks))]
 
 
 def _innermost(trace: Trace, names: list[Function]) -> Ints:

@@ -82,6 +82,8 @@ STEPS = {
     "marker": "A step is what the program marked with perfscope.step().",
     "framework": "A step is one iteration of the training loop as the framework reports it.",
     "collectives": "A step is one period of the repeating pattern of collectives.",
+    "communication": "A step is one period of the repeating pattern of each rank's own calls.",
+    "samples": "A step is one turn of the loop that the lines in the stack samples show.",
     None: "No steps were found in this run.",
 }
 

@@ -59,6 +59,9 @@ STEP_SOURCES = {
     "framework": "steps reported by the training framework",
     "collectives": "one period of the repeating pattern of collective operations, because neither "
     "a framework nor a marker named the steps",
+    "communication": "one period of the repeating pattern of each rank's own calls, because ranks "
+    "communicate in parts, and neither a framework nor a marker named the steps",
+    "samples": "one turn of the loop that stack samples show, because nothing else told the steps",
 }
 PHASE_SOURCES = {
     "marker": "marker",

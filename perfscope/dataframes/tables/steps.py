@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
-from perfscope.attribution.patterns import period_ends
+from perfscope.attribution.patterns import find_periods
 from perfscope.attribution.phase_catalog import is_hooked
 from perfscope.attribution.timeline import Timeline
 from perfscope.dataframes.columns import (
@@ -27,7 +27,7 @@ from perfscope.dataframes.columns import (
 from perfscope.dataframes.source import Source
 from perfscope.matching.intervals import Cumulative
 
-_SOURCES = ("framework", "marker", "collectives")
+_SOURCES = ("framework", "marker", "collectives", "communication", "samples")
 
 
 def _blocks(source: Source) -> Iterator[Block]:
@@ -67,9 +67,11 @@ def _told(source: Source) -> Iterator[Block]:
 
 
 def _found(source: Source) -> Iterator[Block]:
-    times = period_ends(source.prepared.trace, source.prepared.waits, source.prepared.focus)
-    if times is None:
+    prepared = source.prepared
+    periods = find_periods(prepared.trace, prepared.waits, prepared.focus)
+    if periods is None:
         return
+    times = periods.ends
     for column, rank in enumerate(source.trace.ranks):
         communication = _communication(source.prepared.timelines[column])
         for rows in pieces(len(times) - 1):
@@ -85,7 +87,7 @@ def _found(source: Source) -> Iterator[Block]:
                 "communication_ns": communication.between(start, end),
                 "samples": never(len(start)),
                 "global_batch": never(len(start)),
-                "source": _origin("collectives", len(start)),
+                "source": _origin(periods.source, len(start)),
             }
 
 
@@ -100,10 +102,11 @@ TABLE = TableSpec(
         integer("communication_ns", "time of the main thread in communication inside it", "ns"),
         optional("samples", "processed by this rank"),
         optional("global_batch", "samples of all ranks"),
-        text("source", "framework, marker, or collectives: one period of their pattern"),
+        text("source", "framework, marker, or what repeats: collectives, communication, samples"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing(
-        "steps", "no framework and no marker told of steps, and no pattern of collectives repeats"
+        "steps",
+        "no framework and no marker told of steps, and neither communication nor samples repeat",
     ),
 )

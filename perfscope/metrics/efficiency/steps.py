@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.patterns import period_ends
+from perfscope.attribution.patterns import find_periods
 from perfscope.attribution.phase_catalog import is_hooked
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
@@ -22,9 +22,10 @@ from perfscope.trace.model import Table, Trace
 class StepsResult:
     """Step times and throughput over the focus of analysis.
 
-    `source` says what a step is here: `marker`, `framework`, or `collectives` (one period of the
-    repeating pattern of world collectives, when neither is there). Series are per step: numbers
-    (S,), seconds by rank (S, P) flattened by step, thinned to at most 2,000 steps.
+    `source` says what a step is here: `marker`, `framework`, or one period of what repeats where
+    neither is there: `collectives` of all ranks, the `communication` of each, or its `samples`.
+    Series are per step: numbers (S,), seconds by rank (S, P) flattened by step, thinned to at
+    most 2,000 steps.
     """
 
     source: str | None
@@ -44,7 +45,9 @@ class StepsResult:
 
 MAX_SERIES = 2000
 UNKNOWN_SAMPLES = "no step told its samples, as perfscope.step() can"
-NO_STEPS = "no steps were found: no framework, no marker, no repeating pattern of collectives"
+NO_STEPS = (
+    "no steps were found: no framework, no marker, no repeating pattern of communication or samples"
+)
 
 
 @dataclass(frozen=True)
@@ -161,12 +164,12 @@ def _epoch_s(prepared: Prepared) -> Metric:
 
 
 def _pattern_steps(prepared: Prepared) -> _Step | None:
-    """One period of the repeating pattern of collectives counts as a step."""
-    times = period_ends(prepared.trace, prepared.waits, prepared.focus)
-    if times is None:
+    """One period of what repeats in calls or samples counts as a step."""
+    periods = find_periods(prepared.trace, prepared.waits, prepared.focus)
+    if periods is None:
         return None
-    seconds = np.diff(times, axis=0) / 1e9
-    return _Step("collectives", np.arange(len(seconds), dtype=np.int64), seconds)
+    seconds = np.diff(periods.ends, axis=0) / 1e9
+    return _Step(periods.source, np.arange(len(seconds), dtype=np.int64), seconds)
 
 
 def _metric_series(trace: Trace) -> dict[str, tuple[tuple[float, float], ...]]:

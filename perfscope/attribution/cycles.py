@@ -1,0 +1,182 @@
+"""The period of a row of events that repeats itself, and the event that marks each repetition."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.matching.pool import Bools, dense
+
+MIN_PERIODS = 5
+"""Fewer repetitions are no pattern."""
+
+FREQUENT_SHARE = 0.5
+"""The step's mark occurs at least half as often as the most frequent run of collectives."""
+
+BETWEEN_SHARE = 0.2
+"""Equal calls in a row are steps if the work between them has this share of that before them."""
+
+LIKE_ITSELF = 0.6
+"""Of the events beyond what chance gives, those that are again what they were a period before."""
+
+NEAR_BEST = 0.9
+"""Of the best period's likeness: a shorter one that has less leaves something unexplained."""
+
+MOST_EVENTS, MOST_LAG = 1 << 14, 1 << 11
+"""What of a long run is compared to find the period."""
+
+MOST_CONTEXT = 64
+"""Events before one that may be needed to tell it from others of its kind in the period."""
+
+SPREAD = 0.8
+"""Of the median distance, the middle half of the distances; of events by chance it is more."""
+
+NO_CHANCE = 2.2
+"""Kolmogorov's statistic, which chance exceeds once in ten thousand times."""
+
+CHANCE = 1.6
+"""The same, which chance exceeds once in a hundred times: below it events may be drawn by lot."""
+
+Ints = npt.NDArray[np.int64]
+NONE: Ints = np.empty(0, np.int64)
+
+
+def marks(token: Ints, work: Ints) -> Ints:
+    """The event that marks each period, in order; empty where nothing repeats.
+
+    Args:
+        token: what each event is; equal numbers are the same.
+        work: nanoseconds of work before each event.
+    """
+    if len(token) < MIN_PERIODS:
+        return NONE
+    if not np.any(token != token[0]):
+        return np.arange(len(token))
+    behind = np.append(work[1:], 0)
+    _, lag = _loops(token)
+    if lag == 1:  # one kind of event, but for a few
+        return np.flatnonzero(token == np.argmax(np.bincount(token)))
+    return _once_each(token, behind, lag) if lag else _even(token, behind)
+
+
+def heaviest_marks(token: Ints, sent: Ints, work: Ints) -> Ints:
+    """The collectives that end the steps, in order; empty where nothing repeats.
+
+    Equal neighbors are one run. Of the runs that occur often, the one that carries most bytes marks
+    the step, or each of its calls does where work lies between them.
+    """
+    if len(token) < MIN_PERIODS:
+        return NONE
+    ends = np.flatnonzero(np.append(token[1:] != token[:-1], [True]))
+    lengths = np.diff(ends, prepend=-1)
+    longest = int(np.argmax(lengths))
+    if 2 * lengths[longest] >= len(token):
+        return np.arange(ends[longest] + 1 - lengths[longest], ends[longest] + 1)
+    run = dense(token[ends], lengths)
+    counts = np.bincount(run)
+    carried = np.zeros(len(counts), np.int64)
+    carried[run] = sent[ends] * lengths
+    frequent = counts >= max(MIN_PERIODS, FREQUENT_SHARE * counts.max())
+    if not np.any(frequent) or by_chance(token):
+        return NONE
+    marked = run == int(np.argmax(np.where(frequent, carried, -1)))
+    members = np.repeat(marked, lengths)
+    between = _works_between(work, ends[marked], lengths[marked], members)
+    return np.flatnonzero(members) if between else ends[marked]
+
+
+def _works_between(work: Ints, ends: Ints, lengths: Ints, members: Bools) -> bool:
+    """Whether the calls of a run are steps of their own, not the parts of one."""
+    firsts = ends - lengths + 1
+    inner = members.copy()
+    inner[firsts] = False
+    before = firsts[firsts > 0]
+    if not np.any(inner) or not len(before):
+        return False
+    return bool(np.median(work[inner]) >= BETWEEN_SHARE * np.median(work[before]))
+
+
+def by_chance(token: Ints) -> bool:
+    """Whether events follow each other as if each had been drawn by lot."""
+    often = np.flatnonzero(np.bincount(token) >= 4 * MIN_PERIODS).tolist()
+    spaced = [_statistic(np.flatnonzero(token == one), len(token)) for one in often]
+    return len(often) > 1 and max(spaced) < CHANCE
+
+
+def outer_is_step(outer_times: int, inner_times: float) -> bool:
+    """Of two loops, one in the other, whether a step is a turn of the outer one.
+
+    Few parts in each of many steps, or few epochs of many steps each: the steps are the many.
+    """
+    return outer_times >= MIN_PERIODS and outer_times >= inner_times
+
+
+def is_steady(distances: npt.NDArray[np.int64]) -> bool:
+    """Whether most of the distances between marks are alike."""
+    low, middle, high = np.percentile(distances, [25, 50, 75])
+    return bool(high - low <= SPREAD * middle)
+
+
+def fixed_marks(token: Ints, work: Ints) -> Ints:
+    """The same where every period has as many events and no loop lies in it, else empty."""
+    inner, lag = _loops(token) if len(token) >= MIN_PERIODS else (0, 0)
+    return _once_each(token, np.append(work[1:], 0), lag) if 1 < lag == inner else NONE
+
+
+def _loops(token: Ints) -> tuple[int, int]:
+    """Events to a turn of the innermost loop and to a step, 0 where they explain too little."""
+    if len(token) > MOST_EVENTS:
+        begin = (len(token) - MOST_EVENTS) // 2
+        token = token[begin : begin + MOST_EVENTS]
+    chance = float(np.sum((np.bincount(token) / len(token)) ** 2))
+    lags = np.arange(1, min(MOST_LAG, len(token) // MIN_PERIODS) + 1)
+    same = np.array([np.mean(token[lag:] == token[:-lag]) for lag in lags.tolist()])
+    likeness = (same - chance) / (1.0 - chance)
+    best = float(likeness.max(initial=0.0))
+    if best < LIKE_ITSELF:
+        return 0, 0
+    whole = int(lags[np.argmax(likeness >= NEAR_BEST * best)])
+    inner = int(lags[np.argmax(likeness >= LIKE_ITSELF)])
+    return inner, whole if outer_is_step(len(token) // whole, whole / inner) else inner
+
+
+def _once_each(token: Ints, behind: Ints, lag: int) -> Ints:
+    """The places of an event that comes once in each period: where most work follows."""
+    wanted, told, context = len(token) / lag, token, 1
+    while context <= MOST_CONTEXT:
+        counts = np.bincount(told)
+        fits = np.flatnonzero((counts >= 0.8 * wanted) & (counts <= 1.25 * wanted))
+        if len(fits):
+            follows = [float(np.median(behind[told == one])) for one in fits.tolist()]
+            return np.flatnonzero(told == fits[int(np.argmax(follows))])
+        shifted = np.concatenate([np.full(context, -1), told[:-context]])
+        told, context = dense(told, shifted), 2 * context
+    return NONE
+
+
+def _even(token: Ints, behind: Ints) -> Ints:
+    """The places of an event that returns evenly where the number of others varies."""
+    counts = np.bincount(token)
+    best, most = NONE, -1.0
+    for one in np.flatnonzero(counts >= MIN_PERIODS).tolist():
+        places = np.flatnonzero(token == one)
+        apart = np.diff(places)
+        alone = np.mean(apart == 1) <= 1.0 / len(apart)
+        if not alone or not is_steady(apart) or _statistic(places, len(token)) < NO_CHANCE:
+            continue
+        follows = float(behind[places].sum())
+        if follows > most:
+            best, most = places, follows
+    return best
+
+
+def _statistic(places: Ints, length: int) -> float:
+    """How far the distances are from those of places drawn by lot, by Kolmogorov and Smirnov."""
+    apart = np.diff(places)
+    share = len(places) / length
+    values, counts = np.unique(apart, return_counts=True)
+    below = np.concatenate([[0.0], np.cumsum(counts) / len(apart)])
+    by_lot = 1.0 - (1.0 - share) ** values
+    before = 1.0 - (1.0 - share) ** (values - 1)
+    most = max(np.abs(below[1:] - by_lot).max(), np.abs(below[:-1] - before).max())
+    return float(most * np.sqrt(len(apart)))
