@@ -119,7 +119,9 @@ def is_steady(distances: npt.NDArray[np.int64]) -> bool:
 
 def fixed_marks(token: Ints, work: Ints) -> Ints:
     """The same where every period has as many events and no loop lies in it, else empty."""
-    inner, lag = _loops(token) if len(token) >= MIN_PERIODS else (0, 0)
+    if len(token) < MIN_PERIODS or 2 * np.count_nonzero(token[1:] == token[:-1]) >= len(token):
+        return NONE
+    inner, lag = _loops(token)
     return _once_each(token, np.append(work[1:], 0), lag) if 1 < lag == inner else NONE
 
 
