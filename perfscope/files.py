@@ -10,6 +10,7 @@ import errno
 import json
 import math
 import os
+import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any, BinaryIO
 MOST_JSON_BYTES = 256 << 20
 """A document of perfscope does not become larger."""
 
+_unfinished: set[Path] = set()
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a FIFO",
@@ -210,10 +212,8 @@ def replace_file(path: Path, content: bytes, *, mode: int = 0o666, durable: bool
             if not is_named:
                 _name(descriptor, partial)
         partial.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise
+    finally:
+        remove(partial)
     if durable:
         flush_directory(path.parent)
 
@@ -232,8 +232,28 @@ def write_output(path: Path, content: bytes) -> None:
 
 
 def unique_name(path: Path) -> Path:
-    """A name beside `path` that no other process uses, for what is not complete yet."""
-    return path.with_name(f".{path.name[:180]}.{os.urandom(8).hex()}.partial")
+    """A name beside `path` that no other process uses, for what is not complete yet.
+
+    Who asked for it removes it in the end, or an interrupt does.
+    """
+    name = path.with_name(f".{path.name[:180]}.{os.urandom(8).hex()}.partial")
+    _unfinished.add(name)
+    return name
+
+
+def remove(path: Path) -> None:
+    """Removes what is not complete, if it is still there: a file or a directory."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):  # what led here is the one to tell
+        path.unlink(missing_ok=True)
+    _unfinished.discard(path)
+
+
+def remove_unfinished() -> None:
+    """Removes all that is not complete: the process ends before it can be."""
+    for path in tuple(_unfinished):
+        remove(path)
 
 
 def _unnamed(directory: Path, mode: int) -> int | None:

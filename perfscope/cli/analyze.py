@@ -107,6 +107,8 @@ def analyze(  # noqa: PLR0913 - one argument an option
     _check_gates(fail_on)
     rules = tuple(parse_rule(text) for text in phase_rules)
     opened = open_traces(paths, ReadOptions(rules, communication))
+    for choice in opened.choices:
+        tell(choice)
     options = Options(focus=foa, phase_rules=rules, planned_steps=planned_steps)
     document = analysis(opened, options)
     beside = paths[0] if paths[0].is_dir() else paths[0].parent

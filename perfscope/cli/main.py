@@ -1,76 +1,11 @@
-"""`perfscope`: finds the command, and turns errors into three lines that a person can act on."""
+"""`perfscope`: the entry, which is light so that an interrupt is seen to before all else."""
 
 from __future__ import annotations
 
-import errno
-import importlib
-import itertools
 import sys
-import traceback
 from collections.abc import Sequence
-from io import StringIO
 
-import click
-
-import perfscope
-from perfscope.errors import ExitCode, PerfscopeError, UsageError
-from perfscope.output import tell, tell_lines, warnings_told
-
-# Command -> what `perfscope --help` says of it; its module is loaded when it is used.
-COMMANDS = {
-    "run": "Start a job and record it.",
-    "analyze": "Read a recording: verdict, report.html, analysis.json.",
-    "compare": "Compare runs: slower or faster, or noise; where the time went.",
-    "scaling": "Say what more ranks, cores, GPUs or nodes give, and what limits it.",
-    "export": "Write a trace for other tools: OTF2, Chrome, Parquet, CSV.",
-    "sweep": "Run a command in many configurations; say which is best and why.",
-    "whatif": "Predict what a change of your own would save.",
-    "history": "Trends over commits and dates, a badge, an index of reports.",
-    "doctor": "See what works on this machine, and the fix for what does not.",
-}
-_INTERRUPTED = 130
-_CLOSED_PIPE = 141
-
-
-class _LazyGroup(click.Group):
-    """Commands that are imported when they are used, so that --help answers at once."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands, in the order in which a user meets them."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name, loaded now."""
-        if cmd_name not in COMMANDS:
-            return None
-        command = getattr(importlib.import_module(f"perfscope.cli.{cmd_name}"), cmd_name)
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the commands without loading them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-# \b keeps click from folding the lines behind it.
-_HELP = """Find out where the time, the memory and the threads of a training job go, and why.
-
-\b
-perfscope run -- mpirun -n 4 python train.py
-perfscope analyze trace/
-"""
-
-
-@click.group(cls=_LazyGroup, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(perfscope.__version__, prog_name="perfscope")
-@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
-def cli(verbose: bool) -> None:
-    """All commands; each is loaded when it is called."""
-
-
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""What the place that is written to answers when it takes no more: nothing is wrong with us."""
+from perfscope.cli.interrupts import watched
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,78 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: that of the job for `run`, else one of perfscope.errors.ExitCode.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        _refuse_nothing(words)
-        with warnings_told():
-            outcome = cli.main(args=words, prog_name="perfscope", standalone_mode=False)
-    except click.ClickException as error:
-        shown = StringIO()
-        error.show(file=shown)
-        tell_lines(shown.getvalue())
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return _INTERRUPTED
-    except PerfscopeError as error:
-        return _explain(error, words)
-    except BrokenPipeError:
-        return _CLOSED_PIPE
-    except MemoryError as error:
-        return _explain(_too_large(error), words)
-    except OSError as error:
-        known = error.errno in _NO_ROOM
-        return _explain(_no_room(error) if known else _unexpected(error), words)
-    except Exception as error:  # noqa: BLE001 - the last net: a user never sees a bare traceback
-        return _explain(_unexpected(error), words)
-    return outcome if isinstance(outcome, int) else ExitCode.OK
+    with watched(words, for_good=arguments is None):
+        from perfscope.cli.group import execute
 
-
-def _refuse_nothing(words: Sequence[str]) -> None:
-    """An empty path would be the current directory; it is what an unset variable leaves."""
-    if words[:1] in (["run"], ["sweep"]):
-        return
-    for before, word in itertools.pairwise(words):
-        if not word and not before.startswith("-"):
-            raise UsageError(
-                "An argument is empty.",
-                why="A variable of the shell in its place may not be set.",
-                action="Name the file or directory; . is the current one.",
-            )
-
-
-def _too_large(error: MemoryError) -> PerfscopeError:
-    problem = PerfscopeError(
-        "The memory of this machine does not suffice.",
-        why=f"An allocation failed: {str(error) or 'the system refused it'}.",
-        action="Use a machine with more memory, or give fewer or smaller files.",
-    )
-    problem.__cause__ = error
-    return problem
-
-
-def _no_room(error: OSError) -> PerfscopeError:
-    problem = PerfscopeError(
-        f"{error.filename or 'The output'} cannot be written.",
-        why=f"{error.strerror}.",
-        action="Make room there, or send the output elsewhere.",
-    )
-    problem.__cause__ = error
-    return problem
-
-
-def _unexpected(error: Exception) -> PerfscopeError:
-    problem = PerfscopeError(
-        "perfscope failed on something it did not expect",
-        why=f"{type(error).__name__}: {error}",
-        action="please report this with the output of the same command and -v",
-    )
-    problem.__cause__ = error
-    return problem
-
-
-def _explain(error: PerfscopeError, words: list[str]) -> int:
-    own_words = words[: words.index("--")] if "--" in words else words
-    if {"-v", "--verbose"} & set(own_words):
-        tell_lines("".join(traceback.format_exception(error)))
-    for line in error.lines():
-        tell(line)
-    return error.exit_code
+        return execute(words)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.dataframes.source import Source
 from perfscope.errors import PerfscopeError, UsageError
-from perfscope.files import resolved, unique_name
+from perfscope.files import remove, resolved, unique_name
 from perfscope.registry import members
 
 
@@ -87,7 +86,7 @@ def completed(output: Path) -> Iterator[Path]:
             action="Name a place with -o that you may write to and that has room.",
         ) from error
     finally:
-        _remove(partial)
+        remove(partial)
 
 
 def _take_name(partial: Path, output: Path) -> None:
@@ -105,14 +104,6 @@ def _take_name(partial: Path, output: Path) -> None:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
             raise _exists(output) from error
         raise
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-        return
-    with suppress(OSError):  # the error that brought us here is the one to tell
-        path.unlink(missing_ok=True)
 
 
 def missing_package(target: str, package: str, extra: str, why: str = "") -> UsageError:

@@ -6,6 +6,7 @@ A reader module offers `READER`, a `Reader`; `perfscope.readers.registry` finds 
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ HEAD_BYTES = 1 << 16
 """How much of a file a reader sees to recognize it, after decompression."""
 MOST_FILES = 20_000
 DEEPEST = 6
+MOST_NAMED = 5
 GZIP = b"\x1f\x8b"
 _SHOWN_BYTES = 24
 _KINDS = (
@@ -126,6 +128,7 @@ class Reader:
         open: the trace in the paths; raises UnreadableInputError.
         joins: whether several files of one directory are the ranks of one run, opened together.
         is_generic: whether it takes what a more special reader also recognizes; asked last.
+        is_directory: whether a trace of this format is a directory, and never a file.
         companions: files and directories that belong to a recognized path and are not looked at.
     """
 
@@ -135,6 +138,7 @@ class Reader:
     open: Callable[[Sequence[Path], ReadOptions], Trace]
     joins: bool = False
     is_generic: bool = False
+    is_directory: bool = False
     companions: Callable[[Path], Sequence[Path]] = _no_companions
 
 
@@ -160,6 +164,8 @@ class Detection:
     readers: Sequence[Reader]
     sources: list[Source] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    choices: list[str] = field(default_factory=list)
+    """What was taken of several runs below a directory, for the user to hear of."""
 
     def add(self, path: Path) -> None:
         """Finds the sources at a path.
@@ -171,7 +177,8 @@ class Detection:
         reader = self._reader(place)
         found = [Source(reader, (path,))] if reader else []
         if place.is_directory:
-            found += self._inside(path, set(reader.companions(path)) if reader else set())
+            inside = self._inside(path, set(reader.companions(path)) if reader else set())
+            found += inside if reader else self._nearest(path, inside)
         if not found:
             raise self._unknown(place)
         self.sources += found
@@ -181,11 +188,34 @@ class Detection:
             return None
         return next((reader for reader in self.readers if reader.recognizes(place)), None)
 
+    def _nearest(self, path: Path, found: Sequence[Source]) -> list[Source]:
+        """What is opened of all that lies below a directory that is no trace itself.
+
+        Files of several formats may be one run; several of the same are several runs, of which the
+        one is taken that lies nearest.
+
+        Raises:
+            UnreadableInputError: several are equally near.
+        """
+        chosen = []
+        for reader in dict.fromkeys(source.reader for source in found):
+            same = sorted((s for s in found if s.reader is reader), key=_depth)
+            nearest = [source for source in same if _depth(source) == _depth(same[0])]
+            if len(nearest) > 1:
+                raise _undecided(path, nearest, len(same))
+            chosen.append(nearest[0])
+            if len(same) > 1:
+                self.choices.append(
+                    f"{nearest[0].text} is what was read of {len(same)} runs below {path}: it lies "
+                    f"nearest. The others: {_named(same[1:])}."
+                )
+        return chosen
+
     def _inside(self, path: Path, known: set[Path]) -> list[Source]:
         """The sources in the files below a directory; ranks of one run are one source."""
         alone: list[Source] = []
         joined: dict[tuple[int, Path], list[Path]] = {}
-        for file in self._files(path, known):
+        for file in self._files(path, known, alone):
             reader = self._file_reader(file)
             if reader is None:
                 continue
@@ -209,11 +239,22 @@ class Detection:
                 self.notes.append(f"{error.what} {error.why}")
             return None
 
-    def _files(self, path: Path, known: set[Path]) -> Iterator[Path]:
-        """Regular files below a directory, top first; never into what belongs to one of them."""
+    def _files(self, path: Path, known: set[Path], alone: list[Source]) -> Iterator[Path]:
+        """Regular files below a directory, top first; never into what belongs to one of them.
+
+        Directories that are traces are added to `alone`, and what belongs to them to `known`.
+        """
+        of_directories = [reader for reader in self.readers if reader.is_directory]
         count = 0
         for folder, folders, names in os.walk(path):
             place = Path(folder)
+            here = Place(place, is_directory=True)
+            reader = next((r for r in of_directories if r.recognizes(here)), None)
+            if reader and place == path:
+                of_directories = []  # those within a run are no runs to choose from
+            elif reader:
+                known.update(reader.companions(place))
+                alone.append(Source(reader, (place,), is_named=False))
             for name in sorted(names):
                 file = place / name
                 if file in known or not file.is_file():
@@ -233,6 +274,26 @@ class Detection:
             why=f"It is {place.description()}.",
             action=f"Give one of these: {known}.",
         )
+
+
+def _depth(source: Source) -> int:
+    return len(source.paths[0].parts)
+
+
+def _undecided(path: Path, nearest: Sequence[Source], count: int) -> UnreadableInputError:
+    first = nearest[0].paths[0]
+    return UnreadableInputError(
+        f"{path} holds {count} runs, and none of them lies nearer than the others.",
+        why=f"One run is read at a time; there are {_named(nearest)}.",
+        action=f"Name one of them: perfscope analyze {shlex.quote(str(first))}",
+    )
+
+
+def _named(sources: Sequence[Source]) -> str:
+    """Where some sources are; of many, the first ones and how many more there are."""
+    shown = [str(source.paths[0]) for source in sources[:MOST_NAMED]]
+    more = len(sources) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def look(path: Path) -> Place:

@@ -52,7 +52,12 @@ def open_traces(paths: Sequence[Path], options: ReadOptions | None = None) -> Tr
     if not parts:
         raise failures[0]
     trace = merge(parts)
-    trace.notes += [*detection.notes, *(f"{error.what} {error.why}" for error in failures)]
+    trace.choices += detection.choices
+    trace.notes += [
+        *detection.choices,
+        *detection.notes,
+        *(f"{error.what} {error.why}" for error in failures),
+    ]
     without_secrets(trace)
     return trace
 

@@ -349,6 +349,7 @@ class Trace:
     environment: Mapping[str, Any] = field(default_factory=dict)
     """Of the run: hosts, versions, launcher, redacted variables, topology per host."""
     notes: list[str] = field(default_factory=list)
+    choices: list[str] = field(default_factory=list)  # of the notes, what is said at once
     """What the reader could not read or had to assume, one sentence each; shown under quality."""
     damage: list[Damage] = field(default_factory=list)
     """What the reader found so wrong with the files that figures may be wrong or are missing."""

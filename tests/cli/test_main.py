@@ -10,7 +10,8 @@ import click
 import pytest
 
 import perfscope
-from perfscope.cli import main as cli_main
+from perfscope.cli.group import COMMANDS
+from perfscope.cli.main import main
 from perfscope.errors import ExitCode, UnreadableInputError
 from tests.support.recording import job_variables, perfscope_command
 
@@ -38,13 +39,13 @@ def test_help_names_every_command_without_loading_it() -> None:
         text=True,
         check=True,
     )
-    for name in cli_main.COMMANDS:
+    for name in COMMANDS:
         assert name in done.stdout
 
 
-@pytest.mark.parametrize("name", list(cli_main.COMMANDS))
+@pytest.mark.parametrize("name", list(COMMANDS))
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli_main.main([name, "--help"]) == ExitCode.OK
+    assert main([name, "--help"]) == ExitCode.OK
     shown = capsys.readouterr().out
     assert shown.startswith(f"Usage: perfscope {name}")
     assert "\\b" not in shown  # what keeps click from filling a paragraph is no text
@@ -83,7 +84,7 @@ def test_an_error_is_three_lines(
     failing: list[Exception], capsys: pytest.CaptureFixture[str]
 ) -> None:
     failing.append(UnreadableInputError("what", why="why", action="what to do"))
-    assert cli_main.main(["run"]) == ExitCode.UNREADABLE
+    assert main(["run"]) == ExitCode.UNREADABLE
     assert capsys.readouterr() == ("", "what\nwhy\nwhat to do\n")
 
 
@@ -91,7 +92,7 @@ def test_a_traceback_comes_with_v(
     failing: list[Exception], capsys: pytest.CaptureFixture[str]
 ) -> None:
     failing.append(UnreadableInputError("what", why="why", action="what to do"))
-    assert cli_main.main(["run", "-v"]) == ExitCode.UNREADABLE
+    assert main(["run", "-v"]) == ExitCode.UNREADABLE
     told = capsys.readouterr().err
     assert told.startswith("Traceback")
     assert told.endswith("what\nwhy\nwhat to do\n")
@@ -101,7 +102,7 @@ def test_what_nobody_expected_is_three_lines_too(
     failing: list[Exception], capsys: pytest.CaptureFixture[str]
 ) -> None:
     failing.append(ZeroDivisionError("division by zero"))
-    assert cli_main.main(["run"]) == ExitCode.UNREADABLE
+    assert main(["run"]) == ExitCode.UNREADABLE
     lines = capsys.readouterr().err.splitlines()
     assert lines[1] == "ZeroDivisionError: division by zero"
     assert "-v" in lines[2]

@@ -11,7 +11,7 @@ import click
 import pytest
 
 import perfscope.findings
-from perfscope.cli.main import COMMANDS, cli
+from perfscope.cli.group import COMMANDS, cli
 from perfscope.schema.enums import Status
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder

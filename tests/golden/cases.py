@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 
-from perfscope.cli.main import cli
+from perfscope.cli.group import cli
 from perfscope.report.studies.build import build_html
 from tests.golden import foreign
 from tests.support.environments import REPOSITORY

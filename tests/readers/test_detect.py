@@ -146,3 +146,53 @@ def test_special_readers_are_asked_before_generic_ones(tmp_path: Path) -> None:
     write(tmp_path / "link", b"ALPHA")
     (tmp_path / "loop").symlink_to(tmp_path)
     assert len(found(tmp_path, reader(b"ALPHA"))) == 1
+
+
+def write_runs(directory: Path, *names: str) -> list[Path]:
+    """Recordings of a rank each, somewhere below a directory."""
+    for number, name in enumerate(names):
+        ProcessWriter(rank=0, size=1, pid=100 + number).write(directory / name)
+        write_run(directory / name)
+    return [directory / name for name in names]
+
+
+def test_of_runs_below_a_directory_the_nearest_is_read_and_the_others_are_named(
+    tmp_path: Path,
+) -> None:
+    near, *_ = write_runs(tmp_path, "z", "a/deep", "a/deeper/still")
+    trace = open_traces([tmp_path])
+    assert trace.source == str(near)
+    [said] = trace.choices
+    assert said == (
+        f"{near} is what was read of 3 runs below {tmp_path}: it lies nearest. The others: "
+        f"{tmp_path}/a/deep, {tmp_path}/a/deeper/still."
+    )
+    assert said in trace.notes
+
+
+def test_runs_equally_near_are_refused(tmp_path: Path) -> None:
+    paths = write_runs(tmp_path, *(f"run {number}" for number in range(7)), "x/y")
+    with pytest.raises(UnreadableInputError) as caught:
+        open_traces([tmp_path])
+    what, why, action = caught.value.lines()
+    assert what == f"{tmp_path} holds 8 runs, and none of them lies nearer than the others."
+    assert (
+        why == f"One run is read at a time; there are {', '.join(map(str, paths[:5]))} and 2 more."
+    )
+    assert action == f"Name one of them: perfscope analyze '{paths[0]}'"
+    assert open_traces(paths[:1]).choices == []
+
+
+def test_files_of_a_format_that_are_runs_of_their_own_are_no_exception(tmp_path: Path) -> None:
+    for name in ("a/one.bin", "b/two.bin"):
+        write(tmp_path / name, b"ALPHA")
+    with pytest.raises(UnreadableInputError, match="holds 2 runs"):
+        found(tmp_path, reader(b"ALPHA"))
+    write(tmp_path / "near.bin", b"ALPHA")
+    [source] = found(tmp_path, reader(b"ALPHA"))
+    assert source.paths == (tmp_path / "near.bin",)
+
+
+def test_a_run_within_a_run_is_left_alone(tmp_path: Path) -> None:
+    write_runs(tmp_path, ".", "inner")
+    assert [source.paths for source in found(tmp_path, *readers())] == [(tmp_path,)]

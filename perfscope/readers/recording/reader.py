@@ -395,5 +395,6 @@ READER = Reader(
     "the directory that `perfscope run` printed (trace/)",
     _recognizes,
     _open,
+    is_directory=True,
     companions=_companions,
 )
