@@ -34,7 +34,7 @@ MOST_RANKS = 8
 NEARLY = 0.1
 """Ranks whose counts differ by less count the same steps: the first and last may be cut off."""
 
-LEAST_SHARE = 0.5
+LEAST_SHARE = 0.25
 """Of the window: what repeats for less of it is not what the program does."""
 
 STEP_SAMPLES = 3
@@ -100,14 +100,15 @@ def _of_rank(rank: Rank, focus: Focus, codes: np.ndarray) -> Ints:
     work = np.zeros(len(rows), np.int64)
     work[1:] = np.maximum(0, enter[1:] - leave[:-1])
     kind, where = rows["op"].astype(np.int64), rows["comm"].astype(np.int64)
-    peer, sent = rows["peer"].astype(np.int64), rows["sent"].astype(np.int64)
+    peer = rows["peer"].astype(np.int64)
+    moved = (rows["sent"] + rows["received"]).astype(np.int64)
     if not np.any(_MESSAGES[kind]):
-        token = dense(kind, where, sent)
+        token = dense(kind, where, moved)
         found = fixed_marks(token, work)
-        found = found if len(found) else heaviest_marks(token, sent, work)
+        found = found if len(found) else heaviest_marks(token, moved, work)
         common: Times = leave[found]
         return common
-    for columns in ((kind, where, peer, sent), (kind, where, peer), (kind, where)):
+    for columns in ((kind, where, peer, moved), (kind, where, peer), (kind, where)):
         found = marks(dense(*columns), work)
         if len(found):
             ends: Times = leave[found]
