@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.tracing import traced_often
+from perfscope.metrics.host.memory_kinds import MemoryKind
 from perfscope.schema.enums import Status
 from perfscope.units import format_bytes
 
@@ -43,6 +44,37 @@ NATIVE = (
     "Nothing of Python's keeps it: look at what the libraries are asked to do in each step (new "
     "handles, sessions, plans, buffers of ever new sizes), and try a newer version of them."
 )
+EITHER = (
+    "Either a native library keeps it (buffers that it never frees, or is never asked to free), "
+    "or arrays and tensors that Python keeps: perfscope run --memory-detail tells which by the "
+    "lines that allocate it."
+)
+MOSTLY = 0.5  # of all growth: then it is the kind that tells
+BLOCK_BYTES = 512  # a block of Python's own allocator at most; larger ones are of malloc
+BY_KIND = {
+    MemoryKind.FREED: (
+        "memory that the program has freed stays with malloc (fragmentation)",
+        (
+            "Set MALLOC_ARENA_MAX=1 or MALLOC_TRIM_THRESHOLD_=131072, or allocate buffers of changing "
+            "sizes once and use them again; another allocator (jemalloc, tcmalloc) may do better."
+        ),
+    ),
+    MemoryKind.SHARED: (
+        "shared memory, or files in /dev/shm, that stay mapped",
+        (
+            "Look for shared-memory segments and pinned buffers that are made in each step and never "
+            "closed or unlinked: loader workers, multiprocessing.shared_memory, page-locked host "
+            "memory."
+        ),
+    ),
+    MemoryKind.FILES: (
+        "pages of mapped files, which the kernel takes back when memory is short",
+        (
+            "Nothing needs to be done as long as no limit counts them: numpy.memmap and mapped data "
+            "sets bring the pages that are read into memory."
+        ),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -164,11 +196,32 @@ def _pipelines_of_old(results: Results, rank: int, growth: MemoryGrowth | None) 
     return Cause("Model.predict is called again and again", (action,))
 
 
+def _allocated(blocks: float) -> Cause:
+    """Memory of malloc, and more than Python's own allocator takes for the objects that it keeps.
+
+    The buffers of arrays and tensors are of malloc as well: where Python keeps more objects, it may
+    be these that hold them.
+    """
+    what = "memory that was allocated with malloc is never freed"
+    if blocks <= 0:
+        return Cause(f"{what}, and Python keeps no more objects", (NATIVE,))
+    return Cause(
+        f"{what}, by a native library or in arrays that Python keeps", (EITHER, BETWEEN, NATIVE)
+    )
+
+
 def _by_objects(growth: MemoryGrowth | None) -> Cause:
     """Python's objects against native memory, by whether Python's allocator gives out more."""
     if growth is None or growth.python_blocks_per_s is None or growth.slope_bytes_per_s <= 0:
         return Cause("", (BETWEEN,))
     blocks = growth.python_blocks_per_s
+    kind = growth.kind
+    if kind is not None and kind.share >= MOSTLY:
+        if kind.kind in BY_KIND:
+            what, action = BY_KIND[kind.kind]
+            return Cause(what, (action,))
+        if kind.kind is MemoryKind.ALLOCATED and kind.bytes_per_s > BLOCK_BYTES * max(0.0, blocks):
+            return _allocated(blocks)
     if blocks <= 0 or growth.slope_bytes_per_s / blocks > BYTES_PER_BLOCK:
         return Cause("native memory, not Python's objects", (NATIVE,))
     each = blocks * growth.steady_s / growth.steps if growth.steps else None

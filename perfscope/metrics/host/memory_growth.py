@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared
+from perfscope.metrics.host.memory_kinds import KindGrowth, growing_kind
 from perfscope.metrics.host.resource_use import theil_sen
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.model import Rank
@@ -52,6 +53,7 @@ class MemoryGrowth:
     grown_bytes: int  # at the steady pace, from the end of the warm-up to the end of the focus
     phases: tuple[tuple[str, int], ...]  # id and bytes, most first
     python_blocks_per_s: float | None  # that Python's allocator gives out and does not get back
+    kind: KindGrowth | None = None  # None where the kinds of memory were not sampled
 
 
 def memory_growth(prepared: Prepared) -> tuple[MemoryGrowth, ...]:
@@ -89,6 +91,7 @@ def _growth(prepared: Prepared, position: int) -> MemoryGrowth | None:
         grown_bytes=round(steady * float(times[-1] - warm_end) / 1e9),
         phases=_by_phase(prepared, position, times[half:], rss[half:]),
         python_blocks_per_s=_python_blocks(rank, int(times[half]), int(times[-1])),
+        kind=growing_kind(rank, int(times[half]), int(times[-1])) if steady > 0 else None,
     )
 
 
