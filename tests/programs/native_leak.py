@@ -1,4 +1,4 @@
-"""A C library's buffers that are never freed, beside a list that Python appends to, for some time."""
+"""A C library's buffers that are never freed, beside a list that grows, for some seconds."""
 
 from __future__ import annotations
 

@@ -55,23 +55,25 @@ BY_KIND = {
     MemoryKind.FREED: (
         "memory that the program has freed stays with malloc (fragmentation)",
         (
-            "Set MALLOC_ARENA_MAX=1 or MALLOC_TRIM_THRESHOLD_=131072, or allocate buffers of changing "
-            "sizes once and use them again; another allocator (jemalloc, tcmalloc) may do better."
+            "Set MALLOC_ARENA_MAX=1 or MALLOC_TRIM_THRESHOLD_=131072, or allocate buffers of "
+            "changing sizes once and use them again; another "
+            "allocator (jemalloc, tcmalloc) may do better."
         ),
     ),
     MemoryKind.SHARED: (
         "shared memory, or files in /dev/shm, that stay mapped",
         (
-            "Look for shared-memory segments and pinned buffers that are made in each step and never "
-            "closed or unlinked: loader workers, multiprocessing.shared_memory, page-locked host "
+            "Look for shared-memory segments and pinned buffers that are made in each step and "
+            "never closed or unlinked: loader workers, multiprocessing.shared_memory, "
+            "page-locked host "
             "memory."
         ),
     ),
     MemoryKind.FILES: (
         "pages of mapped files, which the kernel takes back when memory is short",
         (
-            "Nothing needs to be done as long as no limit counts them: numpy.memmap and mapped data "
-            "sets bring the pages that are read into memory."
+            "Nothing needs to be done as long as no limit counts them: numpy.memmap and mapped "
+            "data sets bring the pages that are read into memory."
         ),
     ),
 }
