@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.jobs import perfscope, prefix
+from benchmarks.jobs import RunError, perfscope, prefix
 
 PROGRAMS = Path(__file__).with_name("unseen")
 LONGEST_RUN_S = 300.0
@@ -119,8 +119,10 @@ def run_program(program: Program, *, cured: bool, place: Path) -> Heard:
     """Records a program and analyzes the recording, which stays at `place`.
 
     Raises:
-        RunError: the run or its analysis failed.
+        RunError: the run or its analysis failed, or there is a recording already.
     """
+    if place.exists():
+        raise RunError(f"{place} is there already")
     binaries = prefix(program.environment) / "bin"
     start = [str(binaries / "python")]
     if program.environment == "torch":

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.gallery.unseen_judging import Trial, judge, row, summary
-from benchmarks.gallery.unseen_runs import PROGRAMS, Heard, Json, programs
+from benchmarks.gallery.unseen_runs import PROGRAMS, Heard, Json, programs, run_program
+from benchmarks.jobs import RunError
 
 tomllib = pytest.importorskip("tomllib", reason="it came with Python 3.11")
 TRUTH = tomllib.loads((PROGRAMS / "truth.toml").read_text(encoding="utf-8"))
@@ -120,6 +121,12 @@ def test_no_gain_is_judged_on_a_machine_that_others_use() -> None:
     shared = Heard([_finding(line=LINE)], "A sentence", ["polling"], 10.0, others=0.3)
     judged = judge(Trial(PROGRAM, [shared], [Heard([], "Nothing", [], 7.0)]))
     assert (judged.named, judged.error) == ("verdict", None)
+
+
+def test_no_recording_is_taken_for_another(tmp_path: Path) -> None:
+    """perfscope would number the new one, and the old one would be analyzed."""
+    with pytest.raises(RunError, match="there already"):
+        run_program(PROGRAM, cured=False, place=tmp_path)
 
 
 def test_the_sum_counts_each_kind() -> None:
