@@ -6,11 +6,17 @@ The rules that `perfscope.document.invariants` lists; each yields what breaks it
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
-Json = dict[str, Any]
+from perfscope.schema.devices import Devices
+
+if TYPE_CHECKING:
+    from perfscope.schema.analysis import Analysis
+    from perfscope.schema.common import Metric
+    from perfscope.schema.findings import FindingRow, FirstAction
+
 NS = 1e-9
 RELATIVE, ABSOLUTE = 1e-6, 2e-9
 """Sums of floating-point seconds agree to this; times are whole nanoseconds."""
@@ -26,9 +32,9 @@ def at_most(value: float, limit: float) -> bool:
     return value <= limit + max(ABSOLUTE, RELATIVE * abs(limit))
 
 
-def focus_s(document: Json) -> float:
+def focus_s(document: Analysis) -> float:
     """Length of the focus of analysis."""
-    start, end = document["run"]["focus_of_analysis_s"]
+    start, end = document.run.focus_of_analysis_s
     return float(end - start)
 
 
@@ -51,58 +57,56 @@ def _share(
         yield f"{what} is {share}, and {part} of {whole} is {part / whole}"
 
 
-def lives(document: Json) -> Iterator[str]:
+def lives(document: Analysis) -> Iterator[str]:
     """The ledger is all of every rank's life, to the nanosecond."""
-    by_rank = [row["ns_by_rank"] for row in document["ledger"]]
-    for place, ending in enumerate(document["run"]["endings"]):
+    by_rank = [row.ns_by_rank for row in document.ledger]
+    for place, ending in enumerate(document.run.endings):
         spent = sum(row[place] for row in by_rank)
-        life_s = ending["end_s"] - ending["start_s"]
+        life_s = ending.end_s - ending.start_s
         if abs(spent - life_s / NS) > max(1.0, RELATIVE * life_s):
-            yield f"the ledger of rank {ending['rank']} is {spent * NS} s of a life of {life_s} s"
+            yield f"the ledger of rank {ending.rank} is {spent * NS} s of a life of {life_s} s"
 
 
-def ledger_parts(document: Json) -> Iterator[str]:
+def ledger_parts(document: Analysis) -> Iterator[str]:
     """Functions are parts of the accounts, and what is unlabeled is an account."""
-    accounts = {row["id"]: row["seconds"] for row in document["ledger"]}
+    accounts = {row.id: row.seconds for row in document.ledger}
     whole = sum(accounts.values())
-    spent: Counter[str] = Counter()
-    for row in document["ledger_functions"]:
-        yield from _adds_up(row["function"], row["seconds"], row["seconds_by_rank"])
-        yield from _share(row["function"], row["share"], row["seconds"], whole)
-        spent[row["account"]] += row["seconds"]
+    spent: defaultdict[str, float] = defaultdict(float)
+    for row in document.ledger_functions:
+        yield from _adds_up(row.function, row.seconds, row.seconds_by_rank)
+        yield from _share(row.function, row.share, row.seconds, whole)
+        spent[row.account] += row.seconds
     for account, seconds in spent.items():
         yield from _within(account, accounts[account], [seconds])
-    unlabeled = document["unlabeled"]
-    yield from _adds_up("the account untraced", accounts["untraced"], [unlabeled["seconds"]])
-    yield from _share("unlabeled", unlabeled["share"], unlabeled["seconds"], whole)
+    unlabeled = document.unlabeled
+    yield from _adds_up("the account untraced", accounts["untraced"], [unlabeled.seconds])
+    yield from _share("unlabeled", unlabeled.share, unlabeled.seconds, whole)
 
 
-def losses(document: Json) -> Iterator[str]:
+def losses(document: Analysis) -> Iterator[str]:
     """What was lost and the training work are the ranks' lives, to the nanosecond."""
-    found = document["losses"]
-    entries = found["entries"]
-    if (parts := sum(row["ns"] for row in entries)) != found["lost_ns"]:
-        yield f"{found['lost_ns']} ns were lost, and the entries are {parts} ns"
+    found = document.losses
+    entries = found.entries
+    if (parts := sum(row.ns for row in entries)) != found.lost_ns:
+        yield f"{found.lost_ns} ns were lost, and the entries are {parts} ns"
     for row in entries:
-        if row["ns"] != row["own_ns"] + row["waiting_ns"]:
-            yield f"{row['label']} is {row['ns']} ns and has parts of another sum"
-    life = sum(sum(row["ns_by_rank"]) for row in document["ledger"])
-    if {found["life_ns"], found["lost_ns"] + found["training_ns"]} != {life}:
+        if row.ns != row.own_ns + row.waiting_ns:
+            yield f"{row.label} is {row.ns} ns and has parts of another sum"
+    life = sum(sum(row.ns_by_rank) for row in document.ledger)
+    if {found.life_ns, found.lost_ns + found.training_ns} != {life}:
         yield f"lost and training time are not the {life} ns of the ledger"
-    accounts = {row["id"]: sum(row["ns_by_rank"]) for row in document["ledger"]}
-    waited = sum(row["waiting_ns"] for row in entries)
+    accounts = {row.id: sum(row.ns_by_rank) for row in document.ledger}
+    waited = sum(row.waiting_ns for row in entries)
     if waited != accounts["communication_wait"]:
         yield f"{waited} ns of {accounts['communication_wait']} ns of waiting are charged"
-    yield from _share(
-        "training work", found["training_share"], found["training_ns"], found["window_ns"]
-    )
+    yield from _share("training work", found.training_share, found.training_ns, found.window_ns)
 
 
-def work(document: Json) -> Iterator[str]:
+def work(document: Analysis) -> Iterator[str]:
     """Work and communication of a rank fit the focus, and efficiencies are shares of it."""
-    metrics, found, length = document["metrics"], document["collectives"], focus_s(document)
-    outside, useful = metrics["outside_communication_s_by_rank"], metrics["useful_s_by_rank"]
-    parts = [found[f"{part}_s_by_rank"] for part in ("wait", "transfer", "other")]
+    metrics, found, length = document.metrics, document.collectives, focus_s(document)
+    outside, useful = metrics.outside_communication_s_by_rank, metrics.useful_s_by_rank
+    parts = [found.wait_s_by_rank, found.transfer_s_by_rank, found.other_s_by_rank]
     for place, spent in enumerate(outside):
         told = [spent, *(part[place] for part in parts)]
         yield from _within(f"the focus on rank {place}", length, told)
@@ -110,130 +114,135 @@ def work(document: Json) -> Iterator[str]:
         yield from _within("work", whole, [spent])
     total = sum(outside)
     yield from _parallel(document, outside, length)
-    productive = metrics["productive_share"]["value"]
+    productive = metrics.productive_share.value
     if useful and productive is not None:
         yield from _share("the productive share", productive, sum(useful), total)
-        yield from _adds_up("all work", 1.0, [productive, *metrics["productive_split"].values()])
+        yield from _adds_up("all work", 1.0, [productive, *metrics.productive_split.values()])
 
 
-def _parallel(document: Json, outside: list[float], length: float) -> Iterator[str]:
+def _parallel(document: Analysis, outside: tuple[float, ...], length: float) -> Iterator[str]:
     """Parallel efficiency is of the ranks' work or, as it says then, of that of all threads."""
-    told = document["metrics"]["parallel_efficiency"]
-    spent, hardware = outside, document["hardware"]
-    if told["useful"] != "outside_communication":
-        is_whole = hardware is not None and same(hardware["runtime_s"], length)
-        spent = (hardware["useful_s_by_thread"] if is_whole else None) or []
-    yield from _share("parallel efficiency", told["value"], sum(spent), length * len(spent))
+    told = document.metrics.parallel_efficiency
+    spent, hardware = outside, document.hardware
+    if told.useful != "outside_communication":
+        is_whole = hardware is not None and same(hardware.runtime_s, length)
+        spent = (hardware.useful_s_by_thread if hardware and is_whole else None) or ()
+    yield from _share("parallel efficiency", told.value, sum(spent), length * len(spent))
 
 
-def communication(document: Json) -> Iterator[str]:
+def communication(document: Analysis) -> Iterator[str]:
     """Operations are the sum of their ranks, waits that of those who were waited for."""
-    found = document["collectives"]
-    for row in found["operations"]:
-        yield from _adds_up(row["name"], row["seconds"], row["seconds_by_rank"])
-        if row["wait_s"] is not None:
-            yield from _within(row["name"], row["seconds"], [row["wait_s"], row["transfer_s"]])
-        if row["detailed_calls"] > row["calls"]:
-            yield f"{row['detailed_calls']} of {row['calls']} calls of {row['name']}"
-    for state in found["wait_states"]:
-        rows = [row["seconds"] for row in state["by_rank"]]
-        yield from _adds_up(state["kind"], state["seconds"], [*rows, state["left_out_s"]])
-    waited = sum(found["wait_s_by_rank"])
-    late = [row["waiting_s"] for row in found["late_arrivals"]]
-    yield from _within("all waiting", waited, late)
-    for row in found["late_arrivals"]:
-        yield from _within(f"waiting for rank {row['rank']}", row["waiting_s"], [row["stall_s"]])
+    found = document.collectives
+    for row in found.operations:
+        yield from _adds_up(row.name, row.seconds, row.seconds_by_rank)
+        if row.wait_s is not None:
+            yield from _within(row.name, row.seconds, [row.wait_s, row.transfer_s or 0.0])
+        if row.detailed_calls > row.calls:
+            yield f"{row.detailed_calls} of {row.calls} calls of {row.name}"
+    for state in found.wait_states:
+        rows = [row.seconds for row in state.by_rank]
+        yield from _adds_up(state.kind.value, state.seconds, [*rows, state.left_out_s])
+    waited = sum(found.wait_s_by_rank)
+    charged = [late.waiting_s for late in found.late_arrivals]
+    yield from _within("all waiting", waited, charged)
+    for late in found.late_arrivals:
+        yield from _within(f"waiting for rank {late.rank}", late.waiting_s, [late.stall_s])
 
 
-def phase_parts(document: Json) -> Iterator[str]:
+def phase_parts(document: Analysis) -> Iterator[str]:
     """Phases of a rank lie in the focus, and what they communicate in its communication."""
-    found = document["collectives"]
-    parts = [found[f"{part}_s_by_rank"] for part in ("wait", "transfer", "other")]
+    found = document.collectives
+    parts = [found.wait_s_by_rank, found.transfer_s_by_rank, found.other_s_by_rank]
     for name, wholes in (
         ("seconds_by_rank", [focus_s(document)] * len(parts[0])),
         ("communication_s_by_rank", [sum(spent) for spent in zip(*parts, strict=True)]),
     ):
-        columns = zip(*(phase[name] for phase in document["phases"]), strict=True)
+        columns = zip(*(getattr(phase, name) for phase in document.phases), strict=True)
         for place, (spent, whole) in enumerate(zip(columns, wholes, strict=False)):
             yield from _within(f"{name} of rank {place}", whole, spent)
 
 
-def path_parts(document: Json) -> Iterator[str]:
+def path_parts(document: Analysis) -> Iterator[str]:
     """The critical path by rank, phase and operation, and the waiting by cause and pair."""
-    replay = document["replay"]
-    path, costs, waits = replay["critical_path"], replay["delay_costs"], replay["waits"]
+    replay = document.replay
+    path, costs, waits = replay.critical_path, replay.delay_costs, replay.waits
     if path is None or costs is None or waits is None:
         return
     for key in ("work_s", "transfer_s"):
-        if path["ranks"] == len(path["by_rank"]):
-            parts = [row[key] for row in path["by_rank"]]
-            yield from _adds_up(f"{key} of the critical path", path[key], parts)
-        if replay["by_step"]:
-            parts = [row[key] for row in replay["by_step"]]
-            yield from _adds_up(f"{key} by step", path[key], parts)
-    for name, key in (("by_phase", "work_s"), ("by_operation", "transfer_s")):
-        yield from _adds_up(f"the path {name}", path[key], [row["seconds"] for row in path[name]])
-    yield from _within("its work", path["work_s"], [row["seconds"] for row in path["by_line"]])
+        if path.ranks == len(path.by_rank):
+            parts = [getattr(row, key) for row in path.by_rank]
+            yield from _adds_up(f"{key} of the critical path", getattr(path, key), parts)
+        if replay.by_step:
+            parts = [getattr(row, key) for row in replay.by_step]
+            yield from _adds_up(f"{key} by step", getattr(path, key), parts)
+    yield from _adds_up("the path by phase", path.work_s, [row.seconds for row in path.by_phase])
+    operations = [row.seconds for row in path.by_operation]
+    yield from _adds_up("the path by operation", path.transfer_s, operations)
+    yield from _within("its work", path.work_s, [row.seconds for row in path.by_line])
     for key in ("direct_s", "indirect_s"):
-        parts = [row[key] for row in costs["causes"]]
-        check = _within if costs["causes_left_out"] else _adds_up
-        yield from check(f"{key} of delays", costs[key], parts)
-    for row in costs["causes"]:
-        charged = row["direct_s"] + row["indirect_s"]
-        yield from _share("a delay", row["share"], charged, costs["waiting_s"])
-    pairs = [*(row["seconds"] for row in waits["pairs"]), waits["left_out_s"]]
-    yield from _adds_up("waiting by pair", sum(map(sum, waits["blocks_s"])), pairs)
-    yield from _within("all waiting", costs["waiting_s"], pairs)
+        parts = [getattr(row, key) for row in costs.causes]
+        check = _within if costs.causes_left_out else _adds_up
+        yield from check(f"{key} of delays", getattr(costs, key), parts)
+    for row in costs.causes:
+        charged = row.direct_s + row.indirect_s
+        yield from _share("a delay", row.share, charged, costs.waiting_s)
+    pairs = [*(row.seconds for row in waits.pairs), waits.left_out_s]
+    yield from _adds_up("waiting by pair", sum(map(sum, waits.blocks_s)), pairs)
+    yield from _within("all waiting", costs.waiting_s, pairs)
 
 
-def savings(document: Json) -> Iterator[str]:
+def savings(document: Analysis) -> Iterator[str]:
     """Savings are shares of what they name, and together no less than the best and no more."""
-    verdict, length, run_s = document["verdict"], focus_s(document), document["run"]["wall_s"]
-    rows = [(finding["id"], finding) for finding in document["findings"]]
-    rows += [(f"first of {one['id']}", first) for _, one in rows if (first := one["first_action"])]
+    verdict, length, run_s = document.verdict, focus_s(document), document.run.wall_s
+    rows: list[tuple[str, FindingRow | FirstAction]] = [
+        (finding.id, finding) for finding in document.findings
+    ]
+    firsts = {one.id: one.first_action for one in document.findings if one.first_action}
+    rows += [(f"first of {name}", first) for name, first in firsts.items()]
     for name, row in rows:
-        yield from _share(f"gain_share of {name}", row["gain_share"], row["gain_s"], length)
-        yield from _share(f"gain_run_share of {name}", row["gain_run_share"], row["gain_s"], run_s)
-    for finding in document["findings"]:
-        first = finding["first_action"]
-        if first and not (finding["gain_s"] and at_most(first["gain_s"], finding["gain_s"])):
-            yield f"{finding['id']} saves {finding['gain_s']} s, its first action {first['gain_s']}"
-    combined = verdict["combined_gain_s"]
+        yield from _share(f"gain_share of {name}", row.gain_share, row.gain_s, length)
+        yield from _share(f"gain_run_share of {name}", row.gain_run_share, row.gain_s, run_s)
+    for finding in document.findings:
+        first = finding.first_action
+        if first and not (finding.gain_s and at_most(first.gain_s, finding.gain_s)):
+            yield f"{finding.id} saves {finding.gain_s} s, its first action {first.gain_s}"
+    combined = verdict.combined_gain_s
     for whole, name in ((length, "combined_gain_share"), (run_s, "combined_gain_run_share")):
-        yield from _share(name, verdict[name], combined, whole)
-    firsts = {one["id"]: one["first_action"] for one in document["findings"]}
-    counted = [firsts[name]["gain_s"] for name in verdict["combined_of"] if firsts.get(name)]
-    if len(counted) != len(verdict["combined_of"]) or bool(counted) != (combined is not None):
-        yield f"{verdict['combined_of']} save {combined} s together, one by one {counted}"
+        yield from _share(name, getattr(verdict, name), combined, whole)
+    counted = [firsts[name].gain_s for name in verdict.combined_of if name in firsts]
+    if len(counted) != len(verdict.combined_of) or bool(counted) != (combined is not None):
+        yield f"{verdict.combined_of} save {combined} s together, one by one {counted}"
     elif combined is not None and not at_most(max(counted), combined):
         yield f"all together save {combined} s, the best alone {max(counted)} s"
     elif combined is not None and not at_most(combined, min(sum(counted), length)):
         yield f"all together save {combined} s of {length} s, one by one {sum(counted)} s"
 
 
-def device_parts(document: Json) -> Iterator[str]:
+def device_parts(document: Analysis) -> Iterator[str]:
     """Busy time of a device by what ran, idle time by what the host did, streams as a whole."""
-    for row in document["devices"].get("devices") or ():
-        where = f"device {row['device']} of rank {row['rank']}"
-        exposed = [row["exposed_communication_s"], row["exposed_memory_s"]]
-        yield from _adds_up(f"{where}, busy,", row["busy_s"], [row["compute_s"], *exposed])
-        if row["idle_s_by_host"]:
-            yield from _adds_up(f"{where}, idle,", row["idle_s"], row["idle_s_by_host"].values())
-        for stream in row["streams"]:
+    found = document.devices
+    for row in found.devices if isinstance(found, Devices) else ():
+        where = f"device {row.device} of rank {row.rank}"
+        exposed = [row.exposed_communication_s, row.exposed_memory_s]
+        yield from _adds_up(f"{where}, busy,", row.busy_s, [row.compute_s, *exposed])
+        if row.idle_s_by_host:
+            yield from _adds_up(f"{where}, idle,", row.idle_s, row.idle_s_by_host.values())
+        for stream in row.streams:
             names = ("busy_s", "host_wait_s", "kernel_wait_s", "other_s", "edge_s")
-            parts = [stream[name] for name in names]
-            yield from _adds_up(f"{where}", row["busy_s"] + row["idle_s"], parts)
+            parts = [getattr(stream, name) for name in names]
+            yield from _adds_up(f"{where}", row.busy_s + row.idle_s, parts)
 
 
-def efficiency_told(document: Json) -> Iterator[str]:
+def efficiency_told(document: Analysis) -> Iterator[str]:
     """The efficiency of the verdict is the one of the metrics."""
-    told, metrics = document["verdict"]["efficiency"], document["metrics"]
-    if told["id"] in metrics and told["value"] != metrics[told["id"]]["value"]:
-        yield f"the verdict says {told['value']}, the metrics {metrics[told['id']]['value']}"
+    told, metrics = document.verdict.efficiency, document.metrics
+    whole: Metric | None = getattr(metrics, told.id, None)
+    if whole is not None and told.value != whole.value:
+        yield f"the verdict says {told.value}, the metrics {whole.value}"
 
 
-def timeline_length(document: Json) -> Iterator[str]:
+def timeline_length(document: Analysis) -> Iterator[str]:
     """The timeline is of the focus of analysis."""
-    found = document["timeline"]
-    if found["reason"] is None and not same(found["length_s"], focus_s(document)):
-        yield f"the timeline is {found['length_s']} s of a focus of {focus_s(document)} s"
+    found = document.timeline
+    if found.reason is None and not same(found.length_s, focus_s(document)):
+        yield f"the timeline is {found.length_s} s of a focus of {focus_s(document)} s"

@@ -26,7 +26,7 @@ def problems(document: Any, kind: Any = Analysis, path: str = "") -> Iterator[st
     if kind is Any:
         return
     if origin in {Union, UnionType}:
-        yield from problems(document, _chosen(document, get_args(kind)), path)
+        yield from problems(document, chosen(document, get_args(kind)), path)
     elif is_dataclass(kind):
         yield from _of_object(document, kind, path)
     elif origin is tuple:
@@ -43,7 +43,7 @@ def kinds_of(structure: type) -> dict[str, Any]:
     return get_type_hints(structure)
 
 
-def _chosen(document: Any, kinds: tuple[Any, ...]) -> Any:
+def chosen(document: Any, kinds: tuple[Any, ...]) -> Any:
     """Which kind of several is meant: the one without a problem, else that with the same keys."""
     if document is None and NoneType in kinds:
         return NoneType

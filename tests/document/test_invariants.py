@@ -20,6 +20,7 @@ from perfscope.document.invariants import INVARIANTS, broken
 from perfscope.errors import ExitCode, UnreadableInputError, UsageError
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
+from perfscope.schema.read import read_analysis
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze
 from tests.findings.training_runs import Plan, training_run
@@ -90,6 +91,7 @@ def test_every_wrong_figure_is_found() -> None:
     assert broken(document) == []
     wrong = {
         "numbers": changed(document, "run", "wall_s", value=-1.0),
+        "declaration": changed(document, "run", "ranks", value="2"),
         "ledger": changed(document, "ledger", 0, "seconds", value=1e6),
         "waits": changed(document, "replay", "delay_costs", "waiting_s", value=91.3),
         "efficiencies": changed(document, "metrics", "load_balance", "value", value=0.1),
@@ -116,13 +118,15 @@ def test_every_wrong_figure_is_found() -> None:
     assert any("claims a saving" in said for said in broken(negative))
     for rule, one in wrong.items():
         assert any(said.startswith(f"{rule}: ") for said in broken(one)), rule
-    assert set(wrong) | {"devices", "device_parts"} == {rule.id for rule in INVARIANTS}
+    rules = {rule.id for rule in INVARIANTS} | {"declaration", "numbers"}
+    assert set(wrong) | {"devices", "device_parts"} == rules
 
 
 def test_savings_together_lie_between_the_best_and_the_sum() -> None:
     document: Any = analyze(Plan(ranks=2, steps=40, evaluate_s=1.0, slow_rank=1)).document()
-    length = sums.focus_s(document)
-    first = {"gain_s": 2.0, "gain_share": 2.0 / length, "gain_run_share": None}
+    length = sums.focus_s(read_analysis(document))
+    first: dict[str, Any] = {"gain_s": 2.0, "gain_share": 2.0 / length, "gain_run_share": None}
+    first |= {"gain_interval_s": None, "gain_basis": "upper_bound"}
     for finding in document["findings"]:
         finding["first_action"] = None
     for place, gain_s in enumerate((2.0, 1.0)):
@@ -133,11 +137,11 @@ def test_savings_together_lie_between_the_best_and_the_sum() -> None:
         verdict = {"combined_gain_s": together_s, "combined_of": ids}
         verdict |= {"combined_gain_share": together_s / length, "combined_gain_run_share": None}
         document["verdict"] |= verdict
-        found = list(sums.savings(document))
+        found = list(sums.savings(read_analysis(document)))
         assert len(found) == bool(said)
         assert said in "".join(found)
     document["verdict"]["combined_of"] = []
-    assert list(sums.savings(document))
+    assert list(sums.savings(read_analysis(document)))
 
 
 def test_users_can_check_a_result(

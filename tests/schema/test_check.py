@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from perfscope.document.build import as_json, dumps
 from perfscope.schema import (
     analysis,
     communication,
@@ -22,8 +23,9 @@ from perfscope.schema import (
     time,
 )
 from perfscope.schema.check import problems
-from perfscope.schema.enums import EndKind
+from perfscope.schema.enums import EndKind, Status
 from perfscope.schema.json_schema import json_schema
+from perfscope.schema.read import NotAsDeclaredError, read_analysis
 from scripts import make_schema
 from tests.report import sample_document
 from tests.support.environments import REPOSITORY
@@ -101,3 +103,21 @@ def test_every_field_is_described_in_the_documentation() -> None:
         for field in fields(one)
     }
     assert sorted(name for name in names if not re.search(rf"\b{name}[`.]", described)) == []
+
+
+def test_a_document_is_read_into_the_structures_that_it_is_written_from() -> None:
+    document = sample_document.two_ranks_evaluation()
+    found = read_analysis(document)
+    assert found.verdict.status is Status.FAIL
+    assert found.findings[0].first_action is None or found.findings[0].first_action.gain_s > 0
+    assert json.loads(dumps(as_json(found))) == json.loads(json.dumps(document))
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_what_is_not_as_declared_is_not_read(name: str) -> None:
+    spoil, line = SPOILED[name]
+    document = copy.deepcopy(sample_document.two_ranks_evaluation())
+    spoil(document)
+    with pytest.raises(NotAsDeclaredError) as raised:
+        read_analysis(document)
+    assert str(raised.value) == line
