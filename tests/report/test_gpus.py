@@ -53,7 +53,7 @@ def test_the_section_shows_each_gpu(document: dict[str, Any]) -> None:
         "25.0 %",
         "50.0 %",
         "60.0 GiB of 80.0 GiB",
-        ">evaluate<",
+        ">in evaluate<",
         "1,200 of 1,980 MHz",
         "350 of 700 W",
         "61 °C",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from perfscope.report.access import integers, mapping, number, numbers, rows, text
 from perfscope.report.charts import MOST_LINES, Line, Plot, lines
 from perfscope.report.formats import PLAIN, byte_scale, bytes_, count, percent
 from perfscope.report.sections.section import Context
+from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.report.views import rank_list
 from perfscope.schema.enums import IdleCause, member
 
@@ -34,8 +35,9 @@ def sampled_gpus(found: Mapping[str, Any]) -> Context:
     """What the samples of the driver show, from the object `sampled`."""
     gpus = rows(found, "gpus")
     return {
-        "gpus": [_gpu(row) for row in gpus[:MOST_GPUS]],
-        "gpus_left_out": max(len(gpus) - MOST_GPUS, 0),
+        "gpus": Table(
+            "gpus-sampled", "GPUs over the analyzed window", GPUS, gpus, MOST_GPUS, "GPUs"
+        ),
         "gpu_charts": _charts(gpus[:MOST_GPUS]),
         "gpu_reason": text(found, "reason"),
     }
@@ -53,7 +55,7 @@ def idle_causes(devices: list[Mapping[str, Any]]) -> list[Context]:
         {
             "cause": _cause(name),
             "seconds": value,
-            "share": percent(value / whole),
+            "share": value / whole,
         }
         for name, value in sorted(totals.items(), key=lambda pair: -pair[1])
         if value > 0
@@ -72,39 +74,57 @@ def _name(row: Mapping[str, Any]) -> str:
     return f"{text(row, 'host')} {number_}{instance}"
 
 
-def _gpu(row: Mapping[str, Any]) -> Context:
+def _label(row: Mapping[str, Any]) -> str:
+    return f"{_name(row)} (lost during the run)" if row.get("is_lost") is True else _name(row)
+
+
+def _ranks(row: Mapping[str, Any]) -> str:
     ranks = integers(row, "ranks")
-    throttled = mapping(row, "throttled")
+    return rank_list(ranks) if ranks else "none known"
+
+
+def _throttled(row: Mapping[str, Any]) -> str:
     told = [
         f"{_REASONS[name]} {percent(number(share))}"
-        for name, share in throttled.items()
+        for name, share in mapping(row, "throttled").items()
         if name in _REASONS
     ]
-    return {
-        "label": _name(row),
-        "name": text(row, "name"),
-        "ranks": rank_list(ranks) if ranks else "none known",
-        "known_by": text(row, "known_by"),
-        "busy": percent(number(row.get("busy"))),
-        "memory_busy": percent(number(row.get("memory_busy"))),
-        "peak": bytes_(number(row.get("memory_peak_bytes"))),
-        "total": bytes_(number(row.get("memory_total_bytes"))),
-        "phase": text(row, "memory_peak_phase"),
-        "clock": _of(row, "sm_mhz", "sm_mhz_most", "MHz"),
-        "power": _of(row, "power_w", "power_limit_w", "W"),
-        "celsius": f"{count(number(row.get('celsius_most')))} °C"
-        if number(row.get("celsius_most")) is not None
-        else "unknown",
-        "throttled": ", ".join(told) or "no",
-        "is_lost": row.get("is_lost") is True,
-    }
+    return ", ".join(told) or "no"
 
 
-def _of(row: Mapping[str, Any], key: str, most: str, unit: str) -> str:
-    value, limit = number(row.get(key)), number(row.get(most))
-    if value is None:
-        return "unknown"
-    return f"{count(value)} of {count(limit)} {unit}" if limit else f"{count(value)} {unit}"
+def _of(key: str, most: str, unit: str) -> Callable[[Mapping[str, Any]], str | None]:
+    """A value with the largest one that it can have."""
+
+    def written(row: Mapping[str, Any]) -> str | None:
+        value, limit = number(row.get(key)), number(row.get(most))
+        if value is None:
+            return None
+        return f"{count(value)} of {count(limit)} {unit}" if limit else f"{count(value)} {unit}"
+
+    return written
+
+
+def _memory(row: Mapping[str, Any]) -> str:
+    peak, whole = (number(row.get(f"memory_{key}_bytes")) for key in ("peak", "total"))
+    return f"{bytes_(peak)} of {bytes_(whole)}"
+
+
+def _prefixed(word: str, key: str) -> Note:
+    """A text of the row behind a word, beside what stands in the cell."""
+    return Note(lambda row: f"{word} {found}" if (found := text(row, key)) else "", is_below=False)
+
+
+GPUS = (
+    Column("GPU", _label, kind=Kind.TEXT, note=Note(lambda row: text(row, "name"), is_below=False)),
+    Column("Ranks", _ranks, kind=Kind.TEXT, longest=200, note=_prefixed("by", "known_by")),
+    Column("Time with a kernel", "busy", percent),
+    Column("Time with memory traffic", "memory_busy", percent),
+    Column("Peak of memory", _memory, kind=Kind.TEXT, note=_prefixed("in", "memory_peak_phase")),
+    Column("Processors’ clock", _of("sm_mhz", "sm_mhz_most", "MHz")),
+    Column("Power", _of("power_w", "power_limit_w", "W")),
+    Column("Hottest", "celsius_most", "{:,.0f} °C".format),
+    Column("Slowed down", _throttled, kind=Kind.TEXT, longest=400),
+)
 
 
 def _charts(gpus: list[Mapping[str, Any]]) -> list[Context]:

@@ -13,6 +13,7 @@ from perfscope.report.access import (
     number,
     numbers,
     part_of,
+    rank_name,
     rows,
     text,
     total,
@@ -22,6 +23,7 @@ from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections._gpus import idle_causes, sampled_gpus
 from perfscope.report.sections.ledger import rank_numbers
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.efficiency import DEVICE_FACTORS
 from perfscope.schema.enums import Account, member
 
@@ -69,26 +71,52 @@ def _context(document: Document) -> Context:
 
 def _devices(found: Mapping[str, Any]) -> Context:
     devices = rows(found, "devices")
-    streams = [_stream(device, stream) for device in devices for stream in rows(device, "streams")]
-    kernels = rows(found, "kernels")
-    left_out = number(found.get("kernels_left_out")) or 0
     return {
-        "devices": [_device(row) for row in devices[:MOST_DEVICES]],
-        "devices_left_out": max(len(devices) - MOST_DEVICES, 0),
-        "streams": streams[:MOST_STREAMS],
-        "streams_left_out": max(len(streams) - MOST_STREAMS, 0),
-        "kernels": [_kernel(row) for row in kernels[:MOST_KERNELS]],
-        "kernels_left_out": max(len(kernels) - MOST_KERNELS, 0) + int(left_out),
-        "factors": _factors(found) if devices else [],
+        "devices": Table(
+            "devices-by-rank", "What each device did", DEVICES, devices, MOST_DEVICES, "devices"
+        ),
+        "streams": Table(
+            "streams",
+            "Idle time of streams by cause",
+            STREAMS,
+            _parts(devices, "streams"),
+            MOST_STREAMS,
+            "streams",
+        ),
+        "kernels": Table(
+            "kernels",
+            "Most time by name, all ranks together",
+            KERNELS,
+            rows(found, "kernels"),
+            MOST_KERNELS,
+            "kernels",
+            more=int(number(found.get("kernels_left_out")) or 0),
+        ),
+        "factors": Table(
+            "device-efficiency",
+            "Efficiency of the devices in two conventions",
+            EFFICIENCY,
+            _factors(found),
+        ),
         "offload": figure(found, "offload_efficiency"),
         "offload_text": ratio(figure(found, "offload_efficiency").value),
         "threshold": seconds(number(found.get("kernel_wait_below_s"))),
         "exchange": _exchange(mapping(found, "communication")),
         "unlinked": count(number(found.get("unlinked_rows"))),
-        "causes": [
-            {**cause, "seconds": seconds(cause["seconds"])} for cause in idle_causes(devices)
-        ],
-        "copies": _copies(devices)[:MOST_STREAMS],
+        "causes": Table(
+            "devices-causes",
+            "What idle devices waited for, all devices together",
+            CAUSES,
+            idle_causes(devices),
+        ),
+        "copies": Table(
+            "devices-copies",
+            "Copies between host and device",
+            COPIES,
+            _parts(devices, "host_copies"),
+            MOST_STREAMS,
+            "copies",
+        ),
         "window": _window(found) if found.get("is_part") is True else "",
         "takeaway": _takeaway(devices),
     }
@@ -100,19 +128,12 @@ def _window(found: Mapping[str, Any]) -> str:
     return f"{seconds(moments[0])} to {seconds(moments[1])}" if len(moments) == 2 else ""
 
 
-def _copies(devices: list[Mapping[str, Any]]) -> list[Context]:
+def _parts(devices: list[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
+    """The rows of one kind of all devices, each with the rank and the device that it is of."""
     return [
-        {
-            "rank": count(number(device.get("rank"))),
-            "device": count(number(device.get("device"))),
-            "what": text(copy, "direction") + _memory(copy.get("pageable")),
-            "count": count(number(copy.get("count"))),
-            "bytes": bytes_(number(copy.get("bytes"))),
-            "seconds": seconds(number(copy.get("seconds"))),
-            "exposed": seconds(number(copy.get("exposed_s"))),
-        }
+        {**part, "rank": device.get("rank"), "device": device.get("device")}
         for device in devices
-        for copy in rows(device, "host_copies")
+        for part in rows(device, key)
     ]
 
 
@@ -123,76 +144,28 @@ def _memory(pageable: object) -> str:
     return ", pageable" if pageable else ", pinned"
 
 
-def _factors(found: Mapping[str, Any]) -> list[Context]:
-    return [
-        {
-            "label": label,
-            **{
-                name: ratio(figure(found, "efficiency", name, key).value)
-                for name in ("bsc", "talp")
-            },
-        }
-        for key, label in FACTORS
-    ]
+def _factors(found: Mapping[str, Any]) -> list[tuple[str, float | None, float | None]]:
+    def value(name: str, key: str) -> float | None:
+        return figure(found, "efficiency", name, key).value
+
+    return [(label, value("bsc", key), value("talp", key)) for key, label in FACTORS]
 
 
-def _device(row: Mapping[str, Any]) -> Context:
-    window = total(number(row.get(key)) for key in ("busy_s", "idle_s"))
-    share = part_of(number(row.get("idle_s")), window)
-    memory = total(number(row.get(key)) for key in ("memcpy_s", "memset_s"))
-    why, most = _cause(row)
-    return {
-        "rank": count(number(row.get("rank"))),
-        "device": count(number(row.get("device"))),
-        "name": text(row, "name"),
-        "compute": seconds(number(row.get("compute_s"))),
-        "communication": seconds(number(row.get("communication_s"))),
-        "exposed": seconds(number(row.get("exposed_communication_s"))),
-        "overlap": percent(number(row.get("overlap"))),
-        "memory": seconds(memory),
-        "busy": seconds(number(row.get("busy_s"))),
-        "idle": seconds(number(row.get("idle_s"))),
-        "idle_share": percent(share),
-        "why": f"{seconds(most)} while the host was {why}" if why else "",
-    }
+def _idle_share(row: Mapping[str, Any]) -> float | None:
+    return part_of(
+        number(row.get("idle_s")), total(number(row.get(key)) for key in ("busy_s", "idle_s"))
+    )
 
 
-def _cause(row: Mapping[str, Any]) -> tuple[str, float]:
-    """What the host did during most of the idle time."""
-    parts = mapping(row, "idle_s_by_host")
+def _most_of_it(row: Mapping[str, Any]) -> str:
+    """What the host did during most of the idle time; "" where that is not known."""
     known = [
         (spent, _HOST.get(member(Account, name), ""))
-        for name, value in parts.items()
+        for name, value in mapping(row, "idle_s_by_host").items()
         if (spent := number(value)) is not None
     ]
     most, why = max(known, default=(0.0, ""))
-    return why, most
-
-
-def _stream(device: Mapping[str, Any], row: Mapping[str, Any]) -> Context:
-    return {
-        "rank": count(number(device.get("rank"))),
-        "device": count(number(device.get("device"))),
-        "stream": count(number(row.get("stream"))),
-        "rows": count(number(row.get("rows"))),
-        **{
-            key: seconds(number(row.get(f"{key}_s")))
-            for key in ("busy", "host_wait", "kernel_wait", "other", "edge")
-        },
-    }
-
-
-def _kernel(row: Mapping[str, Any]) -> Context:
-    delay = number(row.get("launch_delay_s"))
-    return {
-        "name": text(row, "name"),
-        "kind": text(row, "kind"),
-        "count": count(number(row.get("count"))),
-        "seconds": seconds(number(row.get("seconds"))),
-        "least": seconds(number(row.get("least_s"))),
-        "most": seconds(number(row.get("most_s"))),
-        "delay": seconds(delay) if delay is not None else "unknown",
-    }
+    return f"{seconds(most)} while the host was {why}" if why else ""
 
 
 def _exchange(found: Mapping[str, Any]) -> Context:
@@ -200,17 +173,14 @@ def _exchange(found: Mapping[str, Any]) -> Context:
         "reason": text(found, "reason"),
         "matched": count(number(found.get("matched"))),
         "unmatched": count(number(found.get("unmatched"))),
-        "ranks": [
-            {
-                "rank": count(number(row.get("rank"))),
-                "seconds": seconds(number(row.get("seconds"))),
-                "wait": seconds(number(row.get("wait_s"))),
-                "transfer": seconds(number(row.get("transfer_s"))),
-                "last": count(number(row.get("last"))),
-                "longest": seconds(number(row.get("longest_wait_s"))),
-            }
-            for row in rows(found, "ranks")[:MOST_DEVICES]
-        ],
+        "ranks": Table(
+            "device-communication",
+            "Communication kernels, matched over ranks",
+            EXCHANGE,
+            rows(found, "ranks"),
+            MOST_DEVICES,
+            "ranks",
+        ),
     }
 
 
@@ -219,10 +189,86 @@ def _takeaway(devices: list[Mapping[str, Any]]) -> str:
     if not devices:
         return ""
     worst = max(devices, key=lambda row: number(row.get("idle_s")) or 0.0)
-    view = _device(worst)
-    which = f"Device {view['device']} of rank {view['rank']}"
-    said = f"{which} was idle for {view['idle_share']} of the time"
-    return f"{said}: {view['why']}" if view["why"] else said
+    which = f"Device {count(number(worst.get('device')))} of {rank_name(worst)}"
+    said = f"{which} was idle for {percent(_idle_share(worst))} of the time"
+    why = _most_of_it(worst)
+    return f"{said}: {why}" if why else said
 
 
+_RANK = Column("Rank", rank_name, kind=Kind.TEXT)
+_DEVICE = Column("Device", "device", count)
+EFFICIENCY = (
+    Column("Factor", 0, kind=Kind.TEXT),
+    Column("bsc", 1, ratio),
+    Column("talp", 2, ratio),
+)
+DEVICES = (
+    _RANK,
+    Column(
+        "Device",
+        "device",
+        count,
+        Kind.TEXT,
+        note=Note(lambda row: text(row, "name"), is_below=False),
+    ),
+    Column("Compute", "compute_s", seconds),
+    Column("Communication", "communication_s", seconds),
+    Column("Exposed", "exposed_communication_s", seconds),
+    Column("Hidden by compute", "overlap", percent),
+    Column(
+        "Copies, fills",
+        lambda row: total(number(row.get(key)) for key in ("memcpy_s", "memset_s")),
+        seconds,
+    ),
+    Column("Busy", "busy_s", seconds),
+    Column("Idle", "idle_s", seconds),
+    Column("Share idle", _idle_share, percent),
+    Column("Most of it", _most_of_it, kind=Kind.TEXT),
+)
+CAUSES = (
+    Column("Cause", "cause", kind=Kind.TEXT),
+    Column("Time", "seconds", seconds),
+    Column("Of the idle time", "share", percent),
+)
+COPIES = (
+    _RANK,
+    _DEVICE,
+    Column(
+        "Direction, memory of the host",
+        lambda row: text(row, "direction") + _memory(row.get("pageable")),
+        kind=Kind.TEXT,
+    ),
+    Column("Copies", "count", count),
+    Column("Bytes", "bytes", bytes_),
+    Column("Time", "seconds", seconds),
+    Column("While no kernel ran", "exposed_s", seconds),
+)
+STREAMS = (
+    _RANK,
+    _DEVICE,
+    Column("Stream", "stream", count),
+    Column("Rows", "rows", count),
+    Column("Busy", "busy_s", seconds),
+    Column("Host wait", "host_wait_s", seconds),
+    Column("Kernel wait", "kernel_wait_s", seconds),
+    Column("Other", "other_s", seconds),
+    Column("Before and after", "edge_s", seconds),
+)
+EXCHANGE = (
+    _RANK,
+    Column("In kernels", "seconds", seconds),
+    Column("Waiting", "wait_s", seconds),
+    Column("Transfer", "transfer_s", seconds),
+    Column("Last to begin", "last", count),
+    Column("Longest wait", "longest_wait_s", seconds),
+)
+KERNELS = (
+    Column("Name", "name", kind=Kind.CODE, longest=80),
+    Column("Kind", "kind", kind=Kind.TEXT),
+    Column("Count", "count", count),
+    Column("Time", "seconds", seconds),
+    Column("Shortest", "least_s", seconds),
+    Column("Longest", "most_s", seconds),
+    Column("Mean from launch to start", "launch_delay_s", seconds),
+)
 SECTION = Section("devices", "Files and accelerators", "devices.html", _context)

@@ -78,7 +78,8 @@ def _measures(document: Document) -> list[str]:
 
 def _findings(document: Document) -> list[str]:
     found = compare_findings.SECTION.context(document)
-    lines = [f"* {row['word'].word}: {escaped(row['title'])}" for row in found["rows"]]
+    changes: Table = found["changes"]
+    lines = [f"* {change.text}: {escaped(title.text)}" for title, change, *_ in changes.cells]
     parts = ["\n".join(lines)] if lines else []
     for promise in found["promises"]:
         if promise["predicted"]:

@@ -9,32 +9,37 @@ from typing import Any
 from perfscope.report.access import Document, number, rows, text, texts
 from perfscope.report.formats import count, decimal, ratio, seconds
 from perfscope.report.studies.section import RUNS, Context, StudySection
+from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.report.text import shortened
 
+LONGEST_COMMAND = 120
 MOST_RUNS = 200
+
+
+def _how(row: Mapping[str, Any]) -> str:
+    """What was run, and how it ended."""
+    command = shortened(shlex.join(texts(row, "command")), LONGEST_COMMAND)
+    return "; ".join(filter(None, (command, text(row, "ending"))))
+
+
+RUN_COLUMNS = (
+    Column("Run", "label", kind=Kind.TEXT, note=Note(_how)),
+    Column("Ranks", "ranks", count),
+    Column("Hosts", "hosts", count),
+    Column("Wall time", "wall_s", seconds),
+    Column("Steps", lambda row: number(row.get("steps")) or None, count),
+    Column("Samples/s", "samples_per_s", decimal),
+    Column("Parallel efficiency", "parallel_efficiency", ratio),
+)
 
 
 def _context(document: Document) -> Context:
     found = rows(document, "runs")
-    return {
-        "runs": [_view(row) for row in found[:MOST_RUNS]],
-        "left_out": max(len(found) - MOST_RUNS, 0),
-    }
-
-
-def _view(row: Mapping[str, Any]) -> Context:
-    return {
-        "label": text(row, "label"),
-        "command": shlex.join(texts(row, "command")),
-        "ending": text(row, "ending"),
-        "cells": (
-            count(number(row.get("ranks"))),
-            count(number(row.get("hosts"))),
-            seconds(number(row.get("wall_s"))),
-            count(number(row.get("steps")) or None),
-            decimal(number(row.get("samples_per_s"))),
-            ratio(number(row.get("parallel_efficiency"))),
-        ),
-    }
+    caption, file = "The runs of this study", "study.json"
+    table = Table(
+        "runs-table", caption, RUN_COLUMNS, found, MOST_RUNS, "runs", file=file, has_caption=False
+    )
+    return {"runs": table}
 
 
 def _applies(document: Document) -> bool:

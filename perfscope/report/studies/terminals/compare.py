@@ -90,11 +90,11 @@ def _print_waterfall(document: Json, console: Console) -> None:
 
 def _print_findings(document: Json, console: Console) -> None:
     found = compare_findings.SECTION.context(document)
-    if found["rows"]:
+    if found["changes"]:
         console.print()
         line(console, "Findings", style="bold")
-    for row in found["rows"]:
-        line(console, f"{row['word'].word}: {row['title']}", indent=2)
+    for title, change, *_ in found["changes"].cells:
+        line(console, f"{change.text}: {title.text}", indent=2)
     for promise in found["promises"]:
         if not promise["predicted"]:
             continue
