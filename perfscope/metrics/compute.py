@@ -24,6 +24,7 @@ from perfscope.metrics.host.input_parts import input_parts
 from perfscope.metrics.host.interpreter_lock import lock_waits
 from perfscope.metrics.host.memory_detail import memory_detail
 from perfscope.metrics.host.memory_growth import memory_growth
+from perfscope.metrics.host.page_faults import fault_times
 from perfscope.metrics.host.resource_use import resources
 from perfscope.metrics.host.stack_profile import stack_profile
 from perfscope.metrics.results import Options, Results
@@ -61,6 +62,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         memory_growth=memory_growth(prepared),
         framework_calls=framework_calls(prepared),
         lock_waits=lock_waits(prepared),
+        fault_times=fault_times(prepared),
         memory_detail=memory_detail(prepared),
         stack_profile=stack_profile(prepared),
         devices=devices(prepared),

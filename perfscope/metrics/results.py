@@ -30,6 +30,7 @@ from perfscope.metrics.host.input_parts import InputParts
 from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.host.memory_detail import MemoryDetail
 from perfscope.metrics.host.memory_growth import MemoryGrowth
+from perfscope.metrics.host.page_faults import FaultTime
 from perfscope.metrics.host.resources import Resources
 from perfscope.metrics.host.stack_profile import StackProfile
 from perfscope.schema.communication import GradientExchange
@@ -95,6 +96,8 @@ class Results:
     """Of the ranks with enough samples."""
     framework_calls: tuple[FrameworkCalls, ...] = ()
     """Of functions that the agent counts: predict, train_on_batch, a tf.function."""
+    fault_times: tuple[FaultTime, ...] = ()
+    """Of the ranks whose main thread was sampled."""
     lock_waits: tuple[LockWait, ...] = ()
     """Of the ranks in which another thread was seen to run Python code."""
     memory_detail: tuple[MemoryDetail, ...] = ()

@@ -1,0 +1,108 @@
+"""Ranks whose CPU time goes to the kernel, for memory that each step takes anew and gives back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
+from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.core.gain import as_bound, price
+from perfscope.replay.model import Edit
+from perfscope.schema.enums import Confidence, Status
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
+    from perfscope.metrics.host.page_faults import FaultTime
+    from perfscope.metrics.results import Results
+
+WARN_GAIN, FAIL_GAIN = 0.05, 0.1  # of the focus: less is what programs pay for their arrays
+ID = "page_faults"
+TITLE = "The kernel spends CPU time on memory that is taken anew"
+PASSED = "Taking memory anew costs little"
+DESCRIPTION = (
+    "Compares CPU time in the kernel with pages touched for the first time, bytes read and written "
+    "and exchanges of threads: what these do not explain, page faults cost. Arrays that are "
+    "allocated and freed in each step come from the system each time, filled with zeros."
+)
+REFERENCES = (
+    "glibc, mallopt(3): https://man7.org/linux/man-pages/man3/mallopt.3.html",
+    "Linux, getrusage(2): https://man7.org/linux/man-pages/man2/getrusage.2.html",
+)
+
+
+def is_sampled(results: Results) -> bool:
+    """Whether the kernel's part of the CPU time was sampled."""
+    return any(len(rank.main_samples) for rank in results.trace.ranks)
+
+
+def judge(run: Facts) -> Outcome:
+    """What page faults cost the run, and how to keep the memory instead."""
+    found = [one for one in run.results.fault_times if one.work_s > 0 and one.fault_s > 0]
+    edits = [Edit(ranks=(one.rank,), factor=1.0 - _share(one)) for one in found]
+    if not edits:
+        return passed("No rank was seen to take memory anew.")
+    bound_s = max(_share(one) * one.work_s for one in found)
+    gain = as_bound(price(run.results, run.replay, edits, bound_s=bound_s))
+    worst = max(found, key=_share)
+    if gain.share < WARN_GAIN:
+        text = (
+            f"Of the CPU time of rank {worst.rank} {format_share(_in_kernel(worst))} was in the "
+            "kernel; page faults cost no rank more than a little of it."
+        )
+        return passed(text)
+    return Finding(
+        id=ID,
+        status=Status.FAIL if gain.share >= FAIL_GAIN else Status.WARN,
+        title=(
+            f"{format_share(_in_kernel(worst))} of the CPU time of rank {worst.rank} is the "
+            "kernel's, for memory that is taken anew again and again"
+        ),
+        summary=(
+            f"Rank {worst.rank} touched {worst.faults:,} new pages and spent "
+            f"{format_seconds(worst.kernel_s)} in the kernel, of {format_seconds(worst.cpu_s)} of "
+            "CPU time; files and exchanges of threads explain little of it. Large arrays that are "
+            "allocated and freed in each step come from the system each time."
+        ),
+        gain=gain,
+        confidence=Confidence.MEDIUM,
+        ranks=tuple(one.rank for one in found if _share(one) >= 0.5 * _share(worst)),
+        evidence=tuple(_evidence(one) for one in sorted(found, key=_share, reverse=True)[:8]),
+        actions=(
+            (
+                "Have the C library keep what is freed, without a change of the program: "
+                "MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=4294967296 "
+                "MALLOC_TOP_PAD_=268435456."
+            ),
+            (
+                "Or allocate large arrays once and use them again: out= of numpy's functions, "
+                "operations in place, buffers that live as long as the training."
+            ),
+        ),
+        references=REFERENCES,
+    )
+
+
+def _share(one: FaultTime) -> float:
+    """Of the work of a rank, spent on page faults: threads that do so at once count once."""
+    return min(0.98, one.fault_s / one.threads / one.work_s)
+
+
+def _in_kernel(one: FaultTime) -> float:
+    return one.kernel_s / one.cpu_s if one.cpu_s > 0 else 0.0
+
+
+def _evidence(one: FaultTime) -> Evidence:
+    share = format_share(_in_kernel(one))
+    return Evidence(f"Rank {one.rank}", f"{share} in the kernel, {one.faults:,} page faults")
+
+
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    applies=is_sampled,
+    passed=PASSED,
+    rank=295,
+)

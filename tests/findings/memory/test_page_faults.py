@@ -1,0 +1,49 @@
+"""Memory that is taken anew in each step, in closed form, and what else the kernel does."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Basis, Status
+from tests.findings.analyzed import analyze_trace
+from tests.support.trace_builder import TraceBuilder
+
+STEPS = 40
+
+
+def judged(*, kernel: float, faults_per_s: int, read_per_s: int = 0) -> Finding:
+    """Two ranks that work for 0.4 s and exchange for 0.1 s, a part of it in the kernel."""
+    builder = TraceBuilder(2, end_s=1.0 + 0.5 * STEPS + 1.0)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.5 * STEPS)
+        for step in range(STEPS):
+            begin = 1.0 + 0.5 * step
+            rank.step(step, begin, begin + 0.5)
+            rank.op("MPI_Allreduce", begin + 0.4, begin + 0.5, comm=0, seq=step)
+        for tick in range(5 * STEPS + 20):
+            at = tick / 10
+            faults = round(faults_per_s * at)
+            rank.main_sample(at, cpu_s=at, kernel_s=kernel * at, minor_faults=faults)
+            rank.process_sample(at, cpu_s=at, runnable=1)
+            rank.system_sample(at, read_bytes=round(read_per_s * at))
+    return analyze_trace(builder.build()).findings["page_faults"]
+
+
+def test_arrays_that_are_fresh_in_each_step() -> None:
+    finding = judged(kernel=0.25, faults_per_s=5000)
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx(0.25 * 0.4 * STEPS, rel=0.02)
+    assert finding.gain_basis is Basis.UPPER_BOUND
+    assert finding.ranks == (0, 1)
+    assert "MALLOC_MMAP_THRESHOLD_" in finding.actions[0]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "faults_per_s", "read_per_s"),
+    [(0.02, 20_000, 0), (0.25, 10, 0), (0.25, 5000, 1_000_000_000)],
+    ids=["little", "system calls", "files"],
+)
+def test_what_is_none_of_that(kernel: float, faults_per_s: int, read_per_s: int) -> None:
+    found = judged(kernel=kernel, faults_per_s=faults_per_s, read_per_s=read_per_s)
+    assert found.status is Status.PASS
