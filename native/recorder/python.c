@@ -7,7 +7,8 @@
 #include "perfscope_recorder.h"
 
 #define LONG_NS 1000000ull      /* a collection that is told as one */
-#define APART_NS 20000000ull    /* at most 50 records a second, unless each is as long */
+#define APART_NS 5000000ull     /* of these records on an average, so that hours of them can be kept */
+#define MOST_AT_ONCE 1000       /* records that may come closer to each other */
 #define PERIOD_NS 1000000000ull /* what is shorter is told once in this time */
 
 /* All of this is used under the interpreter's lock. */
@@ -22,7 +23,8 @@ static struct {
     uint64_t begin_ns, told_ns;
     uint64_t count, ns;
     uint64_t shorter_count, shorter_ns;
-} collections;
+    uint64_t allowed_ns; /* APART_NS for each record that may be written now */
+} collections = {.allowed_ns = MOST_AT_ONCE * APART_NS};
 
 static void find(void *function, const char *name)
 {
@@ -78,7 +80,9 @@ PS_EXPORT void ps_collector_calls(void *phase, void *details)
     uint64_t spent = now - begin, apart = now - collections.told_ns;
     collections.count++;
     collections.ns += spent;
-    if (apart >= PERIOD_NS || (spent >= LONG_NS && (spent >= APART_NS || apart >= APART_NS))) {
+    if (apart >= PERIOD_NS || (spent >= LONG_NS && collections.allowed_ns + apart >= APART_NS)) {
+        uint64_t allowed = collections.allowed_ns + apart - APART_NS;
+        collections.allowed_ns = allowed < MOST_AT_ONCE * APART_NS ? allowed : MOST_AT_ONCE * APART_NS;
         tell(begin, now, generation_of(details));
     } else {
         collections.shorter_ns += spent;

@@ -10,6 +10,7 @@ ORDER = (
     "threads",
     "profile",
     "ledger",
+    "activities",
     "steps",
     "collectives",
     "messages",

@@ -105,6 +105,11 @@ class OpenedTrace:
         return self._frame("ledger")
 
     @_documented
+    def activities(self) -> pd.DataFrame:
+        """What each rank was doing outside communication, by line of the program."""
+        return self._frame("activities")
+
+    @_documented
     def steps(self) -> pd.DataFrame:
         """The steps of the training loop on each rank."""
         return self._frame("steps")

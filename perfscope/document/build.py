@@ -17,6 +17,7 @@ import numpy as np
 
 import perfscope
 from perfscope.document import measures, resources, run_facts
+from perfscope.document.activities import activities
 from perfscope.document.damage import run_damage
 from perfscope.document.devices import devices
 from perfscope.document.hardware import hardware
@@ -75,6 +76,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         memory=resources.memory(results, memory_detail(results)),
         threads=resources.threads(results),
         io=resources.io(results),
+        activities=activities(results),
         stacks=stacks(results),
         devices=devices(results),
         hardware=hardware(results),

@@ -19,6 +19,7 @@ from perfscope.metrics.devices.gpus import gpus
 from perfscope.metrics.efficiency.phases import phases
 from perfscope.metrics.efficiency.pop import efficiency
 from perfscope.metrics.efficiency.steps import steps
+from perfscope.metrics.host.activities import activities
 from perfscope.metrics.host.framework_calls import framework_calls
 from perfscope.metrics.host.input_parts import input_parts
 from perfscope.metrics.host.interpreter_lock import lock_waits
@@ -56,6 +57,7 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         gradient_exchange=gradient_exchange(prepared),
         resources=resources(prepared),
         host_pairs=host_pairs(prepared),
+        activities=activities(prepared),
         input_parts=input_parts(prepared),
         call_sites=call_sites(prepared),
         opening=opening(prepared),

@@ -25,6 +25,7 @@ from perfscope.metrics.devices.gpus import GpusResult
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.efficiency.steps import StepsResult
+from perfscope.metrics.host.activities import Activities
 from perfscope.metrics.host.framework_calls import FrameworkCalls
 from perfscope.metrics.host.input_parts import InputParts
 from perfscope.metrics.host.interpreter_lock import LockWait
@@ -86,6 +87,8 @@ class Results:
     collective_cost: CollectiveCost | None = None
     host_pairs: HostPairs = field(default_factory=HostPairs)
     """Connections between hosts, as far as messages tell them."""
+    activities: Activities = field(default_factory=Activities)
+    """What the ranks were doing outside communication, by stack samples."""
     input_parts: tuple[InputParts, ...] = ()
     """What getting batches ready consists of, of the ranks that were seen at it."""
     call_sites: CallSites = field(default_factory=CallSites)

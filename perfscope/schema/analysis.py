@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from perfscope.schema.activities import Activities
 from perfscope.schema.communication import Collectives, Horovod, Tensors
 from perfscope.schema.devices import Devices, Hardware, NoProfile
 from perfscope.schema.findings import FindingRow, HowMeasured, QualityRow
@@ -45,6 +46,7 @@ class Analysis:
     memory: Memory
     threads: Threads
     io: InputOutput
+    activities: Activities
     stacks: Stacks | NoStacks
     devices: Devices | NoProfile
     hardware: Hardware | None

@@ -9,6 +9,7 @@ import numpy as np
 from perfscope import __version__
 from perfscope.schema.efficiency import METRICS
 from tests.report import sample_parts as parts
+from tests.report.sample_activities import activities, no_activities
 from tests.report.sample_causes import causes, collective_cost, wait_states
 from tests.report.sample_horovod import horovod
 from tests.report.sample_losses import losses, no_losses
@@ -78,6 +79,7 @@ def document(shape: Shape) -> Json:
         "horovod": horovod(shape) if shape.horovod else None,
         "tensors": tensors(shape) if shape.horovod else None,
         "memory": parts.memory(shape) | {"lines": memory_lines()},
+        "activities": activities(),
         "stacks": stacks(shape),
         "threads": parts.threads(shape),
         "io": {
@@ -326,6 +328,7 @@ def everything_null() -> Json:
     doc["collectives"] |= {"gradient_exchange": None, "cost": None, "wait_states": []}
     doc["collectives"]["clocks_reason"] = None
     doc["memory"] = {"reason": None, "ranks": [], "nodes": [], "lines": no_memory_lines()}
+    doc["activities"] = no_activities()
     doc["stacks"] = no_stacks()
     doc["threads"] = {"reason": None, "ranks": [], "nodes": []}
     doc["io"] = {

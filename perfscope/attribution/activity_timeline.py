@@ -1,0 +1,128 @@
+"""What each moment of a rank was spent on, by activity: stack samples, and exact collections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.activities import ACTIVITIES
+from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.attribution.sampled import period_ns
+from perfscope.matching.intervals import NOTHING, Times, disjoint_layer, distinct, union
+from perfscope.schema.enums import Activity
+
+if TYPE_CHECKING:
+    from perfscope.attribution.timeline import Timeline
+    from perfscope.trace.model import Rank
+
+Ints = npt.NDArray[np.int64]
+
+GARBAGE = ACTIVITIES.index(Activity.GARBAGE_COLLECTION)
+_INTERPRETER = ACTIVITIES.index(Activity.INTERPRETER)
+SURELY_HEARD = 0.9
+"""Part of a rank's collections that must have been measured for samples to add nothing."""
+
+
+@dataclass(frozen=True)
+class ActivityTimeline:
+    """A partition of one rank's life, segment i being [boundaries[i], boundaries[i + 1]).
+
+    `activities` are places in `tuple(Activity)`, NOTHING in communication and where no sample
+    speaks; `stacks` indices in Trace.stacks of what ran there, NOTHING as well; `segments` the
+    segment of the rank's `Timeline` that each one lies in.
+    """
+
+    boundaries: Times
+    activities: Ints
+    stacks: Ints
+    segments: Ints
+
+    @property
+    def lengths(self) -> Times:
+        """Nanoseconds of each segment."""
+        return np.diff(self.boundaries)
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """Samples of a rank's main thread, by time, and the activity of each."""
+
+    times: Times
+    stacks: Ints
+    activities: Ints
+
+    @classmethod
+    def of(cls, rank: Rank, told: npt.NDArray[np.int8]) -> _Samples:
+        rows = rank.stacks[rank.stacks["tid"] == rank.main_tid]
+        stacks = rows["stack"].astype(np.int64)
+        return cls(rows["t"].astype(np.int64), stacks, told[stacks].astype(np.int64))
+
+    def others_near(self, moments: Times) -> tuple[Ints, Ints]:
+        """Activity and stack of the sample nearest to each moment that is in no collection."""
+        other = np.flatnonzero(self.activities != GARBAGE)
+        if not len(other):
+            nothing = np.full(len(moments), NOTHING, np.int64)
+            return np.full(len(moments), _INTERPRETER, np.int64), nothing
+        times = self.times[other]
+        after = np.searchsorted(times, moments)
+        late, early = np.minimum(after, len(times) - 1), np.maximum(after - 1, 0)
+        is_early = np.abs(times[early] - moments) <= np.abs(times[late] - moments)
+        place = other[np.where(is_early, early, late)]
+        return self.activities[place], self.stacks[place]
+
+    def where(self, starts: Times, ends: Times) -> Ints:
+        """The first stack seen in each interval or just behind it, NOTHING where none was."""
+        if not len(self.times):
+            return np.full(len(starts), NOTHING, np.int64)
+        first = np.minimum(np.searchsorted(self.times, starts), len(self.times) - 1)
+        near = (self.times[first] >= starts) & (self.times[first] < ends + period_ns(self.times))
+        return np.where(near, self.stacks[first], NOTHING)
+
+
+def activity_timeline(
+    rank: Rank, timeline: Timeline, told: npt.NDArray[np.int8]
+) -> ActivityTimeline:
+    """The activities of one rank; `told` are those of the trace's stacks (`stack_activities`).
+
+    Collections that were measured count for as long as they took, at the place that was seen
+    first afterwards: the collector lets nobody look. What samples of them say beside that is
+    given to what was seen next to it.
+    """
+    rows = rank.garbage_collections
+    rows = rows[np.isin(rows["tid"], (0, rank.main_tid))]
+    starts, ends = union(rows["t0"].astype(np.int64), rows["t1"].astype(np.int64))
+    inside = np.clip(np.concatenate([starts, ends]), timeline.boundaries[0], None)
+    inside = np.minimum(inside, timeline.boundaries[-1])
+    boundaries = distinct(np.concatenate([timeline.boundaries, inside]))
+    at = boundaries[:-1]
+    segments = np.searchsorted(timeline.boundaries, at, side="right") - 1
+    stacks = timeline.stacks[segments].astype(np.int64)
+    known = told if len(told) else np.full(1, NOTHING, np.int8)
+    activities = np.where(stacks >= 0, known[np.maximum(stacks, 0)].astype(np.int64), NOTHING)
+    samples = _Samples.of(rank, told)
+    free = ~IS_COMMUNICATION[timeline.accounts[segments]]
+    if hears_collections(rank):
+        seen = np.flatnonzero((activities == GARBAGE) & free)
+        middle = at[seen] + (boundaries[seen + 1] - at[seen]) // 2
+        activities[seen], stacks[seen] = samples.others_near(middle)
+    if len(starts):
+        number = disjoint_layer(starts, ends, np.arange(len(starts))).at_ordered(at)
+        during = np.flatnonzero((number != NOTHING) & free)
+        activities[during] = GARBAGE
+        seen_there = samples.where(starts, ends)[number[during]]
+        stacks[during] = np.where(seen_there != NOTHING, seen_there, stacks[during])
+    return ActivityTimeline(boundaries, activities, stacks, segments)
+
+
+def hears_collections(rank: Rank) -> bool:
+    """Whether what Python's collector took was measured, and not only seen by samples."""
+    facts = rank.metadata.get("garbage_collector")
+    counts = facts.get("collections") if isinstance(facts, dict) else None
+    if not isinstance(facts, dict) or not isinstance(counts, list):
+        return len(rank.garbage_collections) > 0
+    numbers = [number for number in counts if isinstance(number, int) and number >= 0]
+    heard = facts.get("heard")
+    return isinstance(heard, int) and heard >= SURELY_HEARD * sum(numbers)

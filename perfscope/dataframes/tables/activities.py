@@ -1,0 +1,64 @@
+"""What the ranks were doing outside communication, and at which place of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perfscope.dataframes.columns import (
+    RANK,
+    Block,
+    Interner,
+    TableSpec,
+    flag,
+    integer,
+    pieces,
+    text,
+)
+from perfscope.dataframes.source import Source
+from perfscope.metrics.host.activities import activities
+from perfscope.trace.model import Frame
+
+_NOWHERE = Frame("", "", 0)
+
+
+def _blocks(source: Source) -> Iterator[Block]:
+    words = Interner()
+    rows = activities(source.prepared).rows
+    for part in pieces(len(rows)):
+        here = rows[part]
+        places = [row.where or _NOWHERE for row in here]
+        yield {
+            "rank": np.array([row.rank for row in here], np.int64),
+            "activity": words.column([row.activity.value for row in here]),
+            "phase": words.column([row.phase for row in here]),
+            "function": words.column([place.function for place in places]),
+            "file": words.column([place.file for place in places]),
+            "line": np.array([place.line for place in places], np.int64),
+            "calls": words.column([row.calls for row in here]),
+            "in_step": np.array([row.is_in_step for row in here], np.bool_),
+            "time_ns": np.array([row.ns for row in here], np.int64),
+        }
+
+
+TABLE = TableSpec(
+    name="activities",
+    summary=(
+        "One row for each activity of a rank at one line of the program, in the focus of analysis "
+        "and outside communication."
+    ),
+    columns=(
+        RANK,
+        text("activity", "numeric, files, lock, garbage_collection, ... as in analysis.json"),
+        text("phase", "id of the innermost phase, empty outside of any"),
+        text("function", "the user's innermost function"),
+        text("file", "its file"),
+        integer("line", "the line of it that ran, 0 unknown"),
+        text("calls", "the function of a library or of C seen there most, empty for none"),
+        flag("in_step", "inside a training step"),
+        integer("time_ns", "of the main thread, by stack samples; collections are measured", "ns"),
+    ),
+    blocks=_blocks,
+    reason=lambda source: source.missing("samples", "no stack was sampled"),
+)
