@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.ledger import IS_COMMUNICATION
-from perfscope.attribution.sampled import period_ns
+from perfscope.attribution.sampled import REACH_PERIODS, period_ns
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer, distinct, union
 from perfscope.schema.enums import Activity
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 
 GARBAGE = ACTIVITIES.index(Activity.GARBAGE_COLLECTION)
-_INTERPRETER = ACTIVITIES.index(Activity.INTERPRETER)
 SURELY_HEARD = 0.9
 """Part of a rank's collections that must have been measured for samples to add nothing."""
 
@@ -60,18 +59,18 @@ class _Samples:
         stacks = rows["stack"].astype(np.int64)
         return cls(rows["t"].astype(np.int64), stacks, told[stacks].astype(np.int64))
 
-    def others_near(self, moments: Times) -> tuple[Ints, Ints]:
-        """Activity and stack of the sample nearest to each moment that is in no collection."""
+    def others_near(self, moments: Times) -> Ints:
+        """The sample next to each moment that is in no collection, NOTHING where none is near."""
         other = np.flatnonzero(self.activities != GARBAGE)
         if not len(other):
-            nothing = np.full(len(moments), NOTHING, np.int64)
-            return np.full(len(moments), _INTERPRETER, np.int64), nothing
+            return np.full(len(moments), NOTHING, np.int64)
         times = self.times[other]
         after = np.searchsorted(times, moments)
         late, early = np.minimum(after, len(times) - 1), np.maximum(after - 1, 0)
         is_early = np.abs(times[early] - moments) <= np.abs(times[late] - moments)
         place = other[np.where(is_early, early, late)]
-        return self.activities[place], self.stacks[place]
+        far = np.abs(self.times[place] - moments) > REACH_PERIODS * period_ns(self.times)
+        return np.where(far, NOTHING, place)
 
     def where(self, starts: Times, ends: Times) -> Ints:
         """The first stack seen in each interval or just behind it, NOTHING where none was."""
@@ -89,7 +88,8 @@ def activity_timeline(
 
     Collections that were measured count for as long as they took, at the place that was seen
     first afterwards: the collector lets nobody look. What samples of them say beside that is
-    given to what was seen next to it.
+    given to what was seen next to it, if anything was: a line that collects by itself may also
+    wait for a CPU.
     """
     rows = rank.garbage_collections
     rows = rows[np.isin(rows["tid"], (0, rank.main_tid))]
@@ -107,7 +107,9 @@ def activity_timeline(
     if hears_collections(rank):
         seen = np.flatnonzero((activities == GARBAGE) & free)
         middle = at[seen] + (boundaries[seen + 1] - at[seen]) // 2
-        activities[seen], stacks[seen] = samples.others_near(middle)
+        other = samples.others_near(middle)
+        seen, other = seen[other != NOTHING], other[other != NOTHING]
+        activities[seen], stacks[seen] = samples.activities[other], samples.stacks[other]
     if len(starts):
         number = disjoint_layer(starts, ends, np.arange(len(starts))).at_ordered(at)
         during = np.flatnonzero((number != NOTHING) & free)
