@@ -1,0 +1,91 @@
+"""Steps that take longer from quarter to quarter of the run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
+from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.core.gain import saved
+from perfscope.findings.facts.step_growth import step_growth
+from perfscope.schema.enums import Confidence
+from perfscope.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from perfscope.findings.facts.facts import Facts
+    from perfscope.findings.facts.step_growth import StepGrowth
+    from perfscope.metrics.results import Results
+
+ID = "growing_steps"
+TITLE = "Steps take longer the longer the run lasts"
+PASSED = "Steps do not take longer the longer the run lasts"
+DESCRIPTION = (
+    "Compares the median step of each quarter of the run. Where it rises in every quarter by more "
+    "than chance explains, and no rank waits for CPUs, something grows with the steps: a list that "
+    "is searched, a history that is summed up anew, a log that is written again."
+)
+
+
+def is_sampled(results: Results) -> bool:
+    """Whether it is known how long main threads waited for a CPU: that grows for other reasons."""
+    return any(len(rank.main_samples) for rank in results.trace.ranks)
+
+
+def judge(run: Facts) -> Outcome:
+    """Whether steps grow, what that cost, and the function that grows."""
+    found = step_growth(run.results)
+    if found is None:
+        return passed("The median step does not rise from quarter to quarter of the run.")
+    if run.waits_for_cpus:
+        return passed("The steps rise, but ranks wait for CPUs, and that differs over the run.")
+    margin_s = 2.0 * found.error_s
+    interval_s = max(0.0, found.lost_s - margin_s), found.lost_s + margin_s
+    gain = saved(run.results, found.lost_s, interval_s=interval_s)
+    status = thresholds.unless_chance(thresholds.deserved(gain), gain.seconds, gain.share)
+    if not status.is_fault:
+        return passed(f"Steps grow by {format_share(found.last_s / found.first_s - 1.0)} in all.")
+    where = f", most of it in {found.frame.function}()" if found.frame else ""
+    return Finding(
+        id=ID,
+        status=status,
+        title=(
+            f"Steps grow from {format_seconds(found.first_s)} to {format_seconds(found.last_s)} "
+            f"over the run{where}"
+        ),
+        summary=(
+            "The median step is longer in each quarter of the run than in the one before, and will "
+            f"go on so: a run twice as long loses four times the {format_seconds(found.lost_s)} "
+            "where it grows evenly."
+        ),
+        gain=gain,
+        confidence=Confidence.MEDIUM,
+        where=(found.frame,) if found.frame else (),
+        evidence=_evidence(found),
+        actions=(
+            (
+                f"Look for what {found.frame.function + '()' if found.frame else 'a step'} does "
+                "over all that was kept so far, and keep a running result or a bounded window "
+                "instead."
+            ),
+        ),
+    )
+
+
+def _evidence(found: StepGrowth) -> tuple[Evidence, ...]:
+    return (
+        Evidence("Median step, first quarter of the run", found.first_s, "s"),
+        Evidence("Median step, last quarter", found.last_s, "s", "as in the first"),
+        Evidence("Beyond steps as in the first quarter", found.lost_s, "s"),
+    )
+
+
+DIAGNOSIS = Diagnosis(
+    id=ID,
+    title=TITLE,
+    description=DESCRIPTION,
+    judge=judge,
+    applies=is_sampled,
+    passed=PASSED,
+    rank=105,
+)

@@ -1,0 +1,92 @@
+"""Steps that take longer the longer the run lasts, and the function that grows with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.attribution.ledger import IS_COMMUNICATION
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.trace.model import Frame
+
+PARTS = 4
+LEAST_STEPS = 40
+SURE = 4.0  # standard errors that the last part is above the first
+
+
+@dataclass(frozen=True)
+class StepGrowth:
+    """How steps grew.
+
+    Attributes:
+        first_s: median of the slowest rank's step in the first quarter of the steps.
+        last_s: the same in the last quarter.
+        lost_s: seconds of all steps beyond those of the first quarter.
+        error_s: of these, the standard error.
+        frame: where most more time was seen in the last quarter than in the first; None unknown.
+    """
+
+    first_s: float
+    last_s: float
+    lost_s: float
+    error_s: float
+    frame: Frame | None
+
+
+def step_growth(results: Results) -> StepGrowth | None:
+    """The growth of the steps; None where their median does not rise in each quarter of the run.
+
+    What differs from step to step by chance leaves the medians level, and so do a few long steps
+    and a part of the run in which a rank was slower.
+    """
+    seconds = np.asarray(results.steps.max_seconds)
+    if len(seconds) < LEAST_STEPS:
+        return None
+    parts = np.array_split(seconds, PARTS)
+    medians = np.array([np.median(part) for part in parts])
+    spread = np.median([np.median(np.abs(part - np.median(part))) for part in parts])
+    error = 1.2533 * 1.4826 * float(spread) / np.sqrt(len(parts[0]))
+    rises = np.diff(medians)
+    if np.any(rises <= error) or medians[-1] - medians[0] <= SURE * np.sqrt(2) * error:
+        return None
+    scale = results.steps.count / PARTS
+    return StepGrowth(
+        first_s=float(medians[0]),
+        last_s=float(medians[-1]),
+        lost_s=float((medians - medians[0]).sum() * scale),
+        error_s=float(np.sqrt(2) * error * results.steps.count),
+        frame=_frame(results),
+    )
+
+
+def _frame(results: Results) -> Frame | None:
+    """The user's function that took most more time in the last quarter of the focus."""
+    labels, frames = results.labels, results.trace.frames
+    if labels is None:
+        return None
+    focus = results.focus
+    begin = focus.start_ns + focus.length_ns // PARTS
+    end = focus.end_ns - focus.length_ns // PARTS
+    more: Counter[tuple[str, str]] = Counter()
+    lines: Counter[int] = Counter()
+    for timeline in results.timelines:
+        known = timeline.inside(focus) & (timeline.stacks >= 0)
+        known &= ~IS_COMMUNICATION[timeline.accounts]
+        starts = timeline.boundaries[:-1]
+        for chosen, sign in ((known & (starts < begin), -1), (known & (starts >= end), 1)):
+            places = labels.user_frame[timeline.stacks[chosen]]
+            spent = np.bincount(places[places >= 0], timeline.lengths[chosen][places >= 0])
+            for place in np.flatnonzero(spent).tolist():
+                more[frames[place].function, frames[place].file] += sign * int(spent[place])
+                if sign > 0:
+                    lines[place] += int(spent[place])
+    if not more or max(more.values()) <= 0:
+        return None
+    function = max(more, key=lambda one: (more[one], one))
+    own = [place for place in lines if (frames[place].function, frames[place].file) == function]
+    return frames[max(own, key=lambda place: lines[place])] if own else None
