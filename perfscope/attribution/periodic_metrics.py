@@ -6,6 +6,8 @@ training work. How long it goes on without a break, and how often, does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -29,16 +31,15 @@ NONE = -1
 Ints = npt.NDArray[np.int64]
 
 
-def rare_figures(trace: Trace, waits: Waits) -> frozenset[Function]:
+def rare_figures(trace: Trace, ends: Sequence[Ints]) -> frozenset[Function]:
     """The functions that compute a figure far more rarely than once a step.
 
     A time shorter than three samples, and a program of which no steps are known, tell nothing: such
-    a function stays with the work that it is called by.
+    a function stays with the work that it is called by. `ends` are those of each rank's steps.
     """
     names = sorted({(f.function, f.file) for f in trace.frames if computes_figure(f)})
     if not names:
         return frozenset()
-    ends = _step_ends(trace, waits)
     of_stack = _innermost(trace, names)
     samples = np.zeros((len(trace.ranks), len(names)), np.int64)
     steps = np.zeros(len(names), np.int64)
@@ -60,7 +61,7 @@ def rare_figures(trace: Trace, waits: Waits) -> frozenset[Function]:
     return frozenset(name for name, rare in zip(names, is_rare, strict=True) if rare)
 
 
-def _step_ends(trace: Trace, waits: Waits) -> list[Ints]:
+def step_ends(trace: Trace, waits: Waits) -> list[Ints]:
     """When each rank's steps ended, told or by the pattern of its collectives; empty: not known."""
     if any(len(rank.steps) for rank in trace.ranks):
         return [np.sort(rank.steps["t1"].astype(np.int64)) for rank in trace.ranks]

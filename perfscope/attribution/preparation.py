@@ -9,8 +9,9 @@ import numpy as np
 
 from perfscope.attribution.exposed import with_exposed_communication
 from perfscope.attribution.focus import Focus, focus_of_analysis
-from perfscope.attribution.periodic_metrics import rare_figures
+from perfscope.attribution.periodic_metrics import rare_figures, step_ends
 from perfscope.attribution.phase_catalog import PhaseCatalog
+from perfscope.attribution.rhythms import rhythms, with_rhythms
 from perfscope.attribution.sampled import RankSamples, sample_rank
 from perfscope.attribution.soundness import damages
 from perfscope.attribution.stack_rules import StackLabels, label_stacks
@@ -73,7 +74,9 @@ def prepare(
     waits = split_operations(trace)
     if focus is None and request is None:
         focus = focus_of_analysis(trace)
-    labels = label_stacks(trace, rules, rare_figures(trace, waits))
+    ends = step_ends(trace, waits) if trace.stacks else []
+    labels = label_stacks(trace, rules, rare_figures(trace, ends))
+    labels = with_rhythms(trace, labels, rhythms(trace, ends))
     catalog = PhaseCatalog.of(trace, labels.ids)
     parts, timelines = [], []
     for position in range(len(trace.ranks)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfscope.attribution.rhythms import EVALUATION_LIKE
 from perfscope.attribution.stack_rules import computes_figure, is_user_file, names_training
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
@@ -113,7 +114,8 @@ def _habits(results: Results) -> list[_Habit]:
     is_training = _trains(results)
     for phase in results.phases:
         is_output = phase.id == PROGRESS
-        if not (is_output or (phase.kind in EVALUATES and is_training)):
+        is_like = phase.id == EVALUATION_LIKE  # between training steps, by its rhythm
+        if not (is_output or is_like or (phase.kind in EVALUATES and is_training)):
             continue
         work = own_seconds(phase)
         alone = max(work) >= thresholds.SOLO_SHARE * sum(work)
@@ -202,6 +204,7 @@ def _is_affordable(results: Results, habit: _Habit, seconds: float) -> bool:
 def _title(habit: _Habit) -> str:
     place = wording.place(habit.phase.where[0]) if habit.phase.where else ""
     what = "Progress output" if habit.is_output else "Evaluation"
+    what = "Evaluation-like work" if habit.phase.id == EVALUATION_LIKE else what
     entering = habit.phase.entering_ranks
     everybody = len(entering) == len(habit.phase.ranks)
     who = "each rank" if everybody else wording.ranks(entering)
@@ -259,6 +262,8 @@ def _actions(habit: _Habit, every: int, found: Gain) -> tuple[str, ...]:
     place = wording.place(habit.phase.where[0]) if habit.phase.where else f"{habit.phase.label}"
     back = f"that saves {found.at_most}{format_seconds(found.seconds)}"
     doing = "Compute and print it" if habit.is_output else "Evaluate"
+    if habit.phase.id == EVALUATION_LIKE:
+        doing = "If training does not need it, do it"
     actions = [f"{doing} {_rarely(habit, every)}: call {place} more rarely; {back}."]
     if habit.is_output:
         actions.append(

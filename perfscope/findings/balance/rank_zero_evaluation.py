@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from perfscope.attribution.rhythms import EVALUATION_LIKE
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
@@ -156,7 +157,8 @@ def frequency(work: SoloWork) -> str:
 def _confidence(work: SoloWork, prediction: Prediction | None) -> Confidence:
     if prediction is None:
         return Confidence.MEDIUM if work.where else Confidence.LOW
-    return Confidence.HIGH if work.account is not Account.COMPUTATION else Confidence.MEDIUM
+    by_samples = work.account is Account.COMPUTATION or work.source == EVALUATION_LIKE
+    return Confidence.MEDIUM if by_samples else Confidence.HIGH
 
 
 def _evidence(works: tuple[SoloWork, ...], length_s: float) -> tuple[Evidence, ...]:
@@ -209,7 +211,9 @@ def _actions(work: SoloWork, milder: _Milder) -> tuple[str, ...]:
                 f"{milder.text(milder.shared_s)}."
             ),
         )
-    what, doing = WAYS.get(work.account, (f"the work in {work.label}()", f"Run {work.label}()"))
+    place = work.where[0].function if work.where else work.label
+    ways = WAYS if work.source != EVALUATION_LIKE else {}
+    what, doing = ways.get(work.account, (f"the work in {place}()", f"Run {place}()"))
     return (
         (
             f"Distribute {what} over all ranks, each with its part of the data, then one "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from perfscope.attribution.rhythms import EVALUATION_LIKE
 from perfscope.findings.core import thresholds
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import Account, PhaseKind
@@ -27,6 +28,7 @@ LABELED = {
     PhaseKind.IO: ("reads or writes files", Account.IO),
 }
 PROGRESS = "user:progress"
+LIKE = ("does evaluation-like work", Account.USER_PHASES)
 OUTPUT = ("computes its progress output", Account.USER_PHASES)
 
 
@@ -73,7 +75,8 @@ def edits_of(alone: Sequence[SoloWork]) -> tuple[Edit, ...]:
 
 def _named(phase: PhaseResult) -> tuple[str, Account] | None:
     """What a rank does in a phase that is not for all to do, and the account of its time."""
-    return OUTPUT if phase.id == PROGRESS else LABELED.get(phase.kind)
+    own = {PROGRESS: OUTPUT, EVALUATION_LIKE: LIKE}
+    return own.get(phase.id) or LABELED.get(phase.kind)
 
 
 def own_seconds(phase: PhaseResult) -> list[float]:
@@ -119,7 +122,7 @@ def _from_phase(results: Results, phase: PhaseResult) -> SoloWork | None:
         window_s=(windows[0][0], windows[-1][1]) if windows else None,
         account=account,
         edit=Edit(phase=phase.id, ranks=(rank,))
-        if phase.id == PROGRESS
+        if account is Account.USER_PHASES
         else Edit(account=account, ranks=(rank,)),
         source=phase.id,
     )

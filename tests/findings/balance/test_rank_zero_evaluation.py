@@ -46,7 +46,9 @@ def test_names_a_function_that_no_rule_knows(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(training_runs, "EVALUATOR", ("score", "/job/train.py", 99))
     finding = judged(Plan(steps=100, evaluate_s=2.0, markers=False))
     assert finding.status is Status.FAIL
-    assert finding.title == "Rank 0 works alone in score() (train.py:99) while 3 ranks wait"
+    assert finding.title == (
+        "Rank 0 does evaluation-like work alone in score() (train.py:99) while 3 ranks wait"
+    )
     assert finding.confidence is Confidence.MEDIUM
     assert finding.gain_s == pytest.approx(10.0, rel=0.05)
 

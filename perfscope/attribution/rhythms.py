@@ -1,0 +1,199 @@
+"""Work that recurs every few steps, by its rhythm in the stack samples and not by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.activities import ACTIVITIES, stack_activities
+from perfscope.attribution.cycles import is_steady
+from perfscope.attribution.stack_rules import (
+    UNLABELED,
+    Function,
+    StackLabels,
+    full_id,
+    is_user_file,
+    most_seen_line,
+)
+from perfscope.schema.enums import Activity
+from perfscope.trace.model import Rank, Trace
+
+EVALUATION_LIKE = full_id("evaluation-like")
+"""The phase of such work, until its name or a framework says what it is."""
+
+LEAST_TIMES = 3
+"""Fewer occurrences have no rhythm."""
+
+LEAST_EVERY = 4
+"""Steps from one occurrence to the next: what comes more often may be a part of the training."""
+
+STEP_SAMPLES = 3
+"""Samples of one occurrence, on average: what takes so long is seen each time."""
+
+LEAST_SPAN = 0.4
+"""Of the steps, from the first occurrence to the last: what is done for a while is no rhythm."""
+
+AGREE = 0.8
+"""Of a function's samples, those of ranks on which it recurs; the same of stretches of its kind."""
+
+COMPUTES = frozenset(
+    {
+        Activity.NUMERIC,
+        Activity.COMMUNICATION,
+        Activity.DEVICE_WAIT,
+        Activity.DATA_PREPARATION,
+        Activity.MEMORY_MANAGEMENT,
+        Activity.SLEEP,  # stands in for work where a program simulates it
+        Activity.INTERPRETER,
+        Activity.UNKNOWN,
+    }
+)
+"""What an evaluation does: checkpoints, output and collections of garbage have other marks."""
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """A function of the user's that one rank runs every few steps, for long each time.
+
+    `seconds` are those of one time, by samples; `computes` tells that it is evaluation-like.
+    """
+
+    function: Function
+    line: int
+    rank: int
+    first: int  # step, counted from 0
+    every: int  # steps
+    times: int
+    seconds: float
+    computes: bool
+
+
+def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
+    """All such functions; what they call recurs as they do, and is among them.
+
+    Args:
+        trace: the run.
+        ends: when each rank's steps ended; empty where no steps are known.
+    """
+    functions = sorted({(f.function, f.file) for f in trace.frames if _can_recur(f.file)})
+    if not functions or not any(len(own) >= LEAST_TIMES * LEAST_EVERY for own in ends):
+        return ()
+    (stack, function), count = _members(trace, functions), len(functions)
+    computes = np.isin(stack_activities(trace), [ACTIVITIES.index(one) for one in COMPUTES])
+    total, agreed = np.zeros((2, count), np.int64)
+    found: list[tuple[int, Rhythm]] = []
+    for rank, own in zip(trace.ranks, ends, strict=True):
+        rows = _of_main(rank)
+        step = np.searchsorted(own, rows["t"].astype(np.int64))
+        seen = np.bincount(rows["stack"].astype(np.int64), minlength=len(trace.stacks))
+        total += np.bincount(function, seen[stack], count).astype(np.int64)
+        inside = (step > 0) & (step < len(own))
+        rows, step = rows[inside], step[inside]
+        apart = float(np.median(np.diff(rows["t"]))) / 1e9 if len(rows) > 1 else 0.0
+        for place, (steps, counts) in _by_function(rows, step, stack, function).items():
+            if not _recurs(steps, counts, len(own)):
+                continue
+            mine = seen * np.isin(np.arange(len(seen)), stack[function == place])
+            agreed[place] += int(mine.sum())
+            rhythm = Rhythm(
+                functions[place],
+                line=_line(trace, functions[place], mine),
+                rank=rank.number,
+                first=int(steps[0]),
+                every=round(float(np.median(np.diff(steps)))),
+                times=len(steps),
+                seconds=apart * float(counts.mean()),
+                computes=bool((mine * computes).sum() >= AGREE * mine.sum()),
+            )
+            found.append((place, rhythm))
+    return tuple(one for place, one in found if agreed[place] >= AGREE * total[place])
+
+
+def with_rhythms(trace: Trace, labels: StackLabels, found: Sequence[Rhythm]) -> StackLabels:
+    """The labels with those stacks as evaluation-like that no name tells.
+
+    The outermost function that recurs names the work: what it calls may belong to training, too.
+    """
+    recurring = {rhythm.function for rhythm in found if rhythm.computes}
+    if not recurring:
+        return labels
+    is_one = [(frame.function, frame.file) in recurring for frame in trace.frames]
+    outer = np.array(
+        [next((frame for frame in stack if is_one[frame]), -1) for stack in trace.stacks], np.int64
+    )
+    ids = labels.ids if EVALUATION_LIKE in labels.ids else (*labels.ids, EVALUATION_LIKE)
+    new = (outer >= 0) & np.isin(labels.label, [UNLABELED, labels.train])
+    return replace(
+        labels,
+        ids=ids,
+        label=np.where(new, ids.index(EVALUATION_LIKE), labels.label),
+        label_frame=np.where(new, outer, labels.label_frame),
+    )
+
+
+def _of_main(rank: Rank) -> npt.NDArray[np.void]:
+    """What samples of the main location showed."""
+    of_main = (rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)
+    rows: npt.NDArray[np.void] = rank.stacks[of_main]
+    return rows
+
+
+def _can_recur(file: str) -> bool:
+    return is_user_file(file) and not file.startswith("<")
+
+
+def _members(trace: Trace, functions: Sequence[Function]) -> tuple[Ints, Ints]:
+    """Which functions each stack has, each once: (stack, function) pairs."""
+    index = {name: place for place, name in enumerate(functions)}
+    of_frame = [index.get((frame.function, frame.file), -1) for frame in trace.frames]
+    pairs = [
+        (number, place)
+        for number, stack in enumerate(trace.stacks)
+        for place in {of_frame[frame] for frame in stack}
+        if place >= 0
+    ]
+    both = np.array(pairs, np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def _by_function(
+    rows: npt.NDArray[np.void], step: Ints, stack: Ints, function: Ints
+) -> dict[int, tuple[Ints, Ints]]:
+    """By function the steps in which it was seen, and how often in each."""
+    if not len(rows) or not len(stack):
+        return {}
+    starts = np.searchsorted(stack, np.arange(int(stack.max()) + 2))
+    own = np.minimum(rows["stack"].astype(np.int64), len(starts) - 2)
+    sizes = np.where(rows["stack"] <= stack.max(), starts[own + 1] - starts[own], 0)
+    offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place = function[np.repeat(starts[own], sizes) + offset]
+    span = int(step.max()) + 1
+    pair, counts = np.unique(place * span + np.repeat(step, sizes), return_counts=True)
+    of, at = pair // span, pair % span
+    return {one: (at[of == one], counts[of == one]) for one in np.unique(of).tolist()}
+
+
+def _recurs(steps: Ints, counts: Ints, known: int) -> bool:
+    """Whether a function comes back after about as many steps, for long each time."""
+    if len(steps) < LEAST_TIMES or counts.sum() < STEP_SAMPLES * len(steps):
+        return False
+    apart = np.diff(steps)
+    is_rare = np.median(apart) >= LEAST_EVERY and LEAST_EVERY * len(steps) <= known
+    return bool(is_rare and steps[-1] - steps[0] >= LEAST_SPAN * known and is_steady(apart))
+
+
+def _line(trace: Trace, function: Function, seen: Ints) -> int:
+    """The function's line that was seen most."""
+    lines = [
+        frame.line
+        for number in np.flatnonzero(seen).tolist()
+        for frame in (trace.frames[place] for place in trace.stacks[number])
+        if (frame.function, frame.file) == function
+        for _ in range(int(seen[number]))
+    ]
+    return most_seen_line(lines)

@@ -1,0 +1,81 @@
+"""Work that recurs every few steps: found whatever it is called, named by its outermost part."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from perfscope.attribution.rhythms import EVALUATION_LIKE
+from perfscope.findings.balance import frequent_evaluation, rank_zero_evaluation
+from perfscope.findings.core.finding import Finding
+from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Results
+from perfscope.replay.segments import SegmentReplay
+from perfscope.schema.enums import Status
+from tests.support.trace_builder import FrameLike, TraceBuilder
+
+MAIN = ("main", "/job/go.py", 20)
+MODEL = (("Net.apply", "/job/net.py", 5), ("Block.apply", "/job/net.py", 88))
+TRAIN = (MAIN, ("advance", "/job/go.py", 30), *MODEL)
+STRANGE = (MAIN, ("wobble", "/job/go.py", 60), *MODEL)
+SAVE = (MAIN, ("wobble", "/job/go.py", 60), ("dump", "/usr/lib/python3.11/json/__init__.py", 9))
+
+
+def record(
+    does: set[int], *, ranks: tuple[int, ...] = (0, 1), stack: tuple[FrameLike, ...] = STRANGE
+) -> Results:
+    """Two ranks, 200 steps of 0.1 s with an allreduce each; some ranks do more in some steps."""
+    builder, clock = TraceBuilder(2, end_s=1e3), 1.0
+    for step in range(200):
+        for number in (0, 1):
+            own = 0.5 if step in does and number in ranks else 0.0
+            rank = builder.rank(number)
+            for spent, frames, begin in ((own, stack, clock), (0.1, TRAIN, clock + own)):
+                for tick in range(round(spent * 20)):
+                    rank.stack(begin + 0.01 + tick / 20, frames)
+            end = clock + 0.1 + (0.5 if step in does else 0.0)
+            rank.op("MPI_Allreduce", clock + own + 0.1, end + 0.002, sent=4096, received=4096)
+        clock = end + 0.002
+    for number in (0, 1):
+        builder.rank(number).init(1.0).finalize(clock).end_s = clock + 0.5
+    return compute(builder.set(wall_ns=round((clock + 0.5) * 1e9)).build())
+
+
+def test_all_ranks_every_tenth_step() -> None:
+    results = record(set(range(5, 200, 10)))
+    phase = next(phase for phase in results.phases if phase.id == EVALUATION_LIKE)
+    assert (phase.where[0].function, phase.where[0].file) == ("wobble", "/job/go.py")
+    assert sum(phase.seconds_by_rank) == pytest.approx(2 * 20 * 0.5, rel=0.1)
+    finding = frequent_evaluation.judge(Facts(results, SegmentReplay(results)))
+    assert isinstance(finding, Finding)
+    assert finding.status is not Status.PASS
+    assert finding.title.startswith("Evaluation-like work too often: wobble() (go.py:60), 20 times")
+
+
+def test_one_rank_every_tenth_step() -> None:
+    results = record(set(range(5, 200, 10)), ranks=(0,))
+    finding = rank_zero_evaluation.judge(Facts(results, SegmentReplay(results)))
+    assert isinstance(finding, Finding)
+    assert finding.title.startswith("Rank 0 does evaluation-like work alone in wobble() (go.py:60)")
+    assert finding.gain is not None
+    assert finding.gain.seconds == pytest.approx(10.0, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        set(range(200)),  # each step
+        set(range(60, 120)),  # for a while
+        {50, 150},  # twice
+        set(random.Random(3).sample(range(200), 20)),  # by chance
+    ],
+)
+def test_what_has_no_rhythm_is_not_told(does: set[int]) -> None:
+    assert EVALUATION_LIKE not in {phase.id for phase in record(does).phases}
+
+
+def test_what_writes_files_is_no_evaluation() -> None:
+    results = record(set(range(5, 200, 10)), stack=SAVE)
+    assert EVALUATION_LIKE not in {phase.id for phase in results.phases}
