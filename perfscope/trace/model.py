@@ -349,6 +349,8 @@ class Trace:
     environment: Mapping[str, Any] = field(default_factory=dict)
     """Of the run: hosts, versions, launcher, redacted variables, topology per host."""
     notes: list[str] = field(default_factory=list)
+    programs: Sequence[tuple[int, ...]] = ()
+    """Numbers of the ranks of each program, where several that know nothing of each other ran."""
     choices: list[str] = field(default_factory=list)  # of the notes, what is said at once
     """What the reader could not read or had to assume, one sentence each; shown under quality."""
     damage: list[Damage] = field(default_factory=list)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
 from perfscope.trace.model import Rank, Trace
 
 SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE")
@@ -23,6 +27,27 @@ def separate_worlds(trace: Trace) -> int:
     if trace.world_size != 1 or (trace.launcher == "direct" and not others):
         return 0
     return launched if launched > 1 else 0
+
+
+def apart(trace: Trace) -> int:
+    """How many programs a trace holds that never exchange anything; 0 where it is one job.
+
+    Several programs may still be one job, coupled by messages or by a communicator of both.
+    """
+    programs = trace.programs
+    of_rank = {rank: place for place, members in enumerate(programs) for rank in members}
+    if len(programs) < 2 or any(_meets_others(rank, trace, of_rank) for rank in trace.ranks):
+        return 0
+    return len(programs)
+
+
+def _meets_others(rank: Rank, trace: Trace, of_rank: Mapping[int, int]) -> bool:
+    """Whether a rank exchanges anything with one of another program."""
+    own = of_rank.get(rank.number)
+    used = [one for one in np.unique(rank.operations["comm"]).tolist() if one > 0]
+    members = {number for one in used for number in trace.communicators[one].members}
+    peers = [peer for peer in np.unique(rank.operations["peer"]).tolist() if peer >= 0]
+    return any(of_rank.get(other) != own for other in (*members, *peers))
 
 
 def _launched(rank: Rank) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -333,3 +334,31 @@ def test_runs_without_accelerators_list_none_of_them(tmp_path: Path) -> None:
     found = analyze_trace(open_traces([recorded(tmp_path / "trace")])).findings
     assert not (gpu | set(PROFILED)) & set(found)
     assert not (gpu | set(PROFILED)) & set(analyze_trace(training_run(Plan())).findings)
+
+
+PYTORCH = re.compile(r"torch|DataLoader|ProfilerActivity|\.item\(\)|non_blocking|CUDA_ALLOC")
+
+
+@pytest.mark.parametrize("step", [launch_bound, synchronizing, queued_short, starved, host_bound])
+def test_a_profile_of_another_framework_gets_no_advice_of_pytorch(
+    step: Step, tmp_path: Path
+) -> None:
+    writer = KinetoWriter(capability=(9, 0))
+    for number in range(STEPS):
+        start = number * 100 * MS
+        writer.host_event("PjitFunction(train_step)", start, start + 100 * MS, "cpu_op")
+        step(writer, start)
+        writer.kernel(
+            "Memcpy HtoD (Pageable -> Device)",
+            start + 90 * MS,
+            start + 99 * MS,
+            launch=start,
+            category="gpu_memcpy",
+            arguments={"bytes": 5_000_000},
+        )
+        writer.kernel("ampere_sgemm_128x64_nn", start + 99 * MS, start + 100 * MS, launch=start)
+    writer.write(tmp_path / "rank0.json")
+    found = analyze_trace(open_traces([tmp_path])).findings
+    advice = [action for name in PROFILED for action in found[name].actions]
+    assert advice
+    assert [action for action in advice if PYTORCH.search(action)] == []

@@ -120,6 +120,13 @@ def is_of_tensorflow(results: Results) -> bool:
     return "tensorflow" in names and "torch" not in names
 
 
+def is_of_torch(results: Results) -> bool:
+    """Whether the job computes with PyTorch: only then its functions are any advice."""
+    versions = [rank.metadata.get("versions") for rank in results.trace.ranks]
+    loaded = any("torch" in told for told in versions if isinstance(told, Mapping))
+    return loaded or any("torch" in frameworks(rank.metadata) for rank in results.trace.ranks)
+
+
 def not_watched(results: Results) -> Quiet:
     """That no profiler watched the accelerators of this run, and what would."""
     if any(rank.devices is not None and rank.devices.numbers for rank in results.trace.ranks):

@@ -9,11 +9,19 @@ from perfscope.schema.enums import IdleCause
 
 @dataclass(frozen=True)
 class Words:
-    """A cause as the end of a sentence about idle devices, actions, and related findings."""
+    """A cause as the end of a sentence about idle devices, actions, and related findings.
+
+    `otherwise` is what to do where the job is not PyTorch's and `actions` name what is.
+    """
 
     what: str
     actions: tuple[str, ...]
     overlaps: tuple[str, ...] = ()
+    otherwise: tuple[str, ...] = ()
+
+    def advice(self, *, is_torch: bool) -> tuple[str, ...]:
+        """What to do, in words of the framework of the job."""
+        return self.actions if is_torch or not self.otherwise else self.otherwise
 
 
 WORDS: dict[IdleCause, Words] = {
@@ -27,6 +35,12 @@ WORDS: dict[IdleCause, Words] = {
             ),
         ),
         ("data_stall",),
+        (
+            (
+                "Prepare batches ahead in more threads or processes, or store the data so that a "
+                "sample needs less work."
+            ),
+        ),
     ),
     IdleCause.RANKS: Words(
         "while the host waits for other ranks",
@@ -40,6 +54,7 @@ WORDS: dict[IdleCause, Words] = {
             *("network_bound", "exposed_exchange", "wrong_transport", "small_allreduces"),
             *("communication_per_step", "horovod_control", "slow_host_pair"),
         ),
+        ("Let the devices communicate while they compute.",),
     ),
     IdleCause.EVALUATION: Words(
         "while the host evaluates",
@@ -55,6 +70,7 @@ WORDS: dict[IdleCause, Words] = {
             ),
         ),
         ("checkpoint_stall",),
+        ("Write checkpoints in the background, or less often.",),
     ),
     IdleCause.FILES: Words(
         "while the host reads or writes files",
@@ -70,6 +86,12 @@ WORDS: dict[IdleCause, Words] = {
             ),
             "torch.cuda.set_sync_debug_mode('warn') names the lines that wait.",
         ),
+        otherwise=(
+            (
+                "Take out of the step what waits for the device: printing or converting a result. "
+                "Keep losses on the device and read them every 50 steps."
+            ),
+        ),
     ),
     IdleCause.LAUNCH: Words(
         "because it is launch bound: the host cannot launch short kernels fast enough",
@@ -78,6 +100,10 @@ WORDS: dict[IdleCause, Words] = {
                 "Launch fewer kernels: torch.compile(model, mode='reduce-overhead') records them "
                 "as CUDA graphs; optimizers with fused=True."
             ),
+            "Give each kernel more work: larger batches.",
+        ),
+        otherwise=(
+            "Launch fewer kernels: compile the whole step, or record its kernels as a graph.",
             "Give each kernel more work: larger batches.",
         ),
     ),
@@ -100,6 +126,10 @@ WORDS: dict[IdleCause, Words] = {
             ),
             "Give each kernel more work: larger batches.",
         ),
+        otherwise=(
+            "Fuse kernels: compile the whole step, or record its kernels as a graph.",
+            "Give each kernel more work: larger batches.",
+        ),
     ),
     IdleCause.DEVICE: Words(
         "while work that was launched in time waits for another stream or an event",
@@ -118,5 +148,6 @@ WORDS: dict[IdleCause, Words] = {
     IdleCause.UNKNOWN: Words(
         "for a reason that the trace does not tell: launches are missing, or do not fit",
         ("Record host and device together (ProfilerActivity.CPU and .CUDA).",),
+        otherwise=("Record host and device together.",),
     ),
 }

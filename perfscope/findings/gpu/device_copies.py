@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
-from perfscope.findings.facts.device_facts import frameworks, has_accelerators, need_devices, price
+from perfscope.findings.facts.device_facts import (
+    frameworks,
+    has_accelerators,
+    is_of_torch,
+    need_devices,
+    price,
+)
 from perfscope.schema.enums import Confidence, Direction, Status
 from perfscope.units import format_bytes, format_seconds, format_share
 
@@ -59,7 +65,7 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.HIGH,
         ranks=tuple(sorted({d.rank for d, s in zip(found.devices, exposed, strict=True) if s})),
         evidence=_evidence(results, worst),
-        actions=_actions(worst),
+        actions=_actions(worst, is_torch=is_of_torch(results)),
         references=REFERENCES,
         overlaps=("gpu_utilization",),
     )
@@ -97,7 +103,7 @@ def _evidence(results: Results, device: DeviceUse) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-def _actions(device: DeviceUse) -> tuple[str, ...]:
+def _actions(device: DeviceUse, *, is_torch: bool) -> tuple[str, ...]:
     """What to do, beginning with the direction that costs most."""
     actions = []
     for copy in _known(device):
@@ -107,16 +113,22 @@ def _actions(device: DeviceUse) -> tuple[str, ...]:
             actions.append(
                 "Copy batches from pinned memory without waiting: DataLoader(pin_memory=True) and "
                 "batch.to(device, non_blocking=True)."
+                if is_torch
+                else "Copy batches from pinned memory without waiting."
             )
         elif copy.direction is Direction.TO_DEVICE:
             actions.append(
                 "Copy the next batch on a stream of its own while this one is computed (a "
                 "prefetcher: torch.cuda.Stream and non_blocking=True)."
+                if is_torch
+                else "Copy the next batch to the device while this one is computed."
             )
         elif copy.direction is Direction.TO_HOST:
             actions.append(
                 "Leave results on the device inside a step: read losses (.item(), .cpu()) every 50 "
                 "steps, or copy them with non_blocking=True."
+                if is_torch
+                else "Leave results on the device inside a step: read losses every 50 steps."
             )
     return tuple(dict.fromkeys(actions))
 

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
-from perfscope.findings.facts.device_facts import frameworks, torch_devices, variable
+from perfscope.findings.facts.device_facts import (
+    frameworks,
+    is_of_torch,
+    torch_devices,
+    variable,
+)
 from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
 from perfscope.foreign import mentions
 from perfscope.schema.enums import Confidence, Status
@@ -72,7 +77,7 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.MEDIUM,
         ranks=worst.ranks if is_scarce else (),
         evidence=_evidence(results, known),
-        actions=_actions() if is_scarce else (),
+        actions=_actions(results) if is_scarce else (),
         references=REFERENCES,
     )
 
@@ -102,7 +107,7 @@ def _ran_out(results: Results, ended: list[Rank]) -> Finding:
         ranks=numbers,
         where=where,
         evidence=_evidence(results, mine),
-        actions=_actions(),
+        actions=_actions(results),
         references=REFERENCES,
         overlaps=("memory_headroom",),
     )
@@ -152,7 +157,9 @@ def _evidence(results: Results, known: list[GpuUse]) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-def _actions() -> tuple[str, ...]:
+def _actions(results: Results) -> tuple[str, ...]:
+    if not is_of_torch(results):
+        return ("Use smaller micro-batches with gradient accumulation, or recompute activations.",)
     return (
         (
             "Use smaller micro-batches with gradient accumulation, torch.autocast, or "

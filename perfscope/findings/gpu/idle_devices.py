@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
-from perfscope.findings.facts.device_facts import has_accelerators, need_devices, price, unpriced
+from perfscope.findings.facts.device_facts import (
+    has_accelerators,
+    is_of_torch,
+    need_devices,
+    price,
+    unpriced,
+)
 from perfscope.findings.facts.idle_causes import WORDS
 from perfscope.schema.enums import Confidence, IdleCause, Status
 from perfscope.units import format_seconds, format_share
@@ -60,7 +66,7 @@ def judge(run: Facts) -> Outcome:
         confidence=_confidence(cause, cause_s / idle_s),
         ranks=tuple(sorted({device.rank for device in devices})),
         evidence=_evidence(devices, causes, share),
-        actions=words.actions,
+        actions=words.advice(is_torch=is_of_torch(results)),
         references=REFERENCES,
         overlaps=(*words.overlaps, "gpu_utilization"),
     )

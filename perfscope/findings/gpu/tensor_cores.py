@@ -12,6 +12,7 @@ from perfscope.findings.facts.device_facts import (
     has_accelerators,
     how_to_watch,
     is_of_tensorflow,
+    is_of_torch,
     not_watched,
     variable,
 )
@@ -188,6 +189,9 @@ def _actions(results: Results, capability: tuple[int, int]) -> tuple[str, ...]:
     if is_of_tensorflow(results):
         policy = "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')"
         actions.append(f"Compute in 16 bits: {policy}.")
+    elif not is_of_torch(results):
+        tf32 = "Let single precision be rounded to TensorFloat-32, or compute in 16 bits."
+        actions.append(tf32 if capability >= TF32 else "Compute in 16 bits.")
     elif capability >= TF32:
         actions.append(
             "Let single precision be rounded to TensorFloat-32: "

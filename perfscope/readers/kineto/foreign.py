@@ -25,6 +25,15 @@ _TOOLS = (
 """What members, processes, threads or categories of a file are called, and which tool calls so."""
 
 
+OF_TORCH = ("aten::", "autograd::", "c10d::", "torch", "ProfilerStep#", "nn.Module: ", "Optimizer.")
+"""How what PyTorch's profiler writes is called: its operators, and what it adds by itself."""
+
+
+def is_of_torch(contents: KinetoContents) -> bool:
+    """Whether PyTorch made it, as its names tell: JAX and TensorFlow may write the same format."""
+    return any(name.startswith(OF_TORCH) for name in contents.names)
+
+
 def is_foreign(contents: KinetoContents) -> bool:
     """Whether a file holds nothing but intervals of names and categories that Kineto lacks."""
     kinds = np.unique(contents.host["kind"]).tolist()

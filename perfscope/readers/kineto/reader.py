@@ -25,7 +25,7 @@ from perfscope.readers.kineto.clocks import measure_clocks
 from perfscope.readers.kineto.communication import look_like_communication, named_by_user
 from perfscope.readers.kineto.devices import device_activity, ordinals
 from perfscope.readers.kineto.file import EPOCH_NS, KinetoContents, Thread, read_kineto
-from perfscope.readers.kineto.foreign import NOT_TOLD, is_foreign, notes_on
+from perfscope.readers.kineto.foreign import NOT_TOLD, is_foreign, is_of_torch, notes_on
 from perfscope.readers.kineto.groups import Groups, ranks_named
 from perfscope.readers.kineto.host import HostTables, host_tables, step_at
 from perfscope.readers.kineto.processes import split
@@ -191,7 +191,7 @@ def _rank(
             EndKind.UNKNOWN if cut else EndKind.EXITED,
             source="the file ends in the middle" if cut else "the end of the profile",
         ),
-        metadata={"frameworks": {"torch": {}}},
+        metadata={"frameworks": {"torch": {}} if is_of_torch(contents) else {}},
     )
     rank.steps = host.steps
     rank.phases = host.phases

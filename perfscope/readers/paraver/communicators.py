@@ -67,6 +67,14 @@ class Communicators:
             found._choose(application, number, list(several), called.get((application, number)))
         return found
 
+    @property
+    def programs(self) -> tuple[tuple[int, ...], ...]:
+        """The tasks of each application, where there are several."""
+        count = int(self.applications.max(initial=0)) + 1
+        tasks = [np.flatnonzero(self.applications == number).tolist() for number in range(count)]
+        told = tuple(tuple(members) for members in tasks if members)
+        return told if len(told) > 1 else ()
+
     def _choose(
         self,
         application: int,

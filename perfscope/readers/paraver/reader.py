@@ -134,6 +134,7 @@ class _Assembly:
             format=Format.PARAVER,
             not_recorded=self._not_recorded(),
             counter_kinds=self._counter_kinds,
+            programs=found.programs,
         )
 
     def _is_whole(self, size: int) -> bool:
@@ -289,6 +290,8 @@ class _Assembly:
                 calls.impossible_sizes
             ),
             f"has no record of {unseen:,} of {size:,} tasks": unseen,
+            f"holds {len(communicators.programs)} applications: what ranks of one wait for is "
+            "looked for among its own": communicators.programs,
         }
         self._notes += [f"{name} {text}." for text, holds in said.items() if holds]
         if any(self._locations.team(number) for number in self._locations.by_rank):

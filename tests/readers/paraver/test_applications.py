@@ -6,6 +6,9 @@ from pathlib import Path
 
 from perfscope.matching.waits import split_operations
 from perfscope.readers.paraver.reader import open_paraver
+from perfscope.schema.enums import Status
+from perfscope.trace.worlds import apart
+from tests.findings.analyzed import analyze_trace
 from tests.support.trace_invariants import check_trace
 
 
@@ -51,3 +54,38 @@ def test_each_application_has_communicators_of_its_own(tmp_path: Path) -> None:
     waited = (waits.need - waits.pool.enter)[waits.pool.comm == 1].tolist()
     assert waited == [2000, 2000, 0, 0]
     assert (waits.need - waits.pool.enter)[waits.pool.comm == 2].tolist() == [4000, 4000, 0, 0]
+
+
+def test_ranks_of_different_applications_are_not_compared(tmp_path: Path) -> None:
+    """Two applications; the tasks of one compute ten times as long as those of the other."""
+    path = tmp_path / "apart.prv"
+    lines = ["#Paraver (01/02/2024 at 10:00):100000000_ns:1(4):2:2(1:1,1:1),2:2(1:1,1:1),2"]
+    lines += [f"c:{application}:1:2:1:2" for application in (1, 2)]
+    for application, turn_ns in ((1, 1_000_000), (2, 10_000_000)):
+        for task in (1, 2):
+            where = f"2:1:{application}:{task}:1"
+            for end in range(turn_ns, 90_000_001, turn_ns):
+                called = f"{where}:{end}:50000002:10:50100004:1"
+                lines += [called, f"{where}:{end + 50_000}:50000002:0"]
+    path.write_text("\n".join([*lines, ""]))
+    trace = open_paraver(path)
+    assert trace.programs == ((0, 1), (2, 3))
+    assert apart(trace) == 2
+    assert any("holds 2 applications" in note for note in trace.notes)
+    found = analyze_trace(trace).findings
+    for name in ("load_imbalance", "straggler", "transient_imbalance"):
+        assert found[name].status is Status.NOT_APPLICABLE
+        assert "2 programs" in found[name].summary
+
+
+def test_applications_that_send_each_other_messages_are_one_job(tmp_path: Path) -> None:
+    path = tmp_path / "coupled.prv"
+    path.write_text(
+        "#Paraver (01/02/2024 at 10:00):100000_ns:1(2):2:1(1:1),1(1:1),2\n"
+        "2:1:1:1:1:10000:50000001:1\n2:1:1:1:1:20000:50000001:0\n"
+        "2:1:2:1:1:15000:50000001:2\n2:1:2:1:1:25000:50000001:0\n"
+        "3:1:1:1:1:10000:12000:1:2:1:1:15000:24000:8:1\n"
+    )
+    trace = open_paraver(path)
+    assert trace.programs == ((0,), (1,))
+    assert apart(trace) == 0
