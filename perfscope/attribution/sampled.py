@@ -14,7 +14,10 @@ from perfscope.trace.model import Rank
 
 DEFAULT_PERIOD_NS = 100_000_000
 REACH_PERIODS = 1.5
-"""A sample speaks for moments outside its own gap up to this many sampling periods away."""
+"""A sample speaks for moments outside its own gap up to this many sampling periods away.
+
+Of samples that are closer than `DEFAULT_PERIOD_NS` none says less for that.
+"""
 
 MAJORITY = 0.9
 """Gaps without a sample take the phase of their kind when so many samples of that kind agree."""
@@ -250,7 +253,7 @@ def _near_pieces(gaps: Gaps, left: Ints, samples: _Samples, labels: StackLabels)
     first_valid = int(np.searchsorted(times, samples.began))
     if first_valid == len(times):
         left = left[gaps.start[left] < samples.began]
-    reach = round(REACH_PERIODS * period_ns(times))
+    reach = round(REACH_PERIODS * max(period_ns(times), DEFAULT_PERIOD_NS))
     start, end = gaps.start[left], gaps.end[left]
     after = np.searchsorted(times, start, side="left")
     earlier, later = np.maximum(after - 1, 0), np.minimum(after, len(times) - 1)
