@@ -21,9 +21,9 @@ ID = "growing_steps"
 TITLE = "Steps take longer the longer the run lasts"
 PASSED = "Steps do not take longer the longer the run lasts"
 DESCRIPTION = (
-    "Compares the median step of each quarter of the run. Where it rises in every quarter by more "
-    "than chance explains, and no rank waits for CPUs, something grows with the steps: a list that "
-    "is searched, a history that is summed up anew, a log that is written again."
+    "Compares the median step of each quarter of the run. Where it rises again and falls in "
+    "none, by more than chance explains, and no rank waits for CPUs, something grows with the "
+    "steps: a list that is searched, a history that is summed up anew, a log that is written again."
 )
 
 
@@ -54,7 +54,7 @@ def judge(run: Facts) -> Outcome:
             f"over the run{where}"
         ),
         summary=(
-            "The median step is longer in each quarter of the run than in the one before, and will "
+            "The median step grows from quarter to quarter of the run, and will "
             f"go on so: a run twice as long loses four times the {format_seconds(found.lost_s)} "
             "where it grows evenly."
         ),

@@ -42,6 +42,7 @@ REFERENCES = (
     ),
 )
 SHOWN_POOLS = 4
+THROTTLED_SHARE = 0.25  # of the run-queue delay: from there on it is the limit and not others
 
 
 def judge(run: Facts) -> Outcome:
@@ -57,7 +58,7 @@ def judge(run: Facts) -> Outcome:
     return Finding(
         id=ID,
         status=status,
-        title=_title(worst, status),
+        title=_title(worst, status, _throttled_s(results, worst)),
         summary=_summary(worst) + _at_others_expense(worst, status, gain),
         gain=gain if status.is_fault and _are_ranks_too_many(results, worst) else None,
         confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
@@ -83,9 +84,20 @@ def _at_others_expense(node: NodeLoad, status: Status, gain: Gain | None) -> str
     )
 
 
-def _title(node: NodeLoad, status: Status) -> str:
+def _throttled_s(results: Results, node: NodeLoad) -> float:
+    """Seconds in which the control group of a node's ranks was throttled, of the rank with most."""
+    waits = results.resources.cpu_waits
+    return max((one.throttled_s for one in waits if one.rank in node.node.ranks), default=0.0)
+
+
+def _title(node: NodeLoad, status: Status, throttled_s: float) -> str:
     where = f"{node.node.runnable_mean:.1f} threads want to run on {_cpus(node)}"
     if status is Status.INFO and node.crowding < thresholds.CROWDED_WARN:
+        if throttled_s >= THROTTLED_SHARE * sum(rank.queue_delay_s for rank in node.ranks):
+            return (
+                f"The CPU limit of their control group withholds CPUs of {node.node.host} from the "
+                f"ranks, for {format_seconds(throttled_s)}"
+            )
         who = "their own workers, or others," if node.has_workers else "other processes"
         return f"The ranks wait for CPUs of {node.node.host} that {who} use"
     if status is Status.PASS:

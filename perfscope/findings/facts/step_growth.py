@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PARTS = 4
 LEAST_STEPS = 40
+LEAST_RISES = 2  # from quarter to quarter: a single one is a change, no growth
 SURE = 4.0  # standard errors that the last part is above the first
 
 
@@ -39,10 +40,11 @@ class StepGrowth:
 
 
 def step_growth(results: Results) -> StepGrowth | None:
-    """The growth of the steps; None where their median does not rise in each quarter of the run.
+    """The growth of the steps; None where their median does not rise over the quarters of the run.
 
-    What differs from step to step by chance leaves the medians level, and so do a few long steps
-    and a part of the run in which a rank was slower.
+    It may stay for one quarter and falls in none, as far as chance lets that be seen. What differs
+    from step to step by chance leaves the medians level, and so do a few long steps and a part of
+    the run in which a rank was slower.
     """
     seconds = np.asarray(results.steps.max_seconds)
     if len(seconds) < LEAST_STEPS:
@@ -52,7 +54,8 @@ def step_growth(results: Results) -> StepGrowth | None:
     spread = np.median([np.median(np.abs(part - np.median(part))) for part in parts])
     error = 1.2533 * 1.4826 * float(spread) / np.sqrt(len(parts[0]))
     rises = np.diff(medians)
-    if np.any(rises <= error) or medians[-1] - medians[0] <= SURE * np.sqrt(2) * error:
+    is_steady = np.all(rises > -2.0 * error) and np.count_nonzero(rises > error) >= LEAST_RISES
+    if not is_steady or medians[-1] - medians[0] <= SURE * np.sqrt(2) * error:
         return None
     scale = results.steps.count / PARTS
     return StepGrowth(

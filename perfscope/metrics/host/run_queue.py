@@ -34,6 +34,7 @@ class CpuWait:
     work_s: float
     in_transfer_s: float
     transfer_s: float
+    throttled_s: float = 0.0  # in which the CPU limit of its control group withheld CPUs
 
     @property
     def lost_s(self) -> float:
@@ -80,7 +81,23 @@ def _of_rank(rank: Rank, timeline: Timeline, focus: Focus) -> CpuWait | None:
     transfer = inside & (timeline.accounts == INDEX[Account.COMMUNICATION_TRANSFER])
     in_work, work_ns = _during(rows, timeline, work)
     in_transfer, transfer_ns = _during(rows, timeline, transfer)
-    return CpuWait(rank.number, in_work / 1e9, work_ns / 1e9, in_transfer / 1e9, transfer_ns / 1e9)
+    return CpuWait(
+        rank=rank.number,
+        in_work_s=in_work / 1e9,
+        work_s=work_ns / 1e9,
+        in_transfer_s=in_transfer / 1e9,
+        transfer_s=transfer_ns / 1e9,
+        throttled_s=_throttled_s(rank, focus),
+    )
+
+
+def _throttled_s(rank: Rank, focus: Focus) -> float:
+    rows = rank.main_samples
+    rows = rows[rows["throttled_ns"] >= 0]
+    if len(rows) < 2:
+        return 0.0
+    first, last = np.interp([focus.start_ns, focus.end_ns], rows["t"], rows["throttled_ns"])
+    return float(max(0.0, last - first)) / 1e9
 
 
 def _during(rows: Table, timeline: Timeline, chosen: Bools) -> tuple[float, float]:

@@ -53,10 +53,11 @@ def test_what_grows_with_every_step() -> None:
     [
         lambda _: 0.0,
         lambda step: 0.1 if 30 <= step < 55 else 0.0,
+        lambda step: 0.05 if step >= 40 else 0.0,
         lambda step: 0.2 if step < 10 else 0.0,
         lambda step: 0.3 if step % 10 == 9 else 0.0,
     ],
-    ids=["even", "a slow window", "warm-up", "a checkpoint now and then"],
+    ids=["even", "a slow window", "a change", "warm-up", "a checkpoint now and then"],
 )
 def test_steps_that_differ_and_do_not_grow(extra: Callable[[int], float]) -> None:
     assert judged(extra).status is Status.PASS

@@ -12,7 +12,9 @@ from tests.support.trace_builder import TraceBuilder
 STEPS = 40
 
 
-def judged(mask: tuple[str, str], *, delay: float, cpus: int = 2) -> dict[str, Finding]:
+def judged(
+    mask: tuple[str, str], *, delay: float, cpus: int = 2, throttled: float = 0.0
+) -> dict[str, Finding]:
     """Two ranks that work for 0.4 s and exchange for 0.1 s, and wait for a CPU meanwhile."""
     builder = TraceBuilder(2, end_s=1.0 + 0.5 * STEPS + 1.0)
     for number in range(2):
@@ -26,7 +28,9 @@ def judged(mask: tuple[str, str], *, delay: float, cpus: int = 2) -> dict[str, F
             at = tick / 10
             cpu_s, queue_delay_s = at * (1 - delay), at * delay
             rank.process_sample(at, cpu_s=cpu_s, queue_delay_s=queue_delay_s, runnable=1)
-            rank.main_sample(at, cpu_s=cpu_s, queue_delay_s=queue_delay_s)
+            rank.main_sample(
+                at, cpu_s=cpu_s, queue_delay_s=queue_delay_s, throttled_s=at * throttled
+            )
     builder.set(environment={"topology": {"node0": {"cpus": cpus}}})
     return analyze_trace(builder.build()).findings
 
@@ -57,6 +61,11 @@ def test_what_others_take_is_told() -> None:
     assert found["threads_over_cores"].status is Status.INFO
     assert "less." in found["threads_over_cores"].summary
     assert found["threads_over_cores"].gain_s is None
+
+
+def test_cpus_that_a_limit_withholds_are_told() -> None:
+    found = judged(("0", "1"), delay=0.5, throttled=0.4)["threads_over_cores"]
+    assert found.title.startswith("The CPU limit of their control group withholds CPUs of node0")
 
 
 def test_ranks_that_hardly_wait_are_silent() -> None:
