@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.stack_rules import kind_of_id
+from perfscope.attribution.stack_rules import EVALUATION_LIKE, kind_of_id
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.metadata import noted_frameworks
 from perfscope.trace.model import RowFlag, Table, Trace
@@ -23,6 +23,7 @@ _LABELS = {
     "optimizer": "Optimizer",
     "input": "Input wait",
     "evaluate": "Evaluation",
+    EVALUATION_LIKE: "Evaluation-like work",
     "predict": "Prediction",
     "checkpoint": "Checkpoint",
     "io": "I/O",

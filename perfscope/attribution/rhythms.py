@@ -11,18 +11,15 @@ import numpy.typing as npt
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.cycles import is_steady
 from perfscope.attribution.stack_rules import (
+    EVALUATION_LIKE,
     UNLABELED,
     Function,
     StackLabels,
-    full_id,
     is_user_file,
     most_seen_line,
 )
 from perfscope.schema.enums import Activity
 from perfscope.trace.model import Rank, Trace
-
-EVALUATION_LIKE = full_id("evaluation-like")
-"""The phase of such work, until its name or a framework says what it is."""
 
 LEAST_TIMES = 3
 """Fewer occurrences have no rhythm."""

@@ -90,9 +90,12 @@ _LIBRARY_FILE = re.compile(
     r"|(^|/)perfscope_agent/"
 )
 
+EVALUATION_LIKE = "evaluation-like"
+"""The phase of work that recurs as an evaluation does, until its name or a framework says more."""
+
 _KINDS = {
     kind.name.lower(): kind for kind in PhaseKind if kind not in (PhaseKind.USER, PhaseKind.IO)
-} | {"io": PhaseKind.IO}
+} | {"io": PhaseKind.IO, EVALUATION_LIKE: PhaseKind.EVALUATE}
 
 
 def is_user_file(file: str) -> bool:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from perfscope.attribution.rhythms import EVALUATION_LIKE
+from perfscope.attribution.stack_rules import EVALUATION_LIKE
 from perfscope.findings.balance import frequent_evaluation, rank_zero_evaluation
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts

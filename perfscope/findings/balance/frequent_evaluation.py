@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.attribution.rhythms import EVALUATION_LIKE
-from perfscope.attribution.stack_rules import computes_figure, is_user_file, names_training
+from perfscope.attribution.stack_rules import (
+    EVALUATION_LIKE,
+    computes_figure,
+    is_user_file,
+    names_training,
+)
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed

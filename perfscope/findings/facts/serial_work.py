@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from perfscope.attribution.rhythms import EVALUATION_LIKE
+from perfscope.attribution.stack_rules import EVALUATION_LIKE
 from perfscope.findings.core import thresholds
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import Account, PhaseKind
@@ -28,7 +28,7 @@ LABELED = {
     PhaseKind.IO: ("reads or writes files", Account.IO),
 }
 PROGRESS = "user:progress"
-LIKE = ("does evaluation-like work", Account.USER_PHASES)
+LIKE = ("does evaluation-like work", Account.EVALUATION)
 OUTPUT = ("computes its progress output", Account.USER_PHASES)
 
 
