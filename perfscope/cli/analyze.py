@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.answer import answer
+from perfscope.cli.answer import answer, writing
 from perfscope.cli.options import planned_option
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import tell
@@ -151,7 +151,7 @@ def parse_rule(text: str) -> tuple[str, str]:
 
 def _write(document: dict[str, Any], directory: Path, *, with_report: bool) -> Path:
     """Writes the results; returns the file to look at."""
-    from perfscope.document.build import unwritable, write
+    from perfscope.document.build import write
 
     write(directory / ANALYSIS_FILE, document)
     if not with_report:
@@ -159,10 +159,8 @@ def _write(document: dict[str, Any], directory: Path, *, with_report: bool) -> P
     from perfscope.report.build import write_report
 
     report = directory / REPORT_FILE
-    try:
+    with writing(report):
         write_report(document, report)
-    except OSError as error:
-        raise unwritable(report, error) from error
     return report
 
 

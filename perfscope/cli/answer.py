@@ -1,7 +1,10 @@
-"""What a command that makes a document says on stdout: JSON, or a summary for people."""
+"""What a command that makes a document leaves behind, and says on stdout: JSON, or a summary."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from perfscope.output import say_json
@@ -34,3 +37,43 @@ def answer(document: dict[str, Any], *, as_json: bool, last: str) -> None:
         print_summary(document, console)
     console.print()
     line(console, last)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Says which file could not be written, and why.
+
+    Raises:
+        PerfscopeError: in the place of an OSError.
+    """
+    from perfscope.document.build import unwritable
+
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def write_study_files(
+    document: dict[str, Any], directory: Path, beside: Mapping[str, str] | None = None
+) -> Path:
+    """Writes study.json, files beside it and the page; returns the page.
+
+    Args:
+        document: of the study.
+        directory: where to, made when it is not there.
+        beside: further files by name.
+
+    Raises:
+        PerfscopeError: one of them cannot be written.
+    """
+    from perfscope.files import replace_file
+    from perfscope.report.studies.build import PAGE_FILE, write_page
+    from perfscope.studies.common.document import write_study
+
+    write_study(directory, document)
+    for name, content in (beside or {}).items():
+        with writing(directory / name):
+            replace_file(directory / name, content.encode("utf-8"))
+    with writing(directory / PAGE_FILE):
+        return write_page(document, directory)

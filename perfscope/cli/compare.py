@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.answer import answer
+from perfscope.cli.answer import answer, write_study_files, writing
 from perfscope.cli.finite import FiniteRange
 from perfscope.cli.options import foa_option, phase_option
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
@@ -148,7 +148,7 @@ def compare(  # noqa: PLR0913 - one argument an option
     )
     document = build(sides, measure=chosen, factor=factor)
     directory = output or Path("compare")
-    page = _write(document, directory)
+    page = write_study_files(document, directory)
     to_stdout = _write_markdown(document, markdown)
     if not to_stdout:
         answer(document, as_json=as_json, last=f"Report: {page}")
@@ -213,21 +213,8 @@ def _measure(unit: str | None, target: str | None) -> Measure | None:
     return solution(target.strip(), series=found[1], at_most=found[2] == "<=", value=value)
 
 
-def _write(document: Json, directory: Path) -> Path:
-    from perfscope.document.build import unwritable
-    from perfscope.report.studies.build import PAGE_FILE, write_page
-    from perfscope.studies.common.document import write_study
-
-    write_study(directory, document)
-    try:
-        return write_page(document, directory)
-    except OSError as error:
-        raise unwritable(directory / PAGE_FILE, error) from error
-
-
 def _write_markdown(document: Json, file: str | None) -> bool:
     """Writes the Markdown; whether it went to stdout, which then carries nothing else."""
-    from perfscope.document.build import unwritable
     from perfscope.files import write_output
     from perfscope.report.studies.markdown import comparison
 
@@ -237,10 +224,8 @@ def _write_markdown(document: Json, file: str | None) -> bool:
     if file == "-":
         say_markdown(text)
         return True
-    try:
+    with writing(Path(file)):
         write_output(Path(file), text.encode("utf-8"))
-    except OSError as error:
-        raise unwritable(Path(file), error) from error
     return False
 
 

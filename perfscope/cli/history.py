@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import click
 
-from perfscope.cli.answer import answer
+from perfscope.cli.answer import answer, write_study_files
 from perfscope.cli.finite import FiniteRange
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.output import tell
@@ -64,7 +64,7 @@ def history(  # noqa: PLR0913 - one argument an option
     Runs are ordered by date and put together by commit, which `perfscope run` notes. A run that
     cannot be read is named and left out.
     """
-    from perfscope.report.studies.badge import BADGE_FILE
+    from perfscope.report.studies.badge import BADGE_FILE, badge_svg
 
     runs, unreadable = _read(paths)
     directory = output or (paths[0] if paths[0].is_dir() else paths[0].parent)
@@ -77,7 +77,7 @@ def history(  # noqa: PLR0913 - one argument an option
         factor=factor,
         ignore_command=ignore_command,
     )
-    page = _write(document, directory)
+    page = write_study_files(document, directory, {BADGE_FILE: badge_svg(document)})
     badge = page.with_name(BADGE_FILE)
     answer(document, as_json=as_json, last=f"Report: {page}; badge: {badge}")
     if fail_on and document["history"]["badge"]["status"] == "fail":
@@ -184,18 +184,3 @@ def _write_reports(runs: Sequence[StudyRun]) -> None:
             write_report(run.document, report)
         except OSError as error:
             tell(f"{report} cannot be written: {error.strerror}")
-
-
-def _write(document: Json, directory: Path) -> Path:
-    from perfscope.document.build import unwritable
-    from perfscope.files import replace_file
-    from perfscope.report.studies.badge import BADGE_FILE, badge_svg
-    from perfscope.report.studies.build import write_page
-    from perfscope.studies.common.document import write_study
-
-    write_study(directory, document)
-    try:
-        replace_file(directory / BADGE_FILE, badge_svg(document).encode("utf-8"))
-        return write_page(document, directory)
-    except OSError as error:
-        raise unwritable(directory, error) from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.answer import answer
+from perfscope.cli.answer import answer, write_study_files
 from perfscope.cli.options import foa_option, phase_option
 from perfscope.errors import ExitCode
 from perfscope.output import tell
@@ -84,6 +84,7 @@ def scaling(  # noqa: PLR0913 - one argument an option
     from perfscope.studies.common.external import read_external
     from perfscope.studies.common.runs import load_runs
     from perfscope.studies.scaling import scaling as study
+    from perfscope.studies.scaling.document import pop_csv
     from perfscope.studies.scaling.series import Axis
 
     series = [found for path in external for found in read_external(path)]
@@ -97,7 +98,7 @@ def scaling(  # noqa: PLR0913 - one argument an option
         loaded, axis=Axis(axis) if axis else None, weak=weak, variant=Variant(formula)
     )
     document = _document(found, series)
-    page = _write(document, output)
+    page = write_study_files(document, output, {CSV_FILE: pop_csv(document)})
     answer(document, as_json=as_json, last=f"Page: {page}")
     return ExitCode.OK
 
@@ -116,19 +117,3 @@ def _document(found: Scaling, external: list[Any]) -> Json:
         findings=findings,
         how_measured=scaling_document.HOW,
     )
-
-
-def _write(document: Json, output: Path) -> Path:
-    """Writes the results; returns the page."""
-    from perfscope.document.build import unwritable
-    from perfscope.files import replace_file
-    from perfscope.report.studies.build import PAGE_FILE, write_page
-    from perfscope.studies.common.document import write_study
-    from perfscope.studies.scaling.document import pop_csv
-
-    write_study(output, document)
-    try:
-        replace_file(output / CSV_FILE, pop_csv(document).encode("utf-8"))
-        return write_page(document, output)
-    except OSError as error:
-        raise unwritable(output / PAGE_FILE, error) from error

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.answer import answer
+from perfscope.cli.answer import answer, write_study_files
 from perfscope.cli.run import Steps
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import rewrite, say, say_lines, tell
@@ -276,20 +276,13 @@ def _measure(place: Path) -> Callable[..., float | None]:
 
 def _study(place: Path, *, as_json: bool) -> int:
     """Makes study.json and study.html of what is finished, and prints it."""
-    from perfscope.document.build import unwritable
-    from perfscope.report.studies.build import PAGE_FILE, write_page
-    from perfscope.studies.common.document import write_study
     from perfscope.studies.findings.catalog import judge_study
     from perfscope.sweep.study.build import as_document, read
 
     sweep = read(place, progress=lambda text: _tell(text, is_passing=True))
     document = as_document(sweep, judge_study("sweep", sweep))
     rewrite("")
-    write_study(place, document)
-    try:
-        page = write_page(document, place)
-    except OSError as error:
-        raise unwritable(place / PAGE_FILE, error) from error
+    page = write_study_files(document, place)
     answer(document, as_json=as_json, last=f"Report: {page}")
     return ExitCode.OK
 

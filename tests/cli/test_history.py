@@ -51,6 +51,15 @@ def test_a_directory_becomes_a_page_a_badge_and_a_gate(
     assert history(runs, "--factor", "1.2", "--fail-on", "worse") == 0
 
 
+@pytest.mark.parametrize("name", ["badge.svg", "study.html"])
+def test_the_file_that_cannot_be_written_is_named(
+    name: str, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out" / name / "taken").mkdir(parents=True)
+    assert history(runs, "-o", tmp_path / "out") == 2
+    assert f"Cannot write {tmp_path / 'out' / name}." in capsys.readouterr().err
+
+
 def test_reports_are_made_and_linked_from_elsewhere(runs: Path, tmp_path: Path) -> None:
     for number in range(2, 12):
         shutil.rmtree(runs / f"run-{number}")
