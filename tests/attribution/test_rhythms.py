@@ -13,7 +13,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Results
 from perfscope.replay.segments import SegmentReplay
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import PhaseKind, Status
 from tests.support.trace_builder import FrameLike, TraceBuilder
 
 MAIN = ("main", "/job/go.py", 20)
@@ -79,3 +79,23 @@ def test_what_has_no_rhythm_is_not_told(does: set[int]) -> None:
 def test_what_writes_files_is_no_evaluation() -> None:
     results = record(set(range(5, 200, 10)), stack=SAVE)
     assert EVALUATION_LIKE not in {phase.id for phase in results.phases}
+
+
+def test_a_marked_evaluation_is_named_by_its_outermost_function() -> None:
+    """A framework marks the phase; the layer in which it is seen belongs to the training, too."""
+    builder, clock = TraceBuilder(1, end_s=1e3), 1.0
+    rank = builder.rank(0)
+    for step in range(100):
+        for tick in range(4):
+            rank.stack(clock + 0.01 + tick / 20, TRAIN)
+        rank.step(step, clock, clock + 0.2)
+        clock += 0.2
+        if step % 10 == 9:
+            for tick in range(10):
+                rank.stack(clock + 0.01 + tick / 20, STRANGE)
+            rank.phase(PhaseKind.EVALUATE, clock, clock + 0.5)
+            clock += 0.5
+    rank.end_s = clock + 0.1
+    phases = {phase.id: phase for phase in compute(builder.build()).phases}
+    assert EVALUATION_LIKE not in phases
+    assert phases["evaluate"].where[0].function == "wobble"
