@@ -26,6 +26,7 @@ from perfscope.readers.kineto.times import (
 )
 from perfscope.trace.devices import DEVICE_DTYPE
 from perfscope.trace.model import Table
+from perfscope.units import counted
 
 GROWTH = Growth(ratio=200, most_bytes=1 << 40)
 """A trace shrinks to a tenth or a thirtieth; what is smaller still was made to fill memory."""
@@ -221,7 +222,7 @@ def _contents(path: Path, file: engine.KinetoFile) -> KinetoContents:
     if file.extent[0] > file.extent[1]:
         raise UnreadableInputError(
             f"{path} holds no event with a time.",
-            why=f"It holds {counts['events']} events, none with a duration and a time.",
+            why=f"It holds {counted(counts['events'], 'event')}, none with a duration and a time.",
             action="Keep the profiler active for some steps of the run.",
         )
     device, host = file.take_device().view(DEVICE_DTYPE), file.take_host().view(HOST_DTYPE)

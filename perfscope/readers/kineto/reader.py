@@ -44,6 +44,7 @@ from perfscope.trace.model import (
     Trace,
 )
 from perfscope.trace.operations import BY_NAME, MAX_OPERATIONS
+from perfscope.units import counted
 
 _PHASE = re.compile(rb'"ph"\s*:')  # every event has one; notes beside a recording hold a "pid"
 _OWN = re.compile(rb'\s*\{\s*"schema(_version)?"')  # what perfscope itself leaves in a recording
@@ -263,9 +264,13 @@ def _losses(contents: KinetoContents) -> list[str]:
         if counts[key]
     ]
     if counts["unclosed"]:
-        notes.append(f"{name}: {counts['unclosed']:,} events never end; they last to its end.")
+        notes.append(
+            f"{name}: {counted(counts['unclosed'], 'event')} without an end; its own end is taken."
+        )
     if counts["long_names"]:
-        notes.append(f"{name}: names of {counts['long_names']:,} events were cut at 4,096 bytes.")
+        notes.append(
+            f"{name}: names of {counted(counts['long_names'], 'event')} were cut at 4,096 bytes."
+        )
     if counts["without_launch"]:
         notes.append(
             f"{name}: the launch of {counts['without_launch']:,} of {counts['device']:,} device "

@@ -31,7 +31,7 @@ from perfscope.trace import model
 from perfscope.trace.counters import CounterKind
 from perfscope.trace.model import Format, Rank, RowFlag, Trace
 from perfscope.trace.operations import code_of
-from perfscope.units import format_seconds
+from perfscope.units import counted, format_seconds
 
 MOST_RANKS = 100_000
 NS = 1e-9
@@ -272,21 +272,25 @@ class _Assembly:
         said = {
             "is cut off inside a line; what came before it counts": facts["is_cut"],
             f"ends at {reached} of {whole} that its header names": self._locations.is_cut,
-            f"counts {impossible:,} times fewer than no instructions or cycles, or more than can "
-            "be: their sums are not known": impossible,
-            f"gives {communicators.ambiguous:,} communicators several meanings: who met in their "
-            "collectives is not known": communicators.ambiguous,
-            f"has {facts['unknown_records']:,} records of an unknown kind": (
+            f"counts {counted(impossible, 'time')} fewer than no instructions or cycles, or "
+            "more than can be: their sums are not known": impossible,
+            f"gives {counted(communicators.ambiguous, 'communicator')} several meanings: who met "
+            "in their collectives is not known": communicators.ambiguous,
+            f"has {counted(facts['unknown_records'], 'record')} of an unknown kind": (
                 facts["unknown_records"]
             ),
-            f"leaves {facts['unmatched_leaves']:,} MPI calls that were never entered": (
+            f"leaves {counted(facts['unmatched_leaves'], 'MPI call')} without having entered": (
                 facts["unmatched_leaves"]
             ),
-            f"does not leave {facts['unclosed_calls']:,} MPI calls": facts["unclosed_calls"],
-            f"has {facts['backwards']:,} intervals that end before they begin": facts["backwards"],
-            f"has {calls.unmatched_messages:,} messages outside of the calls that could have sent "
-            "and received them": calls.unmatched_messages,
-            f"has {calls.impossible_sizes:,} calls whose bytes cannot be: 0 is taken": (
+            f"does not leave {counted(facts['unclosed_calls'], 'MPI call')}": facts[
+                "unclosed_calls"
+            ],
+            f"has {counted(facts['backwards'], 'interval')} with an end before the begin": facts[
+                "backwards"
+            ],
+            f"has {counted(calls.unmatched_messages, 'message')} outside of all calls that send "
+            "and receive": calls.unmatched_messages,
+            f"has {counted(calls.impossible_sizes, 'call')} whose bytes cannot be: 0 is taken": (
                 calls.impossible_sizes
             ),
             f"has no record of {unseen:,} of {size:,} tasks": unseen,

@@ -32,7 +32,7 @@ def test_counters_of_64_bits_without_a_sign(tmp_path: Path) -> None:
     assert rank.compute is not None
     assert (rank.compute.instructions, rank.compute.cycles) == (None, 10)
     assert sorted(rank.counters["value"].tolist()) == [-5, -1, 1, 7, 9]
-    assert "counts 1 times fewer than no instructions" in " ".join(trace.notes)
+    assert "counts 1 time fewer than no instructions" in " ".join(trace.notes)
 
 
 @pytest.mark.parametrize("separator", [":", ",", ",3:", ",3,"])
@@ -68,7 +68,7 @@ def test_a_communicator_of_which_nothing_tells_the_members(tmp_path: Path) -> No
     lines = ["c:1:2:2:1:2", "c:1:2:2:2:3", *call(3, 2, 8, 10, 20, ":50100004:2")]
     trace = open_paraver(write(tmp_path / "a.prv", header(20, [1, 1, 1], 2), lines))
     assert trace.ranks[-1].operations["comm"].tolist() == [-1]
-    assert "gives 1 communicators several meanings" in " ".join(trace.notes)
+    assert "gives 1 communicator several meanings" in " ".join(trace.notes)
 
 
 def test_one_sided_calls_and_files_are_communication(tmp_path: Path) -> None:

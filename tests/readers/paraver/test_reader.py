@@ -177,7 +177,7 @@ def test_sends_and_receives_know_their_partners(tmp_path: Path) -> None:
     assert second["received"].tolist() == [4096, 0, 64]
     assert trace.ranks[1].completions["t0"].tolist() == [20_000]
     assert trace.ranks[1].completions["request"].tolist() == second["request"][:1].tolist()
-    assert "has 1 messages outside" in " ".join(trace.notes)
+    assert "has 1 message outside" in " ".join(trace.notes)
 
 
 def test_collectives_have_ordinals_and_roots(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_trace_without_labels_and_with_old_times(tmp_path: Path) -> None:
     assert trace.ranks[0].compute.instructions is None
     notes = " ".join(trace.notes)
     assert "no old.pcf" in notes
-    assert "1 records of an unknown kind" in notes
+    assert "1 record of an unknown kind" in notes
     assert "are no ranks" in notes
 
 
@@ -331,7 +331,7 @@ def test_hostile_numbers(tmp_path: Path) -> None:
     )
     trace = open_paraver(path)
     assert trace.ranks[0].operations["flags"].tolist() == [RowFlag.OPEN, RowFlag.OPEN]
-    assert "end before they begin" in " ".join(trace.notes)
+    assert "with an end before the begin" in " ".join(trace.notes)
     code = main(["analyze", str(path), "-o", str(tmp_path / "out")])
     assert code in {ExitCode.OK, ExitCode.INCOMPLETE}
 
