@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.replay.edit_parser import NamedEdit
     from perfscope.replay.segments import SegmentReplay
+    from perfscope.schema.findings import PlannedRun
 
 Json = dict[str, Any]
 _UNKNOWN: Json = {
@@ -178,15 +179,15 @@ def _print(document: Json) -> None:
         say(f"Assumed: {text}")
 
 
-def _planned_line(planned: Json) -> str:
+def _planned_line(planned: PlannedRun) -> str:
     from perfscope.units import format_count, format_seconds
 
-    if planned["gain_s"] is None:
-        return f"of {format_count(planned['steps'])} planned steps: unknown, {planned['reason']}"
+    if planned.gain_s is None or planned.runtime_s is None:
+        return f"of {format_count(planned.steps)} planned steps: unknown, {planned.reason}"
     return (
-        f"of {format_count(planned['steps'])} planned steps: saves "
-        f"{format_seconds(planned['gain_s'])}, which then take "
-        f"{format_seconds(planned['runtime_s'])}"
+        f"of {format_count(planned.steps)} planned steps: saves "
+        f"{format_seconds(planned.gain_s)}, which then take "
+        f"{format_seconds(planned.runtime_s)}"
     )
 
 

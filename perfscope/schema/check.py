@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
@@ -14,27 +15,31 @@ from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Metric
 
 
-def problems(document: Any, kind: Any = Analysis, path: str = "") -> Iterator[str]:
+def problems(
+    document: Any, kind: Any = Analysis, path: str = "", *, is_whole: bool = True
+) -> Iterator[str]:
     """What of a document, as read from JSON, is not as declared; one line each.
 
     Args:
         document: all of it, or a part.
         kind: the declaration of that part.
         path: where the part stands, for the lines.
+        is_whole: whether all that is declared must be there, and nothing else; without it only what
+            is of another kind is a problem, as another release may declare more or less.
     """
     origin = get_origin(kind)
     if kind is Any:
         return
     if origin in {Union, UnionType}:
-        yield from problems(document, chosen(document, get_args(kind)), path)
+        yield from problems(document, chosen(document, get_args(kind)), path, is_whole=is_whole)
     elif is_dataclass(kind):
-        yield from _of_object(document, kind, path)
+        yield from _of_object(document, kind, path, is_whole=is_whole)
     elif origin is tuple:
-        yield from _of_items(document, get_args(kind), path)
+        yield from _of_items(document, get_args(kind), path, is_whole=is_whole)
     elif origin is dict:
-        yield from _of_map(document, get_args(kind)[1], path)
+        yield from _of_map(document, get_args(kind)[1], path, is_whole=is_whole)
     elif not _is_a(document, kind):
-        yield f"{path}: {document!r} is no {getattr(kind, '__name__', kind)}"
+        yield f"{path}: {reprlib.repr(document)} is no {getattr(kind, '__name__', kind)}"
 
 
 @cache
@@ -57,24 +62,24 @@ def _keys(kind: Any) -> set[str]:
     return {field.name for field in fields(kind)} if is_dataclass(kind) else set()
 
 
-def _of_object(document: Any, kind: Any, path: str) -> Iterator[str]:
+def _of_object(document: Any, kind: Any, path: str, *, is_whole: bool) -> Iterator[str]:
     if not isinstance(document, dict):
         yield f"{path}: no object"
         return
     declared = kinds_of(kind)
     needed = {field.name for field in fields(kind) if field.default is MISSING}
-    if missing := needed - document.keys():
+    if is_whole and (missing := needed - document.keys()):
         yield f"{path}: without {sorted(missing)}"
-    if extra := document.keys() - declared.keys():
+    if is_whole and (extra := document.keys() - declared.keys()):
         yield f"{path}: not declared: {sorted(extra)}"
     for name, one in declared.items():
         if name in document:
-            yield from problems(document[name], one, f"{path}.{name}")
-    if kind is Metric and document.get("value") is None and not document.get("reason"):
+            yield from problems(document[name], one, f"{path}.{name}", is_whole=is_whole)
+    if is_whole and kind is Metric and document.get("value") is None and not document.get("reason"):
         yield f"{path}: null without a reason"
 
 
-def _of_items(document: Any, items: tuple[Any, ...], path: str) -> Iterator[str]:
+def _of_items(document: Any, items: tuple[Any, ...], path: str, *, is_whole: bool) -> Iterator[str]:
     if not isinstance(document, list):
         yield f"{path}: no list"
         return
@@ -83,15 +88,15 @@ def _of_items(document: Any, items: tuple[Any, ...], path: str) -> Iterator[str]
         yield f"{path}: {len(document)} items instead of {len(items)}"
     each = items[:1] * len(document) if is_any_length else items
     for index, (value, one) in enumerate(zip(document, each, strict=False)):
-        yield from problems(value, one, f"{path}[{index}]")
+        yield from problems(value, one, f"{path}[{index}]", is_whole=is_whole)
 
 
-def _of_map(document: Any, kind: Any, path: str) -> Iterator[str]:
+def _of_map(document: Any, kind: Any, path: str, *, is_whole: bool) -> Iterator[str]:
     if not isinstance(document, dict):
         yield f"{path}: no object"
         return
     for key, value in document.items():
-        yield from problems(value, kind, f"{path}.{key}")
+        yield from problems(value, kind, f"{path}.{key}", is_whole=is_whole)
 
 
 def _is_a(value: Any, kind: Any) -> bool:
@@ -101,9 +106,16 @@ def _is_a(value: Any, kind: Any) -> bool:
         return value is None
     if kind is float:
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        return number and math.isfinite(value)
+        return number and _is_finite(value)
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if issubclass(kind, Enum):
         return any(one.value == value for one in kind)
     return isinstance(value, kind)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return False

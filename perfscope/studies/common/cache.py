@@ -15,6 +15,7 @@ from typing import Any
 
 import perfscope
 from perfscope import files
+from perfscope.schema.check import problems
 
 Json = dict[str, Any]
 DIRECTORY_CACHE = ".perfscope-analysis.json"
@@ -31,7 +32,7 @@ def kept_result(path: Path, key: str) -> Json | None:
     if not isinstance(stored, dict) or stored.get("key") != key:
         return None
     document = stored.get("document")
-    is_result = isinstance(document, dict) and isinstance(document.get("run"), dict)
+    is_result = isinstance(document, dict) and not any(problems(document))
     return document if is_result else None
 
 

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope import files
 from perfscope.errors import PerfscopeError, UnreadableInputError, UsageError
+from perfscope.schema.check import problems
 from perfscope.studies.common import cache, fields
 from perfscope.studies.common.run import Figure, StudyPhase, StudyRun
 
@@ -156,6 +157,12 @@ def _read_result(path: Path) -> Json:
             f"{path} is not the result of a run.",
             why="It names no ranks: it is damaged, or the result of a study.",
             action="Give run directories, traces, or the analysis.json of runs.",
+        )
+    if (problem := next(problems(document, is_whole=False), None)) is not None:
+        raise UnreadableInputError(
+            f"{path} is damaged.",
+            why=f"It does not hold what a result holds: {problem}.",
+            action="Make it again: perfscope analyze RUN-DIRECTORY",
         )
     assert isinstance(document, dict)
     return document

@@ -82,7 +82,15 @@ def test_what_was_kept_counts_only_for_the_same_files_and_options(
 
 
 @pytest.mark.parametrize(
-    "kept", ["", "{", '{"key": 1}', "[]", '{"key": "K", "document": {"run": 1}}']
+    "kept",
+    [
+        "",
+        "{",
+        '{"key": 1}',
+        "[]",
+        '{"key": "K", "document": {"run": 1}}',
+        '{"key": "K", "document": {"schema_version": "1", "run": {"ranks": 2}}}',
+    ],
 )
 def test_what_is_no_kept_result_is_ignored(recording: Path, kept: str) -> None:
     wanted = load_run(recording).document
@@ -144,6 +152,34 @@ def test_a_result_of_another_version_is_refused(
     with pytest.raises(UnreadableInputError) as caught:
         load_run(path)
     assert why in caught.value.why
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"run": {"ranks": 1, "wall_s": "long"}}, ".run.wall_s: 'long' is no float"),
+        ({"run": {"ranks": 1, "wall_s": 10**400}}, ".run.wall_s: 100"),
+        ({"run": {"ranks": 1, "hosts": {"name": []}}}, ".run.hosts: no list"),
+        ({"metrics": {"load_balance": 0.5}}, ".metrics.load_balance: no object"),
+        ({"metrics": {"load_balance": {"value": True}}}, ".load_balance.value: True is no float"),
+        ({"findings": [{"id": "x", "status": "bad"}]}, ".findings[0].status: 'bad' is no Status"),
+        ({"ledger": [[1]]}, ".ledger[0]: no object"),
+        ({"threads": {"ranks": [{"rank": 0.5}]}}, ".threads.ranks[0].rank: 0.5 is no int"),
+        ({"devices": []}, ".devices: no object"),
+    ],
+)
+def test_what_is_of_another_kind_than_declared_is_refused_with_its_place(
+    tmp_path: Path, change: dict[str, Any], why: str
+) -> None:
+    document = {"schema_version": "1", "tool": {"name": "perfscope"}, "run": {"ranks": 1}}
+    path = tmp_path / "analysis.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert load_run(path).ranks == 1
+    path.write_text(json.dumps(document | change), encoding="utf-8")
+    with pytest.raises(UnreadableInputError) as caught:
+        load_run(path)
+    assert why in caught.value.why
+    assert caught.value.action.startswith("Make it again")
 
 
 @pytest.mark.parametrize(
