@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfscope.attribution.calls_seen import with_calls_told
 from perfscope.attribution.exposed import with_exposed_communication
 from perfscope.attribution.focus import Focus, focus_of_analysis
 from perfscope.attribution.periodic_metrics import rare_figures, step_ends
@@ -70,7 +71,7 @@ def prepare(
     Raises:
         UsageError: the requested focus makes no sense.
     """
-    trace = with_exposed_communication(trace)
+    trace = with_calls_told(with_exposed_communication(trace))
     waits = split_operations(trace)
     if focus is None and request is None:
         focus = focus_of_analysis(trace)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.ledger import INDEX
+from perfscope.matching.pool import dense
 from perfscope.replay.leveling import leveled
 from perfscope.replay.model import Edit
 from perfscope.replay.occurrences import factors
@@ -41,6 +42,9 @@ def _apply(program: Program, work: Work, edit: Edit) -> Work:
         factor: float | Floats = 0.0 if edit.background else edit.factor
         if edit.keep_every is not None:
             factor = _kept(program, work, edit, chosen)
+        elif edit.function is not None or edit.activity is not None:
+            share = _seen_share(program, work, chosen)
+            return Work(work.row, work.account, work.ns * (1.0 - share * (1.0 - factor)))
         return Work(work.row, work.account, np.where(chosen, work.ns * factor, work.ns))
     everywhere = replace(edit, ranks=None)
     of_all = _chosen(program, work, everywhere)
@@ -49,6 +53,24 @@ def _apply(program: Program, work: Work, edit: Edit) -> Work:
         totals, level=edit.level, columns=_columns(program, edit), kinds=program.segment_kind
     )
     return _rescale(program, work, edit, chosen, totals, target)
+
+
+def _seen_share(program: Program, work: Work, chosen: npt.NDArray[np.bool_]) -> Floats:
+    """The share of each piece that is what was chosen by samples, shape (pieces,).
+
+    A sample speaks for all of a short piece, and for others like it. What is seen in a third of the
+    pieces of a kind is a third of each: which one it was in is chance. Pieces are alike that are
+    of the same rank, account, phase and kind of segment, before calls with about as much work.
+    """
+    spent = np.bincount(work.row, work.ns, minlength=program.row_count)
+    size = np.log2(np.maximum(spent[work.row], 1.0)).astype(np.int64)
+    kind = program.segment_kind[program.row_segment[work.row]]
+    phase = np.full(len(work.row), -1, np.int64)
+    phase[: len(program.phase)] = program.phase
+    alike = dense(program.row_rank[work.row], work.account, phase, kind, size)
+    whole = np.bincount(alike, work.ns)
+    seen = np.bincount(alike, work.ns * chosen)
+    return np.divide(seen, whole, out=np.zeros_like(seen), where=whole > 0)[alike]
 
 
 def _kept(program: Program, work: Work, edit: Edit, chosen: npt.NDArray[np.bool_]) -> Floats:

@@ -15,7 +15,7 @@ from perfscope.findings.losses import words
 from perfscope.findings.losses.groups import Group, groups
 from perfscope.losses.entry import Saving
 from perfscope.losses.savings import Savings, edits_of
-from perfscope.schema.enums import Confidence, LossKind, LossPattern, Status
+from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,9 @@ LEFT = 0.5
 JUDGED = ("lost_to_static_waiting", "lost_to_once_waiting", "lost_to_transfer")
 """What diagnoses of their own judge in every run, so that it is no news here."""
 
+AT_START = (Activity.IMPORTING, Activity.COMPILING)
+"""What programs do when they begin."""
+
 HAD_CPUS = 0.2
 """Of the waiting for ranks: where they waited less for CPUs, that is not why they were late."""
 
@@ -47,7 +50,7 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         return ()
     savings = Savings(run.replay, run.losses.steps)
     after = [edit for one in findings if one.status.is_fault for edit in _edits(one)]
-    lasting = [one for one in run.losses.entries if one.pattern is not LossPattern.ONCE]
+    lasting = [one for one in run.losses.entries if not _is_once(one)]
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
     length_s = run.results.focus.length_ns * 1e-9
     worth = [group for group in found if group.saving.seconds >= WORTH * length_s]
@@ -60,20 +63,27 @@ def _edits(finding: Finding) -> tuple[Edit, ...]:
     return finding.edits or (finding.first.edits if finding.first else ())
 
 
+def _is_once(entry: Entry) -> bool:
+    """Whether a loss comes once a run, however long that is, as far as can be told."""
+    at_start = entry.pattern is None and entry.cause.activity in AT_START
+    return at_start or entry.pattern is LossPattern.ONCE
+
+
 def _is_chance(run: Facts, group: Group) -> bool:
-    """Whether something else than the program may explain that ranks are late by turns.
+    """Whether something else than the program may explain that ranks wait for each other.
 
     That work differs from step to step, a busy machine does as well: it is news only where the
-    ranks are known to have had their CPUs, and are not late for several steps on end.
+    ranks are known to have had their CPUs, and are not late by turns for several steps on end.
     """
-    if group.entries[0].pattern is not LossPattern.VARYING or not _is_waiting(group):
+    if not _is_waiting(group):
         return False
-    share = group.saving.seconds / (run.results.focus.length_ns * 1e-9)
-    if share < JITTER_SHARE or run.waits_for_cpus or run.imbalance_judgment.facts.lasts:
-        return True
+    if group.entries[0].pattern is LossPattern.VARYING:
+        share = group.saving.seconds / (run.results.focus.length_ns * 1e-9)
+        if share < JITTER_SHARE or run.imbalance_judgment.facts.lasts:
+            return True
     delays = [rank.queue_delay_s for rank in run.results.resources.threads]
-    waited_s = group.ns * 1e-9
-    return len(delays) < len(run.results.trace.ranks) or sum(delays) > HAD_CPUS * waited_s
+    is_known = len(delays) == len(run.results.trace.ranks)
+    return run.waits_for_cpus or not is_known or sum(delays) > HAD_CPUS * group.ns * 1e-9
 
 
 def _is_waiting(group: Group) -> bool:

@@ -14,68 +14,68 @@ if TYPE_CHECKING:
 
 OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
     Activity.DATA_PREPARATION: (
-        "prepare data in the training process",
+        "Preparing data in the training process",
         "Prepare the data before the training, or in loader processes beside it.",
     ),
     Activity.FILES: (
-        "open, read or write files inside the steps",
+        "Opening, reading and writing files inside the steps",
         (
             "Keep files open, read what is needed in large blocks before the steps, or in a loader "
             "process; write less often, and from one rank."
         ),
     ),
     Activity.NETWORK: (
-        "talk to remote services inside the steps",
+        "Talking to remote services inside the steps",
         "Fetch what is needed before the steps, and send what is to be told in the background.",
     ),
     Activity.LOCK: (
-        "wait for a thread, a lock or a queue",
+        "Waiting for a thread, a lock or a queue",
         "Look at who holds the lock or fills the queue: that thread sets the pace.",
     ),
     Activity.SLEEP: (
-        "sleep",
+        "Sleeping",
         "Wait for the event itself and not for a fixed time, or ask for it more often.",
     ),
     Activity.SUBPROCESS: (
-        "start other processes and wait for them",
+        "Starting other processes and waiting for them",
         "Call a function in place of a program, or start the process once and keep it.",
     ),
     Activity.GARBAGE_COLLECTION: (
-        "collect garbage",
+        "Garbage collection",
         (
             "Leave collecting to Python, or do it once an epoch; gc.freeze() after the set-up "
             "spares what lives on."
         ),
     ),
     Activity.MEMORY_MANAGEMENT: (
-        "allocate, copy and free memory",
+        "Allocating, copying and freeing memory",
         "Reuse buffers from step to step, and write results into them (out=).",
     ),
     Activity.SERIALIZATION: (
-        "turn objects into bytes and back",
+        "Turning objects into bytes and back",
         (
             "Send arrays as buffers: mpi4py's calls with a capital letter (Allreduce, Send) copy "
             "no objects; save in a binary format."
         ),
     ),
     Activity.COMPILING: (
-        "trace and compile code",
+        "Tracing and compiling code",
         "Compile once: keep shapes and types of arguments the same, and define functions once.",
     ),
     Activity.IMPORTING: (
-        "load modules",
+        "Loading modules",
         "Import before the training begins; keep the environment on a local disk.",
     ),
     Activity.LOGGING: (
-        "write logs and output",
+        "Writing logs and output",
         "Log every so many steps, and from one rank.",
     ),
     Activity.INTERPRETER: (
-        "run Python code outside of numeric libraries",
+        "Python code outside of numeric libraries",
         "Replace the loop by operations on whole arrays, or move it out of the steps.",
     ),
 }
-"""By activity: what ranks do, and what to change."""
+"""By activity: what takes time, and what to change."""
 
 OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.STATIC: (
@@ -128,8 +128,8 @@ def title(group: Group, window_ns: int) -> str:
     seen = f", most of it in {where}" if where else ""
     if first.cause.activity is not None:
         what, _ = OF_ACTIVITY[first.cause.activity]
-        who = _who(group)
-        return f"{capitalized(who)} {what} for {share} of the analyzed window{seen}"
+        who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 else ""
+        return f"{what} takes {share} of the analyzed window{who}{seen}"
     if first.cause.kind is LossKind.TRANSFER:
         operation = next((one.cause.operation for one in group.entries if one.cause.operation), "")
         inside = f", most of it in {operation}" if operation else ""
@@ -138,10 +138,6 @@ def title(group: Group, window_ns: int) -> str:
     told, _ = OF_PATTERN[first.pattern]
     said = capitalized(told.format(ranks=ranks(_causing(group))))
     return f"{said} for {share} of the analyzed window{seen}"
-
-
-def _who(group: Group) -> str:
-    return ranks(_causing(group)) if len(group.ranks) == 1 else "the ranks"
 
 
 def _causing(group: Group) -> tuple[int, ...]:
