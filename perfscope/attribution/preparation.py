@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from perfscope.attribution.calls_seen import with_calls_told
+from perfscope.attribution.calls_seen import with_bare_stacks
 from perfscope.attribution.exposed import with_exposed_communication
 from perfscope.attribution.focus import Focus, focus_of_analysis
 from perfscope.attribution.periodic_metrics import rare_figures, step_ends
@@ -27,6 +28,8 @@ from perfscope.matching.intervals import EMPTY_LAYER, Layer
 from perfscope.matching.waits import Waits, split_operations
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Trace
+
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def prepare(
     Raises:
         UsageError: the requested focus makes no sense.
     """
-    trace = with_calls_told(with_exposed_communication(trace))
+    trace, bare = with_bare_stacks(with_exposed_communication(trace))
     waits = split_operations(trace)
     if focus is None and request is None:
         focus = focus_of_analysis(trace)
@@ -81,7 +84,7 @@ def prepare(
     catalog = PhaseCatalog.of(trace, labels.ids)
     parts, timelines = [], []
     for position in range(len(trace.ranks)):
-        part = _parts(trace, position, labels, catalog)
+        part = _parts(trace, position, labels, catalog, bare)
         if focus is not None:
             timelines.append(build_timeline(trace, part, catalog, waits, focus))
             part = _without_layers(part)
@@ -100,12 +103,14 @@ def _without_layers(part: RankParts) -> RankParts:
     return replace(part, blocking=EMPTY_LAYER, samples=samples)
 
 
-def _parts(trace: Trace, position: int, labels: StackLabels, catalog: PhaseCatalog) -> RankParts:
+def _parts(
+    trace: Trace, position: int, labels: StackLabels, catalog: PhaseCatalog, bare: Ints
+) -> RankParts:
     rank = trace.ranks[position]
     rows = rank.phases[rank.phases["tid"] == rank.main_tid]
     blocking = blocking_layer(rank, rows, catalog, trace)
     has_training = bool(np.any(np.isin(rows["kind"], TRAINING_KINDS)) or len(rank.steps))
-    samples = sample_rank(rank, labels, blocking, has_training=has_training)
+    samples = sample_rank(rank, labels, blocking, bare=bare, has_training=has_training)
     return RankParts(rank, position, rows, blocking, _in_catalog(samples, labels, catalog))
 
 

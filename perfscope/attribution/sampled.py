@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +78,7 @@ class _Samples:
 
 
 def sample_rank(
-    rank: Rank, labels: StackLabels, blocking: Layer, *, has_training: bool
+    rank: Rank, labels: StackLabels, blocking: Layer, *, bare: Ints, has_training: bool
 ) -> RankSamples:
     """Attributes the computation of a rank to functions and phases.
 
@@ -86,13 +86,14 @@ def sample_rank(
         rank: the rank; only its main location counts.
         labels: what each stack says.
         blocking: marked phases (NOTHING where there is none) inside which samples name no phase.
+        bare: for each stack the one that speaks for time in which it was not seen.
         has_training: training work is marked, so that samples need not find it.
     """
     gaps = _gaps(rank, blocking)
     mine = rank.stacks[rank.stacks["tid"] == rank.main_tid]
     began = rank.start_ns if rank.init_exit_ns is None else rank.init_exit_ns
     samples = _Samples(mine["t"].astype(np.int64), mine["stack"].astype(np.int64), began)
-    pieces = _pieces(gaps, samples, labels)
+    pieces = _pieces(gaps, samples, labels, bare)
     label = np.where(gaps.blocked[pieces.gap], UNLABELED, pieces.label)
     if has_training:
         label = np.where(label == labels.train, UNLABELED, label)
@@ -166,7 +167,7 @@ def _neighbors(operations: npt.NDArray[np.void], first: Ints, last: Ints) -> tup
     return np.concatenate([[0], token[last]]), np.concatenate([token[first], [0]])
 
 
-def _pieces(gaps: Gaps, samples: _Samples, labels: StackLabels) -> _Pieces:
+def _pieces(gaps: Gaps, samples: _Samples, labels: StackLabels, bare: Ints) -> _Pieces:
     """Every gap in pieces, each spoken for by one stack; what no sample speaks for is left out."""
     times, stacks = samples.times, samples.stacks
     if not len(gaps.start) or not len(times):
@@ -181,6 +182,7 @@ def _pieces(gaps: Gaps, samples: _Samples, labels: StackLabels) -> _Pieces:
     kin = _kin_pieces(gaps, empty, at, gap, stack, labels)
     left = np.setdiff1d(empty, kin.gap, assume_unique=True)
     near = _near_pieces(gaps, left, samples, labels)
+    near = replace(near, stack=bare[near.stack])
     parts = zip(*((p.start, p.end, p.gap, p.stack, p.label) for p in (own, kin, near)), strict=True)
     return _Pieces(*(np.concatenate(columns) for columns in parts))
 

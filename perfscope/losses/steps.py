@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.replay.by_step import steps_of_segments
-
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.replay.program import Program
@@ -39,9 +37,24 @@ class Steps:
     @classmethod
     def of(cls, results: Results, program: Program) -> Steps:
         """Those of a run."""
-        step, numbers = steps_of_segments(results, program)
+        step, numbers = _of_segments(results, program)
         if not len(numbers):
             step = np.arange(program.segment_count)
         whole = int(step.max(initial=-1)) + 1
         size = max(1, -(-whole * len(program.ranks) // MOST_CELLS))
         return cls(step // size, -(-whole // size), numbers[::size], size)
+
+
+def _of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
+    """Place of the step in which each segment ends on the first rank, and the steps' numbers.
+
+    Empty where the ranks meet more rarely than once a step.
+    """
+    starts, none = results.steps.starts_ns, np.empty(0, np.int64)
+    if program.pool_row is None or not 0 < len(starts) <= program.segment_count:
+        return none, none
+    closing = program.pool_row[program.cut_rows[1:, 0]]
+    enter = np.full(len(closing), results.focus.end_ns, np.int64)
+    enter[closing >= 0] = results.waits.pool.enter[closing[closing >= 0]]
+    step = np.searchsorted(starts, enter, side="right") - 1
+    return np.maximum(step, 0), results.steps.start_numbers

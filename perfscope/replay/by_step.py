@@ -43,7 +43,7 @@ def by_step(
         waits: the waiting that was measured.
         path: rows whose work, and rows whose transfer, lies on the critical path.
     """
-    step, numbers = steps_of_segments(results, program)
+    step, numbers = _steps_of_segments(results, program)
     if not len(numbers):
         return ()
     size = -(-len(numbers) // MOST_ROWS)
@@ -73,7 +73,7 @@ def by_step(
     return tuple(found)
 
 
-def steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
+def _steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
     """Place of the step in which each segment ends on the first rank, and the steps' numbers."""
     table = results.trace.ranks[0].steps
     focus = results.focus

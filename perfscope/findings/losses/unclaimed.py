@@ -83,6 +83,8 @@ def _is_chance(run: Facts, group: Group) -> bool:
             return True
     delays = [rank.queue_delay_s for rank in run.results.resources.threads]
     is_known = len(delays) == len(run.results.trace.ranks)
+    if group.entries[0].pattern is LossPattern.SERIAL:
+        return sum(delays) > group.ns * 1e-9
     return run.waits_for_cpus or not is_known or sum(delays) > HAD_CPUS * group.ns * 1e-9
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,10 @@ class StepsResult:
     metric_series: dict[
         str, tuple[tuple[float, float], ...]
     ]  # loss, accuracy, ...: (seconds, value)
+    starts_ns: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """When the steps of the first rank began, all of them and in order."""
+    start_numbers: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Their numbers."""
 
 
 MAX_SERIES = 2000
@@ -57,6 +61,8 @@ class _Step:
     source: str
     numbers: npt.NDArray[np.int64]
     seconds: npt.NDArray[np.float64]
+    starts_ns: npt.NDArray[np.int64]  # on the first rank, with their numbers
+    start_numbers: npt.NDArray[np.int64]
 
 
 def steps(prepared: Prepared) -> StepsResult:
@@ -86,6 +92,8 @@ def steps(prepared: Prepared) -> StepsResult:
         max_seconds=tuple(slowest[thin].tolist()),
         min_seconds=tuple(fastest[thin].tolist()),
         metric_series=series,
+        starts_ns=found.starts_ns,
+        start_numbers=found.start_numbers,
     )
 
 
@@ -106,7 +114,10 @@ def _told_steps(prepared: Prepared) -> _Step | None:
     for column, (table, number) in enumerate(zip(tables, numbers, strict=True)):
         spent = (table["t1"] - table["t0"]) / 1e9
         seconds[np.searchsorted(every, number), column] = spent
-    return _Step("framework" if hooked else "marker", every, seconds)
+    order = np.argsort(tables[0]["t0"], kind="stable")
+    starts = tables[0]["t0"][order].astype(np.int64)
+    source = "framework" if hooked else "marker"
+    return _Step(source, every, seconds, starts, numbers[0][order])
 
 
 def step_numbers(table: Table) -> npt.NDArray[np.int64]:
@@ -169,7 +180,8 @@ def _pattern_steps(prepared: Prepared) -> _Step | None:
     if periods is None:
         return None
     seconds = np.diff(periods.ends, axis=0) / 1e9
-    return _Step(periods.source, np.arange(len(seconds), dtype=np.int64), seconds)
+    numbers = np.arange(len(seconds), dtype=np.int64)
+    return _Step(periods.source, numbers, seconds, periods.ends[:-1, 0], numbers)
 
 
 def _metric_series(trace: Trace) -> dict[str, tuple[tuple[float, float], ...]]:
