@@ -176,9 +176,9 @@ def _pieces(gaps: Gaps, samples: _Samples, labels: StackLabels, bare: Ints) -> _
     inside = (gap >= 0) & (times < gaps.end[np.maximum(gap, 0)])
     at, gap, stack = times[inside], gap[inside], stacks[inside]
     own = _own_pieces(gaps, at, gap, stack, labels)
-    bare = np.ones(len(gaps.start), np.bool_)
-    bare[gap] = False
-    empty = np.flatnonzero(bare)
+    silent = np.ones(len(gaps.start), np.bool_)
+    silent[gap] = False
+    empty = np.flatnonzero(silent)
     kin = _kin_pieces(gaps, empty, at, gap, stack, labels)
     left = np.setdiff1d(empty, kin.gap, assume_unique=True)
     near = _near_pieces(gaps, left, samples, labels)
