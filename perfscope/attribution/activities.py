@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.activity_rules import Told, claims, told_by, told_last
-from perfscope.attribution.stack_rules import is_user_file
+from perfscope.attribution.stack_rules import BUILT_IN, is_user_file
 from perfscope.schema.enums import Activity
 from perfscope.trace.model import Frame, Trace
 
@@ -60,6 +60,8 @@ def _innermost(
     if not stack:
         return Activity.UNKNOWN
     unsure = _undecided(frames, stack)
+    if frames[stack[-1]].file == BUILT_IN and told[stack[-1]] is None:
+        return Activity.UNKNOWN  # a function of C of no known library: it may well be numeric
     for place in reversed(stack):
         one = told[place]
         if one is not None and one.activity is not Activity.UNKNOWN:
