@@ -81,6 +81,17 @@ def called(code: CodeType, last: int) -> Expression | None:
     return None if found is None else _expression(code, _callee(found, above))
 
 
+def works(code: CodeType, last: int) -> bool:
+    """Whether the instruction at offset `last` calls something or is an operator."""
+    if not _names:
+        _prepare()
+    raw = code.co_code
+    if not 0 <= last < len(raw):
+        return False
+    name = _names[raw[last]]
+    return name.startswith(_OPERATORS) or bool(_shape(name, _argument(raw, last))[1])
+
+
 def _prepare() -> None:
     import opcode
 

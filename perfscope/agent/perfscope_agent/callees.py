@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 FILE = "<built-in>"
 """The file of frames that stand for what has none."""
 
+UNTOLD = "?"
+"""What a call or an operator is named of which nothing tells what it works on."""
+
 _MOST_KNOWN = 20000
 _Function = type(lambda: None)
 _Method = type(bytecode.Expression(("", None), ()).values)
@@ -45,7 +48,7 @@ _reads_variables: bool | None = None
 def called(frame: FrameType) -> str:
     """What a frame is calling, as `module.function`, `module.Class.method` or `.method`.
 
-    Empty where it calls nothing, Python code, or what cannot be told.
+    Empty where it calls nothing or Python code, `?` where it cannot be told what it calls.
     """
     code = frame.f_code
     key = id(code), frame.f_lasti
@@ -63,7 +66,9 @@ def called(frame: FrameType) -> str:
 def _called(frame: FrameType) -> str:
     try:
         expression = bytecode.called(frame.f_code, frame.f_lasti)
-        return "" if expression is None else _name(frame, expression)
+        if expression is not None:
+            return _name(frame, expression)
+        return UNTOLD if bytecode.works(frame.f_code, frame.f_lasti) else ""
     except Exception:  # what is unusual about this frame must not end the sampling
         return ""
 
@@ -83,7 +88,7 @@ def _name(frame: FrameType, expression: Expression) -> str:
         found = _type_of_variable(frame, root)
         if found is not None:
             return _of_type(found, attributes)
-    return "." + attributes[-1] if attributes else ""
+    return "." + attributes[-1] if attributes else UNTOLD
 
 
 def _global(frame: FrameType, name: str) -> Any:
@@ -146,6 +151,7 @@ def _of_type(kind: type, attributes: tuple[str, ...]) -> str:
 
 def _operator(frame: FrameType, expression: Expression) -> str:
     """The kind of value that an operator works on, if it is one of a library."""
+    told = UNTOLD
     for kind, root in expression.values():
         found = None
         if kind == LOCAL:
@@ -153,11 +159,14 @@ def _operator(frame: FrameType, expression: Expression) -> str:
         elif kind == GLOBAL:
             value = _global(frame, str(root))
             found = None if value is _MISSING else type(value)
-        if found is not None and not issubclass(found, _Module) and not _is_programs(found):
+        if found is None or issubclass(found, _Module):
+            continue
+        told = ""
+        if not _is_programs(found):
             name = _of_class(found)
             if not name.startswith("builtins."):
                 return name + ".operator"
-    return ""
+    return told
 
 
 def _member(kind: type, name: str) -> tuple[type, Any] | None:
