@@ -150,10 +150,13 @@ def label_stacks(
     frames = [matcher.of_frame(frame) for frame in trace.frames]
     is_user = [is_user_file(frame.file) for frame in trace.frames]
     is_native = [frame.file in NATIVE_FILES for frame in trace.frames]
+    has_file = [not frame.file.startswith("<") for frame in trace.frames]
     labels, users, tellers, callers = [], [], [], []
     for stack in trace.stacks:
         depth, label = _telling_level(stack, frames, matcher)
         own = [level for level, frame in enumerate(stack) if is_user[frame]]
+        # code made from a text has no file: who runs it can be looked up
+        own = [level for level in own if has_file[stack[level]]] or own
         user = own[-1] if own else _innermost(stack, is_native)
         by_name = label not in (UNLABELED, matcher.train)
         teller = depth if by_name and is_user[stack[depth]] else user

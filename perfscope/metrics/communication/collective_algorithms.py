@@ -1,4 +1,4 @@
-"""What an allreduce costs by the way it is done (docs/metrics.md, section 10).
+"""What an allreduce costs by the way it is done (docs/metrics.md, section 11).
 
 Sources: Thakur, Rabenseifner, Gropp: "Optimization of Collective Communication Operations in MPICH"
 (2005) for ring, recursive doubling, Rabenseifner and tree; arXiv 1811.05233 for the 2D torus.
