@@ -30,7 +30,7 @@ from perfscope.document.replayed import replayed
 from perfscope.document.stacks import memory_detail, stacks
 from perfscope.document.tensors import tensors
 from perfscope.document.timeline import timeline
-from perfscope.document.verdict import share_of, verdict
+from perfscope.document.verdict import verdict
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.files import replace_file
 from perfscope.findings.core.certainty import is_firm
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from perfscope.findings.core.finding import Finding, Gain
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
-    from perfscope.savings import Wholes
 
 Json = dict[str, Any]
 SCHEMA_VERSION: Final = "1"
@@ -94,7 +93,7 @@ def _finding(finding: Finding, results: Results) -> FindingRow:
     return FindingRow(
         **vars(finding.row),
         gain_run_share=finding.gain.run_share if finding.gain else None,
-        first_action=_first_action(saving, of) if saving else None,
+        first_action=_first_action(saving) if saving else None,
         planned=planned_run(
             results,
             saving.seconds if saving else None,
@@ -104,12 +103,12 @@ def _finding(finding: Finding, results: Results) -> FindingRow:
     )
 
 
-def _first_action(saving: Gain, of: Wholes) -> FirstAction:
+def _first_action(saving: Gain) -> FirstAction:
     """What the first action saves: the number that headlines show."""
     return FirstAction(
         gain_s=saving.seconds,
         gain_interval_s=saving.interval_s,
-        gain_share=share_of(saving.seconds, of.window_s),
+        gain_share=saving.share,
         gain_run_share=saving.run_share,
         gain_basis=saving.basis,
     )

@@ -200,7 +200,9 @@ def savings(document: Analysis) -> Iterator[str]:
     firsts = {one.id: one.first_action for one in document.findings if one.first_action}
     rows += [(f"first of {name}", first) for name, first in firsts.items()]
     for name, row in rows:
-        yield from _share(f"gain_share of {name}", row.gain_share, row.gain_s, length)
+        # what is lost before the window counts beside it, so that its share is less
+        if row.gain_share and row.gain_s and not at_most(row.gain_share, row.gain_s / length):
+            yield f"gain_share of {name} is {row.gain_share}, of {row.gain_s} s in {length} s"
         yield from _share(f"gain_run_share of {name}", row.gain_run_share, row.gain_s, run_s)
     for finding in document.findings:
         first = finding.first_action

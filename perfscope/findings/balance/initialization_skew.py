@@ -59,7 +59,7 @@ def judge(run: Facts) -> Outcome:
         status=status,
         title=_title(facts, late) if is_told else PASSED,
         summary=_summary(facts, share),
-        gain=_gain(results, facts) if is_told else None,
+        gain=_gain(results, facts, share) if is_told else None,
         confidence=Confidence.MEDIUM,
         ranks=_numbers(facts, late) if is_told else (),
         where=_where(facts, late) if is_told else (),
@@ -84,12 +84,13 @@ def _status(gain_s: float, share: float) -> Status:
     return Status.WARN if gain_s >= SKEW_WARN_S else Status.INFO
 
 
-def _gain(results: Results, facts: OpeningFacts) -> Gain:
+def _gain(results: Results, facts: OpeningFacts, share: float) -> Gain:
     """What lies before the focus of analysis cannot be replayed, and no edit saves it."""
     is_replayed = facts.is_replayed and not facts.before_s
     basis = Basis.REPLAY if is_replayed else Basis.UPPER_BOUND
     edits = () if facts.before_s else facts.explained
-    return replace(saved(results, facts.total_s, basis=basis, edits=edits), is_once=True)
+    gain = saved(results, facts.total_s, basis=basis, edits=edits)
+    return replace(gain, share=share, is_once=True)
 
 
 def _is_before(facts: OpeningFacts) -> bool:

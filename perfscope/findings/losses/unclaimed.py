@@ -49,13 +49,18 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     if not run.replay.available:
         return ()
     savings = Savings(run.replay, run.losses.steps)
-    after = [edit for one in findings if one.status.is_fault for edit in _edits(one)]
+    after = [edit for one in findings if _is_sure(one) for edit in _edits(one)]
     lasting = [one for one in run.losses.entries if not _is_once(one)]
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
     length_s = run.results.focus.length_ns * 1e-9
     worth = [group for group in found if group.saving.seconds >= WORTH * length_s]
     made = [_finding(run, group) for group in worth if not _is_chance(run, group)]
     return tuple(sorted(made, key=lambda one: -(one.gain_s or 0.0)))
+
+
+def _is_sure(finding: Finding) -> bool:
+    """Whether a finding's change can be made as it is replayed: a bound explains no loss away."""
+    return finding.status.is_fault and finding.gain is not None and not finding.gain.is_bound
 
 
 def _edits(finding: Finding) -> tuple[Edit, ...]:
