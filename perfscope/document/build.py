@@ -34,7 +34,6 @@ from perfscope.document.verdict import verdict
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.files import replace_file
 from perfscope.findings.core.certainty import is_firm
-from perfscope.findings.core.wording import wholes
 from perfscope.output import json_text
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.findings import FindingRow, FirstAction
@@ -89,7 +88,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
 
 def _finding(finding: Finding, results: Results) -> FindingRow:
     steps = results.options.planned_steps
-    of, saving = wholes(results), finding.recommended
+    saving = finding.recommended
     return FindingRow(
         **vars(finding.row),
         gain_run_share=finding.gain.run_share if finding.gain else None,
