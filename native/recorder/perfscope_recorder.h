@@ -37,6 +37,18 @@ uint64_t ps_collections(uint32_t which);
  * interpreter's lock. The variables lie `offset` bytes behind the frame or, where `inner_offset` is not 0, behind what
  * the pointer there points to. Returns NULL where there is no Python. */
 void *ps_type_of_variable(const void *frame, uint32_t inner_offset, uint32_t offset, void *none);
+/* Has the calling thread, the main one of the Python that `none` belongs to, note its stack whenever a wait ends. The
+ * word at that offset of Python's interpreter makes it look for pending calls (0: nothing more is needed); there may be
+ * one current thread for the whole process; looking at frames may begin a garbage collection. Where anything is not as
+ * it should be, nothing is ever noted. The caller holds the interpreter's lock, except that of the wait: it returns
+ * not 0 when told to stop. */
+void ps_stack_notes_start(const void *none, uint32_t word_offset, uint32_t has_one_holder, uint32_t may_collect);
+int ps_stack_notes_wait(uint64_t ns);
+void ps_stack_notes_stop(void);
+/* Whether a stack has been noted since the last wait; after that, a late one is not. */
+int ps_stack_is_noted(void);
+/* When it was noted, in how many ns, and code and instruction of each frame, innermost first: a new tuple. */
+void *ps_stack_note(void);
 /* Resident memory of the process's own: without libraries, shared memory and this recording. */
 uint64_t ps_private_bytes(void);
 /* Bytes that the process may still map, UINT64_MAX without a limit. */

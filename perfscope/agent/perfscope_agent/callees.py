@@ -50,20 +50,70 @@ def called(frame: FrameType) -> str:
 
     Empty where it calls nothing or Python code, `?` where it cannot be told what it calls.
     """
-    code = frame.f_code
-    key = id(code), frame.f_lasti
-    known = _known.get(key)
-    if known is None:
-        known = _called(frame) if bytecode.is_known() else ""
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-            _kept.clear()
-        _kept[id(code)] = code
-        _known[key] = known
-    return known
+    code, last = frame.f_code, frame.f_lasti
+    found = known(code, last)
+    if found is None:
+        found = _called(frame) if bytecode.is_known() else ""
+        _keep(code, last, found)
+    return found
 
 
-def _called(frame: FrameType) -> str:
+def called_before(code: CodeType, last: int, frame: FrameType | None) -> str:
+    """The same of a frame that was at this instruction a moment ago, by what is there now.
+
+    `frame` is the innermost one of its thread now.
+    """
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    place = _Place(code, last, frame)
+    found = _called(place)
+    if not place.is_missed:
+        _keep(code, last, found)
+    return found
+
+
+class _Place:
+    """A frame that may be over; one of the same code stands in for it, where there is one."""
+
+    def __init__(self, code: CodeType, last: int, frame: FrameType | None) -> None:
+        self.f_code = code
+        self.f_lasti = last
+        self.frame = frame
+        self.is_missed = False
+
+    @property
+    def f_globals(self) -> dict[str, Any]:
+        """The variables of the module that the code is from, none where that is not to be found."""
+        if self.frame is not None:
+            return self.frame.f_globals
+        for module in list(sys.modules.values()):
+            if issubclass(type(module), _Module):
+                contents = _contents(module)
+                if contents.get("__file__") == self.f_code.co_filename:
+                    return contents
+        self.is_missed = True
+        return {}
+
+    @property
+    def f_builtins(self) -> dict[str, Any]:
+        """The functions that every module has."""
+        return _contents(sys.modules["builtins"])
+
+
+def known(code: CodeType, last: int) -> str | None:
+    """What an instruction calls, if that has been looked up."""
+    return _known.get((id(code), last))
+
+
+def _keep(code: CodeType, last: int, found: str) -> None:
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+        _kept.clear()
+    _kept[id(code)] = code
+    _known[id(code), last] = found
+
+
+def _called(frame: FrameType | _Place) -> str:
     try:
         expression = bytecode.called(frame.f_code, frame.f_lasti)
         if expression is not None:
@@ -73,7 +123,7 @@ def _called(frame: FrameType) -> str:
         return ""
 
 
-def _name(frame: FrameType, expression: Expression) -> str:
+def _name(frame: FrameType | _Place, expression: Expression) -> str:
     if expression.operands:
         return _operator(frame, expression)
     kind, root = expression.root
@@ -91,7 +141,7 @@ def _name(frame: FrameType, expression: Expression) -> str:
     return "." + attributes[-1] if attributes else UNTOLD
 
 
-def _global(frame: FrameType, name: str) -> Any:
+def _global(frame: FrameType | _Place, name: str) -> Any:
     found = dict.get(frame.f_globals, name, _MISSING)
     return dict.get(frame.f_builtins, name, _MISSING) if found is _MISSING else found
 
@@ -149,7 +199,7 @@ def _of_type(kind: type, attributes: tuple[str, ...]) -> str:
     return "%s.%s" % (_of_class(found[0]), name)
 
 
-def _operator(frame: FrameType, expression: Expression) -> str:
+def _operator(frame: FrameType | _Place, expression: Expression) -> str:
     """The kind of value that an operator works on, if it is one of a library."""
     told = UNTOLD
     for kind, root in expression.values():
@@ -209,9 +259,13 @@ def _is_program_module(name: str) -> bool:
     return bool(file) and files.is_program(file)
 
 
-def _type_of_variable(frame: FrameType, place: Any) -> type | None:
+def _type_of_variable(frame: FrameType | _Place, place: Any) -> type | None:
     """The kind of a variable of a frame; `f_locals` would copy all of them and keep them alive."""
     global _reads_variables
+    if isinstance(frame, _Place):
+        found = None if frame.frame is None else _type_of_variable(frame.frame, place)
+        frame.is_missed = frame.is_missed or found is None
+        return found
     rec = recorder.current
     if rec is None:
         return None

@@ -76,10 +76,24 @@ class Recorder:
         self.type_of_variable = bind(
             "ps_type_of_variable", python_object, pointer, u32, u32, pointer
         )
+        self._bind_notes(library, bind)
         self._name = bind("ps_name", u32, ctypes.c_char_p, u32)
         self._stack = bind("ps_stack", u32, ctypes.c_void_p, u32)
         self._u32 = u32
         self._names: dict[str, int] = {}
+
+    def _bind_notes(self, library: Any, bind: Callable[..., Any]) -> None:
+        """The functions by which the main thread notes its stack."""
+        import ctypes
+
+        pointer, u32 = ctypes.c_void_p, ctypes.c_uint32
+        self.stack_notes_start = bind("ps_stack_notes_start", None, pointer, u32, u32, u32)
+        self.stack_notes_stop = bind("ps_stack_notes_stop", None)
+        self.stack_is_noted = bind("ps_stack_is_noted", ctypes.c_int)
+        self.stack_note = bind("ps_stack_note", ctypes.py_object)
+        address = ctypes.cast(library.ps_stack_notes_wait, pointer).value or 0
+        # alone of all these it gives the interpreter's lock away
+        self.stack_notes_wait = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)(address)
 
     def name(self, text: str) -> int:
         """The id of a name; equal text, equal id.
@@ -158,6 +172,11 @@ def activate() -> Recorder | None:
         on_open(recorder, _rank_and_size[0])
     current = recorder
     return recorder
+
+
+def functions() -> Recorder | None:
+    """The bound functions, whether or not the recording is open yet."""
+    return current or _loaded
 
 
 def can_record() -> bool:

@@ -7,7 +7,17 @@ import os
 import sys
 import time
 
-from . import blocked, busy_threads, callees, files, garbage, notes, python_objects, recorder
+from . import (
+    blocked,
+    busy_threads,
+    callees,
+    files,
+    garbage,
+    noted,
+    notes,
+    python_objects,
+    recorder,
+)
 from .pace import Pace
 from .places import OWN, Places
 
@@ -49,15 +59,19 @@ class Sampler:
     """The sampling thread; started and stopped by the main thread."""
 
     def __init__(
-        self, hz: float, first: Callable[[], None], later: Callable[[Any], None] | None = None
+        self,
+        hz: float,
+        rec: recorder.Recorder,
+        first: Callable[[], None],
+        later: Callable[[Any], None] | None = None,
     ) -> None:
         import _thread
 
+        self._library = rec
         self._pace = Pace(hz)
         self._first = first
         self._later = later
         self._later_s = time.monotonic() + _LATER_S
-        self._wake = _thread.allocate_lock()
         self._done = _thread.allocate_lock()
         # Held by whoever must not be interrupted by a fork: a child would inherit half-made state.
         self.busy = _thread.allocate_lock()
@@ -68,15 +82,14 @@ class Sampler:
         """Starts the thread; `threading` does not know it, so the program counts only its own."""
         import _thread
 
-        self._wake.acquire()
         self._done.acquire()
+        noted.start(self._library)
         _thread.start_new_thread(self._run, ())
 
     def stop(self) -> None:
         """Ends the thread and waits for it, one second at most."""
-        if self._wake.locked():
-            self._wake.release()
-            self._done.acquire(True, 1.0)
+        self._library.stack_notes_stop()
+        self._done.acquire(True, 1.0)
 
     def _run(self) -> None:
         try:
@@ -92,10 +105,13 @@ class Sampler:
         count, others_s, told = 0, 0.0, False
         while True:
             wait_s = self._pace.wait_s() if count else _FIRST_S
-            due_s = time.monotonic() + wait_s
-            if self._wake.acquire(True, wait_s):
+            # Not from the end of the last look: some code lets it wait for the lock.
+            now_s, due_s = time.monotonic(), due_s + wait_s
+            if due_s < now_s:
+                due_s = now_s + wait_s
+            if self._library.stack_notes_wait(int((due_s - now_s) * 1e9)):
                 return
-            now_s = time.monotonic()
+            now_s, note = time.monotonic(), noted.take(self._library)
             count += 1
             if self._later is not None and now_s >= self._later_s:
                 self._later_s = float("inf")
@@ -108,8 +124,9 @@ class Sampler:
                     continue
                 told = told or self._tell(rec)
                 before_ns = time.thread_time_ns()
-                self._sample(rec, now_s - due_s)
-                self._pace.looked((time.thread_time_ns() - before_ns) / 1e9, now_s - begin_s)
+                self._sample(rec, note, due_s)
+                cost_ns = time.thread_time_ns() - before_ns + (note[1] if note else 0)
+                self._pace.looked(cost_ns / 1e9, now_s - begin_s)
                 if now_s - others_s >= _OTHERS_S:
                     others_s = now_s
                     _look_at_others(rec)
@@ -123,29 +140,36 @@ class Sampler:
             rec.ignore_thread(thread_id)
         return True
 
-    def _sample(self, rec: recorder.Recorder, late_s: float) -> None:
+    def _sample(self, rec: recorder.Recorder, note: noted.Note | None, due_s: float) -> None:
         is_held = _IS_FRAGILE and gc.isenabled()
         if is_held:
             gc.disable()
         try:
-            walks = _walks()
+            walks = _walks(note)
         finally:
             if is_held:
                 gc.enable()
+        now_ns = rec.now()
         for thread_id, places, callee in walks:
-            stack = self._stack(rec, places, _leaves(thread_id, callee))
+            is_noted = note is not None and places is note[2]
+            leaves = _leaves(0 if is_noted else thread_id, callee)
+            stack = self._stack(rec, places, leaves)
             if stack:
-                self._write(rec, thread_id, stack, late_s)
+                at_ns = note[0] if note is not None and is_noted else now_ns
+                self._write(rec, thread_id, stack, (at_ns, at_ns / 1e9 - due_s))
 
-    def _write(self, rec: recorder.Recorder, thread_id: int, stack: int, late_s: float) -> None:
+    def _write(
+        self, rec: recorder.Recorder, thread_id: int, stack: int, seen: tuple[int, float]
+    ) -> None:
         """Writes what was seen, also for the looks that it has delayed.
 
         A look waits while C code keeps the interpreter's lock. Were it to count once, what such
         code takes would seem shorter than what lets others look.
         """
-        now_ns, missed = rec.now(), self._pace.made_up(late_s)
+        at_ns, late_s = seen
+        missed = self._pace.made_up(late_s)
         for place in range(missed, -1, -1):
-            rec.stack_sample(thread_id, stack, now_ns - int(late_s * 1e9 * place / (missed + 1)))
+            rec.stack_sample(thread_id, stack, at_ns - int(late_s * 1e9 * place / (missed + 1)))
 
     def _stack(
         self,
@@ -182,22 +206,34 @@ def _look_at_others(rec: recorder.Recorder) -> None:
 
 def _leaves(thread_id: int, callee: str) -> tuple[tuple[str, str], ...]:
     """Name and file of what is no Python code: the function called, the system call inside it."""
-    call = blocked.system_call(thread_id)
+    call = blocked.system_call(thread_id) if thread_id else ""
     leaves = ((callee, callees.FILE),) if callee else ()
     return leaves + (((call, blocked.FILE),) if call else ())
 
 
-def _walks() -> list[tuple[int, list[tuple[CodeType, int]], str]]:
+def _walks(note: noted.Note | None) -> list[tuple[int, list[tuple[CodeType, int]], str]]:
     """Kernel id, places and callee of each watched thread; no other thread goes on meanwhile."""
-    frames = sys._current_frames()
     walks = []
+    main = recorder.main_thread
+    if note is not None and main in watched:
+        code, last = note[2][0]
+        is_own = code.co_filename.startswith(files.AGENT)
+        callee = "" if is_own else callees.known(code, last)
+        if callee is not None and len(watched) == 1:
+            return [(watched[main], note[2], callee)]
+    frames = sys._current_frames()
     try:
         for identity, thread_id in list(watched.items()):
             frame = frames.get(identity)
-            if frame is not None:
+            if frame is None:
+                if identity != main:
+                    watched.pop(identity, None)
+            elif note is not None and identity == main:
+                if callee is None:
+                    callee = callees.called_before(code, last, frame)
+                walks.append((thread_id, note[2], callee))
+            else:
                 walks.append((thread_id, _walk(frame), _callee(frame)))
-            elif identity != recorder.main_thread:
-                watched.pop(identity, None)
     finally:
         # This frame is among them: a cycle that would keep the program's objects alive.
         frames.clear()
@@ -271,8 +307,11 @@ def start(first: Callable[[], None], later: Callable[[Any], None] | None = None)
     if hz <= 0:
         first()
         return
+    rec = recorder.functions()
+    if rec is None:
+        return
     watched[recorder.main_thread] = os.getpid()
-    sampler = Sampler(hz, first, later)
+    sampler = Sampler(hz, rec, first, later)
     sampler.start()
 
 

@@ -1,0 +1,48 @@
+"""The stack that the main thread has noted itself at the moment at which a look was due.
+
+Who asks for the interpreter's lock gets it where the main thread gives it back: in C code that
+works without it, hardly in Python code. Looks that wait for the lock see too much of the one and
+too little of the other. So the wait between looks ends in C, which has the main thread note its
+stack as soon as its evaluation loop looks up. Nothing is noted while the main thread works without
+the lock: then the sampler gets it at once, and looks itself.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import bytecode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import List, Tuple
+
+    from .recorder import Recorder
+
+    Note = Tuple[int, int, List[Tuple[CodeType, int]]]
+
+_VERSION = sys.version_info[:2]
+_LOOK_UP = {(3, 9): 72, (3, 10): 68, (3, 11): 100, (3, 12): 368, (3, 13): 0}
+"""Where in its interpreter's state a Python keeps what makes its evaluation loop look up.
+
+Python 3.13 sets it for calls that other threads add; earlier ones do so for the main thread's own
+only. The recorder uses the place after it has seen Python itself set it so and clear it again.
+"""
+_HAS_ONE_HOLDER = _VERSION <= (3, 11)
+_MAY_COLLECT = _VERSION == (3, 11)
+
+
+def start(rec: Recorder) -> None:
+    """Prepares the calling thread, the main one, to note its stack."""
+    is_usual = bytecode.is_known() and "t" not in getattr(sys, "abiflags", "t")
+    if is_usual and _VERSION in _LOOK_UP:
+        place = _LOOK_UP[_VERSION]
+        rec.stack_notes_start(id(None), place, _HAS_ONE_HOLDER, _MAY_COLLECT)
+    else:
+        rec.stack_notes_start(None, 0, 0, 0)
+
+
+def take(rec: Recorder) -> Note | None:
+    """Moment, cost and places of what was noted since the last wait; nothing is from now on."""
+    return rec.stack_note() if rec.stack_is_noted() else None
