@@ -1,0 +1,141 @@
+"""Stacks are noted when a look is due, whoever holds the lock, and nothing is lost by it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from tests.agent.jobs import RANK_ZERO, Job
+
+HALF = """
+import hashlib, time
+data = bytes(40000)
+def interpreting():
+    end = time.thread_time() + 0.003
+    while time.thread_time() < end:
+        sum(range(50))
+def digesting():
+    end = time.thread_time() + 0.003
+    while time.thread_time() < end:
+        hashlib.sha256(data)
+for _ in range(600):
+    interpreting()
+    digesting()
+"""
+INTERRUPTED = """
+import os, random, signal, time
+seen = caught = 0
+def interrupt(*_):
+    global seen
+    seen += 1
+    raise KeyboardInterrupt
+signal.signal(signal.SIGINT, interrupt)
+def work(n):
+    return n if n < 2 else work(n - 1) + work(n - 2)
+end = time.monotonic() + 1.5
+sent = 0
+while time.monotonic() < end:
+    work(random.randrange(12))
+    try:
+        sent += 1
+        os.kill(os.getpid(), signal.SIGINT)
+        work(12)
+    except KeyboardInterrupt:
+        caught += 1
+print(sent == seen == caught, sent > 100)
+"""
+FORKED = """
+import os, time
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(20))
+spin(0.2)
+codes = []
+for _ in range(40):
+    pid = os.fork()
+    if pid == 0:
+        spin(0.03)
+        os._exit(7)
+    spin(0.005)
+    codes.append(os.waitpid(pid, 0)[1])
+print(set(codes) == {7 << 8})
+"""
+COLLECTING = """
+import gc, sys, threading, time
+gc.set_threshold(1)
+class Node:
+    def __init__(self):
+        self.me = self
+    def __del__(self):
+        sum(range(3))
+def deep(n):
+    Node()
+    return deep(n - 1) + 1 if n else 0
+end = time.monotonic() + 1.0
+def beside():
+    while time.monotonic() < end:
+        deep(10)
+threads = [threading.Thread(target=beside) for _ in range(2)]
+for thread in threads:
+    thread.start()
+while time.monotonic() < end:
+    deep(30)
+    exec("class A: pass\\nfor _ in range(20): A()", {})
+for thread in threads:
+    thread.join()
+print(gc.isenabled(), gc.get_threshold()[0])
+"""
+ENDING = """
+import atexit, sys, time
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(20))
+class Late:
+    def __del__(self):
+        spin(0.1)
+        print("late")
+sys.late = Late()
+spin(0.3)
+if sys.argv[1:]:
+    atexit._clear()
+sys.exit(3)
+"""
+
+
+def test_code_with_and_without_the_lock_is_seen_as_long_as_it_takes(
+    job: Callable[..., Job],
+) -> None:
+    done = job(HALF, variables=RANK_ZERO)
+    assert done.exit_code == 0, done.stderr
+    names = {"interpreting", "digesting"}
+    seen = Counter(
+        frame[0] for stack in done.process.functions() for frame in stack if frame[0] in names
+    )
+    assert seen.total() > 40
+    assert 0.3 < seen["interpreting"] / seen.total() < 0.7, seen
+
+
+def test_no_interrupt_is_lost(job: Callable[..., Job]) -> None:
+    done = job(INTERRUPTED, variables=RANK_ZERO)
+    assert (done.exit_code, done.stdout) == (0, b"True True\n"), done.stderr
+    assert done.process.functions()
+
+
+def test_forked_children_note_nothing(job: Callable[..., Job]) -> None:
+    done = job(FORKED, variables=RANK_ZERO)
+    assert (done.exit_code, done.stdout) == (0, b"True\n"), done.stderr
+
+
+def test_collections_at_every_moment_do_no_harm(job: Callable[..., Job]) -> None:
+    done = job(COLLECTING, variables=RANK_ZERO)
+    assert (done.exit_code, done.stdout) == (0, b"True 1\n"), done.stderr
+    assert done.process.functions()
+
+
+def test_ends_as_it_would_have(job: Callable[..., Job]) -> None:
+    done = job(ENDING, variables=RANK_ZERO, name="one.py")
+    assert (done.exit_code, done.stderr) == (3, b"")
+    done = job(ENDING, variables=RANK_ZERO, name="two.py", arguments=("clear",))
+    assert (done.exit_code, done.stderr) == (3, b"")
