@@ -23,7 +23,7 @@ typedef void *object;
 
 static struct {
     int (*add)(int (*)(void *), void *);
-    int (*is_ending)(void);
+    int (*is_started)(void), (*is_ending)(void);
     object (*thread)(void), (*holder)(void), (*error)(void);
     void (*clear_error)(void);
     object (*innermost)(void), (*back)(object), (*code)(object), (*item)(object, const char *);
@@ -164,7 +164,8 @@ static bool find_all(const void *none)
         return false;
     find(&python.last, "PyFrame_GetLasti");
     bool has_ending = find(&python.is_ending, "Py_IsFinalizing") || find(&python.is_ending, "_Py_IsFinalizing");
-    return has_ending && find(&python.add, "Py_AddPendingCall") && find(&python.thread, "PyThreadState_Get") &&
+    return has_ending && find(&python.is_started, "Py_IsInitialized") && find(&python.add, "Py_AddPendingCall") &&
+           find(&python.thread, "PyThreadState_Get") &&
            find(&python.error, "PyErr_Occurred") && find(&python.clear_error, "PyErr_Clear") &&
            find(&python.innermost, "PyEval_GetFrame") && find(&python.back, "PyFrame_GetBack") &&
            find(&python.code, "PyFrame_GetCode") && find(&python.item, "PyObject_GetAttrString") &&
@@ -218,7 +219,7 @@ PS_EXPORT void ps_stack_notes_start(const void *none, uint32_t word_offset, uint
  * thread's stack as it is now. */
 static void ask(void)
 {
-    if (python.is_ending() || (python.holder && python.holder() != watch.thread))
+    if (!python.is_started() || python.is_ending() || (python.holder && python.holder() != watch.thread))
         return;
     atomic_store(&watch.is_wanted, true);
     if (!atomic_exchange(&watch.is_queued, true) && python.add(note, NULL) != 0) {
