@@ -235,10 +235,12 @@ def _healthy(
 def _lost(losses: LossAccount | None) -> str:
     """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
     share = losses.training_share if losses else None
-    if losses is None or share is None or share >= TRAINS:
+    if losses is None or share is None:
         return ""
-    inside = [one for one in losses.entries if one.cause.kind is not LossKind.OUTSIDE]
-    if not inside:
+    # what is not known may all be training work: a check of the result's quality tells of it
+    unheard = (LossKind.OUTSIDE, LossKind.UNKNOWN)
+    inside = [one for one in losses.entries if one.cause.kind not in unheard]
+    if sum(one.ns for one in inside) <= (1 - TRAINS) * losses.window_ns:
         return ""
     first = inside[0]
     pattern = f", {first.pattern.label}" if first.pattern else ""
