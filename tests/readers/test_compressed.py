@@ -84,7 +84,7 @@ def test_a_directory_full_of_bombs_is_left_after_the_first(
         folder.mkdir(exist_ok=True)
         (folder / f"{number}.gz").write_bytes(content)
     # files that look like runs of their own are not read: none lies nearer than the others
-    with pytest.raises(UnreadableInputError, match="not read to its end|holds 20 runs"):
+    with pytest.raises(UnreadableInputError, match=r"not read to its end|holds 20 runs"):
         registry.open_trace(tmp_path)
     assert len(tried) <= 8  # as many at once as there are CPUs
 
