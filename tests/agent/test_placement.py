@@ -157,6 +157,25 @@ time.sleep(0.2)
         assert "numa" not in found
 
 
+class NoNotes:
+    """What the sampler asks of a recorder that notes no stacks: only to wait."""
+
+    def __init__(self) -> None:
+        self._over = threading.Event()
+
+    def stack_notes_start(self, *_: Any) -> None:
+        """Nothing is prepared."""
+
+    def stack_notes_stop(self) -> None:
+        self._over.set()
+
+    def stack_notes_wait(self, ns: int) -> bool:
+        return self._over.wait(ns / 1e9)
+
+    def stack_is_noted(self) -> bool:
+        return False
+
+
 def test_it_is_noted_once_before_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that is killed later leaves what was known after half a minute."""
     monkeypatch.setattr(stacks, "_LATER_S", 0.2)
@@ -167,7 +186,8 @@ def test_it_is_noted_once_before_the_end(monkeypatch: pytest.MonkeyPatch) -> Non
         forkable.append(not busy.locked())
         seen.append("later")
 
-    sampler = stacks.Sampler(50.0, lambda: seen.append("first"), later)
+    waiting: Any = NoNotes()
+    sampler = stacks.Sampler(50.0, waiting, lambda: seen.append("first"), later)
     sampler.start()
     deadline = time.monotonic() + 10
     while "later" not in seen and time.monotonic() < deadline:
