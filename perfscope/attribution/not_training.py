@@ -52,7 +52,30 @@ def not_training(trace: Trace, timelines: Sequence[Timeline]) -> Ints:
     if spent[ACTIVITIES.index(Activity.SLEEP)] > STANDS_IN * spent.sum():
         training.add(Activity.SLEEP)
     is_training = np.isin(activity, [ACTIVITIES.index(one) for one in training])
-    return np.where(is_training, -1, activity)
+    return np.where(is_training | _in_numeric_functions(trace, activity), -1, activity)
+
+
+def _in_numeric_functions(trace: Trace, activity: Ints) -> npt.NDArray[np.bool_]:
+    """Which stacks are in Python of a function that at other times is seen in numeric code.
+
+    An operator on arrays that keeps the interpreter's lock is noted when it is over: at the next
+    call or jump of its function.
+    """
+    numeric = {ACTIVITIES.index(one) for one in (Activity.NUMERIC, Activity.UNKNOWN)}
+    function = [(frame.function, frame.file) for frame in trace.frames]
+    native = {place for place, frame in enumerate(trace.frames) if frame.file in NATIVE_FILES}
+    told = list(zip(trace.stacks, activity.tolist(), strict=True))
+    computing = {
+        function[stack[-2]]
+        for stack, one in told
+        if len(stack) > 1 and stack[-1] in native and one in numeric
+    }
+    interpreter = ACTIVITIES.index(Activity.INTERPRETER)
+    found = [
+        bool(stack) and one == interpreter and function[stack[-1]] in computing
+        for stack, one in told
+    ]
+    return np.array(found, np.bool_)
 
 
 def _spent(activity: Ints, timelines: Sequence[Timeline]) -> Ints:
