@@ -26,5 +26,5 @@ def label(entry: Entry) -> str:
     if cause.kind is LossKind.WAITING:
         if cause.account is None:
             return "Waiting, not explained"
-        return f"Waiting for {cause.phase or 'work'} of others"
+        return f"Waiting for others: {cause.phase or 'work in no phase'}"
     return cause.account.label if cause.account is not None else cause.kind.label
