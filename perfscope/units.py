@@ -67,6 +67,11 @@ def counted(number: float, noun: str, several: str = "") -> str:
     return f"{format_count(number)} {noun if number == 1 else several or f'{noun}s'}"
 
 
+def were(number: float, noun: str, several: str = "") -> str:
+    """A number with its noun and verb: `1 rank was`, `2 ranks were`; see `counted`."""
+    return f"{counted(number, noun, several)} {'was' if number == 1 else 'were'}"
+
+
 def format_ratio(ratio: float | None) -> str:
     """An efficiency or other ratio around one: `0.625`."""
     return MISSING if ratio is None else f"{ratio:.3f}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from perfscope.errors import UsageError
 from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Format, Rank, Trace
+from perfscope.units import counted
 
 INITIALIZED = "from when every rank has initialized communication to when"
 
@@ -145,7 +146,9 @@ def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
         reasons.append(f"closed by the end of rank {first.number} ({first.ending.kind.value})")
     end = _close_at_drop(ranks, end, reasons)
     if len(ranks) < len(trace.ranks):
-        reasons.append(f"{len(trace.ranks) - len(ranks)} ranks never initialized communication")
+        reasons.append(
+            f"{counted(len(trace.ranks) - len(ranks), 'rank')} never initialized communication"
+        )
     return Focus(start, end, "communication_lifetime", "; ".join(reasons))
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
-from perfscope.units import format_count, format_seconds, format_share
+from perfscope.units import counted, format_seconds, format_share
 
 if TYPE_CHECKING:
+    from perfscope.metrics.devices.device_collectives import DeviceCommunication
     from perfscope.metrics.devices.devices import DevicesResult
     from perfscope.metrics.results import Results
 
@@ -58,13 +59,19 @@ def _communication(results: Results, found: DevicesResult) -> list[QualityRow]:
         return [QualityRow("device_communication", Status.WARN, title, detail)]
     spread = format_seconds(matching.end_spread_s or 0.0)
     detail = (
-        f"{format_count(matching.matched)} collectives matched over ranks; "
-        f"{format_count(matching.unmatched)} kernels were not: they have no partner, or do not "
-        f"wait for all ranks. Kernels of one collective end within {spread} of each other (99 %): "
+        f"{counted(matching.matched, 'collective')} matched over ranks.{_unmatched(matching)} "
+        f"Kernels of one collective end within {spread} of each other (99 %): "
         "the clocks are no farther apart."
     )
     title = "Communication kernels were matched"
     return [QualityRow("device_communication", Status.PASS, title, detail)]
+
+
+def _unmatched(matching: DeviceCommunication) -> str:
+    if not matching.unmatched:
+        return ""
+    kernels = counted(matching.unmatched, "kernel")
+    return f" Not matched: {kernels} without a partner, or that do not wait for all ranks."
 
 
 def _launches(found: DevicesResult) -> QualityRow:

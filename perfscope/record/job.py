@@ -163,14 +163,13 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
         return
     if found.missing_ranks:
         teller.insist(*_missing_ranks(found, run))
-    noun = "rank" if found.ranks == 1 else "ranks"
     what = (
-        f"{found.ranks} {noun}"
+        units.counted(found.ranks, "rank")
         if found.ranks
-        else f"{found.processes} processes, none with a rank,"
+        else f"{units.counted(found.processes, 'process', 'processes')} without a rank"
     )
     lost = (
-        f"; {units.format_count(found.dropped)} records found no room, raise --max-size"
+        f"; {units.counted(found.dropped, 'record')} found no room, raise --max-size"
         if found.dropped
         else ""
     )

@@ -28,7 +28,7 @@ from perfscope.schema.enums import PhaseKind
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Rank, RowFlag, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, codes_of, name_of
-from perfscope.units import counted, format_seconds
+from perfscope.units import counted, format_seconds, were
 
 if TYPE_CHECKING:
     from perfscope.attribution.focus import Focus
@@ -161,16 +161,16 @@ def _refuse_others(trace: Trace, focus: Focus, selection: _Selection) -> None:
     elsewhere = inside & (pool.tid != main_tids[pool.rank]) & ~ALONE[pool.op]
     if np.any(elsewhere):
         raise NotReplayableError(
-            f"{np.count_nonzero(elsewhere):,} MPI calls are made outside the main threads"
+            f"outside the main threads {were(int(np.count_nonzero(elsewhere)), 'MPI call')} made"
         )
     others = inside & ~explained & ~ALONE[pool.op] & ~selection.exchanges.polls
-    for codes, what in ((COLLECTIVES, "collective calls"), (MESSAGES, "calls for messages")):
+    for codes, what in ((COLLECTIVES, "collective call"), (MESSAGES, "message call")):
         rows = np.flatnonzero(others & codes[pool.op])
         if len(rows):
             row = int(rows[0])
             begun = np.any(np.isin(pool.op[inside], EXCHANGES_BEGUN)) and codes is MESSAGES
             raise NotReplayableError(
-                f"{len(rows):,} {what} have no partners, the first of "
+                f"{counted(len(rows), what)} without a partner, the first of "
                 f"{name_of(int(pool.op[row]))} on rank {trace.ranks[int(pool.rank[row])].number}"
                 + (HALF_KNOWN if begun else "")
             )

@@ -141,8 +141,8 @@ def test_ids_that_nobody_defined(tmp_path: Path) -> None:
     trace = open_trace(writer.close())
     (row,) = trace.ranks[0].operations
     assert (row["comm"], row["peer"], row["sent"]) == (-1, -2, 0)
-    assert any("1 calls carry bytes that cannot be: 0 is taken" in n for n in trace.notes)
-    assert any("2 calls are of regions that the archive does not define" in n for n in trace.notes)
+    assert any("in 1 call: 0 bytes are taken" in n for n in trace.notes)
+    assert any("Of regions that the archive does not define: 2 calls." in n for n in trace.notes)
 
 
 def test_calls_that_never_end(tmp_path: Path) -> None:

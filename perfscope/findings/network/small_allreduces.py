@@ -97,7 +97,7 @@ def _summary(facts: NetworkFacts, gain_s: float, *, is_bound: bool) -> str:
     found = facts.small
     most = "at most " if is_bound else ""
     return (
-        f"{found.calls:,} calls of about {format_bytes(found.size_bytes)} take "
+        f"{counted(found.calls, 'call')} of about {format_bytes(found.size_bytes)} took "
         f"{format_seconds(found.seconds)}, nearly all of it latency. One call for many of them "
         f"would save {most}{format_seconds(gain_s)}.{CROWDED if facts.is_crowded else ''}"
     )
@@ -115,7 +115,7 @@ def _evidence(results: Results, facts: NetworkFacts) -> tuple[Evidence, ...]:
         rows.append(
             Evidence(
                 "Allreduces in quick succession",
-                f"{cost.fusion.calls:,} calls in {cost.fusion.groups:,} groups",
+                f"{counted(cost.fusion.calls, 'call')} in {counted(cost.fusion.groups, 'group')}",
             )
         )
         rows.append(Evidence("Of their time, latency", cost.fusion.latency_s, "s"))

@@ -274,8 +274,7 @@ def _said_of_times(path: Path, counts: Mapping[str, int], found: Extent) -> list
     if found.strays:
         apart = f" by at least {found.apart_ns / 1e9:,.0f} s" if found.apart_ns else ""
         notes.append(
-            f"{path.name}: {found.strays:,} events lie apart from all others{apart}; they were set "
-            "aside."
+            f"{path.name}: set aside {counted(found.strays, 'event')} apart from all others{apart}."
         )
     if counts["base_twice"]:
         notes.append(

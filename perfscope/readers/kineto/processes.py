@@ -13,6 +13,7 @@ from perfscope.readers.kineto.host import is_step
 from perfscope.readers.kineto.ranks import process_of
 from perfscope.trace.devices import LAUNCH_UNKNOWN
 from perfscope.trace.model import Table
+from perfscope.units import counted
 
 Places = npt.NDArray[np.int64]
 _RANK = re.compile(r"rank[-_ ]?(\d{1,6})(?!\d)(?:\s*\(([^()]*)\)$)?", re.IGNORECASE)
@@ -38,9 +39,10 @@ def split(contents: KinetoContents) -> tuple[list[KinetoContents], list[str]]:
     host = np.concatenate([of[contents.host["thread"]], of[contents.calls["thread"]]])
     for what, places in (("device", device), ("host", host)):
         if lost := int(np.count_nonzero(~np.isin(places, owners))):
+            all_events = counted(len(places), f"{what} event")
             notes.append(
-                f"{name}: {lost:,} of {len(places):,} {what} events could not be given to one of "
-                "these processes and were left out. Give the profile of each rank instead."
+                f"{name}: left out {lost:,} of {all_events} that could not "
+                "be given to one of these processes. Give the profile of each rank instead."
             )
     return kept, notes
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from perfscope.readers.kineto.file import KinetoContents
+from perfscope.units import counted
 
 MOST_RANKS = 1_000_000
 _RANK = re.compile(r"rank[-_ ]?(\d{1,7})(?!\d)", re.IGNORECASE)
@@ -116,16 +117,17 @@ def _how(files: int, guessed: int, strange: int, unnamed: int, processes: int) -
         return []
     notes = []
     if guessed:
-        notes.append(f"The ranks of {guessed} files were taken from their names or folders.")
+        files_named = counted(guessed, "file")
+        notes.append(f"Ranks taken from the names of files or folders: of {files_named}.")
     if strange:
         notes.append(
-            f"{strange} files are named like a rank that another process has at the same time; "
-            "they were numbered in order of time."
+            f"Numbered in order of time: {counted(strange, 'file')} named like a rank that another "
+            "process has at the same time."
         )
     if unnamed:
         notes.append(
-            f"{unnamed} files name no rank; the processes that wrote them ({processes}) were "
-            "numbered in order of time."
+            f"No rank is named in {counted(unnamed, 'file')}; the processes that wrote "
+            f"{'it' if unnamed == 1 else 'them'} ({processes}) were numbered in order of time."
         )
     return notes
 

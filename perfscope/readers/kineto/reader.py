@@ -253,13 +253,13 @@ def _losses(contents: KinetoContents) -> list[str]:
     """What of a file could not be used."""
     counts, name = contents.counts, contents.path.name
     reasons = {
-        "without_time": "have no usable time",
-        "damaged": "have a duration that is no number",
-        "negative": "have a negative duration",
-        "unopened": "end what never began",
+        "without_time": "without a usable time",
+        "damaged": "with a duration that is no number",
+        "negative": "with a negative duration",
+        "unopened": "ending what never began",
     }
     notes = [
-        f"{name}: {counts[key]:,} events {reason} and were left out."
+        f"{name}: left out {counted(counts[key], 'event')} {reason}."
         for key, reason in reasons.items()
         if counts[key]
     ]

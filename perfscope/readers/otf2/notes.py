@@ -7,30 +7,32 @@ from typing import TYPE_CHECKING
 
 from perfscope.readers.otf2.ranks import Places
 from perfscope.trace.model import Rank
+from perfscope.units import counted
 
 if TYPE_CHECKING:
     from perfscope.readers.otf2.reduced import Reduced
 
 _ODD = (
-    ("unknown", "{:,} events are of kinds newer than OTF2 3.2 and were skipped."),
-    ("backwards", "{:,} times lie before the one before them: the clock of a location went back."),
-    ("stray_leaves", "{:,} times a region was left that had not been entered; these were skipped."),
-    ("left_open", "{:,} regions were entered and not left: they end with what encloses them."),
-    ("stray_messages", "{:,} records of messages stand outside any MPI call and have no time."),
-    ("unstarted_requests", "{:,} requests ended that the same thread is not seen to start."),
-    ("undefined_regions", "{:,} calls are of regions that the archive does not define."),
+    ("unknown", "event", "Skipped: {} of kinds newer than OTF2 3.2."),
+    ("backwards", "time", "The clock of a location went back {}."),
+    ("stray_leaves", "time", "A region was left that had not been entered, {}; that was skipped."),
+    ("left_open", "region", "Entered and never left: {}, taken to end with what encloses it."),
+    ("stray_messages", "message record", "Outside any MPI call, and so without a time: {}."),
+    ("unstarted_requests", "request", "Ended on a thread that is not seen to start it: {}."),
+    ("undefined_regions", "call", "Of regions that the archive does not define: {}."),
 )
 
 
 def notes_on(reduced: Reduced, places: Places, ranks: Sequence[Rank]) -> list[str]:
     """What was odd, one sentence each."""
     notes = []
-    for key, text in _ODD:
+    for key, noun, text in _ODD:
         count = sum(row[key] for row in reduced.locations)
         if count:
-            notes.append(text.format(count))
+            notes.append(text.format(counted(count, noun)))
     if reduced.impossible_sizes:
-        notes.append(f"{reduced.impossible_sizes:,} calls carry bytes that cannot be: 0 is taken.")
+        calls = counted(reduced.impossible_sizes, "call")
+        notes.append(f"Sizes that cannot be, in {calls}: 0 bytes are taken.")
     if any(row["counters_thinned"] for row in reduced.locations):
         notes.append("Counters have more samples than are kept; they were thinned evenly.")
     if reduced.phases_dropped:
@@ -40,7 +42,8 @@ def notes_on(reduced: Reduced, places: Places, ranks: Sequence[Rank]) -> list[st
         )
     if places.others:
         shown = ", ".join(places.others[:5])
-        notes.append(f"{len(places.others)} location groups belong to no rank: {shown}.")
+        groups = counted(len(places.others), "location group")
+        notes.append(f"Left out {groups} of no rank: {shown}.")
     wrong = sum(
         1
         for rank in places.ranks
@@ -48,9 +51,10 @@ def notes_on(reduced: Reduced, places: Places, ranks: Sequence[Rank]) -> list[st
         if place.events != reduced.locations[place.index]["events"]
     )
     if wrong:
-        notes.append(f"{wrong} locations hold another number of events than their definition says.")
+        places_wrong = counted(wrong, "location")
+        notes.append(f"Events are not as many as the definitions say in {places_wrong}.")
     if len(places.ranks) > len(ranks):
-        notes.append(f"{len(places.ranks) - len(ranks)} ranks recorded no event.")
+        notes.append(f"{counted(len(places.ranks) - len(ranks), 'rank')} recorded no event.")
     return notes
 
 
@@ -68,7 +72,7 @@ def reasons(reduced: Reduced, ranks: Sequence[Rank], *, most_calls: int) -> dict
     if reduced.rows_dropped:
         calls = sum(row["mpi_calls"] for row in reduced.locations)
         found["operations"] = (
-            f"the trace holds {calls:,} MPI calls, and at most {most_calls:,} calls and "
+            f"the trace holds {counted(calls, 'MPI call')}, and at most {most_calls:,} calls and "
             "completions are kept one by one; their time was only added up"
         )
     if any(len(rank.steps) for rank in ranks):

@@ -19,7 +19,7 @@ from perfscope.readers.recording.totals import totals_of
 from perfscope.readers.recording.wall_clocks import Clock
 from perfscope.trace.model import Rank, ThreadInfo
 from perfscope.trace.operations import code_of
-from perfscope.units import counted
+from perfscope.units import counted, were
 
 INTERVALS = (
     *("operations", "background", "readiness", "completions", "phases", "steps"),
@@ -124,7 +124,7 @@ def _note_quality(process: ProcessFile, number: int, tables: Tables) -> None:
         if process.flags & HeaderFlag.DISK_FULL:
             why = "the disk was full"
         process.notes.append(
-            f"Rank {number}: {process.dropped} records were dropped because {why}; totals per "
+            f"Rank {number}: {were(process.dropped, 'record')} dropped because {why}; totals per "
             "operation are complete."
         )
 

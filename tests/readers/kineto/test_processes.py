@@ -94,7 +94,7 @@ def test_devices_that_could_be_of_either_process_are_left_out_and_told(tmp_path:
     one, two = rank_of_job(0, device=0), rank_of_job(1, device=1)
     trace = open_trace(merged(tmp_path / "all.json", one, two))
     check_trace(trace)
-    assert any("40 of 40 device events could not be given" in note for note in trace.notes)
+    assert any("40 of 40 device events that could not be given" in note for note in trace.notes)
     assert all(not len(rank.devices.rows) for rank in trace.ranks if rank.devices is not None)
 
 

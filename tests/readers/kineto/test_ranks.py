@@ -53,7 +53,7 @@ def test_processes_without_a_rank_are_numbered_in_order_of_time(tmp_path: Path) 
         profile(tmp_path / f"{place}.json", pid=pid, start_s=start)
     trace = open_trace(tmp_path)
     assert processes(trace) == [(0, 10), (1, 11)]
-    assert any("4 files name no rank" in note and "(2)" in note for note in trace.notes)
+    assert any("No rank is named in 4 files" in note and "(2)" in note for note in trace.notes)
 
 
 def test_equal_process_numbers_of_two_hosts_are_two_ranks(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_folder_may_name_the_rank(tmp_path: Path) -> None:
     profile(tmp_path / "rank_1" / "profiles" / "trace.json", pid=21)
     trace = open_trace(tmp_path)
     assert processes(trace) == [(0, 20), (1, 21)]
-    assert any("names or folders" in note for note in trace.notes)
+    assert any("names of files or folders: of 2 files" in note for note in trace.notes)
 
 
 def test_a_folder_around_all_files_names_no_rank(tmp_path: Path) -> None:

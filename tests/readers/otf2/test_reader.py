@@ -286,7 +286,7 @@ def test_an_archive_that_ends_inside_a_call(tmp_path: Path) -> None:
     assert rank.ending.kind is EndKind.UNKNOWN
     (row,) = rank.operations
     assert (row["t0"], row["t1"], row["flags"]) == (6 * MS, 9 * MS, RowFlag.OPEN)
-    assert any("entered and not left" in note for note in trace.notes)
+    assert any("Entered and never left: 2 regions" in note for note in trace.notes)
     assert any("had not been entered" in note for note in trace.notes)
 
 
@@ -303,7 +303,7 @@ def test_a_message_of_impossible_size(tmp_path: Path, size: int) -> None:
     for one in trace.ranks:
         assert one.operations["sent"].tolist() == [0]
         assert one.operations["received"].tolist() == [0]
-    assert "2 calls carry bytes that cannot be: 0 is taken." in trace.notes
+    assert "Sizes that cannot be, in 2 calls: 0 bytes are taken." in trace.notes
     compute(trace, Options())
 
 

@@ -181,7 +181,7 @@ def test_a_request_that_another_thread_started_is_told(tmp_path: Path) -> None:
     archive.call(1, 1, 4, "Wait", (4, "MpiIrecv", (0, archive.world, 3, 64, 9)))
     trace = archive.trace()
     assert any(
-        "1 requests ended that the same thread is not seen to start" in note for note in trace.notes
+        "Ended on a thread that is not seen to start it: 1 request." in note for note in trace.notes
     )
     (done,) = trace.ranks[1].completions
     assert (done["request"], done["peer"]) == (0, PEER_UNKNOWN)

@@ -14,6 +14,7 @@ from perfscope.report.studies.sections import (
 from perfscope.report.studies.terminal import StudyTerminal, print_table
 from perfscope.report.terminal import line
 from perfscope.report.text import shortened
+from perfscope.units import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,7 +45,8 @@ def _print_differences(document: Json, console: Console) -> None:
         for value in values:
             line(console, f"{_short(value.column.title)}: {value.told}", indent=6)
     if table.left_out:
-        line(console, f"{table.left_out} more differences are in study.json", indent=2)
+        more = counted(table.left_out, "more difference")
+        line(console, f"In study.json: {more}", indent=2)
     if found["varies"]:
         names = ", ".join(found["varies"][:6])
         line(console, f"The runs of one side differ among themselves in: {names}", indent=2)
