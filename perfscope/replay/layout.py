@@ -65,7 +65,11 @@ def lay_out(results: Results, run: Run) -> Program:
         row_rank=np.repeat(np.arange(len(lengths)), lengths),
         row_segment=_row_segments(cut_rows, starts),
         row_op=_scattered(run.op, row_of_call, row_count, fill=-1),
-        segment_kind=segment_kinds(_cut_kinds(run, cut_rows), enter, step_starts),
+        segment_kind=segment_kinds(
+            _cut_kinds(run, cut_rows),
+            enter,
+            step_starts if len(step_starts) else results.steps.starts_ns,
+        ),
         work=pieces.work,
         phase=pieces.phase,
         stack=pieces.stack,

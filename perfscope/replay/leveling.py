@@ -44,15 +44,18 @@ def leveled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Float
     result = work.copy()
     for kind in np.unique(kinds):
         rows = np.flatnonzero(kinds == kind)
-        if level is Level.USUAL:
-            result[rows] = _without_outliers(work[rows], columns)
-            continue
-        usual = np.median(work[np.ix_(rows, _reference(columns))], axis=1)
-        for group in _groups(usual):
+        for group in _groups(_usual(work[rows], level, columns)):
             chosen = rows[group]
-            rule = _even if level is Level.EVEN else _as_others
-            result[chosen] = rule(work[chosen], columns)
+            result[chosen] = RULES[level](work[chosen], columns)
     return result
+
+
+def _usual(work: Floats, level: Level, columns: Bools) -> Floats:
+    """What each segment takes those that are not late, by which like segments are told."""
+    if level is Level.USUAL:  # any rank may be late: the lower half are the others
+        return np.sort(work, axis=1)[:, (work.shape[1] - 1) // 2]
+    usual: Floats = np.median(work[:, _reference(columns)], axis=1)
+    return usual
 
 
 def _reference(columns: Bools) -> Ints:
@@ -99,19 +102,32 @@ def _without_outliers(work: Floats, columns: Bools) -> Floats:
     """Work beyond the ordinary spread becomes that of the others in the same segment.
 
     The spread is taken from the lower half: of two ranks that are late in turn, half of all work
-    is late.
+    is late. What is beyond it must be beyond the rank's own spread, too: where always the same
+    rank works, while the others wait for their turn, nobody is late.
     """
     positive = np.log(work[work > 0])
     if len(positive) < FEWEST_VALUES:
         return work
-    low, quartile = np.quantile(positive, (0.05, 0.25))
-    bound = np.exp(quartile + SPREAD_FROM_QUARTILE * (quartile - low) / NORMAL_QUARTILES)
-    bound *= 1.0 + ROUNDING  # exp(log(x)) may be less than x: constant work is not beyond itself
-    late = (work > bound) & columns
+    bounds = np.array([_bound(work[:, rank]) for rank in range(work.shape[1])])
+    beyond = work > np.maximum(bounds, _bound(work))
+    late = beyond & columns
     if not np.any(late):
         return work
-    ordinary = np.where(work > bound, np.nan, work)
+    ordinary = np.where(beyond, np.nan, work)
     usual = np.full(len(work), np.nanmedian(ordinary))
     known = ~np.all(np.isnan(ordinary), axis=1)
     usual[known] = np.nanmedian(ordinary[known], axis=1)
-    return np.where(late, usual[:, None], work)
+    return np.where(late, np.minimum(work, usual[:, None]), work)
+
+
+def _bound(work: Floats) -> float:
+    """Up to which work is ordinary; what takes no time says nothing."""
+    positive = np.log(work[work > 0])
+    if not len(positive):
+        return 0.0
+    low, quartile = np.quantile(positive, (0.05, 0.25))
+    bound = np.exp(quartile + SPREAD_FROM_QUARTILE * (quartile - low) / NORMAL_QUARTILES)
+    return float(bound * (1.0 + ROUNDING))  # exp(log(x)) may be less than x
+
+
+RULES = {Level.EVEN: _even, Level.AS_OTHERS: _as_others, Level.USUAL: _without_outliers}

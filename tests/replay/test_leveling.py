@@ -144,3 +144,28 @@ def test_where_half_of_the_ranks_are_late_the_usual_one_is_not() -> None:
     every = np.ones(4, dtype=bool)
     found = leveled(work, level=Level.MEDIAN, columns=every, kinds=np.zeros(1, int))
     np.testing.assert_array_equal(found, np.ones((1, 4)))
+
+
+def test_ranks_that_take_turns_are_not_late() -> None:
+    """In every second segment one rank works, in the others the other one: that is no excess."""
+    random = np.random.default_rng(7)
+    work = np.full((2 * STEPS, 2), 1e-5)
+    work[::2, 0] = 0.02 * random.lognormal(0.0, 0.3, STEPS)
+    work[1::2, 1] = 0.02 * random.lognormal(0.0, 0.3, STEPS)
+    every, places = np.ones(2, np.bool_), np.arange(2 * STEPS) % 2
+    found = leveled(work, level=Level.USUAL, columns=every, kinds=places)
+    assert found.sum() == pytest.approx(work.sum(), rel=0.05)
+
+
+def test_long_and_short_parts_in_no_order_are_not_compared() -> None:
+    """Every third stretch between collectives is long, on all ranks, and steps are not known."""
+    random = np.random.default_rng(8)
+    work = np.where(np.arange(3 * STEPS) % 3, 1e-4, 0.02)[:, None]
+    work = work * random.lognormal(0.0, 0.05, (3 * STEPS, 2))
+    every, kinds = np.ones(2, np.bool_), np.zeros(3 * STEPS, np.int64)
+    found = leveled(work, level=Level.USUAL, columns=every, kinds=kinds)
+    assert found.sum() == pytest.approx(work.sum(), rel=0.01)
+    late = work.copy()
+    late[np.arange(0, 3 * STEPS, 12), 1] *= 3.0
+    found = leveled(late, level=Level.USUAL, columns=every, kinds=kinds)
+    assert found.sum() == pytest.approx(work.sum(), rel=0.01)

@@ -21,9 +21,9 @@ ID = "page_faults"
 TITLE = "The kernel spends CPU time on memory that is taken anew"
 PASSED = "Taking memory anew costs little"
 DESCRIPTION = (
-    "Compares CPU time in the kernel with pages touched for the first time, bytes read and written "
-    "and exchanges of threads: what these do not explain, page faults cost. Arrays that are "
-    "allocated and freed in each step come from the system each time, filled with zeros."
+    "Follows CPU time in the kernel from sample to sample: what files and exchanges of threads do "
+    "not explain goes with page faults or with waiting in communication, by least squares. Arrays "
+    "that are allocated and freed in each step come from the system each time, filled with zeros."
 )
 REFERENCES = (
     "glibc, mallopt(3): https://man7.org/linux/man-pages/man3/mallopt.3.html",
@@ -38,10 +38,10 @@ def is_sampled(results: Results) -> bool:
 
 def judge(run: Facts) -> Outcome:
     """What page faults cost the run, and how to keep the memory instead."""
-    found = [one for one in run.results.fault_times if one.work_s > 0 and one.fault_s > 0]
+    found = [one for one in run.results.fault_times if one.work_s > 0 and one.least_s > 0]
     edits = [Edit(ranks=(one.rank,), factor=1.0 - _share(one)) for one in found]
     if not edits:
-        return passed("No rank was seen to take memory anew.")
+        return passed("No time in the kernel was seen to go with memory that is taken anew.")
     bound_s = max(_share(one) * one.work_s for one in found)
     gain = as_bound(price(run.results, run.replay, edits, bound_s=bound_s))
     worst = max(found, key=_share)
@@ -55,14 +55,14 @@ def judge(run: Facts) -> Outcome:
         id=ID,
         status=Status.FAIL if gain.share >= FAIL_GAIN else Status.WARN,
         title=(
-            f"{format_share(_in_kernel(worst))} of the CPU time of rank {worst.rank} is the "
-            "kernel's, for memory that is taken anew again and again"
+            f"{format_share(_share(worst))} of the work of rank {worst.rank} is the kernel's, "
+            "for memory that is taken anew again and again"
         ),
         summary=(
-            f"Rank {worst.rank} touched {worst.faults:,} new pages and spent "
-            f"{format_seconds(worst.kernel_s)} in the kernel, of {format_seconds(worst.cpu_s)} of "
-            "CPU time; files and exchanges of threads explain little of it. Large arrays that are "
-            "allocated and freed in each step come from the system each time."
+            f"Rank {worst.rank} touched {worst.faults:,} new pages. Of its "
+            f"{format_seconds(worst.work_s)} between communication {format_seconds(worst.fault_s)} "
+            f"(at least {format_seconds(worst.least_s)}) were spent in the kernel when it did so. "
+            "Large arrays that are allocated and freed in each step come from the system each time."
         ),
         gain=gain,
         confidence=Confidence.MEDIUM,
@@ -93,8 +93,11 @@ def _in_kernel(one: FaultTime) -> float:
 
 
 def _evidence(one: FaultTime) -> Evidence:
-    share = format_share(_in_kernel(one))
-    return Evidence(f"Rank {one.rank}", f"{share} in the kernel, {one.faults:,} page faults")
+    share, kernel = format_share(_share(one)), format_share(_in_kernel(one))
+    text = (
+        f"{share} of the work, {one.faults:,} page faults; {kernel} of all CPU time in the kernel"
+    )
+    return Evidence(f"Rank {one.rank}", text)
 
 
 DIAGNOSIS = Diagnosis(

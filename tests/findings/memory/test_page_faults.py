@@ -47,3 +47,20 @@ def test_arrays_that_are_fresh_in_each_step() -> None:
 def test_what_is_none_of_that(kernel: float, faults_per_s: int, read_per_s: int) -> None:
     found = judged(kernel=kernel, faults_per_s=faults_per_s, read_per_s=read_per_s)
     assert found.status is Status.PASS
+
+
+def test_a_wait_that_gives_its_cpu_away_is_no_page_fault() -> None:
+    """In the exchanges half the time is the kernel's, in the work none; pages come all along."""
+    builder = TraceBuilder(1, end_s=1.0 + 0.5 * STEPS + 1.0)
+    rank = builder.rank(0).init(1.0).finalize(1.0 + 0.5 * STEPS)
+    for step in range(STEPS):
+        begin = 1.0 + 0.5 * step
+        rank.step(step, begin, begin + 0.5).op("MPI_Barrier", begin + 0.3, begin + 0.5, seq=step)
+    kernel_s = 0.0
+    for tick in range(5 * STEPS + 20):
+        at = tick / 10
+        kernel_s += 0.05 if (tick - 11) % 5 >= 3 and tick > 10 else 0.0
+        rank.main_sample(at, cpu_s=at, kernel_s=kernel_s, minor_faults=5000 * tick)
+        rank.process_sample(at, cpu_s=at, runnable=1)
+        rank.system_sample(at, read_bytes=0)
+    assert analyze_trace(builder.build()).findings["page_faults"].status is Status.PASS
