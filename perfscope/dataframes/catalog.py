@@ -11,6 +11,7 @@ ORDER = (
     "profile",
     "ledger",
     "activities",
+    "losses",
     "steps",
     "collectives",
     "messages",

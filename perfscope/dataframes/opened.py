@@ -110,6 +110,11 @@ class OpenedTrace:
         return self._frame("activities")
 
     @_documented
+    def losses(self) -> pd.DataFrame:
+        """What the time of the ranks was lost to: all of it that was no training work."""
+        return self._frame("losses")
+
+    @_documented
     def steps(self) -> pd.DataFrame:
         """The steps of the training loop on each rank."""
         return self._frame("steps")

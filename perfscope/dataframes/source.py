@@ -10,10 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared, prepare
+from perfscope.losses.account import loss_account
+from perfscope.losses.entry import LossAccount
 from perfscope.matching.collectives import Instances
 from perfscope.matching.messages import Messages, match_messages
 from perfscope.matching.pool import Pool
 from perfscope.matching.waits import Waits, split_operations
+from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
+from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.model import Rank, Table, Trace
 
 
@@ -33,6 +38,12 @@ class Source:
     def prepared(self) -> Prepared:
         """Phases, samples and the ledger of every moment."""
         return prepare(self.trace, rules=self._rules)
+
+    @cached_property
+    def losses(self) -> LossAccount:
+        """The loss account, as `perfscope analyze` has it."""
+        results = compute(self.trace, Options(phase_rules=self._rules))
+        return loss_account(results, SegmentReplay(results))
 
     @cached_property
     def _everything(self) -> Trace:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfscope.document.loss_words import label
 from perfscope.findings.losses.unclaimed import claims
 from perfscope.losses.entry import Saving
+from perfscope.losses.words import label
 from perfscope.schema.common import Place
 from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry, Losses, LossSaving

@@ -8,12 +8,12 @@ from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import headline, unwatched
-from perfscope.document.loss_words import label
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, place, wholes
+from perfscope.losses.words import label
 from perfscope.schema.enums import LossKind, Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Need

@@ -35,7 +35,9 @@ ARROWS = {
     "studies.findings": {"findings", "metrics", "schema", "studies", "sweep.study", "trace"},
     "sweep": {"record"},
     "sweep.study": {"findings", "schema", "studies", "sweep", "trace"},
-    "dataframes": {"attribution", "matching", "metrics", "readers", "schema", "trace"},
+    "dataframes": {
+        *{"attribution", "losses", "matching", "metrics", "readers", "replay", "schema", "trace"},
+    },
     "export": {"attribution", "dataframes", "matching", "metrics", "readers", "schema", "trace"},
     "report": {"schema"},
     "report.studies": {"report", "schema"},

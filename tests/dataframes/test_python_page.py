@@ -36,4 +36,4 @@ def test_snippets_print_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> 
     names: dict[str, Any] = {}
     printed = [run(code, names).split() for code, _ in snippets]
     assert printed == [shown.split() for _, shown in snippets]
-    assert len(snippets) == 6
+    assert len(snippets) == 7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -166,3 +167,12 @@ def test_pandas_is_loaded_when_a_table_is_asked_for() -> None:
 def test_what_is_not_there_is_an_error_for_people() -> None:
     with pytest.raises(perfscope.errors.UnreadableInputError):
         perfscope.open_trace("no such trace")
+
+
+def test_losses_are_those_of_the_analysis() -> None:
+    opened = perfscope.open_trace(SAMPLE)
+    losses = opened.losses()
+    kept = json.loads((SAMPLE / "analysis.json").read_text(encoding="utf-8"))["losses"]
+    assert losses["time_ns"].tolist() == [row["ns"] for row in kept["entries"]]
+    assert losses["loss"].tolist() == [row["label"] for row in kept["entries"]]
+    assert opened.ledger()["time_ns"].sum() - losses["time_ns"].sum() == kept["training_ns"]
