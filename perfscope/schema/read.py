@@ -9,6 +9,7 @@ from typing import Any, Union, get_args, get_origin
 
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.check import chosen, kinds_of, problems
+from perfscope.schema.losses import Losses
 
 
 class NotAsDeclaredError(ValueError):
@@ -25,6 +26,16 @@ def read_analysis(document: Any) -> Analysis:
         raise NotAsDeclaredError(problem)
     found = _made(document, Analysis)
     assert isinstance(found, Analysis)
+    return found
+
+
+def read_losses(document: Any) -> Losses | None:
+    """The loss account of a result; None where it has none, or one of another release."""
+    part = document.get("losses") if isinstance(document, dict) else None
+    if part is None or any(problems(part, Losses)):
+        return None
+    found = _made(part, Losses)
+    assert isinstance(found, Losses)
     return found
 
 

@@ -42,7 +42,8 @@ def comparison(document: Document) -> str:
         *_measures(safe),
         *_findings(safe),
         *_folded("What else differs", table(differences.first(MOST_DIFFERENCES))),
-        *_folded("Where the time went", _waterfall(safe)),
+        *_folded("Where the time went", _waterfall(safe, "steps")),
+        *_folded("What the time was lost to", _waterfall(safe, "losses")),
         *_folded("Efficiency", table(compare_efficiency.SECTION.context(safe)["table"])),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -91,6 +92,6 @@ def _findings(document: Document) -> list[str]:
     return parts
 
 
-def _waterfall(document: Document) -> str:
+def _waterfall(document: Document, part: str) -> str:
     found = compare_waterfall.tables(document)
-    return "\n\n".join(table(step["table"]) for step in found["steps"])
+    return "\n\n".join(table(step["table"]) for step in found[part])

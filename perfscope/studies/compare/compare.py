@@ -26,7 +26,7 @@ from perfscope.studies.common.student_t import student_quantile
 from perfscope.studies.compare.differences import differences, different_programs, unlike
 from perfscope.studies.compare.prediction_check import changes_reason, finding_changes, promise
 from perfscope.studies.compare.sides import Side
-from perfscope.studies.compare.waterfall import waterfall
+from perfscope.studies.compare.waterfall import losses, waterfall
 
 Json = dict[str, Any]
 FACTOR = 1.02
@@ -130,6 +130,7 @@ def body(sides: Sequence[Side], *, measure: Measure | None, factor: float) -> Js
             _efficiency(sides, factor.id, factor.level) for factor in EFFICIENCIES.values()
         ],
         "waterfall": waterfall(sides),
+        "losses": losses(sides),
         "finding_changes": finding_changes(sides),
         "finding_changes_reason": changes_reason(sides) or None,
     }

@@ -1,52 +1,76 @@
-"""Where the time went that one side takes more or less than another: the ledgers' difference."""
+"""Where the time went that one side takes more or less than another, part by part."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from perfscope.studies.common import spent
 from perfscope.studies.common.run import StudyRun
+from perfscope.studies.common.spent import Spent
 from perfscope.studies.compare.sides import Side
 
 Json = dict[str, Any]
 LEAST_SHARE = 0.005
 REST = "rest"
-ONCE = ("start_up", "shutdown")  # accounts of what happens once a run, whatever its steps
 
 
 def waterfall(sides: Sequence[Side]) -> Json:
-    """The change of every account from each side to the next, in seconds of a mean rank.
+    """The change of every account of the time ledger from each side to the next.
+
+    See `decomposed` for what it returns.
+    """
+    return decomposed(sides, spent.accounts, "a run has no time ledger")
+
+
+def losses(sides: Sequence[Side]) -> Json:
+    """The change of training work and of everything that time was lost to, from side to side.
+
+    See `decomposed` for what it returns.
+    """
+    return decomposed(sides, spent.losses, "a run has no loss account: analyze it anew")
+
+
+def decomposed(
+    sides: Sequence[Side], parts_of: Callable[[StudyRun], Sequence[Spent]], missing: str
+) -> Json:
+    """The change of each part of the time from each side to the next, in seconds of a mean rank.
 
     Means over ranks and over repeats, because means add up: the parts of a step are exactly the
     difference of the totals. Where the sides did different numbers of steps all is per step, and
-    start-up and shutdown, which happen once, are left out.
+    what happens once a run is left out.
+
+    Args:
+        sides: in the order in which they are shown.
+        parts_of: a partition of the time of a run; empty where it has none.
+        missing: why there is nothing then.
 
     Returns:
         `per_step`; `totals_s`, one a side; `speedups` of each over the first; `steps`, each with
         `from`, `to` (sides) and `parts`, largest change first: `id`, `label`, `from_s`, `to_s`,
         `delta_s` and `error_s`, two standard errors of it (None with one run on a side). What
         changed by less than `LEAST_SHARE` of the larger total is one part, `rest`. `reason` says
-        why there is no waterfall, else "".
+        why there is none of that, else "".
     """
     if any(not side.runs for side in sides):
         return {"reason": "a side has no run that counts", "per_step": False, "steps": []}
-    if any(not sum(run.ledger_s.values()) for side in sides for run in side.runs):
-        return {"reason": "a run has no time ledger", "per_step": False, "steps": []}
+    found = [[parts_of(run) for run in side.runs] for side in sides]
+    if any(not sum(part.seconds for part in run) for side in found for run in side):
+        return {"reason": missing, "per_step": False, "steps": []}
     counts = {run.steps for side in sides for run in side.runs}
     per_step = len(counts) > 1 and min(counts) > 0
-    accounts = {
-        name: label
-        for side in sides
-        for run in side.runs
-        for name, label in run.ledger_labels.items()
-        if not (per_step and name in ONCE)
+    labels = {
+        part.id: part.label
+        for side in found
+        for run in side
+        for part in run
+        if not (per_step and part.is_once)
     }
     values = [
-        {name: [_seconds(run, name, per_step=per_step) for run in side.runs] for name in accounts}
-        for side in sides
+        _by_part(side, of, labels, per_step=per_step) for side, of in zip(sides, found, strict=True)
     ]
     totals = [float(sum(np.mean(v) for v in of.values())) for of in values]
     return {
@@ -55,16 +79,23 @@ def waterfall(sides: Sequence[Side]) -> Json:
         "totals_s": totals,
         "speedups": [totals[0] / total if total else None for total in totals],
         "steps": [
-            {"from": n, "to": n + 1, "parts": _parts(accounts, values[n], values[n + 1])}
+            {"from": n, "to": n + 1, "parts": _parts(labels, values[n], values[n + 1])}
             for n in range(len(sides) - 1)
         ],
     }
 
 
-def _seconds(run: StudyRun, account: str, *, per_step: bool) -> float:
-    """Seconds of a mean rank of the run."""
-    ranks = max(run.recorded_ranks, 1)
-    return run.ledger_s.get(account, 0.0) / ranks / (run.steps if per_step else 1)
+def _by_part(
+    side: Side, runs: Sequence[Sequence[Spent]], labels: Mapping[str, str], *, per_step: bool
+) -> dict[str, list[float]]:
+    """Seconds of a mean rank in each part, one for each run of a side."""
+    found = {name: [0.0] * len(runs) for name in labels}
+    for place, (run, parts) in enumerate(zip(side.runs, runs, strict=True)):
+        whole = max(run.recorded_ranks, 1) * (run.steps if per_step else 1)
+        for part in parts:
+            if part.id in found:
+                found[part.id][place] = part.seconds / whole
+    return found
 
 
 def _parts(
@@ -81,7 +112,7 @@ def _parts(
         sums = [
             [sum(v) for v in zip(*(of[n] for n in small), strict=True)] for of in (before, after)
         ]
-        parts.append(_part(REST, "All other accounts", *sums))
+        parts.append(_part(REST, "All others", *sums))
     return parts
 
 

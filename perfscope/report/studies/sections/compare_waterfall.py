@@ -33,17 +33,35 @@ def _context(document: Document) -> Context:
 def tables(document: Document) -> Context:
     """What the section says without its chart, which takes a second to draw."""
     found = mapping(document, "compare", "waterfall")
-    labels, steps = side_labels(document), rows(found, "steps")
-    unit = "a step of a mean rank" if found.get("per_step") else "a mean rank"
-    whole = bool(steps) and len(numbers(found, "totals_s")) == len(steps) + 1 == len(labels)
+    steps = rows(found, "steps")
+    shown = _steps(document, "waterfall", "Account")
     return {
         "reason": text(found, "reason") or "the study holds no ledgers",
-        "unit": unit,
-        "takeaway": _takeaway(steps) if whole and len(steps) == 1 else "",
-        "steps": [
-            _step(place, row, labels, unit) for place, row in enumerate(steps, start=1) if whole
-        ],
+        "unit": _unit(found),
+        "takeaway": _takeaway(steps) if shown and len(steps) == 1 else "",
+        "steps": shown,
+        "losses": _steps(document, "losses", "Training work, and lost to"),
     }
+
+
+def _unit(found: Mapping[str, Any]) -> str:
+    return "a step of a mean rank" if found.get("per_step") else "a mean rank"
+
+
+def _steps(document: Document, part: str, title: str) -> list[Context]:
+    """The tables of one partition of the time, from each side to the next."""
+    found, labels = mapping(document, "compare", part), side_labels(document)
+    steps = rows(found, "steps")
+    if (
+        not steps
+        or len(numbers(found, "totals_s")) != len(steps) + 1
+        or len(labels) != len(steps) + 1
+    ):
+        return []
+    return [
+        _step(f"{part}-table-{place}", row, labels, title, _unit(found))
+        for place, row in enumerate(steps, start=1)
+    ]
 
 
 def signed(value: float | None) -> str:
@@ -88,21 +106,21 @@ def _takeaway(steps: list[Mapping[str, Any]]) -> str:
     return f"{label} {moved} most, by {seconds(abs(delta))}"
 
 
-def _step(place: int, step: Mapping[str, Any], labels: list[str], unit: str) -> Context:
+def _step(name: str, step: Mapping[str, Any], labels: list[str], title: str, unit: str) -> Context:
     ends = (int(number(step.get(key)) or 0) for key in ("from", "to"))
     start, end = (labels[n] if n < len(labels) else "" for n in ends)
     error = Column("Two standard errors", "error_s", lambda error: f"± {seconds(error)}")
     has_errors = any(number(part.get("error_s")) is not None for part in rows(step, "parts"))
     columns = (
-        Column("Account", "label", kind=Kind.TEXT, longest=40),
+        Column(title, "label", kind=Kind.TEXT, longest=40),
         Column(start, "from_s", seconds),
         Column(end, "to_s", seconds),
         Column("Change", "delta_s", signed),
         *([error] if has_errors else []),
     )
     table = Table(
-        f"waterfall-table-{place}",
-        f"Seconds of {unit} by account",
+        name,
+        f"Seconds of {unit}",
         columns,
         rows(step, "parts"),
         file="study.json",

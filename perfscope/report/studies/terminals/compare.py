@@ -80,14 +80,15 @@ def _print_efficiencies(document: Json, console: Console) -> None:
 
 def _print_waterfall(document: Json, console: Console) -> None:
     found = compare_waterfall.tables(document)
-    for step in found["steps"]:
-        console.print()
-        line(
-            console,
-            f"Where the time went, seconds of {found['unit']}: {step['from']} to {step['to']}",
-            style="bold",
-        )
-        print_table(step["table"], console)
+    for title, steps in (
+        ("Where the time went", found["steps"]),
+        ("What it was lost to", found["losses"]),
+    ):
+        for step in steps:
+            told = f"{title}, seconds of {found['unit']}: {step['from']} to {step['to']}"
+            console.print()
+            line(console, told, style="bold")
+            print_table(step["table"], console)
 
 
 def _print_findings(document: Json, console: Console) -> None:

@@ -1,0 +1,77 @@
+"""Which loss grew from one side of a comparison to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perfscope.document.build import plain
+from perfscope.schema.common import Place
+from perfscope.schema.enums import LossKind
+from perfscope.schema.losses import LossEntry, Losses, LossSaving
+from perfscope.studies.compare.sides import Side, make_side
+from perfscope.studies.compare.waterfall import losses
+from tests.support.study_runs import made_run
+
+
+def losses_of(training_s: float, *entries: tuple[str, str, float, int]) -> Any:
+    """A loss account; of each entry label, function, seconds and how many causes it stands for."""
+    ns = [round(seconds * 1e9) for _, _, seconds, _ in entries]
+    training_ns = round(training_s * 1e9)
+    found = Losses(
+        life_ns=training_ns + sum(ns),
+        window_ns=training_ns + sum(ns),
+        training_ns=training_ns,
+        lost_ns=sum(ns),
+        training_share=0.5,
+        entries=tuple(
+            LossEntry(
+                label=label,
+                kind=LossKind.OUTSIDE if label == "Start-up" else LossKind.OTHER_WORK,
+                account=None,
+                activity=None,
+                phase="",
+                operation="",
+                ns=round(seconds * 1e9),
+                own_ns=round(seconds * 1e9),
+                waiting_ns=0,
+                share=None,
+                ranks=(0,),
+                ranks_left_out=0,
+                where=Place("train.py", 7, function) if function else None,
+                pattern=None,
+                steps=None,
+                causes=causes,
+                saving=LossSaving(None, None, None, "not asked"),
+                findings=(),
+            )
+            for label, function, seconds, causes in entries
+        ),
+    )
+    return plain(found)
+
+
+def test_the_loss_that_grew_is_told_and_the_parts_add_up() -> None:
+    sides: list[Side] = []
+    for name, reading_s, smaller in (("A", 1.0, 3), ("B", 3.0, 5)):
+        run = made_run(name, focus_s=8, work_s=[6.0, 6.0], steps=10, step_s=0.8)
+        run.document["losses"] = losses_of(
+            12.0,
+            ("Files", "read", reading_s, 1),
+            ("Files", "read", 1.0, 1),
+            (f"{smaller} smaller ones: files", "", 0.5, smaller),
+            ("Start-up", "", 2.0, 1),
+        )
+        sides.append(make_side(name, [run]))
+    found = losses(sides)
+    assert found["totals_s"] == pytest.approx([8.25, 9.25])
+    first, *others = found["steps"][0]["parts"]
+    assert (first["label"], first["delta_s"]) == ("Files in read()", pytest.approx(1.0))
+    assert [part["delta_s"] for part in others] == pytest.approx([0.0] * len(others))
+
+
+def test_results_without_a_loss_account_say_so() -> None:
+    run = made_run("a", focus_s=8, work_s=[6.0], steps=10, step_s=0.8)
+    found = losses([make_side("A", [run]), make_side("B", [run])])
+    assert found["reason"] == "a run has no loss account: analyze it anew"
