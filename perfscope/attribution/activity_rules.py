@@ -78,6 +78,9 @@ _OF_NAMES = _declared(RULES)
 _OF_METHODS = _declared(METHODS)
 _OF_CALLS = _declared(SYSTEM_CALLS)
 
+NOT_BEGUN = ("<module>", 0)
+"""Code of a module, or of eval and exec, whose first line has not begun: it has just been made."""
+
 _MODULE = re.compile(
     r".*/(?:site|dist)-packages/(?P<package>.+)"
     r"|.*/lib(?:64)?/python\d(?:\.\d+)?/(?:lib-dynload/)?(?P<library>.+)"
@@ -120,6 +123,8 @@ def told_by(frame: Frame) -> Told | None:
     if frame.file == BUILT_IN:
         return _told_by_callee(frame.function)
     module = module_of(frame.file)
+    if not module and (frame.function, frame.line) == NOT_BEGUN:
+        return Told(Activity.COMPILING)
     if not module or module in NEUTRAL:
         return None
     return told_by_name(f"{module}.{frame.function}") or Told(Activity.UNKNOWN)

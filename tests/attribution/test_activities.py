@@ -149,3 +149,10 @@ def test_what_a_line_calls_neither_names_a_phase_nor_is_the_users_function() -> 
     labels = label_stacks(trace, [("evaluate", "*load*")])
     assert labels.label.tolist() == [-1]
     assert trace.frames[int(labels.user_frame[0])].function == "work"
+
+
+def test_code_that_has_not_begun_was_just_compiled() -> None:
+    """What eval() or exec() is given as text is compiled before its first line."""
+    assert activity(LOOP, OWN, ("<module>", "<string>", 0)) is Activity.COMPILING
+    assert activity(LOOP, OWN, ("<module>", "<string>", 1)) is Activity.INTERPRETER
+    assert activity(LOOP, OWN, ("<module>", "/home/me/other.py", 3)) is Activity.INTERPRETER
