@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from perfscope.findings.core.finding import Finding
     from perfscope.studies.common.external import External
     from perfscope.studies.scaling.extra_p import ExtraP
+    from perfscope.studies.scaling.losses import ScaledLoss
     from perfscope.studies.scaling.scaling import Part, Scaling, Superlinear
     from perfscope.studies.scaling.series import Spread
 
@@ -102,6 +103,7 @@ def body(study: Scaling, external: Sequence[External] = ()) -> Json:
             "labels": list(study.composition.labels),
             "seconds": [list(row) for row in study.composition.seconds],
         },
+        "losses": [_loss(row) for row in study.losses],
         "superlinear": [
             asdict(found) | {"sentence": superlinear_sentence(study, found)}
             for found in study.superlinear
@@ -164,6 +166,16 @@ def _part(part: Part) -> Json:
         "amdahl": _amdahl(part.amdahl),
         "model": _model(part.model),
         "extra_p": _extra_p(part.extra_p),
+    }
+
+
+def _loss(row: ScaledLoss) -> Json:
+    return {
+        "id": row.id,
+        "label": row.label,
+        "seconds": list(row.seconds),
+        "shares": list(row.shares),
+        "model": _model(row.law),
     }
 
 

@@ -15,6 +15,7 @@ from perfscope.studies.scaling import models
 from perfscope.studies.scaling.extra_p import ExtraP
 from perfscope.studies.scaling.growth import Growth, growth, trained_samples
 from perfscope.studies.scaling.laws import laws_of
+from perfscope.studies.scaling.losses import ScaledLoss, scaled_losses
 from perfscope.studies.scaling.oversubscription import crowded
 from perfscope.studies.scaling.pop_table import PopTable, pop_table, totals_of
 from perfscope.studies.scaling.series import Axis, Point, Spread, choose_axis, fold
@@ -119,6 +120,7 @@ class Scaling:
         variant: of serialization and transfer efficiency.
         superlinear: sizes above ideal.
         composition: where the time of a rank goes.
+        losses: training work and what the time is lost to; empty without loss accounts.
         crowded: of each size, how many threads shared how few CPUs; "" where they did not.
         left_out: runs that do not count, with the reason.
     """
@@ -135,6 +137,7 @@ class Scaling:
     variant: Variant
     superlinear: tuple[Superlinear, ...]
     composition: Composition
+    losses: tuple[ScaledLoss, ...]
     crowded: tuple[str, ...]
     left_out: tuple[tuple[StudyRun, str], ...] = ()
 
@@ -204,6 +207,7 @@ def scaling(
         variant=variant,
         superlinear=_superlinear(points, whole, table),
         composition=_composition(points),
+        losses=scaled_losses(points, grown),
         crowded=tuple(map(crowded, points)),
         left_out=tuple(dropped),
     )

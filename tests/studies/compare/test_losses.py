@@ -2,54 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from perfscope.document.build import plain
-from perfscope.schema.common import Place
-from perfscope.schema.enums import LossKind
-from perfscope.schema.losses import LossEntry, Losses, LossSaving
 from perfscope.studies.compare.sides import Side, make_side
 from perfscope.studies.compare.waterfall import losses
+from tests.support.loss_accounts import losses_of
 from tests.support.study_runs import made_run
-
-
-def losses_of(training_s: float, *entries: tuple[str, str, float, int]) -> Any:
-    """A loss account; of each entry label, function, seconds and how many causes it stands for."""
-    ns = [round(seconds * 1e9) for _, _, seconds, _ in entries]
-    training_ns = round(training_s * 1e9)
-    found = Losses(
-        life_ns=training_ns + sum(ns),
-        window_ns=training_ns + sum(ns),
-        training_ns=training_ns,
-        lost_ns=sum(ns),
-        training_share=0.5,
-        entries=tuple(
-            LossEntry(
-                label=label,
-                kind=LossKind.OUTSIDE if label == "Start-up" else LossKind.OTHER_WORK,
-                account=None,
-                activity=None,
-                phase="",
-                operation="",
-                ns=round(seconds * 1e9),
-                own_ns=round(seconds * 1e9),
-                waiting_ns=0,
-                share=None,
-                ranks=(0,),
-                ranks_left_out=0,
-                where=Place("train.py", 7, function) if function else None,
-                pattern=None,
-                steps=None,
-                causes=causes,
-                saving=LossSaving(None, None, None, "not asked"),
-                findings=(),
-            )
-            for label, function, seconds, causes in entries
-        ),
-    )
-    return plain(found)
 
 
 def test_the_loss_that_grew_is_told_and_the_parts_add_up() -> None:

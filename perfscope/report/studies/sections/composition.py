@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document, mapping, number, numbers, rows, texts
+from collections.abc import Mapping
+from typing import Any
+
+from perfscope.report.access import Document, mapping, number, numbers, rows, text, texts
 from perfscope.report.charts import Segment, stacked_bars
 from perfscope.report.formats import percent, seconds, time_scale
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import size_label
 from perfscope.report.svg import ACCOUNT_ROLES
+from perfscope.report.table import Column, Kind, Note, Table
 
 
 def _context(document: Document) -> Context:
@@ -24,6 +28,7 @@ def _context(document: Document) -> Context:
     ]
     totals = [sum(account["values"][n] for account in accounts) for n in range(len(labels))]
     return {
+        "losses": _losses(rows(found, "losses"), labels),
         "labels": labels,
         "accounts": accounts,
         "chart": _chart(labels, accounts, max(totals, default=0.0)) if accounts else "",
@@ -38,6 +43,39 @@ def _context(document: Document) -> Context:
             for account in accounts
         ],
     }
+
+
+def _losses(found: list[Mapping[str, Any]], labels: list[str]) -> Table | None:
+    """Training work and what the time is lost to, with the law by which it grows."""
+    if not found:
+        return None
+    columns = (
+        Column("Training work, and lost to", "label", kind=Kind.TEXT, longest=60),
+        *(_size_column(label, place) for place, label in enumerate(labels)),
+        Column("Law", _law, kind=Kind.TEXT, longest=60),
+    )
+    caption = "Mean time of a rank by what it is lost to and size"
+    return Table("losses-table", caption, columns, found, file="study.json", has_caption=False)
+
+
+def _size_column(label: str, place: int) -> Column:
+    def spent(row: Mapping[str, Any]) -> float | None:
+        return _at(numbers(row, "seconds"), place)
+
+    def share(row: Mapping[str, Any]) -> str:
+        known = _at(numbers(row, "shares"), place)
+        return "" if known is None else percent(known)
+
+    return Column(label, spent, seconds, note=Note(share))
+
+
+def _at(values: list[float], place: int) -> float | None:
+    return values[place] if place < len(values) else None
+
+
+def _law(row: Mapping[str, Any]) -> str:
+    found = mapping(row, "model")
+    return text(found, "value") or text(found, "reason")
 
 
 def _chart(labels: list[str], accounts: list[Context], longest: float) -> str:
