@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Json = dict[str, Any]
+MOST_LOSSES = 8
 
 
 def print_scaling(document: Json, console: Console) -> None:
@@ -31,6 +32,11 @@ def print_scaling(document: Json, console: Console) -> None:
     )
     print_table(_pop(found), console)
     line(console, "* worth a look (0.6 to 0.8), ! poor (below 0.6)", indent=2)
+    if found.get("losses"):
+        console.print()
+        line(console, "Training work, and what the time of a mean rank is lost to", style="bold")
+        print_table(_losses(found).first(MOST_LOSSES), console)
+        console.print()
     for row in found["superlinear"]:
         line(console, row["sentence"])
     _print_law(found, console)
@@ -72,6 +78,20 @@ def _pop(found: Json) -> Table:
         for row in found["pop"]["rows"]
     ]
     return _sizes(found, "POP efficiencies by size", lines)
+
+
+def _losses(found: Json) -> Table:
+    lines = [
+        [
+            shortened(row["label"], 40),
+            *(
+                f"{seconds(spent)}, {percent(share)}"
+                for spent, share in zip(row["seconds"], row["shares"], strict=True)
+            ),
+        ]
+        for row in found["losses"]
+    ]
+    return _sizes(found, "What the time is lost to", lines)
 
 
 def _print_law(found: Json, console: Console) -> None:
