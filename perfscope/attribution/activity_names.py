@@ -42,10 +42,6 @@ RULES: dict[Activity, str] = {
         builtins.str builtins.bytes builtins.bytearray.decode datetime.datetime.strptime
         _strptime* dask.dataframe* networkx* faker* pydantic* jsonschema*
         numpy.array numpy.asarray numpy.asanyarray numpy.fromiter
-        numpy._core._multiarray_umath.array numpy._core._multiarray_umath.asarray
-        numpy._core._multiarray_umath.asanyarray numpy._core._multiarray_umath.fromiter
-        numpy.core._multiarray_umath.array numpy.core._multiarray_umath.asarray
-        numpy.core._multiarray_umath.asanyarray numpy.core._multiarray_umath.fromiter
         torch.tensor torch.as_tensor
     """,
     Activity.FILES: """

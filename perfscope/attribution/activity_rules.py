@@ -56,7 +56,14 @@ def claims(outer: Told, inner: Activity) -> bool:
     return inner not in _NEVER_CLAIMED.get(outer.activity, ())
 
 
-_ALIASES = {"posix": "os", "nt": "os", "_sre": "re", "_socket": "socket"}
+_ALIASES = {
+    "posix": "os",
+    "nt": "os",
+    "_sre": "re",
+    "_socket": "socket",
+    "numpy._core._multiarray_umath": "numpy",
+    "numpy.core._multiarray_umath": "numpy",
+}
 """What a module of C is called by programs, where more than an underscore is between them."""
 
 _CONVERTING = re.compile(
@@ -101,8 +108,8 @@ def module_of(file: str) -> str:
 
 def told_by_name(name: str) -> Told | None:
     """What the longest rule tells that a full name fits."""
-    package, dot, rest = name.partition(".")
-    name = _ALIASES.get(package, package) + dot + rest
+    inside = next((known for known in _parts(name) if known in _ALIASES), "")
+    name = _ALIASES[inside] + name[len(inside) :] if inside else name
     found = (_OF_NAMES.get(known) for start in (name, name.lstrip("_")) for known in _parts(start))
     return next((told for told in found if told is not None), None)
 
@@ -123,9 +130,10 @@ def told_by(frame: Frame) -> Told | None:
     if frame.file == BUILT_IN:
         return _told_by_callee(frame.function)
     module = module_of(frame.file)
-    if not module and (frame.function, frame.line) == NOT_BEGUN:
-        return Told(Activity.COMPILING)
-    if not module or module in NEUTRAL:
+    if not module:
+        is_new = (frame.function, frame.line) == NOT_BEGUN
+        return Told(Activity.COMPILING) if is_new else None
+    if module in NEUTRAL:
         return None
     return told_by_name(f"{module}.{frame.function}") or Told(Activity.UNKNOWN)
 
