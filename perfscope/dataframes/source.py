@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared, prepare
-from perfscope.losses.account import loss_account
-from perfscope.losses.entry import LossAccount
 from perfscope.matching.collectives import Instances
 from perfscope.matching.messages import Messages, match_messages
 from perfscope.matching.pool import Pool
 from perfscope.matching.waits import Waits, split_operations
-from perfscope.metrics.compute import compute
-from perfscope.metrics.results import Options
-from perfscope.replay.segments import SegmentReplay
 from perfscope.trace.model import Rank, Table, Trace
+
+if TYPE_CHECKING:
+    from perfscope.losses.entry import LossAccount
 
 
 class Source:
@@ -42,7 +41,13 @@ class Source:
     @cached_property
     def losses(self) -> LossAccount:
         """The loss account, as `perfscope analyze` has it."""
-        results = compute(self.trace, Options(phase_rules=self._rules))
+        # metrics and replay are loaded for this table alone
+        from perfscope.losses.account import loss_account  # noqa: PLC0415
+        from perfscope.metrics.compute import compute_prepared  # noqa: PLC0415
+        from perfscope.metrics.results import Options  # noqa: PLC0415
+        from perfscope.replay.segments import SegmentReplay  # noqa: PLC0415
+
+        results = compute_prepared(self.prepared, Options(phase_rules=self._rules))
         return loss_account(results, SegmentReplay(results))
 
     @cached_property

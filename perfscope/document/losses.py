@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfscope.findings.losses.unclaimed import claims
-from perfscope.losses.entry import Saving
+from perfscope.losses.entry import told
 from perfscope.losses.words import label
 from perfscope.schema.common import Place
 from perfscope.schema.enums import LossKind
-from perfscope.schema.losses import LossEntry, Losses, LossSaving
+from perfscope.schema.losses import LossEntry, Losses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.findings.core.finding import Finding
     from perfscope.findings.facts.facts import Facts
-    from perfscope.losses.entry import Entry, LossAccount, NoSaving
+    from perfscope.losses.entry import Entry, LossAccount
 
 MOST_RANKS = 16
 
@@ -56,12 +56,6 @@ def _entry(entry: Entry, account: LossAccount, findings: tuple[str, ...]) -> Los
         pattern=entry.pattern,
         steps=entry.steps,
         causes=entry.causes,
-        saving=_saving(entry.saving),
+        saving=told(entry.saving),
         findings=findings,
     )
-
-
-def _saving(found: Saving | NoSaving) -> LossSaving:
-    if isinstance(found, Saving):
-        return LossSaving(found.seconds, found.interval_s, found.basis, None)
-    return LossSaving(None, None, None, found.reason)

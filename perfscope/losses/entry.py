@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.schema.enums import Basis, LossPattern
+from perfscope.schema.losses import LossSaving
 
 if TYPE_CHECKING:
     from perfscope.losses.cause import LossCause
@@ -32,6 +33,13 @@ class NoSaving:
     """Why nothing can be said of what would be saved, as a clause."""
 
     reason: str
+
+
+def told(found: Saving | NoSaving) -> LossSaving:
+    """A saving as results and tables have it: nulls and a reason where none is known."""
+    if isinstance(found, Saving):
+        return LossSaving(found.seconds, found.interval_s, found.basis, None)
+    return LossSaving(None, None, None, found.reason)
 
 
 TOO_SMALL = NoSaving("it is one of many small ones")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perfscope.attribution.bookkeeping import ledger
 from perfscope.attribution.not_training import not_training
-from perfscope.attribution.preparation import prepare
+from perfscope.attribution.preparation import Prepared, prepare
 from perfscope.attribution.start_up import opening
 from perfscope.attribution.zoom import zoom
 from perfscope.metrics.communication.call_sites import call_sites
@@ -43,7 +43,13 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         UsageError: the options ask for what is not in the run.
     """
     options = options or Options()
-    prepared = prepare(trace, request=options.focus, rules=options.phase_rules)
+    return compute_prepared(
+        prepare(trace, request=options.focus, rules=options.phase_rules), options
+    )
+
+
+def compute_prepared(prepared: Prepared, options: Options) -> Results:
+    """The same of a run that is prepared with these options already."""
     return Results(
         trace=prepared.trace,
         options=options,

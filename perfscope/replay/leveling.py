@@ -38,9 +38,7 @@ def leveled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Float
     if level is Level.SHARED:
         return np.where(columns, work[:, columns].mean(axis=1, keepdims=True), work)
     if level is Level.MEDIAN:
-        # the lower one of two in the middle: where half of the ranks are late, it is not the mean
-        usual = np.sort(work, axis=1)[:, (work.shape[1] - 1) // 2]
-        return np.where(columns, np.minimum(work, usual[:, None]), work)
+        return np.where(columns, np.minimum(work, _lower_median(work)[:, None]), work)
     result = work.copy()
     for kind in np.unique(kinds):
         rows = np.flatnonzero(kinds == kind)
@@ -52,9 +50,15 @@ def leveled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Float
 
 def _usual(work: Floats, level: Level, columns: Bools) -> Floats:
     """What each segment takes those that are not late, by which like segments are told."""
-    if level is Level.USUAL:  # any rank may be late: the lower half are the others
-        return np.sort(work, axis=1)[:, (work.shape[1] - 1) // 2]
+    if level is Level.USUAL:  # any rank may be late
+        return _lower_median(work)
     usual: Floats = np.median(work[:, _reference(columns)], axis=1)
+    return usual
+
+
+def _lower_median(work: Floats) -> Floats:
+    """Of each segment the lower one of two in the middle: no mean where half of them are late."""
+    usual: Floats = np.sort(work, axis=1)[:, (work.shape[1] - 1) // 2]
     return usual
 
 
@@ -105,8 +109,7 @@ def _without_outliers(work: Floats, columns: Bools) -> Floats:
     is late. What is beyond it must be beyond the rank's own spread, too: where always the same
     rank works, while the others wait for their turn, nobody is late.
     """
-    positive = np.log(work[work > 0])
-    if len(positive) < FEWEST_VALUES:
+    if np.count_nonzero(work > 0) < FEWEST_VALUES:
         return work
     bounds = np.array([_bound(work[:, rank]) for rank in range(work.shape[1])])
     beyond = work > np.maximum(bounds, _bound(work))

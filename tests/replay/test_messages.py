@@ -116,4 +116,4 @@ def test_messages_without_partner_are_counted() -> None:
         rank.op("MPI_Barrier", 2.0 + number, 3.1)
     builder.rank(1).op("MPI_Recv", 4.0, 5.0, peer=0, tag=1)
     replay = SegmentReplay(compute(builder.build(), Options()))
-    assert replay.reason == ("1 message call without a partner, the first of MPI_Recv on rank 1")
+    assert replay.reason == "1 message call without a partner, the first of MPI_Recv on rank 1"

@@ -20,7 +20,7 @@ from perfscope.dataframes.columns import (
     where_known,
 )
 from perfscope.dataframes.source import Source
-from perfscope.losses.entry import Entry, Saving
+from perfscope.losses.entry import Entry, told
 from perfscope.losses.words import label
 
 
@@ -39,14 +39,9 @@ def _whole(entries: Sequence[Entry], value: Callable[[Entry], int | None]) -> Va
     return where_known(np.array([one or 0 for one in found], np.int64), known)
 
 
-def _saved(entries: Sequence[Entry], value: Callable[[Saving], float | None]) -> Values:
-    """Of each saving; not a number where it is not known."""
-    found = [value(entry.saving) if isinstance(entry.saving, Saving) else None for entry in entries]
-    return np.array([np.nan if one is None else one for one in found], np.float64)
-
-
-def _reason_of(entry: Entry) -> str:
-    return "" if isinstance(entry.saving, Saving) else entry.saving.reason
+def _numbers(values: Sequence[float | None]) -> Values:
+    """Not a number where a value is None."""
+    return np.array([np.nan if one is None else one for one in values], np.float64)
 
 
 def _blocks(source: Source) -> Iterator[Block]:
@@ -86,14 +81,14 @@ def _where(entries: Sequence[Entry]) -> Block:
 
 
 def _saving(entries: Sequence[Entry]) -> Block:
+    savings = [told(entry.saving) for entry in entries]
+    intervals = [one.interval_s or (None, None) for one in savings]
     return {
-        "saving_s": _saved(entries, lambda one: one.seconds),
-        "saving_low_s": _saved(entries, lambda one: one.interval_s[0] if one.interval_s else None),
-        "saving_high_s": _saved(entries, lambda one: one.interval_s[1] if one.interval_s else None),
-        "basis": _texts(
-            entries, lambda one: one.saving.basis.value if isinstance(one.saving, Saving) else ""
-        ),
-        "not_known": _texts(entries, _reason_of),
+        "saving_s": _numbers([one.seconds for one in savings]),
+        "saving_low_s": _numbers([low for low, _ in intervals]),
+        "saving_high_s": _numbers([high for _, high in intervals]),
+        "basis": Interner().column([_value(one.basis) for one in savings]),
+        "not_known": Interner().column([one.reason or "" for one in savings]),
     }
 
 

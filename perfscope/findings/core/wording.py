@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfscope.savings import Wholes
 from perfscope.trace.model import Format
-from perfscope.units import format_share
+from perfscope.units import counted, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +67,7 @@ def cpus(count: float) -> str:
 
 def processes(count: int) -> str:
     """`1 process` or `3 processes`."""
-    return "1 process" if count == 1 else f"{count:,} processes"
+    return counted(count, "process", "processes")
 
 
 def capitalized(sentence: str) -> str:

@@ -104,23 +104,18 @@ def _with_faults(kernel_s: Floats, faults: Floats, waited_s: Floats) -> tuple[fl
     with communication, whose waiting gives the CPU away again and again. Neither costs less than
     nothing.
     """
-    columns = np.stack([faults, waited_s], axis=1)
+    columns = np.stack([faults, waited_s] if waited_s.any() else [faults], axis=1)
     squares = columns.T @ columns
-    if np.linalg.matrix_rank(squares) < 2:
-        both = squares[0, 0]
-        slope = float(faults @ kernel_s / both) if both and not waited_s.any() else 0.0
-        return slope, _error(kernel_s - slope * faults, 1.0 / both if both else 0.0, 1)
-    each_s, spun = np.linalg.solve(squares, columns.T @ kernel_s)
-    if each_s <= 0:
+    if np.linalg.matrix_rank(squares) < len(squares):
+        return 0.0, 0.0  # the two go with each other, or there are no faults
+    costs = np.linalg.solve(squares, columns.T @ kernel_s)
+    if costs[0] <= 0:
         return 0.0, 0.0
-    if spun < 0:
-        each_s, spun = float(faults @ kernel_s / squares[0, 0]), 0.0
-    left = kernel_s - each_s * faults - spun * waited_s
-    return float(each_s), _error(left, float(np.linalg.inv(squares)[0, 0]), 2)
-
-
-def _error(left: Floats, inverse: float, columns: int) -> float:
-    return float(np.sqrt(left @ left / max(1, len(left) - columns) * inverse))
+    if costs[-1] < 0:  # waiting costs nothing, then
+        costs = np.array([faults @ kernel_s / squares[0, 0], 0.0])
+    left = kernel_s - columns @ costs
+    scatter = left @ left / max(1, len(left) - len(costs))
+    return float(costs[0]), float(np.sqrt(scatter * np.linalg.inv(squares)[0, 0]))
 
 
 def _in_work(faults: Floats, worked_s: Floats, waited_s: Floats) -> float:

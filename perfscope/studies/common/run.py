@@ -202,6 +202,10 @@ class StudyRun:
         """An efficiency of the run, by its id in `metrics`."""
         return self._figure("metrics", identity)
 
+    def of_mean_rank(self, seconds: float) -> float:
+        """Seconds of all recorded ranks together, as those of a mean rank."""
+        return seconds / max(self.recorded_ranks, 1)
+
     @cached_property
     def ledger_s(self) -> dict[str, float]:
         """Seconds of all ranks together by account, in the ledger's order; all of them or none."""

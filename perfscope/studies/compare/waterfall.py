@@ -91,23 +91,23 @@ def _by_part(
     """Seconds of a mean rank in each part, one for each run of a side."""
     found = {name: [0.0] * len(runs) for name in labels}
     for place, (run, parts) in enumerate(zip(side.runs, runs, strict=True)):
-        whole = max(run.recorded_ranks, 1) * (run.steps if per_step else 1)
+        times = run.steps if per_step else 1
         for part in parts:
             if part.id in found:
-                found[part.id][place] = part.seconds / whole
+                found[part.id][place] = run.of_mean_rank(part.seconds) / times
     return found
 
 
 def _parts(
-    accounts: dict[str, str], before: dict[str, list[float]], after: dict[str, list[float]]
+    labels: dict[str, str], before: dict[str, list[float]], after: dict[str, list[float]]
 ) -> list[Json]:
     """The changes of one step, with the small ones put together."""
     totals = [float(sum(np.mean(v) for v in of.values())) for of in (before, after)]
     least = LEAST_SHARE * max(totals)
-    changes = {name: abs(float(np.mean(after[name]) - np.mean(before[name]))) for name in accounts}
-    large = sorted((n for n in accounts if changes[n] >= least), key=lambda n: -changes[n])
-    small = [n for n in accounts if changes[n] < least and (any(before[n]) or any(after[n]))]
-    parts = [_part(name, accounts[name], before[name], after[name]) for name in large]
+    changes = {name: abs(float(np.mean(after[name]) - np.mean(before[name]))) for name in labels}
+    large = sorted((n for n in labels if changes[n] >= least), key=lambda n: -changes[n])
+    small = [n for n in labels if changes[n] < least and (any(before[n]) or any(after[n]))]
+    parts = [_part(name, labels[name], before[name], after[name]) for name in large]
     if small:
         sums = [
             [sum(v) for v in zip(*(of[n] for n in small), strict=True)] for of in (before, after)

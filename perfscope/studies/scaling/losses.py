@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from perfscope.studies.common import spent
-from perfscope.studies.scaling.laws import laws_of
+from perfscope.studies.scaling.laws import model_of
 
 if TYPE_CHECKING:
     from perfscope.studies.common.run import StudyRun
@@ -36,39 +36,58 @@ class ScaledLoss:
     law: models.Model | str
 
 
+@dataclass(frozen=True)
+class _Piece:
+    label: str
+    seconds: float  # of a mean rank
+    share: float
+
+
+_NOTHING = _Piece("", 0.0, 0.0)
+
+
 def scaled_losses(points: Sequence[Point], grown: Growth) -> tuple[ScaledLoss, ...]:
     """Training work first, then the losses that are largest at the largest size.
 
     Empty where a run has no loss account.
     """
-    found = [[_by_part(run) for run in point.runs] for point in points]
-    if not all(parts for runs in found for parts in runs):
+    found = [[_pieces(run) for run in point.runs] for point in points]
+    if not all(pieces for runs in found for pieces in runs):
         return ()
-    labels = {part.id: part.label for runs in found for parts in runs for part in parts.values()}
-    rows = [_row(name, label, found, points, grown) for name, label in labels.items()]
+    labels = {name: piece.label for runs in found for own in runs for name, piece in own.items()}
+    rows = []
+    for name, label in labels.items():
+        here = [[own.get(name, _NOTHING) for own in runs] for runs in found]
+        rows.append(_row(name, label, here, points, grown))
     training, *losses = rows
     told = [row for row in losses if max(row.shares) >= LEAST_SHARE]
     return (training, *sorted(told, key=lambda row: -row.seconds[-1])[:MOST_LOSSES])
 
 
-def _by_part(run: StudyRun) -> dict[str, spent.Spent]:
-    return {part.id: part for part in spent.losses(run) if not part.is_once}
+def _pieces(run: StudyRun) -> dict[str, _Piece]:
+    """By id what a run spent its time on, without what happens once."""
+    parts = [part for part in spent.losses(run) if not part.is_once]
+    whole = sum(part.seconds for part in parts)
+    return {
+        part.id: _Piece(
+            part.label, run.of_mean_rank(part.seconds), part.seconds / whole if whole else 0.0
+        )
+        for part in parts
+    }
 
 
 def _row(
     name: str,
     label: str,
-    found: Sequence[Sequence[dict[str, spent.Spent]]],
+    found: Sequence[Sequence[_Piece]],
     points: Sequence[Point],
     grown: Growth,
 ) -> ScaledLoss:
-    values, shares = [], []
-    for point, runs in zip(points, found, strict=True):
-        own = [parts[name].seconds if name in parts else 0.0 for parts in runs]
-        whole = [sum(part.seconds for part in parts.values()) for parts in runs]
-        values.append(
-            [one / max(run.recorded_ranks, 1) for one, run in zip(own, point.runs, strict=True)]
-        )
-        shares.append(median(one / of if of else 0.0 for one, of in zip(own, whole, strict=True)))
-    law = laws_of(points, values, grown, [True] * len(points))[1]
-    return ScaledLoss(name, label, tuple(median(group) for group in values), tuple(shares), law)
+    values = [[piece.seconds for piece in runs] for runs in found]
+    return ScaledLoss(
+        name,
+        label,
+        seconds=tuple(median(group) for group in values),
+        shares=tuple(median(piece.share for piece in runs) for runs in found),
+        law=model_of(points, values, grown),
+    )

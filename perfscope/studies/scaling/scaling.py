@@ -11,6 +11,7 @@ from perfscope.metrics.efficiency.scalability import Variant
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS
 from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.run import StudyPhase, StudyRun
+from perfscope.studies.common.spent import ONCE
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.extra_p import ExtraP
 from perfscope.studies.scaling.growth import Growth, growth, trained_samples
@@ -20,7 +21,6 @@ from perfscope.studies.scaling.oversubscription import crowded
 from perfscope.studies.scaling.pop_table import PopTable, pop_table, totals_of
 from perfscope.studies.scaling.series import Axis, Point, Spread, choose_axis, fold
 
-OUTSIDE_FOCUS = ("start_up", "shutdown")
 EXCHANGE = "communication"
 NOT_DIVIDED = "Amdahl's law is about work that is divided, not about communication"
 SUPERLINEAR = 1.02  # efficiency above which a speed-up is more than noise above ideal
@@ -239,9 +239,8 @@ def phase_seconds(phase: StudyPhase | None) -> float | None:
 
 def communication_s(run: StudyRun) -> float:
     """Mean seconds of a rank in communication, waiting included."""
-    return sum(run.ledger_s.get(account.value, 0.0) for account in COMMUNICATION_ACCOUNTS) / max(
-        run.recorded_ranks, 1
-    )
+    spent = sum(run.ledger_s.get(account.value, 0.0) for account in COMMUNICATION_ACCOUNTS)
+    return run.of_mean_rank(spent)
 
 
 def _phases(points: Sequence[Point], grown: Growth) -> tuple[Part, ...]:
@@ -361,13 +360,12 @@ def _composition(points: Sequence[Point]) -> Composition:
     names = [
         name
         for name in runs[0].ledger_s
-        if name not in OUTSIDE_FOCUS and any(run.ledger_s.get(name, 0.0) > 0 for run in runs)
+        if name not in ONCE and any(run.ledger_s.get(name, 0.0) > 0 for run in runs)
     ]
     return Composition(
         accounts=tuple(names),
         labels=tuple(runs[0].ledger_labels.get(name, name) for name in names),
         seconds=tuple(
-            tuple(run.ledger_s.get(name, 0.0) / max(run.recorded_ranks, 1) for run in runs)
-            for name in names
+            tuple(run.of_mean_rank(run.ledger_s.get(name, 0.0)) for run in runs) for name in names
         ),
     )

@@ -52,15 +52,11 @@ def _steps(document: Document, part: str, title: str) -> list[Context]:
     """The tables of one partition of the time, from each side to the next."""
     found, labels = mapping(document, "compare", part), side_labels(document)
     steps = rows(found, "steps")
-    if (
-        not steps
-        or len(numbers(found, "totals_s")) != len(steps) + 1
-        or len(labels) != len(steps) + 1
-    ):
-        return []
+    is_whole = len(numbers(found, "totals_s")) == len(steps) + 1 == len(labels)
     return [
         _step(f"{part}-table-{place}", row, labels, title, _unit(found))
         for place, row in enumerate(steps, start=1)
+        if is_whole
     ]
 
 
