@@ -13,8 +13,6 @@ void ps_fill_identity(ps_header *header);
 uint64_t ps_start_ticks(void);
 /* Affinity and cgroup limits; written again when they changed. */
 void ps_note_limits(void);
-/* The main thread's affinity alone: programs bind themselves, and batch systems bind anew. Called by the sampler. */
-void ps_note_affinity(void);
 void ps_mark_aborted(int32_t code);
 /* Ends the process at once, with all that was recorded. No destructor runs: for an end that they would spoil. */
 void ps_process_end(int code) __attribute__((noreturn));

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "buffer.h"
+#include "affinity.h"
 #include "cgroup.h"
 #include "drain.h"
 #include "gpu.h"
 #include "heap.h"
 #include "main_thread.h"
-#include "process.h"
 #include "memory.h"
 #include "text.h"
 #include "threads.h"
@@ -225,7 +225,7 @@ static void take_samples(sampler_state *state)
     if (state->tick >= state->next_node_tick) {
         state->oom_kills = ps_oom_kills();
         sample_node(now_ns);
-        ps_note_affinity();
+        ps_note_affinity_of_threads();
         state->next_node_tick = state->tick + ticks_between(state, NODE_HZ);
     }
     sample_process(state, now_ns);

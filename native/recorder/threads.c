@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "affinity.h"
 #include "directory.h"
 #include "sampler.h"
 #include "secrets.h"
@@ -13,6 +15,7 @@
 #define MAX_KNOWN 16384u
 #define BUCKETS 1024u
 #define OTHERS (PS_MAX_THREADS - 1) /* the last row gathers the threads that found no row of their own */
+#define IDLE_PART 20u /* a thread that used less of the busiest one's CPU time does no work to speak of */
 #define NS_PER_SECOND 1000000000u
 
 /* A thread as it was in the last scan, to add only what is new: thread numbers are used again. */
@@ -192,4 +195,33 @@ ps_thread_counts ps_scan_threads(void)
     }
     counts.queue_ns = queue_total_ns;
     return counts;
+}
+
+static uint64_t busiest_ns(void)
+{
+    uint64_t most = 0;
+    for (uint32_t b = 0; b < BUCKETS; b++)
+        for (const known_thread *known = buckets[b]; known; known = known->next)
+            most = known->cpu_ns > most ? known->cpu_ns : most;
+    return most;
+}
+
+bool ps_allowed_of_threads(unsigned long *cpus, size_t bytes)
+{
+    static unsigned long one[PS_MOST_CPUS / 8 / sizeof(unsigned long)];
+    uint64_t least_ns = busiest_ns() / IDLE_PART;
+    bool is_known = false;
+    memset(cpus, 0, bytes);
+    for (uint32_t b = 0; b < BUCKETS; b++)
+        for (const known_thread *known = buckets[b]; known; known = known->next) {
+            if (known->cpu_ns < least_ns && known->tid != ps_recorder.header->main_tid)
+                continue;
+            memset(one, 0, sizeof one);
+            if (syscall(SYS_sched_getaffinity, known->tid, bytes < sizeof one ? bytes : sizeof one, one) <= 0)
+                continue; /* it has ended */
+            is_known = true;
+            for (size_t word = 0; word < bytes / sizeof *cpus; word++)
+                cpus[word] |= one[word];
+        }
+    return is_known;
 }

@@ -8,6 +8,8 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from tests.native.recorder import running
 from tests.native.recorder.conftest import Start
 from tests.native.recorder.decode import SAMPLE, Record, Recording
@@ -131,3 +133,16 @@ def test_the_affinity_of_the_job_is_noted(library: Path, tmp_path: Path) -> None
     [recording] = job.recordings
     assert recording.header["cpus_allowed"] == 1
     assert recording.texts[5] == [str(only)]
+
+
+def test_the_affinity_of_a_job_is_that_of_all_threads_that_work(
+    library: Path, tmp_path: Path
+) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("needs two CPUs")
+    command = running.python_command("bound_threads.py")
+    [recording] = running.run(command, library, tmp_path / "run").succeeded().recordings
+    assert recording.header["cpus_allowed"] == 2
+    both = f"{cpus[0]}-{cpus[-1]}" if len(cpus) == 2 else f"{cpus[0]},{cpus[-1]}"
+    assert recording.texts[5][-1] == both
