@@ -107,13 +107,14 @@ def _by_settings(results: Results) -> Finding | None:
     if not exact:
         is_told = all(_precision(rank) is not None for rank in ranks)
         return _allowed() if ranks and is_told else None
+    verb = "multiplies" if len(exact) == 1 else "multiply"
     capability = min(use.gpu.capability or TF32 for use in able)
     return Finding(
         id=ID,
         status=Status.INFO,
         title="The settings keep matrices of single precision from tensor cores",
         summary=(
-            f"If {wording.ranks(exact)} multiply in single precision, the settings keep the "
+            f"If {wording.ranks(exact)} {verb} in single precision, the settings keep the "
             "matrices from being rounded for the tensor cores of their GPUs. Whether the program "
             "computes in 16 bits instead, and what it would gain, is not known: no profiler "
             "watched the GPUs. "

@@ -79,8 +79,8 @@ OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
 
 OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.STATIC: (
-        "{ranks} works longer in each step, and the others wait",
-        "Deal the work out evenly, and look at what this rank does more.",
+        "{ranks} {work} longer in each step, and the others wait",
+        "Deal the work out evenly, and look at what is done more there than elsewhere.",
     ),
     LossPattern.SERIAL: (
         "Ranks take turns inside each step: while one works, others wait",
@@ -97,18 +97,18 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
         ),
     ),
     LossPattern.BURSTS: (
-        "{ranks} works much longer in a few steps, and the others wait",
+        "{ranks} {work} much longer in a few steps, and the others wait",
         (
             "Look at what is done in these steps alone: do it more rarely, on all ranks at once, "
             "or in the background."
         ),
     ),
     LossPattern.WINDOW: (
-        "{ranks} is slower for a part of the run, and the others wait",
-        "Look at what differed then: other programs on its node, its clock, its data.",
+        "{ranks} {be} slower for a part of the run, and the others wait",
+        "Look at what differed then: other programs on the node, clocks, data.",
     ),
     LossPattern.ONCE: (
-        "{ranks} works longer once, and the others wait",
+        "{ranks} {work} longer once, and the others wait",
         "Do it on all ranks at once, or while the others work.",
     ),
 }
@@ -136,12 +136,15 @@ def title(group: Group, window_ns: int) -> str:
         return f"Moving data takes {share} of the analyzed window{inside}"
     assert first.pattern is not None
     told, _ = OF_PATTERN[first.pattern]
-    said = capitalized(told.format(ranks=ranks(_causing(group))))
-    return f"{said} for {share} of the analyzed window{seen}"
+    return f"{_of_ranks(told, group.ranks)} for {share} of the analyzed window{seen}"
 
 
-def _causing(group: Group) -> tuple[int, ...]:
-    return group.ranks or (0,)
+def _of_ranks(told: str, causing: tuple[int, ...]) -> str:
+    """What is seen, of one rank or of several."""
+    if len(causing) == 1:
+        return capitalized(told.format(ranks=ranks(causing), work="works", be="is"))
+    who = ranks(causing) if causing else "some ranks"
+    return capitalized(told.format(ranks=who, work="work", be="are"))
 
 
 def action(group: Group) -> str:

@@ -1,0 +1,36 @@
+"""What is said of losses that no diagnosis explains."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.findings.losses import words
+from perfscope.findings.losses.groups import Group
+from perfscope.losses.cause import LossCause
+from perfscope.losses.entry import Entry, Saving
+from perfscope.schema.enums import Account, Basis, LossKind, LossPattern
+
+
+def title(pattern: LossPattern, ranks: tuple[int, ...]) -> str:
+    """Of waiting for these ranks, with this pattern over the steps."""
+    cause = LossCause(LossKind.WAITING, Account.COMPUTATION)
+    entry = Entry(cause=cause, own_ns=0, waiting_ns=10, ranks=ranks, pattern=pattern)
+    return words.title(Group("lost", (entry,), Saving(1.0, None, Basis.REPLAY)), 100)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "one", "several"),
+    [
+        (LossPattern.STATIC, "Rank 2 works longer", "Ranks 2 and 5 work longer"),
+        (LossPattern.BURSTS, "Rank 2 works much longer", "Ranks 2 and 5 work much longer"),
+        (LossPattern.WINDOW, "Rank 2 is slower", "Ranks 2 and 5 are slower"),
+        (LossPattern.ONCE, "Rank 2 works longer once", "Ranks 2 and 5 work longer once"),
+    ],
+)
+def test_verbs_agree_with_the_number_of_ranks(pattern: LossPattern, one: str, several: str) -> None:
+    assert title(pattern, (2,)).startswith(one)
+    assert title(pattern, (2, 5)).startswith(several)
+
+
+def test_no_rank_is_named_where_none_is_known() -> None:
+    assert title(LossPattern.WINDOW, ()).startswith("Some ranks are slower")
