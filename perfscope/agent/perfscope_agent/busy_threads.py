@@ -19,29 +19,38 @@ _MOST_ASKED = 64
 _MOST_BUSY = 4
 _BUSY_SHARE = 0.1  # of the time since the last look
 _EVERY_NS = 250000000
+_MOST_NAMES = 1000  # of threads that were busy: a program may start one in each step
 
-_known: dict[int, Tuple[int, int]] = {}
-"""CPU time and moment of the last look, by kernel thread id."""
+_known: dict[int, int] = {}
+"""CPU time at the last look, by kernel thread id, of the threads that there were then."""
 
 _added: dict[int, int] = {}
 """Threads that are watched because they are busy: Python identity -> kernel thread id."""
 
-_due_ns = 0
+_looked_ns = 0
 
 
 def look(now_ns: int, watched: dict[int, int]) -> None:
     """Has threads watched that used a CPU since the last look, and no longer those that rest."""
-    global _due_ns
-    if now_ns < _due_ns:
+    global _looked_ns
+    passed_ns = now_ns - _looked_ns if _looked_ns else 0
+    if 0 < passed_ns < _EVERY_NS:
         return
-    _due_ns = now_ns + _EVERY_NS
+    _looked_ns = now_ns
+    before = dict(_known)
+    _known.clear()
     for identity, thread_id, name in _threads():
-        share = _share(thread_id, now_ns)
-        if share >= _BUSY_SHARE and identity not in watched and len(_added) < _MOST_BUSY:
+        _known[thread_id] = cpu_ns = _cpu_ns(thread_id)
+        # a thread that was not there has used all of its time since
+        used_ns = cpu_ns - before.get(thread_id, 0)
+        is_busy = used_ns >= _BUSY_SHARE * passed_ns > 0
+        is_new = identity not in watched and len(_added) < _MOST_BUSY
+        if is_busy and (is_new or identity in _added):  # maybe once that of one that has ended
             watched[identity] = _added[identity] = thread_id
             names = metadata.facts.setdefault("python_threads", {})
-            names[str(thread_id)] = name
-        elif share < _BUSY_SHARE and _added.pop(identity, 0):
+            if len(names) < _MOST_NAMES:
+                names[str(thread_id)] = name
+        elif not is_busy and _added.pop(identity, 0):
             watched.pop(identity, None)
     for identity in [one for one in _added if one not in watched]:
         del _added[identity]  # it has ended
@@ -49,8 +58,8 @@ def look(now_ns: int, watched: dict[int, int]) -> None:
 
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
-    global _due_ns
-    _due_ns = 0
+    global _looked_ns
+    _looked_ns = 0
     _known.clear()
     _added.clear()
 
@@ -68,14 +77,6 @@ def _threads() -> Iterator[Tuple[int, int, str]]:
         thread_id, name = fields.get("_native_id"), fields.get("_name")
         if type(thread_id) is int and thread_id != os.getpid():
             yield identity, thread_id, name if type(name) is str else ""
-
-
-def _share(thread_id: int, now_ns: int) -> float:
-    """The part of the time since the last look in which a thread used a CPU."""
-    cpu_ns = _cpu_ns(thread_id)
-    before_ns, then_ns = _known.get(thread_id, (cpu_ns, now_ns))
-    _known[thread_id] = (cpu_ns, now_ns)
-    return (cpu_ns - before_ns) / (now_ns - then_ns) if now_ns > then_ns else 0.0
 
 
 def _cpu_ns(thread_id: int) -> int:
