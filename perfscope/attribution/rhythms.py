@@ -172,7 +172,9 @@ def _by_function(
     span = int(step.max()) + 1
     pair, counts = np.unique(place * span + np.repeat(step, sizes), return_counts=True)
     of, at = pair // span, pair % span
-    return {one: (at[of == one], counts[of == one]) for one in np.unique(of).tolist()}
+    ones, first = np.unique(of, return_index=True)
+    parts = zip(np.split(at, first[1:]), np.split(counts, first[1:]), strict=True)
+    return dict(zip(ones.tolist(), parts, strict=True))
 
 
 def _recurs(steps: Ints, counts: Ints, known: int) -> bool:

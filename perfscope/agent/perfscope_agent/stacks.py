@@ -1,4 +1,4 @@
-"""Samples Python stacks some ten times a second, so that unlabeled time gets a name."""
+"""Samples Python stacks at most 50 times a second, so that unlabeled time gets a name."""
 
 from __future__ import annotations
 
