@@ -18,7 +18,7 @@ from perfscope.attribution.activity_names import (
     SYSTEM_CALLS,
     UNDECIDED_CALLS,
 )
-from perfscope.attribution.stack_rules import BUILT_IN, COLLECTOR, SYSTEM_CALL
+from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
 from perfscope.schema.enums import Activity
 from perfscope.trace.model import Frame
 
@@ -123,8 +123,6 @@ def _parts(name: str) -> Iterator[str]:
 
 def told_by(frame: Frame) -> Told | None:
     """What a frame of a library, or one without Python code, tells; None where it tells nothing."""
-    if frame.file == COLLECTOR:
-        return Told(Activity.GARBAGE_COLLECTION)
     if frame.file == SYSTEM_CALL:
         return None if frame.function in UNDECIDED_CALLS else _OF_CALLS.get(frame.function)
     if frame.file == BUILT_IN:

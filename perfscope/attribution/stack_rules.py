@@ -80,13 +80,11 @@ BUILT_IN = "<built-in>"
 """The file of a function without Python code that was called from the line of the next frame."""
 SYSTEM_CALL = "<system-call>"
 """The file of a system call in which the thread was blocked."""
-COLLECTOR = "<collector>"
-"""The file of a garbage collection that began by itself in the line of the next frame."""
-NATIVE_FILES = frozenset({BUILT_IN, SYSTEM_CALL, COLLECTOR})
+NATIVE_FILES = frozenset({BUILT_IN, SYSTEM_CALL})
 
 _LIBRARY_FILE = re.compile(
     r"/(site|dist)-packages/|/lib(64)?/python\d(\.\d+)?/|/python\d+\.zip/"
-    r"|^<(frozen|built-in|system-call|collector)"
+    r"|^<(frozen|built-in|system-call)"
     r"|(^|/)perfscope_agent/"
 )
 

@@ -7,7 +7,6 @@ import pytest
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.stack_rules import (
     BUILT_IN,
-    COLLECTOR,
     SYSTEM_CALL,
     is_user_file,
     label_stacks,
@@ -134,14 +133,8 @@ def test_a_library_that_waits_for_its_own_threads_still_computes() -> None:
     assert activity(LOOP, OWN, native("torch.matmul"), call("futex")) is Activity.NUMERIC
 
 
-def test_a_collection_is_seen_wherever_it_begins() -> None:
-    linear = package("torch/nn/modules/linear.py", "forward")
-    collection = ("collection", COLLECTOR, 0)
-    assert activity(LOOP, linear, collection) is Activity.GARBAGE_COLLECTION
-
-
 def test_nothing_without_python_code_is_the_users() -> None:
-    assert not any(is_user_file(file) for file in (BUILT_IN, SYSTEM_CALL, COLLECTOR))
+    assert not any(is_user_file(file) for file in (BUILT_IN, SYSTEM_CALL))
 
 
 def test_what_a_line_calls_neither_names_a_phase_nor_is_the_users_function() -> None:
