@@ -47,10 +47,14 @@ def activities(results: Results) -> Activities:
         left_out_s=(total - sum(spent[key] for key in shown)) / 1e9,
         untold_s=found.untold_ns / 1e9,
         garbage=tuple(
-            GarbageOfRank(one.rank, one.count, one.long_ns / 1e9, one.shorter_ns / 1e9)
+            GarbageOfRank(one.rank, one.count, _seconds(one.long_ns), _seconds(one.shorter_ns))
             for one in found.garbage
         ),
     )
+
+
+def _seconds(ns: int | None) -> float | None:
+    return None if ns is None else ns / 1e9
 
 
 def _places(rows: Sequence[ActivityRow]) -> dict[_Key, list[ActivityRow]]:

@@ -42,12 +42,15 @@ class ActivityPlace:
 
 @dataclass(frozen=True)
 class GarbageOfRank:
-    """What Python's garbage collector took on one rank in the focus of analysis."""
+    """What Python's garbage collector took on one rank in the focus of analysis.
+
+    Seconds are null where only a part of the collections was listened to.
+    """
 
     rank: int
     collections: int | None
-    long_s: float
-    shorter_s: float
+    long_s: float | None
+    shorter_s: float | None
 
 
 @dataclass(frozen=True)

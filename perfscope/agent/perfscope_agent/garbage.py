@@ -15,10 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_MOST_A_SECOND = 1000.0  # listening to one takes a microsecond or two
-_LONGEST_TURN_NS = 100000000
-_TURNS = 10
-"""Where there are more, one of so many turns is listened to; the collector's own counts go on."""
+_COST_NS = 2000
+"""What listening to one takes."""
+_SHARE = 0.002
+"""Of the time, for listening: of more collections some go unheard; the collector's counts go on."""
 
 _listener: Any = None
 _heard: Any = None
@@ -62,10 +62,11 @@ def tick() -> None:
             _silent_until_ns = 0
             gc.callbacks.append(_listener)
     elif _ticked_ns and now > _ticked_ns:
-        rate = (count - _ticked_count) * 1e9 / (now - _ticked_ns)
+        cost_ns = _COST_NS * (count - _ticked_count)
+        is_dear = cost_ns > _SHARE * (now - _ticked_ns)
         # With callbacks of the program's own behind it, taking it out would skip one of them.
-        if rate > _MOST_A_SECOND and gc.callbacks[-1:] == [_listener]:
-            _silent_until_ns = now + (_TURNS - 1) * min(now - _ticked_ns, _LONGEST_TURN_NS)
+        if is_dear and gc.callbacks[-1:] == [_listener]:
+            _silent_until_ns = _ticked_ns + int(cost_ns / _SHARE)
             forget()
     _ticked_ns, _ticked_count = now, count
 

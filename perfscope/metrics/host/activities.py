@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.activity_timeline import activity_timeline
+from perfscope.attribution.activity_timeline import activity_timeline, hears_collections
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.matching.intervals import NOTHING, disjoint_layer, union
@@ -54,12 +54,16 @@ class ActivityRow:
 
 @dataclass(frozen=True)
 class GarbageTime:
-    """What Python's garbage collector took on one rank in the focus; None: not measured."""
+    """What Python's garbage collector took on one rank in the focus.
+
+    Its time is None where only a part of the collections was listened to: that of so short ones is
+    mostly that of listening, and tells nothing of the others.
+    """
 
     rank: int
     count: int | None  # of the whole life
-    long_ns: int  # collections with a time of their own
-    shorter_ns: int  # of others
+    long_ns: int | None  # collections with a time of their own
+    shorter_ns: int | None  # of others
 
 
 @dataclass(frozen=True)
@@ -172,17 +176,21 @@ def _most_called(kind: Ints, stacks: Ints, ns: Ints, leaves: Sequence[str]) -> d
 
 def _garbage(prepared: Prepared, rank: Rank) -> GarbageTime | None:
     facts = rank.metadata.get("garbage_collector")
+    told = facts if isinstance(facts, dict) else {}
     rows = rank.garbage_collections
-    if not len(rows) and not isinstance(facts, dict):
-        return None
-    focus = prepared.focus
-    rows = rows[(rows["t0"] >= focus.start_ns) & (rows["t0"] < focus.end_ns)]
-    counts = facts.get("collections") if isinstance(facts, dict) else None
+    counts = told.get("collections")
     numbers = counts if isinstance(counts, list) else []
     known = bool(numbers) and all(isinstance(number, int) for number in numbers)
+    count = sum(numbers) if known else None
+    if not len(rows) and not told:
+        return None
+    if not hears_collections(rank):
+        return GarbageTime(rank.number, count, None, None)
+    focus = prepared.focus
+    rows = rows[(rows["t0"] >= focus.start_ns) & (rows["t0"] < focus.end_ns)]
     return GarbageTime(
         rank=rank.number,
-        count=sum(numbers) if known else None,
+        count=count,
         long_ns=int((rows["t1"] - rows["t0"]).sum()),
         shorter_ns=int(rows["shorter_ns"].sum()),
     )

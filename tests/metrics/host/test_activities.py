@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,20 @@ def test_collections_that_were_measured_count_for_as_long_as_they_took() -> None
     assert [(one.rank, one.long_ns, one.shorter_ns, one.count) for one in found.garbage] == [
         (rank, 1_200_000_000, 80_000_000, None) for rank in (0, 1)
     ]
+
+
+@pytest.mark.parametrize(
+    ("heard", "times"), [(3900, (1_200_000_000, 80_000_000)), (400, (None, None)), (0, (None,) * 2)]
+)
+def test_time_of_collections_is_unknown_where_few_were_listened_to(
+    heard: int, times: tuple[int | None, int | None]
+) -> None:
+    trace = four_things(heard=heard > 0)
+    facts = {"collections": [3900, 90, 10], "heard": heard}
+    ranks = [replace(rank, metadata={"garbage_collector": facts}) for rank in trace.ranks]
+    found = compute(replace(trace, ranks=ranks)).activities.garbage
+    told = [(one.rank, one.long_ns, one.shorter_ns, one.count) for one in found]
+    assert told == [(rank, *times, 4000) for rank in (0, 1)]
 
 
 def test_a_collection_nobody_asked_for_belongs_to_the_line_where_it_began() -> None:
