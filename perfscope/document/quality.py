@@ -96,7 +96,7 @@ def _overhead(trace: Trace) -> QualityRow:
         f"Estimated {format_share(share)} of the life of rank {rank.number}, the most of all "
         f"ranks: {counted(_calls(rank), _call_noun(rank))} at {CALL_COST_NS} ns, "
         f"{counted(_events(rank), 'other record')} at {format_seconds(EVENT_COST_NS * NS)}, and "
-        f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's sampler."
+        f"{format_seconds(rank.sampler_cpu_ns * NS)} of CPU time of the recorder's samplers."
     )
     title = "Recording cost little" if status is Status.PASS else "Recording slowed the run"
     return QualityRow("overhead", status, title, detail)

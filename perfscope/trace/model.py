@@ -268,7 +268,7 @@ class Rank:
     mpi_library: str = ""
     detail_end_ns: int | None = None  # records after this were dropped; None: nothing was dropped
     dropped_records: int = 0
-    sampler_cpu_ns: int = 0
+    sampler_cpu_ns: int = 0  # of all that looks at the process while it runs
     operations: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))
     background: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))
     """Operations of Horovod's own thread, which is a location of its own."""

@@ -103,6 +103,7 @@ class Sampler:
     def _loop(self) -> None:
         begin_s = due_s = time.monotonic()
         count, others_s, told = 0, 0.0, False
+        noted_ns = 0  # what the main thread took for it
         while True:
             wait_s = self._pace.wait_s() if count else _FIRST_S
             # Not from the end of the last look: some code lets it wait for the lock.
@@ -113,6 +114,7 @@ class Sampler:
                 return
             now_s, note = time.monotonic(), noted.take(self._library)
             count += 1
+            noted_ns += note[1] if note else 0
             if self._later is not None and now_s >= self._later_s:
                 self._later_s = float("inf")
                 self._later(self.busy)
@@ -131,7 +133,7 @@ class Sampler:
                     others_s = now_s
                     _look_at_others(rec)
             statistics["samples"] = count
-            statistics["cpu_ns"] = time.thread_time_ns()
+            statistics["cpu_ns"] = time.thread_time_ns() + noted_ns
 
     def _tell(self, rec: recorder.Recorder) -> bool:
         """Has this thread left out of what is counted of the program."""

@@ -73,7 +73,7 @@ def assemble_rank(process: ProcessFile, context: RankContext, interning: Interni
         mpi_library=process.definitions.library,
         detail_end_ns=_shifted(process.first_drop_ns, offset),
         dropped_records=process.dropped + process.cut_off,
-        sampler_cpu_ns=min(int(header["sampler_cpu_ns"]), MAX_AMOUNT),
+        sampler_cpu_ns=_samplers_ns(process),
         threads=_threads(header),
         metadata=process.metadata,
         workers=[_worker(worker) for worker in context.workers],
@@ -157,6 +157,13 @@ def _worker(process: ProcessFile) -> dict[str, Any]:
 
 def _shifted(moment_ns: int | None, offset_ns: int) -> int | None:
     return None if moment_ns is None else moment_ns + offset_ns
+
+
+def _samplers_ns(process: ProcessFile) -> int:
+    """CPU time of what looks at the process, and of what looks at its Python stacks."""
+    stacks = agent_metadata.mapping(process.metadata, "stack_sampler")
+    looking_ns = max(0, agent_metadata.integer(stacks, "cpu_ns") or 0)
+    return min(int(process.header["sampler_cpu_ns"]) + looking_ns, MAX_AMOUNT)
 
 
 def _cpus(quota_us: int) -> float | None:

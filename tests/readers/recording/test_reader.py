@@ -36,6 +36,18 @@ def one_rank(directory: Path, **header: int) -> ProcessWriter:
     return process
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"), [({"hz": 50.0, "cpu_ns": 3000}, 5000), ({"cpu_ns": -1}, 2000), ([], 2000)]
+)
+def test_what_looking_at_stacks_costs_is_a_cost_of_recording(
+    tmp_path: Path, told: object, expected: int
+) -> None:
+    process = one_rank(tmp_path, sampler_cpu_ns=2000)
+    process.metadata = {"stack_sampler": told}
+    process.write(tmp_path)
+    assert read(tmp_path).ranks[0].sampler_cpu_ns == expected
+
+
 def test_a_healthy_recording(tmp_path: Path) -> None:
     two_ranks(tmp_path)
     trace = read(tmp_path)
