@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "buffer.h"
 #include "affinity.h"
+#include "buffer.h"
 #include "cgroup.h"
 #include "drain.h"
 #include "gpu.h"

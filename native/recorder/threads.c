@@ -16,6 +16,7 @@
 #define BUCKETS 1024u
 #define OTHERS (PS_MAX_THREADS - 1) /* the last row gathers the threads that found no row of their own */
 #define IDLE_PART 20u /* a thread that used less of the busiest one's CPU time does no work to speak of */
+#define LEAST_WORK_NS 100000000u /* as long as a pool's threads look for work when they begin, and longer */
 #define NS_PER_SECOND 1000000000u
 
 /* A thread as it was in the last scan, to add only what is new: thread numbers are used again. */
@@ -210,6 +211,7 @@ bool ps_allowed_of_threads(unsigned long *cpus, size_t bytes)
 {
     static unsigned long one[PS_MOST_CPUS / 8 / sizeof(unsigned long)];
     uint64_t least_ns = busiest_ns() / IDLE_PART;
+    least_ns = least_ns > LEAST_WORK_NS ? least_ns : LEAST_WORK_NS;
     bool is_known = false;
     memset(cpus, 0, bytes);
     for (uint32_t b = 0; b < BUCKETS; b++)

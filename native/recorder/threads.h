@@ -13,8 +13,8 @@ typedef struct {
 
 /* Reads every thread of the process and brings the header's table up to date. Called by the sampler alone. */
 ps_thread_counts ps_scan_threads(void);
-/* CPUs on which the threads that do the work may run: the main one, and each that has used a part of what the busiest
- * one has. One bit a CPU. False where that is not known. Called by the sampler alone. */
+/* CPUs on which the threads that do the work may run: the main one, and each that has used a tenth of a second, and a
+ * twentieth of what the busiest one has. One bit a CPU. False where that is not known. Called by the sampler alone. */
 bool ps_allowed_of_threads(unsigned long *cpus, size_t bytes);
 
 #endif
