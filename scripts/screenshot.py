@@ -55,7 +55,7 @@ def take(browser: str, *, page: Path, picture: Path) -> None:
 
 
 def reduce_colors(picture: Path) -> None:
-    """Makes the file smaller with a palette; Pillow comes with matplotlib."""
+    """Makes the file smaller with a palette."""
     from PIL import Image  # noqa: PLC0415
 
     with Image.open(picture) as image:

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from perfscope.report.charts import Plot, _end_labels, _figure, _finish, _frame, _place, _ticks
+from perfscope.report.charts import LETTER, Plot, end_labels, frame
+from perfscope.report.drawing import Drawing, Margins, ticks
 from perfscope.report.formats import Scale
-from perfscope.report.svg import color
 from perfscope.report.text import shortened
 
 ROW = 26.0
@@ -38,41 +38,33 @@ class Segment:
     level: float
 
 
-def waterfall(name: str, label: str, bars: Sequence[Fall], *, scale: Scale) -> Markup:
+def waterfall(label: str, bars: Sequence[Fall], *, scale: Scale) -> Markup:
     """Totals and the changes between them, one under the other, each beginning where one ended.
 
     Args:
-        name: prefix of the ids, unique within the page.
         label: the text alternative.
         bars: from top to bottom; the first and last are totals.
         scale: the unit of the axis.
     """
-    with _figure(ROW * len(bars) + 44.0) as (figure, axes):
-        for row, bar in enumerate(bars):
-            low, high = sorted((bar.start, bar.end))
-            role = TOTAL if bar.is_total else MORE if bar.end > bar.start else LESS
-            axes.barh(row, high - low, left=low, height=0.66, color=color(role), linewidth=0)
-            axes.annotate(
-                bar.text,
-                (high, row),
-                xytext=(6, 0),
-                textcoords="offset points",
-                va="center",
-                color=color("ink"),
-                annotation_clip=False,
-            )
-        for row, (bar, _) in enumerate(pairwise(bars)):
-            axes.plot([bar.end, bar.end], [row + 0.33, row + 0.67], color=color("muted"), lw=1)
-        longest = max((max(bar.start, bar.end) for bar in bars), default=0.0) or 1.0
-        axes.set_xlim(0, longest)
-        axes.set_ylim(len(bars) - 0.4, -0.6)
-        rows = [shortened(bar.label, LABEL_LETTERS) for bar in bars]
-        axes.set_yticks(list(range(len(bars))), rows)
-        axes.grid(visible=False, axis="y")
-        _ticks(axes.xaxis, scale, (0.0, longest))
-        letters = max((len(row) for row in rows), default=0)
-        _place(axes, figure, top=6.0, bottom=30.0, left=14.0 + 7.2 * letters, right=110.0)
-        return _finish(figure, name, label)
+    longest = max((max(bar.start, bar.end) for bar in bars), default=0.0) or 1.0
+    names = [shortened(bar.label, LABEL_LETTERS) for bar in bars]
+    letters = max(map(len, names), default=0)
+    drawing = Drawing(
+        ROW * len(bars) + 44.0,
+        Margins(6.0, 110.0, 30.0, 14.0 + LETTER * letters),
+        x=(0.0, longest),
+        y=(len(bars) - 0.4, -0.6),
+    )
+    drawing.x_ticks(ticks((0.0, longest), scale), has_grid=True)
+    drawing.y_ticks(enumerate(names), has_grid=False)
+    for row, bar in enumerate(bars):
+        role = TOTAL if bar.is_total else MORE if bar.end > bar.start else LESS
+        drawing.box((bar.start, bar.end), (row - 0.33, row + 0.33), role)
+        behind = drawing.x.place(max(bar.start, bar.end)) + 6.0
+        drawing.note((behind, drawing.y.place(row)), bar.text)
+    for row, (bar, _) in enumerate(pairwise(bars)):
+        drawing.line([bar.end] * 2, [row + 0.33, row + 0.67], "muted", width=1.0)
+    return drawing.finished(label)
 
 
 def trend(
@@ -86,34 +78,18 @@ def trend(
         segments: the stretches between changes, in order; positions as in `values`.
         count: of all positions, so that charts of several quantities stand under each other.
     """
-    with _figure(plot.height) as (figure, axes):
-        axes.plot([1, max(count, 2)], [values[0][1]] * 2, linewidth=0, alpha=0)  # the whole width
-        axes.plot(
-            [x for x, _ in values],
-            [y for _, y in values],
-            color=color("series-1"),
-            linewidth=1.0,
-            marker="o",
-            markersize=4.5,
-            clip_on=False,
-        )
-        for before, after in pairwise(segments):
-            axes.axvline(
-                (before.last + after.first) / 2,
-                color=color("series-2"),
-                linewidth=1.4,
-                linestyle=(0, (4, 3)),
-            )
-        for segment in segments:
-            axes.plot(
-                [segment.first - 0.3, segment.last + 0.3],
-                [segment.level] * 2,
-                color=color("ink"),
-                linewidth=2.0,
-                solid_capstyle="butt",
-                clip_on=False,
-            )
-        _frame(axes, figure, plot)
-        if segments:
-            _end_labels(axes, plot, [(segments[-1].level, "level now", "ink")])
-        return _finish(figure, plot.name, plot.label)
+    x, y = [x for x, _ in values], [y for _, y in values]
+    levels = [segment.level for segment in segments]
+    drawing = frame(plot, [[1, max(count, 2)]], [y, levels])
+    drawing.line(x, y, "series-1", width=1.0)
+    for place, value in values:
+        drawing.dot(place, value, "series-1", diameter=4.5)
+    for before, after in pairwise(segments):
+        between = (before.last + after.first) / 2
+        drawing.upright(between, "series-2", width=1.4, dashes="6 4")
+    for segment in segments:
+        ends = [segment.first - 0.3, segment.last + 0.3]
+        drawing.line(ends, [segment.level] * 2, "ink", width=2.0)
+    if segments:
+        end_labels(drawing, [(segments[-1].level, "level now", "ink")])
+    return drawing.finished(plot.label)

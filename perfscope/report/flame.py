@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from perfscope.report.drawing import WIDTH
 from perfscope.report.formats import percent, seconds
 from perfscope.report.text import shortened
 
-WIDTH = 920.0  # SVG units, as all charts
 ROW = 19.0
 LEAST_WIDTH = 1.0  # narrower boxes are not drawn
 _LETTER = 6.3  # units; of the font below, a little more than the mean

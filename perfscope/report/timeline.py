@@ -9,7 +9,8 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from perfscope.report.charts import NARROW_BAR_ROW, WIDTH
+from perfscope.report.charts import NARROW_BAR_ROW
+from perfscope.report.drawing import WIDTH
 from perfscope.report.formats import NBSP, Scale, seconds
 from perfscope.report.text import shortened
 

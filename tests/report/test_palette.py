@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from perfscope.report.svg import ACCOUNT_ROLES, PHASE_ROLES, SERIES_ROLES
+from perfscope.report.palette import ACCOUNT_ROLES, PHASE_ROLES, SERIES_ROLES
 
 REPORT = Path(__file__).parents[2] / "perfscope" / "report"
 CSS = (REPORT / "assets" / "report.css").read_text(encoding="utf-8")

@@ -9,7 +9,6 @@ import pytest
 from perfscope.report import access, formats
 from perfscope.report.charts import Line, Plot, Segment, band, lines, stacked_bars
 from perfscope.report.rank_table import ByRank, rank_table
-from perfscope.report.svg import ACCOUNT_ROLES, color, inline
 from perfscope.report.text import (
     LONGEST_TEXT,
     sentence,
@@ -208,7 +207,7 @@ def test_byte_axis_uses_one_unit() -> None:
 
 def chart() -> str:
     segments = [Segment("training", [1.0, 2.0]), Segment("evaluation", [0.5, 0.0])]
-    return stacked_bars("c", "the label", ["rank 0", "rank 1"], segments, scale=formats.PLAIN)
+    return stacked_bars("the label", ["rank 0", "rank 1"], segments, scale=formats.PLAIN)
 
 
 def test_drawing_has_classes_instead_of_styles_and_colors() -> None:
@@ -221,7 +220,7 @@ def test_drawing_has_classes_instead_of_styles_and_colors() -> None:
 
 def test_drawing_escapes_its_texts() -> None:
     hostile = '<script>&"$x^2$'
-    plot = Plot("p", hostile, hostile)
+    plot = Plot(hostile, hostile)
     drawn = lines(plot, [Line(hostile, [0, 1], [0, 1]), Line("b", [0, 1], [1, 0])])
     assert "<script" not in drawn
     assert "&lt;script&gt;&amp;" in drawn
@@ -229,7 +228,7 @@ def test_drawing_escapes_its_texts() -> None:
 
 def test_many_lines_become_bands() -> None:
     series = [Line(f"rank {n}", [0, 1, 2], [n, n, n]) for n in range(20)]
-    drawn = lines(Plot("p", "label", "threads"), series)
+    drawn = lines(Plot("label", "threads"), series)
     assert 'class="f-band' in drawn
     assert "median rank" in drawn
     assert "rank 19" not in drawn
@@ -239,27 +238,12 @@ def test_long_bands_keep_their_peaks_and_stay_small() -> None:
     high = [1.0] * 5000
     high[2345] = 9.0
     x = [float(n) for n in range(5000)]
-    drawn = band(Plot("p", "label", "step time"), x, [0.5] * 5000, high)
+    drawn = band(Plot("label", "step time"), x, [0.5] * 5000, high)
     assert len(drawn) < 40_000
-    flat = band(Plot("p", "label", "step time"), x, [0.5] * 5000, [1.0] * 5000)
+    flat = band(Plot("label", "step time"), x, [0.5] * 5000, [1.0] * 5000)
     assert drawn != flat
 
 
 @pytest.mark.parametrize("values", [[0.0, 0.0], [5.0, 5.0], [-1.0, -1.0], [1e-12, 1e15]])
 def test_odd_ranges_can_be_drawn(values: list[float]) -> None:
-    assert "<svg" in lines(Plot("p", "label", ""), [Line("a", [0, 1], values)])
-
-
-def test_every_account_has_a_stand_in_color_of_its_own() -> None:
-    assert len({color(role) for role in ACCOUNT_ROLES}) == len(ACCOUNT_ROLES)
-
-
-def test_ids_of_a_drawing_carry_its_name() -> None:
-    source = (
-        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        'viewBox="0 0 9 9"><defs><path id="m1" d="M 0 0"/></defs>'
-        '<use xlink:href="#m1" x="1"/></svg>'
-    )
-    drawn = inline(source, prefix="mine", label="l")
-    assert 'id="mine-0"' in drawn
-    assert 'href="#mine-0"' in drawn
+    assert "<svg" in lines(Plot("label", ""), [Line("a", [0, 1], values)])

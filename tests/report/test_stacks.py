@@ -8,7 +8,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from perfscope.report.build import build_html
-from perfscope.report.flame import WIDTH, Box, flame
+from perfscope.report.drawing import WIDTH
+from perfscope.report.flame import Box, flame
 from tests.report.sample_document import HOSTILE_TEXTS, four_ranks_healthy, hostile
 
 

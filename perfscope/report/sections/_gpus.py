@@ -138,7 +138,7 @@ def _charts(gpus: list[Mapping[str, Any]]) -> list[Context]:
         if series:
             largest = max(value for line in series for value in line.y)
             scale = byte_scale(largest) if key == "memory_bytes" else PLAIN
-            plot = Plot(f"gpus-{key[:4]}", f"{title}, over time", y_title, scale, height=180.0)
+            plot = Plot(f"{title}, over time", y_title, scale, height=180.0)
             out.append(
                 {
                     "title": title,

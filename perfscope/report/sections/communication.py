@@ -65,7 +65,7 @@ def _context(document: Document) -> Context:
             "late arrivals",
         ),
         "used": [{"role": role, "label": label} for role, label, _ in used],
-        "chart": draw(bars, "communication", "Seconds in communication by rank") if used else "",
+        "chart": draw(bars, "Seconds in communication by rank") if used else "",
         "ranks_per_bar": bars.ranks_per_bar,
         "table": rank_table(
             "communication-by-rank",

@@ -7,8 +7,8 @@ from typing import Any
 
 from perfscope.report.access import Document, mapping, maybe_numbers, number, rows, text
 from perfscope.report.formats import percent, seconds
+from perfscope.report.palette import ACCOUNT_ROLES
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.svg import ACCOUNT_ROLES
 from perfscope.report.text import shortened
 from perfscope.report.views import place
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from perfscope.report.access import Document, mapping, number, numbers, rows, text
 from perfscope.report.charts import Segment, stacked_bars
 from perfscope.report.formats import percent, seconds, time_scale
+from perfscope.report.palette import ACCOUNT_ROLES
 from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.svg import ACCOUNT_ROLES
 from perfscope.report.views import RankBars, rank_bars
 
 
@@ -45,7 +45,7 @@ def _context(document: Document) -> Context:
     return {
         "used": used,
         "unused": [account["label"] for account in accounts if account["seconds"] <= 0],
-        "chart": draw(bars, "ledger", "Time of each rank by account, in seconds") if used else "",
+        "chart": draw(bars, "Time of each rank by account, in seconds") if used else "",
         "ranks_per_bar": bars.ranks_per_bar,
         "takeaway": _takeaway(used),
         "table": rank_table(
@@ -59,11 +59,11 @@ def _context(document: Document) -> Context:
     }
 
 
-def draw(bars: RankBars, name: str, label: str) -> str:
+def draw(bars: RankBars, label: str) -> str:
     """The bars as a chart whose axis is in seconds."""
     ends = [sum(values) for values in zip(*(part.values for part in bars.segments), strict=True)]
     scale = time_scale(max(ends, default=0.0))
-    return stacked_bars(name, label, bars.labels, bars.segments, scale=scale)
+    return stacked_bars(label, bars.labels, bars.segments, scale=scale)
 
 
 def _takeaway(used: list[Context]) -> str:

@@ -57,7 +57,6 @@ def _context(document: Document) -> Context:
     ranks = rows(document, "memory", "ranks")
     series = rank_lines(ranks, "series")
     plot = Plot(
-        "memory",
         "Resident memory of each rank over time",
         "resident memory",
         byte_scale(max((y for line in series for y in line.y), default=0.0)),

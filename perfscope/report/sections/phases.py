@@ -10,10 +10,10 @@ from perfscope.report.access import Document, figure, integers, number, numbers,
 from perfscope.report.charts import Segment
 from perfscope.report.formats import ratio, seconds
 from perfscope.report.labels import PHASE_SOURCES
+from perfscope.report.palette import PHASE_ROLES
 from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.svg import PHASE_ROLES
 from perfscope.report.views import place, rank_bars, rank_list
 from perfscope.schema.efficiency import EFFICIENCIES
 
@@ -61,7 +61,7 @@ def _context(document: Document) -> Context:
         "drawn": drawn,
         "left_out": len(found) - len(shown),
         "efficiency_titles": [EFFICIENCIES[name].label for name in SHOWN_EFFICIENCIES],
-        "chart": draw(bars, "phases", "Seconds of each rank in each phase") if drawn else "",
+        "chart": draw(bars, "Seconds of each rank in each phase") if drawn else "",
         "ranks_per_bar": bars.ranks_per_bar,
         "table": rank_table(
             "phases-by-rank",

@@ -20,7 +20,6 @@ def _context(document: Document) -> Context:
     p95 = figure(document, "run", "throughput", "step_s_p95")
     is_drawable = len(ordinals) > 1 and len(ordinals) == len(high) == len(low)
     plot = Plot(
-        "steps",
         "Step time of the fastest and the slowest rank over the steps",
         "step time",
         time_scale(max(high, default=0.0)),
@@ -50,7 +49,7 @@ def _takeaway(median: float | None, p95: float | None, longest: float | None) ->
 def _series(steps: object) -> list[Context]:
     """The values that the training program reported over time, such as its loss."""
     out: list[Context] = []
-    for position, (name, points) in enumerate(mapping(steps, "series").items()):
+    for name, points in mapping(steps, "series").items():
         pairs = (
             [
                 (x, y)
@@ -64,7 +63,7 @@ def _series(steps: object) -> list[Context]:
         if len(pairs) < 2 or len(out) == MOST_SERIES:
             continue
         thin = pairs[:: -(-len(pairs) // MOST_POINTS)]
-        plot = Plot(f"series-{position}", f"{name} over time", "", from_zero=False, height=170.0)
+        plot = Plot(f"{name} over time", "", from_zero=False, height=170.0)
         line = Line(name, [x for x, _ in thin], [y for _, y in thin])
         out.append(
             {

@@ -96,7 +96,7 @@ def _charts(ranks: list[Mapping[str, Any]]) -> list[Context]:
     for key, y_title, title in CHARTS:
         series: list[Line] = rank_lines(ranks, key)
         if series:
-            plot = Plot(f"threads-{key[:3]}", f"{title}, over time", y_title, height=180.0)
+            plot = Plot(f"{title}, over time", y_title, height=180.0)
             out.append({"title": title, "svg": lines(plot, series)})
     return out
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from perfscope.report.access import Document, mapping, number, rank_name, rows, text, texts
 from perfscope.report.formats import Scale, seconds, time_scale
+from perfscope.report.palette import ACCOUNT_ROLES
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.svg import ACCOUNT_ROLES
 from perfscope.report.text import shortened
 from perfscope.report.timeline import Axis, Row, Shown, timeline_picture
 

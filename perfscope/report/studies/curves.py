@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2
-from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from perfscope.report import charts
-from perfscope.report.svg import color
+from perfscope.report.charts import BOTTOM, LEFT, TOP, Plot, end_labels
+from perfscope.report.drawing import Drawing, Margins, ticks
 from perfscope.report.text import shortened
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 LOGARITHMIC_FROM = 16.0  # largest over smallest size, from which both axes are logarithmic
-DASHED = (0, (5, 4))
+DASHED = "7 5.5"
 WIDE_RIGHT = 150.0
+MOST_POWERS = 6
+TICK_ROOM = 34.0
+LONGEST_LABEL = 21
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,11 @@ class Curve:
     y: Sequence[float]
     spread: Sequence[tuple[float, float]] = ()
     is_measured: bool = True
-    dashes: Any = "-"
+    dashes: str = ""
 
 
 def curves(
-    plot: charts.Plot,
+    plot: Plot,
     found: Sequence[Curve],
     *,
     sizes: Sequence[float],
@@ -58,133 +57,68 @@ def curves(
         sizes: where ticks stand.
         measured_until: from there on it is extrapolated, which a line and a word say.
     """
-    is_log = max(sizes) >= LOGARITHMIC_FROM * min(sizes)
-    with charts._figure(plot.height) as (figure, axes):
-        for curve in found:
-            _draw(axes, curve)
-        if is_log:
-            axes.set_xscale("log", base=2)
-            axes.set_yscale("log", base=2)
-        _limits(axes, found, is_log=is_log)
-        _size_ticks(axes, sizes, is_log=is_log)
-        if is_log:
-            _powers(axes, plot)
-        else:
-            charts._ticks(axes.yaxis, plot.y_scale, axes.get_ylim(), most=5)
-        charts._place(
-            axes, figure, top=charts.TOP, bottom=charts.BOTTOM, left=charts.LEFT, right=WIDE_RIGHT
-        )
-        height = plot.height
-        figure.text(0, 1 - 12 / height, plot.y_title, color=color("ink"), va="baseline")
-        figure.text(
-            1 - WIDE_RIGHT / charts.WIDTH, 5 / height, plot.x_title, color=color("ink"), ha="right"
-        )
-        if measured_until is not None:
-            _border(axes, measured_until)
-        _labels(axes, found, plot)
-        return charts._finish(figure, plot.name, plot.label)
+    drawing = _axes(plot, found, is_log=max(sizes) >= LOGARITHMIC_FROM * min(sizes))
+    y = (drawing.y.low, drawing.y.high)
+    shown = _powers(plot, y) if drawing.y.is_log else ticks(y, plot.y_scale, most=5)
+    drawing.y_ticks(shown, has_grid=True)
+    drawing.x_ticks(_size_ticks(drawing, sizes), has_grid=False)
+    drawing.titles(plot.x_title, plot.y_title)
+    for curve in found:
+        _draw(drawing, curve)
+    if measured_until is not None:
+        drawing.upright(measured_until, "muted", width=1.0, dashes="1 2")
+        beside = drawing.x.place(measured_until) + 6.0
+        drawing.note((beside, TOP + 8.0), "extrapolated →", role="muted")
+    ends = [
+        (curve.y[-1], shortened(curve.label, LONGEST_LABEL), curve.role)
+        for curve in found
+        if curve.label
+    ]
+    end_labels(drawing, ends, longest=LONGEST_LABEL)
+    return drawing.finished(plot.label)
 
 
-def _draw(axes: Axes, curve: Curve) -> None:
-    stroke = color(curve.role)
-    axes.plot(
-        curve.x,
-        curve.y,
-        color=stroke,
-        linewidth=1.8 if curve.is_measured else 1.4,
-        linestyle=curve.dashes if curve.is_measured or curve.dashes != "-" else DASHED,
-        marker="o" if curve.is_measured else "",
-        markersize=5,
-        clip_on=False,
-    )
-    for x, (low, high) in zip(curve.x, curve.spread, strict=False):
-        axes.plot([x, x], [low, high], color=stroke, linewidth=4.0, alpha=1.0, clip_on=False)
-
-
-def _limits(axes: Axes, found: Sequence[Curve], *, is_log: bool) -> None:
+def _axes(plot: Plot, found: Sequence[Curve], *, is_log: bool) -> Drawing:
     x = [value for curve in found for value in curve.x]
     y = [value for curve in found for value in curve.y]
     y += [bound for curve in found for pair in curve.spread for bound in pair]
     first, last = min(x), max(x)
+    is_log = is_log and any(value > 0 for value in y)
+    margins = Margins(TOP, WIDE_RIGHT, BOTTOM, LEFT)
     if is_log:
-        axes.set_xlim(first, last if last > first else 2 * first)
-        axes.set_ylim(min(y) / 1.15, max(y) * 1.15)
-        return
-    axes.set_xlim(first, last if last > first else first + 1)
-    axes.set_ylim(0, max(y) * 1.08 or 1.0)
+        right = last if last > first else 2 * first
+        limits = (min(value for value in y if value > 0) / 1.15, max(y) * 1.15)
+        return Drawing(plot.height, margins, x=(first, right), y=limits, is_log=True)
+    right = last if last > first else first + 1
+    return Drawing(plot.height, margins, x=(first, right), y=(0.0, max(y) * 1.08 or 1.0))
 
 
-def _size_ticks(axes: Axes, sizes: Sequence[float], *, is_log: bool) -> None:
+def _draw(drawing: Drawing, curve: Curve) -> None:
+    dashes = curve.dashes or ("" if curve.is_measured else DASHED)
+    width = 1.8 if curve.is_measured else 1.4
+    drawing.line(curve.x, curve.y, curve.role, width=width, dashes=dashes)
+    for x, (low, high) in zip(curve.x, curve.spread, strict=False):
+        drawing.line([x, x], [low, high], curve.role, width=4.0)
+    if curve.is_measured:
+        for x, y in zip(curve.x, curve.y, strict=True):
+            drawing.dot(x, y, curve.role, diameter=5.0)
+
+
+def _size_ticks(drawing: Drawing, sizes: Sequence[float]) -> list[tuple[float, str]]:
     """A tick at each size, as far as their labels have room."""
     shown: list[float] = []
-    low, high = axes.get_xlim()
-    room = charts.WIDTH - charts.LEFT - WIDE_RIGHT
     for size in sorted(set(sizes)):
-        if shown:
-            step = (size / shown[-1]) if is_log else size - shown[-1]
-            whole = (high / low) if is_log else high - low
-            share = log2(step) / log2(whole) if is_log else step / whole
-            if share * room < 34:
-                continue
+        if shown and drawing.x.place(size) - drawing.x.place(shown[-1]) < TICK_ROOM:
+            continue
         shown.append(size)
-    axes.set_xticks(shown, [f"{size:,.6g}" for size in shown])
-    axes.minorticks_off()
-    axes.grid(visible=False, axis="x")
+    return [(size, f"{size:,.6g}") for size in shown]
 
 
-def _powers(axes: Axes, plot: charts.Plot) -> None:
+def _powers(plot: Plot, limits: tuple[float, float]) -> list[tuple[float, str]]:
     """Ticks at powers of two of the unit, for a logarithmic axis."""
-    low, high = (limit / plot.y_scale.factor for limit in axes.get_ylim())
+    factor = plot.y_scale.factor
+    low, high = (limit / factor for limit in limits)
     exponents = range(int(log2(low)) - 2, int(log2(high)) + 3)
-    ticks = [2.0**n for n in exponents if low <= 2.0**n <= high]
-    every = -(-len(ticks) // 6)
-    shown = ticks[::every] if ticks else []
-    labels = [plot.y_scale.tick(float(f"{tick:.3g}")) for tick in shown]
-    axes.set_yticks([tick * plot.y_scale.factor for tick in shown], labels)
-    axes.minorticks_off()
-
-
-def _border(axes: Axes, size: float) -> None:
-    axes.axvline(size, color=color("muted"), linewidth=1.0, linestyle=(0, (1, 2)))
-    axes.annotate(
-        "extrapolated →",
-        (size, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(6, -2),
-        textcoords="offset points",
-        color=color("muted"),
-        va="top",
-    )
-
-
-def _labels(axes: Axes, found: Sequence[Curve], plot: charts.Plot) -> None:
-    """Each label beside the right edge, in the order of the ends, pushed apart."""
-    inner = plot.height - charts.TOP - charts.BOTTOM
-    to_pixels, inverse = axes.transData, axes.transAxes.inverted()
-    ends = sorted(
-        (
-            float(inverse.transform(to_pixels.transform((curve.x[-1], curve.y[-1])))[1]),
-            curve.label,
-            curve.role,
-        )
-        for curve in found
-        if curve.label
-    )
-    gap = 15.0 / inner
-    placed, position = [], float("-inf")
-    for value, label, role in ends:
-        position = max(value, position + gap)
-        placed.append((position, label, role))
-    moved = sum(y for y, _, _ in placed) - sum(value for value, _, _ in ends)
-    overshoot = max(position - 1.0, moved / len(placed), 0.0)
-    for y, label, role in placed:
-        axes.annotate(
-            shortened(label, 21),
-            (1.0, y - overshoot),
-            xycoords="axes fraction",
-            xytext=(10, 0),
-            textcoords="offset points",
-            color=color(role),
-            va="center",
-            annotation_clip=False,
-        )
+    found = [2.0**n for n in exponents if low <= 2.0**n <= high]
+    shown = found[:: -(-len(found) // MOST_POWERS)] if found else []
+    return [(tick * factor, plot.y_scale.tick(float(f"{tick:.3g}"))) for tick in shown]

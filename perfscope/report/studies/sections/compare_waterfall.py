@@ -25,9 +25,7 @@ def _context(document: Document) -> Context:
     )
     longest = max((max(bar.start, bar.end) for bar in bars), default=0.0)
     label = f"Seconds of {words['unit']} from {labels[0]} to {labels[-1]}" if labels else ""
-    return words | {
-        "chart": draw("waterfall", label, bars, scale=time_scale(longest)) if bars else ""
-    }
+    return words | {"chart": draw(label, bars, scale=time_scale(longest)) if bars else ""}
 
 
 def tables(document: Document) -> Context:

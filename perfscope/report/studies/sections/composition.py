@@ -8,9 +8,9 @@ from typing import Any
 from perfscope.report.access import Document, mapping, number, numbers, rows, text, texts
 from perfscope.report.charts import Segment, stacked_bars
 from perfscope.report.formats import percent, seconds, time_scale
+from perfscope.report.palette import ACCOUNT_ROLES
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import size_label
-from perfscope.report.svg import ACCOUNT_ROLES
 from perfscope.report.table import Column, Kind, Note, Table
 
 
@@ -81,7 +81,7 @@ def _law(row: Mapping[str, Any]) -> str:
 def _chart(labels: list[str], accounts: list[Context], longest: float) -> str:
     segments = [Segment(account["role"], account["values"]) for account in accounts]
     label = "Mean seconds of a rank by account, a bar a size"
-    return stacked_bars("composition", label, labels, segments, scale=time_scale(longest))
+    return stacked_bars(label, labels, segments, scale=time_scale(longest))
 
 
 SECTION = StudySection(

@@ -41,7 +41,7 @@ def _group(group: Mapping[str, Any], position: int) -> Context:
             {
                 "id": f"trend-{position}-{number_of}",
                 "label": _capital(text(row, "label")),
-                "chart": _chart(row, f"trend-{position}-{number_of}", len(points)),
+                "chart": _chart(row, len(points)),
                 "better": "lower is better" if row.get("is_lower_better") else "higher is better",
                 "changes": changes(row, points),
             }
@@ -85,7 +85,7 @@ def _known(row: Mapping[str, Any]) -> list[tuple[int, float]]:
     ]
 
 
-def _chart(row: Mapping[str, Any], name: str, count: int) -> str:
+def _chart(row: Mapping[str, Any], count: int) -> str:
     known, unit = _known(row), text(row, "unit")
     segments = [
         Segment(int(ends[0]) + 1, int(ends[1]) + 1, level)
@@ -94,7 +94,6 @@ def _chart(row: Mapping[str, Any], name: str, count: int) -> str:
         and len(ends := integers({"e": [item.get("first"), item.get("last")]}, "e")) == 2
     ]
     plot = Plot(
-        name=name,
         label=f"{text(row, 'label')} over {len(known)} points, {len(segments)} levels",
         y_title=unit if unit not in ("s", "B", "ratio") else "",
         y_scale=_scale(unit, max(value for _, value in known)),

@@ -13,7 +13,7 @@ from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import size_label
 
 MOST_ALTERNATIVES = 6
-DOTTED = (0, (1.5, 2.5))  # seen between the dashes of a model of the same law
+DOTTED = "2 3.5"  # seen between the dashes of a model of the same law
 
 
 def _context(document: Document) -> Context:
@@ -93,7 +93,6 @@ def _chart(found: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
         return ""
     drawn.insert(0, Curve("measured", "series-1", sizes, times))
     plot = Plot(
-        "laws",
         "Run time as measured and as the laws continue it",
         "Run time",
         y_scale=time_scale(max(times)),

@@ -9,10 +9,10 @@ from perfscope.report.access import Document, integers, mapping, number, numbers
 from perfscope.report.charts import Plot
 from perfscope.report.formats import decimal, ratio, seconds, time_scale
 from perfscope.report.labels import band
+from perfscope.report.palette import SERIES_ROLES
 from perfscope.report.studies.curves import Curve, curves
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import size_label
-from perfscope.report.svg import SERIES_ROLES
 
 MOST_CURVES = 6
 
@@ -77,7 +77,6 @@ def _chart(
     ]
     scale = time_scale(drawn[0][0])
     plot = Plot(
-        "phase-times",
         "Time of each phase over the size of the job",
         "Time",
         y_scale=scale,

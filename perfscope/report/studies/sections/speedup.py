@@ -9,9 +9,9 @@ from perfscope.report.access import Document, mapping, number, numbers, rows, te
 from perfscope.report.charts import Plot
 from perfscope.report.formats import decimal, ratio, seconds
 from perfscope.report.labels import band
+from perfscope.report.palette import SERIES_ROLES
 from perfscope.report.studies.curves import Curve, curves
 from perfscope.report.studies.section import Context, StudySection
-from perfscope.report.svg import SERIES_ROLES
 
 MOST_EXTERNAL = 5
 
@@ -81,8 +81,8 @@ def _chart(found: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str
     drawn = [Curve("ideal", "muted", sizes, ideal, is_measured=False)] if ideal else []
     # dashes let a line be seen through another one on it
     for name, label, role, dashes in (
-        ("speedup", "run time", "series-1", "-"),
-        ("throughput_speedup", "samples/s", "series-2", (0, (6, 6))),
+        ("speedup", "run time", "series-1", ""),
+        ("throughput_speedup", "samples/s", "series-2", "11 11"),
     ):
         values = [number(point.get(name)) for point in points]
         known = [(x, y) for x, y in zip(sizes, values, strict=True) if y is not None]
@@ -91,7 +91,6 @@ def _chart(found: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str
             drawn.append(Curve(label, role, x, y, dashes=dashes))
     drawn += _external(found)
     plot = Plot(
-        "speedup",
         "Speed-up of run time and throughput over size, beside the ideal line",
         "Speed-up",
         x_title=text(found, "axis_many"),

@@ -66,7 +66,7 @@ def _line(found: list[Mapping[str, Any]], axis: Mapping[str, Any], objective: An
     )
     titles = Titles(f"{text(objective, 'label')} in {unit} by {name}: {said}", name, unit)
     is_joined = bool(numbers(axis, "numbers"))
-    return measured_points("speed", titles, points, is_joined=is_joined, scale=Scale())
+    return measured_points(titles, points, is_joined=is_joined, scale=Scale())
 
 
 def _point(value: str, row: Mapping[str, Any]) -> Point:

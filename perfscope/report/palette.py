@@ -1,0 +1,9 @@
+"""The roles that color charts; the style sheet has a fill f-ROLE and a stroke s-ROLE for each."""
+
+from __future__ import annotations
+
+from perfscope.schema.enums import Account
+
+ACCOUNT_ROLES = tuple(account.value for account in Account)
+SERIES_ROLES = tuple(f"series-{n}" for n in range(1, 9))
+PHASE_ROLES = tuple(f"phase-{n}" for n in range(1, 9))  # the series' colors, with patterns
