@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.answer import answer, writing
+from perfscope.cli.answer import answer, results_in, writing
 from perfscope.cli.options import planned_option
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import tell
@@ -29,8 +29,9 @@ GATES = ("warn", "fail")
     "--output",
     "-o",
     type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Where analysis.json and report.html go [default: the directory of the first PATH].",
+    metavar="PLACE",
+    help="Where analysis.json and report.html go, or the page itself: NAME.html "
+    "[default: the directory of the first PATH].",
 )
 @click.option(
     "--foa",
@@ -112,7 +113,8 @@ def analyze(  # noqa: PLR0913 - one argument an option
     options = Options(focus=foa, phase_rules=rules, planned_steps=planned_steps)
     document = analysis(opened, options)
     beside = paths[0] if paths[0].is_dir() else paths[0].parent
-    report = _write(document, output or beside, with_report=not no_report)
+    places = results_in(output or beside, document=ANALYSIS_FILE, page=REPORT_FILE)
+    report = _write(document, places, with_report=not no_report)
     what = "Analysis" if no_report else "Report"
     answer(document, as_json=as_json, last=f"{what}: {report}")
     if check and not _is_sound(document):
@@ -149,16 +151,16 @@ def parse_rule(text: str) -> tuple[str, str]:
     return name, pattern
 
 
-def _write(document: dict[str, Any], directory: Path, *, with_report: bool) -> Path:
+def _write(document: dict[str, Any], places: tuple[Path, Path], *, with_report: bool) -> Path:
     """Writes the results; returns the file to look at."""
     from perfscope.document.build import write
 
-    write(directory / ANALYSIS_FILE, document)
+    place, report = places
+    write(place, document)
     if not with_report:
-        return directory / ANALYSIS_FILE
+        return place
     from perfscope.report.build import write_report
 
-    report = directory / REPORT_FILE
     with writing(report):
         write_report(document, report)
     return report

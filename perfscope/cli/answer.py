@@ -9,6 +9,8 @@ from typing import Any
 
 from perfscope.output import say_json
 
+PAGE_SUFFIXES = (".html", ".htm")
+
 
 def answer(document: dict[str, Any], *, as_json: bool, last: str) -> None:
     """Prints a document of a run or of a study.
@@ -39,6 +41,20 @@ def answer(document: dict[str, Any], *, as_json: bool, last: str) -> None:
     line(console, last)
 
 
+def results_in(output: Path, *, document: str, page: str) -> tuple[Path, Path]:
+    """Where the document and the page go that `-o` asks for.
+
+    Args:
+        output: a directory, or the page itself by a name that ends with .html: the document then
+            stands beside it, as `name.json`.
+        document: name of the document in a directory.
+        page: that of the page.
+    """
+    if output.suffix.lower() in PAGE_SUFFIXES and not output.is_dir():
+        return output.with_suffix(".json"), output
+    return output / document, output / page
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Says which file could not be written, and why.
@@ -55,25 +71,28 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_study_files(
-    document: dict[str, Any], directory: Path, beside: Mapping[str, str] | None = None
+    document: dict[str, Any], output: Path, beside: Mapping[str, str] | None = None
 ) -> Path:
     """Writes study.json, files beside it and the page; returns the page.
 
     Args:
         document: of the study.
-        directory: where to, made when it is not there.
+        output: where to, made when it is not there; see `results_in`.
         beside: further files by name.
 
     Raises:
         PerfscopeError: one of them cannot be written.
     """
+    from perfscope.document.build import write
     from perfscope.files import replace_file
     from perfscope.report.studies.build import PAGE_FILE, write_page
-    from perfscope.studies.common.document import write_study
+    from perfscope.studies.common.document import STUDY_FILE
 
-    write_study(directory, document)
+    place, page = results_in(output, document=STUDY_FILE, page=PAGE_FILE)
+    write(place, document)
     for name, content in (beside or {}).items():
-        with writing(directory / name):
-            replace_file(directory / name, content.encode("utf-8"))
-    with writing(directory / PAGE_FILE):
-        return write_page(document, directory)
+        with writing(place.with_name(name)):
+            replace_file(place.with_name(name), content.encode("utf-8"))
+    with writing(page):
+        write_page(document, page)
+    return page

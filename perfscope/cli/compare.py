@@ -104,7 +104,7 @@ def spread(arguments: Sequence[str]) -> list[str]:
     "-o",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where study.json and study.html go [default: compare].",
+    help="Where study.json and study.html go, or the page itself: NAME.html [default: compare].",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
 def compare(  # noqa: PLR0913 - one argument an option

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import importlib
 import itertools
+import os
+import shlex
+import shutil
 import traceback
 from collections.abc import Sequence
 from io import StringIO
+from pathlib import Path
 
 import click
 
@@ -46,10 +51,41 @@ class _LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that a command line begins with.
+
+        Raises:
+            UsageError: there is none of that name; says what may be meant.
+        """
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            raise UsageError(f"There is no command {name!r}.", why=_why(name), action=_meant(args))
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _why(name: str) -> str:
+    if Path(name).exists():
+        return "It is a file or directory: a command stands before it."
+    return f"The commands are {', '.join(COMMANDS)}."
+
+
+def _meant(words: list[str]) -> str:
+    """What may be meant by words that begin with no command."""
+    path = Path(words[0])
+    if path.is_dir() or (path.is_file() and not os.access(path, os.X_OK)):
+        return f"To read a recording: perfscope analyze {shlex.quote(words[0])}"
+    if shutil.which(words[0]):
+        return f"To record a job: {shlex.join(['perfscope', 'run', '--', *words])}"
+    if near := difflib.get_close_matches(words[0], COMMANDS, n=1):
+        return f"Did you mean: {shlex.join(['perfscope', near[0], *words[1:]])}"
+    return "See perfscope --help."
 
 
 # \b keeps click from folding the lines behind it.

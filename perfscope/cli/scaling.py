@@ -55,7 +55,7 @@ CSV_FILE = "scaling.csv"
     default=DEFAULT_OUTPUT,
     show_default=True,
     metavar="DIR",
-    help="Where study.json, study.html and scaling.csv go.",
+    help="Where study.json, study.html and scaling.csv go, or the page itself: NAME.html.",
 )
 @foa_option
 @phase_option

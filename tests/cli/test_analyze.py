@@ -238,3 +238,19 @@ def test_unreadable_input(tmp_path: Path, name: str, capsys: pytest.CaptureFixtu
 def test_verbose_shows_the_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", str(tmp_path / "no"), "-v"]) == ExitCode.UNREADABLE
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_output_may_name_the_page_itself(tmp_path: Path) -> None:
+    write_recording(tmp_path / "run")
+    page = tmp_path / "results" / "monday.html"
+    assert main(["analyze", str(tmp_path / "run"), "-o", str(page)]) == ExitCode.OK
+    assert sorted(path.name for path in page.parent.iterdir()) == ["monday.html", "monday.json"]
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_directory_may_end_like_a_page(tmp_path: Path) -> None:
+    write_recording(tmp_path / "run")
+    place = tmp_path / "results.html"
+    place.mkdir()
+    assert main(["analyze", str(tmp_path / "run"), "-o", str(place)]) == ExitCode.OK
+    assert (place / "report.html").is_file()

@@ -56,7 +56,7 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["no-such-command"], ["run"], ["run", "--max-size", "many", "--", "true"]]
+    "arguments", [["--no-such-option"], ["run"], ["run", "--max-size", "many", "--", "true"]]
 )
 def test_usage_errors_are_2(arguments: list[str], tmp_path: Path) -> None:
     done = run(*arguments)
@@ -118,3 +118,25 @@ def test_python_m_perfscope_is_the_same() -> None:
         check=True,
     )
     assert done.stdout == run("--version").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["analize", "a b/"], "Did you mean: perfscope analyze 'a b/'"),
+        (["."], "To read a recording: perfscope analyze ."),
+        (["mpirun", "-n", "2", "true"], "To record a job: perfscope run -- mpirun -n 2 true"),
+        (["no-such-command"], "See perfscope --help."),
+    ],
+)
+def test_what_may_be_meant_by_no_command_is_said(
+    words: list[str],
+    meant: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shutil.which", {"mpirun": "/usr/bin/mpirun"}.get)
+    assert main(words) == ExitCode.USAGE
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert lines[-1].endswith(meant)

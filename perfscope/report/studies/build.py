@@ -37,15 +37,13 @@ def build_html(document: Document) -> str:
     return build.render(safe, _sections(safe), _environment(), page)
 
 
-def write_page(document: Document, directory: Path) -> Path:
-    """Writes study.html into a directory, replacing one that is there; returns its path.
+def write_page(document: Document, path: Path) -> None:
+    """Writes the page of a study to a file, replacing one that is there.
 
     Raises:
         OSError: the file cannot be written.
     """
-    path = directory / PAGE_FILE
     build.write_page(build_html(document), path)
-    return path
 
 
 def _title(document: Document) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import perfscope
-from perfscope.document.build import plain, sort_findings, write
+from perfscope.document.build import plain, sort_findings
 
 if TYPE_CHECKING:
     from perfscope.findings.core.finding import Finding
@@ -53,14 +52,3 @@ def build(
     cleaned = plain(document)
     assert isinstance(cleaned, dict)
     return cleaned
-
-
-def write_study(directory: Path, document: Json) -> Path:
-    """Writes study.json into a directory, which is made where it does not exist; returns its path.
-
-    Raises:
-        PerfscopeError: the place cannot be written to.
-    """
-    path = directory / STUDY_FILE
-    write(path, document)
-    return path

@@ -20,8 +20,8 @@ analysis.json, or a directory that holds one and no trace. It keeps the result b
 A study then becomes one document and one page:
 
     document = study.document.build("sweep", runs, verdict=..., body={...}, findings=found)
-    study.document.write(document, directory)                  # study.json
-    report.study.build.write_page(document, directory)         # study.html
+    document.build.write(path, document)                       # study.json
+    report.studies.build.write_page(document, path)            # study.html
     report.study.terminal.print_study(document, console)
 
 Findings of a study are files in `studies/findings/` with a `DIAGNOSIS`, judged by

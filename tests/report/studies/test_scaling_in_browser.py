@@ -17,7 +17,9 @@ from tests.support.requirements import require_browser
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a series with findings."""
-    return write_page(document(), tmp_path_factory.mktemp("study"))
+    path = tmp_path_factory.mktemp("study") / "study.html"
+    write_page(document(), path)
+    return path
 
 
 @pytest.fixture(scope="module")
