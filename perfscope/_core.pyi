@@ -259,15 +259,17 @@ class Replay:
         tags: int,
         waits_at_end: npt.NDArray[np.uint8],
         waits: npt.NDArray[np.float64] | None = None,
+        units: npt.NDArray[np.int64] | None = None,
     ) -> dict[str, Any]:
         """Delay costs, and who waited for whom.
 
-        `waits` are the waits to be charged, by row; None: as long as the replay has them.
+        `waits` are the waits to be charged, by row; None: as long as the replay has them. `units`
+        are the units of time that rows belong to, as steps are; None: their segments.
 
         `direct` and `indirect` by (rank, tag), flattened; `unattributed`; `waiting`, their sum;
-        and one element a pair of ranks: `waiter`, `cause`, `ns`; and one element a segment, rank
-        and tag that waits are charged to, directly or not: `charged_segment`, `charged_rank`,
-        `charged_tag`, `charged_ns`.
+        and one element a pair of ranks: `waiter`, `cause`, `ns`; and one element a segment, unit,
+        rank and tag that waits are charged to, directly or not: `charged_unit`, `charged_rank`,
+        `charged_tag`, `charged_ns`; the unit is that in which the rank came late.
         """
 
 def device_use(

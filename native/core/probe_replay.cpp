@@ -83,7 +83,7 @@ public:
         std::iota(starts.begin(), starts.end(), 0);
         const std::vector<uint8_t> waits_at_end(ranks_, 1);
         const DelayCost cost =
-            delay_cost(program, costs, {view(starts), tags.data(), gap_.data(), 2}, waits_at_end, nullptr, THREADS);
+            delay_cost(program, costs, {view(starts), tags.data(), gap_.data(), 2}, waits_at_end, nullptr, nullptr, THREADS);
         double explained = cost.unattributed;
         for (const auto *part : {&cost.direct, &cost.indirect})
             explained = std::accumulate(part->begin(), part->end(), explained);

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfscope.attribution.ledger import INDEX
-from perfscope.losses.cause import OUTSIDE, LossCause
+from perfscope.losses.cause import OUTSIDE, UNEXPLAINED, LossCause
 from perfscope.losses.entry import Entry, LossAccount
 from perfscope.losses.own_time import own_times, work_cells
 from perfscope.losses.parts import whole_parts
 from perfscope.losses.patterns import pattern_of
 from perfscope.losses.places import Places
 from perfscope.losses.savings import Savings
+from perfscope.losses.turns import Turns
 from perfscope.losses.waiting import Cells, Waited, waited
 from perfscope.schema.enums import LossKind
 
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from perfscope.losses.steps import Steps
     from perfscope.metrics.results import Results
     from perfscope.replay.replay import Replay
+    from perfscope.replay.steps import Steps
 
     Ints = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
@@ -82,11 +83,13 @@ class _Making:
     ) -> None:
         self._numbers = [rank.number for rank in results.trace.ranks]
         self._places, self._own, self._waits = places, own, waits
-        self._waiting = _by_cause(waits.causes, waits.cells, waits.whole_ns, len(self._numbers))
+        self._waiting = _by_cause(waits, len(self._numbers))
         self._work: dict[LossCause, Cells] = {}
+        self._turns: Floats = np.empty(0)
         program = replay.program
         if waits.steps is not None and program is not None:
             self._work = work_cells(results, program, waits.steps, places)
+            self._turns = Turns.of(program, program.work, waits.steps).share
 
     def entries(self) -> list[Entry]:
         """One entry a cause, in no order."""
@@ -98,14 +101,14 @@ class _Making:
         own = self._own.get(cause, np.zeros(len(self._numbers), np.int64))
         waiting_ns, by_rank = self._waiting.get(cause, (0, np.zeros(len(self._numbers))))
         caused = own + by_rank
-        table, everything = self._tables(cause)
+        table = self._table(cause)
         return Entry(
             cause=cause,
             own_ns=int(own.sum()),
             waiting_ns=waiting_ns,
             ranks=self._ranks(caused),
             frame=self._places.frame(cause),
-            pattern=None if table is None else pattern_of(table, everything),
+            pattern=None if table is None else pattern_of(table, self._turns),
             steps=None if table is None else _reach(table, self._waits.steps),
         )
 
@@ -114,35 +117,32 @@ class _Making:
         least = max(TAKES_PART * float(caused.max(initial=0.0)), 1.0)
         return tuple(self._numbers[place] for place in order.tolist() if caused[place] >= least)
 
-    def _tables(self, cause: LossCause) -> tuple[Floats | None, Floats]:
-        """What a cause costs, and what all waits of the run do, by step and rank."""
+    def _table(self, cause: LossCause) -> Floats | None:
+        """What a cause costs by step and rank; None where that is not known."""
         steps, waits = self._waits.steps, self._waits
         if steps is None or cause.kind in (LossKind.OUTSIDE, LossKind.COMMUNICATION):
-            return None, np.zeros((0, 0))
+            return None
         shape = steps.count, len(self._numbers)
         indices = [place for place, one in enumerate(waits.causes) if one == cause]
         table = waits.cells.table(np.isin(waits.cells.cause, indices), shape)
         if own := self._work.get(cause):
             table = table + own.table(np.ones(len(own.ns), np.bool_), shape)
-        return table, self._all_waits(shape)
-
-    def _all_waits(self, shape: tuple[int, int]) -> Floats:
-        cells = self._waits.cells
-        return cells.table(np.ones(len(cells.ns), np.bool_), shape)
+        return table
 
 
-def _by_cause(
-    causes: Sequence[LossCause], cells: Cells, whole_ns: int, ranks: int
-) -> dict[LossCause, tuple[int, Floats]]:
-    """The waiting for each cause, in whole nanoseconds, and that for each rank."""
-    different = list(dict.fromkeys(causes))
-    if not different:
-        return {}
-    index = np.array([different.index(cause) for cause in causes], np.int64)
-    cell = index[cells.cause] * ranks + cells.rank
-    sums = np.bincount(cell, cells.ns, minlength=len(different) * ranks)
+def _by_cause(waits: Waited, ranks: int) -> dict[LossCause, tuple[int, Floats]]:
+    """The waiting for each cause, in whole nanoseconds, and that for each rank.
+
+    Nobody caused what is not explained.
+    """
+    different = list(dict.fromkeys([*waits.causes, UNEXPLAINED]))
+    index = np.array([different.index(cause) for cause in waits.causes], np.int64)
+    cell = index[waits.cells.cause] * ranks + waits.cells.rank
+    sums = np.bincount(cell, waits.cells.ns, minlength=len(different) * ranks)
     table = sums.astype(np.float64).reshape(-1, ranks)
-    parts = whole_parts(whole_ns, table.sum(axis=1))
+    weights = table.sum(axis=1)
+    weights[different.index(UNEXPLAINED)] += waits.unexplained_ns
+    parts = whole_parts(waits.whole_ns, weights)
     return {
         cause: (ns, by_rank)
         for cause, ns, by_rank in zip(different, parts.tolist(), table, strict=True)

@@ -10,8 +10,8 @@ from perfscope.schema.losses import LossSaving
 
 if TYPE_CHECKING:
     from perfscope.losses.cause import LossCause
-    from perfscope.losses.steps import Steps
     from perfscope.replay.model import Edit
+    from perfscope.replay.steps import Steps
     from perfscope.trace.model import Frame
 
 

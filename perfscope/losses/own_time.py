@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from perfscope.attribution.timeline import Timeline
     from perfscope.losses.places import Places
-    from perfscope.losses.steps import Steps
     from perfscope.metrics.results import Results
     from perfscope.replay.program import Program
+    from perfscope.replay.steps import Steps
 
 Ints = npt.NDArray[np.int64]
 
@@ -143,8 +143,7 @@ def work_cells(
         places.functions_of(program.stack[here]),
         activity[here],
     )
-    row = program.work.row[here]
-    step, rank = steps.of_segment[program.row_segment[row]], program.row_rank[row]
+    step, rank = steps.of_piece[here], program.row_rank[program.work.row[here]]
     ns = program.work.ns[here]
     return {
         cause: Cells(step[mine], rank[mine], np.zeros(len(mine), np.int64), ns[mine])

@@ -25,18 +25,19 @@ WINDOW = 0.8
 """Share of the run below which a stretch is a part of it."""
 
 BY_TURNS = 0.25
-"""Share of a loss that others than the one charged most in the same step must have caused."""
+"""Share of a loss in which even the rank with most to do in the step must wait."""
 
 BY_THE_SAME = 0.75
 """Share of a loss that the same ranks, no more than half of all, must cause."""
 
 
-def pattern_of(charged: Floats, everything: Floats) -> LossPattern | None:
+def pattern_of(charged: Floats, turns: Floats) -> LossPattern | None:
     """The pattern of a loss; None where there is no loss, or there are too few steps to tell.
 
     Args:
         charged: the loss by step and by the rank that causes it, shape (steps, ranks).
-        everything: what all losses of the kind are charged by step and rank, shape (steps, ranks).
+        turns: of the waiting in each step, the share in which even the busiest rank waits, shape
+            (steps,).
     """
     by_step = charged.sum(axis=1)
     whole = float(by_step.sum())
@@ -53,7 +54,7 @@ def pattern_of(charged: Floats, everything: Floats) -> LossPattern | None:
         return LossPattern.WINDOW
     if len(own) <= FEW * steps:
         return LossPattern.BURSTS
-    if _share_by_turns(by_step, everything) >= BY_TURNS:
+    if float(by_step @ turns) >= BY_TURNS * whole:
         return LossPattern.SERIAL
     return LossPattern.STATIC if _share_of_same(charged) >= BY_THE_SAME else LossPattern.VARYING
 
@@ -73,13 +74,6 @@ def _reach(by_step: Floats) -> tuple[int, int]:
     first = int(np.searchsorted(reached, margin, side="right"))
     last = int(np.searchsorted(reached, 1 - margin, side="left"))
     return first, min(last, len(by_step) - 1)
-
-
-def _share_by_turns(by_step: Floats, everything: Floats) -> float:
-    """The share of a loss in steps that others prolong as well, as far as they do."""
-    whole = everything.sum(axis=1)
-    alone = np.divide(everything.max(axis=1), whole, out=np.ones(len(whole)), where=whole > 0)
-    return float((by_step * (1 - alone)).sum() / by_step.sum())
 
 
 def _share_of_same(charged: Floats) -> float:

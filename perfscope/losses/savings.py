@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfscope.losses.cause import UNEXPLAINED
 from perfscope.losses.entry import NoSaving, Saving
+from perfscope.losses.turns import Turns
 from perfscope.replay.bootstrap import gain_interval
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.model import Edit, Level, RefusedEditError
@@ -19,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.losses.entry import Entry
-    from perfscope.losses.steps import Steps
     from perfscope.replay.program import Floats, Program
     from perfscope.replay.replay import Replay
+    from perfscope.replay.steps import Steps
 
 NS = 1e-9
 PASSING = (LossPattern.WINDOW, LossPattern.BURSTS, LossPattern.ONCE)
@@ -41,11 +43,11 @@ class Savings:
     def of(self, entry: Entry) -> Saving | NoSaving:
         """What the run would be shorter by without the cause of an entry."""
         kind, program = entry.cause.kind, self._replay.program
-        if entry.causes > 1 or not entry.ranks:
+        if entry.causes > 1:
             return NoSaving(SMALL_ONES)
         if kind is LossKind.OUTSIDE:
             return NoSaving(NOT_IN_WINDOW)
-        if kind in (LossKind.UNKNOWN, LossKind.COMMUNICATION):
+        if kind in (LossKind.UNKNOWN, LossKind.COMMUNICATION) or entry.cause == UNEXPLAINED:
             return NoSaving(NOT_KNOWN)
         if program is None:
             return NoSaving(f"the run cannot be replayed: {self._replay.reason}")
@@ -77,16 +79,7 @@ class Savings:
         program, steps = self._replay.program, self._steps
         if program is None or steps is None:
             return NoSaving("the steps of the run are not known")
-        work, ranks = apply_edits(program, after), len(program.ranks)
-        lengths = np.bincount(
-            steps.of_segment,
-            segment_lengths(program, work, program.transfer_ns),
-            minlength=steps.count,
-        )
-        busy = program.gaps_ns(work) + program.transfer_ns
-        cell = steps.of_segment[program.row_segment] * ranks + program.row_rank
-        by_rank = np.bincount(cell, busy, minlength=steps.count * ranks)
-        gains = np.maximum(lengths - by_rank.reshape(steps.count, ranks).max(axis=1), 0.0)
+        gains = Turns.of(program, apply_edits(program, after), steps).idle_ns
         return _bound(gains, gain_interval(gains))
 
     def _without_transfer(self, program: Program, operation: str) -> Saving | NoSaving:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +11,7 @@ import numpy.typing as npt
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import kind_of_id
 from perfscope.attribution.timeline import SPECIAL_ACCOUNTS
-from perfscope.losses.cause import UNEXPLAINED, LossCause, cause_of_work
-from perfscope.losses.steps import Steps
+from perfscope.losses.cause import LossCause, cause_of_work
 from perfscope.schema.enums import Account, PhaseKind
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.results import Results
     from perfscope.replay.charges import Charges
     from perfscope.replay.program import Program
+    from perfscope.replay.steps import Steps
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -45,14 +45,20 @@ class Cells:
 class Waited:
     """All waiting in the focus by what it was for.
 
-    `whole_ns` is all that was waited; `causes` are what `cells` holds indices of. `steps` is None
-    where waits are not known step by step: then all cells are of one step.
+    `whole_ns` is all that was waited; `causes` are what `cells` holds indices of. What the cells do
+    not hold, nobody is known to have caused. `steps` is None where waits are not known step by
+    step: then all cells are of one step.
     """
 
     whole_ns: int
     causes: tuple[LossCause, ...]
     cells: Cells
     steps: Steps | None
+
+    @property
+    def unexplained_ns(self) -> float:
+        """Waiting of which it is not known for whom."""
+        return max(0.0, self.whole_ns - float(self.cells.ns.sum()))
 
 
 def waited(results: Results, program: Program | None, charges: Charges | None) -> Waited:
@@ -70,9 +76,8 @@ def waited(results: Results, program: Program | None, charges: Charges | None) -
         )
         for one in charges.causes
     )
-    steps = Steps.of(results, program)
-    cells = Cells(steps.of_segment[charges.segment], charges.rank, charges.cause, charges.ns)
-    return _complete(Waited(whole_ns, causes, cells, steps))
+    cells = Cells(charges.unit, charges.rank, charges.cause, charges.ns)
+    return _no_more(Waited(whole_ns, causes, cells, charges.steps))
 
 
 def _by_arrival(results: Results, whole_ns: int) -> Waited:
@@ -85,7 +90,7 @@ def _by_arrival(results: Results, whole_ns: int) -> Waited:
         np.arange(len(arrivals)),
         np.array([one.waiting_s * 1e9 for one in arrivals]),
     )
-    return _complete(Waited(whole_ns, tuple(map(_cause, arrivals)), cells, None))
+    return _no_more(Waited(whole_ns, tuple(map(_cause, arrivals)), cells, None))
 
 
 def _cause(arrival: LateArrival) -> LossCause:
@@ -98,21 +103,9 @@ def _cause(arrival: LateArrival) -> LossCause:
     )
 
 
-def _complete(found: Waited) -> Waited:
-    """With what is charged to nothing; no more is charged than was waited."""
+def _no_more(found: Waited) -> Waited:
+    """With no more charged than was waited."""
     cells, charged = found.cells, float(found.cells.ns.sum())
-    if charged >= found.whole_ns:
-        ns = cells.ns * (found.whole_ns / charged) if charged else cells.ns
-        return Waited(
-            found.whole_ns,
-            found.causes,
-            Cells(cells.step, cells.rank, cells.cause, ns),
-            found.steps,
-        )
-    rest = Cells(
-        np.append(cells.step, 0),
-        np.append(cells.rank, 0),
-        np.append(cells.cause, len(found.causes)),
-        np.append(cells.ns, found.whole_ns - charged),
-    )
-    return Waited(found.whole_ns, (*found.causes, UNEXPLAINED), rest, found.steps)
+    if charged <= found.whole_ns:
+        return found
+    return replace(found, cells=replace(cells, ns=cells.ns * (found.whole_ns / charged)))

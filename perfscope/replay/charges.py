@@ -10,6 +10,7 @@ import numpy as np
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.matching.pool import dense
 from perfscope.replay.measured import measured_waits
+from perfscope.replay.steps import Steps
 from perfscope.replay.work_tags import WorkTags
 from perfscope.schema.enums import Account, Activity
 
@@ -33,11 +34,12 @@ class Cause:
 
 @dataclass(frozen=True)
 class Charges:
-    """Waiting by segment, late rank and cause; arrays have one element each.
+    """Waiting by step, late rank and cause; arrays have one element each.
 
     Attributes:
         causes: what `cause` holds indices of.
-        segment: of the replayed program.
+        steps: the steps of the run.
+        unit: the unit of `steps` in which the rank came late.
         rank: place of the rank that was waited for.
         cause: what it did longer than those who waited.
         ns: nanoseconds that all others together waited for it, directly and through a third.
@@ -45,7 +47,8 @@ class Charges:
     """
 
     causes: tuple[Cause, ...]
-    segment: Ints
+    steps: Steps
+    unit: Ints
     rank: Ints
     cause: Ints
     ns: Floats
@@ -53,14 +56,14 @@ class Charges:
 
 
 def charges(results: Results, program: Program) -> Charges:
-    """What made ranks wait, segment by segment.
+    """What made ranks wait, step by step.
 
     Raises:
         ImportError: the trace engine is not built.
     """
     causes, of_piece = _causes(results, program)
     tags = WorkTags(program, of_piece, len(causes) - 1)
-    waits = measured_waits(results, program)
+    waits, steps = measured_waits(results, program), Steps.of(results, program)
     found = program.engine.delay_cost(
         program.gaps_ns(program.work),
         program.transfer_ns,
@@ -70,10 +73,12 @@ def charges(results: Results, program: Program) -> Charges:
         tags=len(causes),
         waits_at_end=program.waits_at_end.astype(np.uint8),
         waits=waits.inside,
+        units=steps.of_row,
     )
     return Charges(
         causes=causes,
-        segment=found["charged_segment"],
+        steps=steps,
+        unit=found["charged_unit"],
         rank=found["charged_rank"],
         cause=found["charged_tag"],
         ns=found["charged_ns"],

@@ -116,7 +116,7 @@ class SegmentReplay:
 
     @cached_property
     def charges(self) -> Charges | None:
-        """What made ranks wait, segment by segment; None when not available."""
+        """What made ranks wait, step by step; None when not available."""
         if self._program is None:
             return None
         try:

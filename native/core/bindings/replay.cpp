@@ -68,15 +68,19 @@ public:
 
     nb::dict delays(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Ints &tag,
                     const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end,
-                    const std::optional<Floats> &waits) const
+                    const std::optional<Floats> &waits, const std::optional<Ints> &units) const
     {
         if (waits && waits->size() != program_.rows())
             throw ReplayError("the waits do not fit the rows");
+        if (units && (units->size() != program_.rows() ||
+                      std::any_of(units->data(), units->data() + units->size(), [](int64_t unit) { return unit < 0; })))
+            throw ReplayError("the units of time do not fit the rows");
         const double *const measured = waits ? waits->data() : nullptr;
+        const int64_t *const unit = units ? units->data() : nullptr;
         const Pieces pieces = checked_pieces(piece_starts, tag, ns, tags);
         const std::vector<uint8_t> waiting(waits_at_end.data(), waits_at_end.data() + waits_at_end.size());
         DelayCost cost = computed(gap, transfer, [&](const Costs &costs) {
-            return delay_cost(program_, costs, pieces, waiting, measured, threads_);
+            return delay_cost(program_, costs, pieces, waiting, measured, unit, threads_);
         });
         nb::dict result;
         result["direct"] = to_numpy(std::move(cost.direct));
@@ -86,7 +90,7 @@ public:
         result["waiter"] = to_numpy(std::move(cost.waiter));
         result["cause"] = to_numpy(std::move(cost.cause));
         result["ns"] = to_numpy(std::move(cost.ns));
-        result["charged_segment"] = to_numpy(std::move(cost.charges.segment));
+        result["charged_unit"] = to_numpy(std::move(cost.charges.unit));
         result["charged_rank"] = to_numpy(std::move(cost.charges.rank));
         result["charged_tag"] = to_numpy(std::move(cost.charges.tag));
         result["charged_ns"] = to_numpy(std::move(cost.charges.ns));
@@ -147,7 +151,7 @@ void bind_replay(nb::module_ &module)
         .def("critical_path", &Replay::path, nb::arg("gap"), nb::arg("transfer"))
         .def("delay_cost", &Replay::delays, nb::arg("gap"), nb::arg("transfer"), nb::kw_only(),
              nb::arg("piece_starts"), nb::arg("tag"), nb::arg("ns"), nb::arg("tags"), nb::arg("waits_at_end"),
-             nb::arg("waits") = nb::none());
+             nb::arg("waits") = nb::none(), nb::arg("units") = nb::none());
 }
 
 } // namespace perfscope

@@ -1,9 +1,11 @@
 #include "replay/delay_cost.h"
 
 #include "parallel.h"
+#include "replay/round_trip.h"
 #include "replay/segment_links.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 namespace perfscope {
@@ -12,7 +14,6 @@ namespace {
 
 constexpr int64_t ROWS_LOOKED_BACK = 4096; // for the last moment at which two ranks met
 constexpr size_t MOST_PARTS = 64;          // of the program, each with sums of its own
-constexpr size_t NOWHERE = static_cast<size_t>(-1);
 
 // Two rows at which two ranks met last: what lies behind them explains the wait.
 struct Meeting {
@@ -24,10 +25,10 @@ struct Meeting {
 class Costing {
 public:
     Costing(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals, const Pieces &pieces,
-            const std::vector<uint8_t> &waits_at_end, const double *measured)
+            const std::vector<uint8_t> &waits_at_end, const double *measured, const int64_t *units)
         : program_(program), costs_(costs), arrivals_(arrivals), pieces_(pieces), waits_at_end_(waits_at_end),
-          measured_(measured), sweep_(program, costs, arrivals), links_(program), late_(pieces.tags),
-          place_(program.ranks() * pieces.tags, NOWHERE)
+          measured_(measured), units_(units), sweep_(program, costs, arrivals), links_(program),
+          chain_(program, costs, arrivals), late_(pieces.tags)
     {
         sum.direct.assign(program.ranks() * pieces.tags, 0.0);
         sum.indirect.assign(program.ranks() * pieces.tags, 0.0);
@@ -39,6 +40,7 @@ public:
         order_.clear();
         sweep_.segment(segment, &order_);
         links_.enter(segment);
+        chain_.enter(segment);
         find_waits();
         const bool is_last = segment + 1 == program_.segments();
         for (size_t rank = 0; rank < program_.ranks(); rank++)
@@ -88,6 +90,11 @@ private:
         pairs[static_cast<uint64_t>(waiter_rank) * program_.ranks() + cause_rank] += wait.ns;
         sum.waiting += wait.ns;
         const Meeting met = last_meeting(row, wait.cause);
+        const auto waited_for = [this](int64_t at) { return waits_[links_.number(at)].cause; };
+        if (chain_.comes_back(row, wait.cause, met.waiter, waited_for)) {
+            explain_turns(row, wait, waited_for);
+            return;
+        }
         std::fill(late_.begin(), late_.end(), 0.0);
         add_work(met.cause, wait.cause, 1.0);
         add_work(met.waiter, row, -1.0);
@@ -110,32 +117,48 @@ private:
             sum.direct[cell] += direct * late_[tag];
             sum.indirect[cell] += indirect * late_[tag];
             if (late_[tag] > 0)
-                charge(cell, (direct + indirect) * late_[tag]);
+                charges_[{unit_of(wait.cause), cell}] += (direct + indirect) * late_[tag];
         }
         for (Wait *earlier = first; earlier < behind; earlier++)
             earlier->inherited += (direct + indirect) * earlier->ns;
         sum.unattributed += wait.ns - direct * total;
     }
 
-    void charge(size_t cell, double ns)
+    // A wait for what its own rank has set going is charged to who worked meanwhile, one after the other.
+    template <class WaitedFor> void explain_turns(int64_t row, const Wait &wait, const WaitedFor &waited_for)
     {
-        if (place_[cell] == NOWHERE) {
-            place_[cell] = charges_.size();
-            charges_.emplace_back(cell, 0.0);
-        }
-        charges_[place_[cell]].second += ns;
+        const double length = arrivals_[wait.cause] - arrivals_[row];
+        const double direct = wait.ns / length, indirect = wait.inherited / length;
+        double left = wait.ns + wait.inherited;
+        const auto charge = [&](int64_t at, size_t tag, double ns) {
+            const uint32_t rank = program_.rank_of(at);
+            const size_t cell = rank * pieces_.tags + tag;
+            const bool is_direct = rank == program_.rank_of(wait.cause);
+            (is_direct ? sum.direct : sum.indirect)[cell] += direct * ns;
+            sum.indirect[cell] += indirect * ns;
+            charges_[{unit_of(at), cell}] += (direct + indirect) * ns;
+            left -= (direct + indirect) * ns;
+        };
+        chain_.walk(wait.cause, arrivals_[row], waited_for, [&](int64_t at, double work, double transfer) {
+            const double part = work > 0 ? work / costs_.gap[at] : 0.0;
+            for (int64_t piece = pieces_.starts[at]; part > 0 && piece < pieces_.starts[at + 1]; piece++)
+                charge(at, static_cast<size_t>(pieces_.tag[piece]), part * pieces_.ns[piece]);
+            if (transfer > 0)
+                charge(at, pieces_.tags - 1, transfer);
+        });
+        sum.unattributed += left;
     }
 
-    // The charges of the segment, those of a rank and tag together.
+    int64_t unit_of(int64_t row) const { return units_ ? units_[row] : static_cast<int64_t>(segment_); }
+
+    // The charges of the segment, those of a unit, rank and tag together.
     void note_charges()
     {
-        std::sort(charges_.begin(), charges_.end());
-        for (const auto &[cell, ns] : charges_) {
-            sum.charges.segment.push_back(static_cast<int64_t>(segment_));
-            sum.charges.rank.push_back(static_cast<int64_t>(cell / pieces_.tags));
-            sum.charges.tag.push_back(static_cast<int64_t>(cell % pieces_.tags));
+        for (const auto &[key, ns] : charges_) {
+            sum.charges.unit.push_back(key.first);
+            sum.charges.rank.push_back(static_cast<int64_t>(key.second / pieces_.tags));
+            sum.charges.tag.push_back(static_cast<int64_t>(key.second % pieces_.tags));
             sum.charges.ns.push_back(ns);
-            place_[cell] = NOWHERE;
         }
         charges_.clear();
     }
@@ -148,6 +171,14 @@ private:
             late_[pieces_.tags - 1] += sign * costs_.transfer[row];
     }
 
+    // When a row has all that it waits for.
+    double leaves(int64_t row) const
+    {
+        const Wait &wait = waits_[links_.number(row)];
+        return arrivals_[wait.cause >= 0 ? wait.cause : row];
+    }
+
+    // One that leaves a call later than its partner is late already: what made it late lies further back.
     Meeting last_meeting(int64_t row, int64_t before) const
     {
         const uint32_t other = program_.rank_of(before);
@@ -155,7 +186,7 @@ private:
         const int64_t first = std::max(cut.waiter, row - ROWS_LOOKED_BACK);
         for (int64_t earlier = row - 1; earlier > first; earlier--) {
             const int64_t partner = links_.partner_on(earlier, other);
-            if (partner >= 0 && partner < before)
+            if (partner >= 0 && partner < before && leaves(partner) <= leaves(earlier))
                 return {earlier, partner};
         }
         return cut;
@@ -167,14 +198,15 @@ private:
     const Pieces &pieces_;
     const std::vector<uint8_t> &waits_at_end_;
     const double *measured_;
+    const int64_t *units_;
     Sweep sweep_;
     SegmentLinks links_;
+    Chain chain_;
     size_t segment_ = 0;
     std::vector<int64_t> order_;
     std::vector<Wait> waits_; // by number of the row
     std::vector<double> late_;
-    std::vector<size_t> place_; // of a rank and tag in the charges of the segment
-    std::vector<std::pair<size_t, double>> charges_;
+    std::map<std::pair<int64_t, size_t>, double> charges_; // of the segment, by unit and by rank and tag
 };
 
 void add(std::vector<double> &to, const std::vector<double> &from)
@@ -185,7 +217,7 @@ void add(std::vector<double> &to, const std::vector<double> &from)
 
 void append(Charges &to, const Charges &from)
 {
-    to.segment.insert(to.segment.end(), from.segment.begin(), from.segment.end());
+    to.unit.insert(to.unit.end(), from.unit.begin(), from.unit.end());
     to.rank.insert(to.rank.end(), from.rank.begin(), from.rank.end());
     to.tag.insert(to.tag.end(), from.tag.begin(), from.tag.end());
     to.ns.insert(to.ns.end(), from.ns.begin(), from.ns.end());
@@ -194,7 +226,8 @@ void append(Charges &to, const Charges &from)
 } // namespace
 
 DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces,
-                     const std::vector<uint8_t> &waits_at_end, const double *waits, unsigned threads)
+                     const std::vector<uint8_t> &waits_at_end, const double *waits, const int64_t *units,
+                     unsigned threads)
 {
     if (pieces.starts.size != program.rows() + 1 || pieces.tags == 0 || waits_at_end.size() != program.ranks())
         throw ReplayError("the pieces of work do not fit the rows");
@@ -203,7 +236,7 @@ DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pie
     std::vector<std::unordered_map<uint64_t, double>> pairs(count);
     Arrivals arrivals(program);
     parallel_for(count, threads, [&](size_t part) {
-        Costing costing(program, costs, arrivals, pieces, waits_at_end, waits);
+        Costing costing(program, costs, arrivals, pieces, waits_at_end, waits, units);
         for (size_t segment = program.segments() * (part + 1) / count; segment-- > program.segments() * part / count;)
             costing.segment(segment);
         sums[part] = std::move(costing.sum);

@@ -14,10 +14,10 @@ struct Pieces {
     size_t tags; // the last one stands for transfer
 };
 
-// What the waits of a segment are charged to, direct and indirect together: one entry a segment, rank and tag, in an
-// order that is the same each time.
+// What the waits of a segment are charged to, direct and indirect together: one entry a segment, unit, rank and tag, in
+// an order that is the same each time. The unit is that of the row at which the rank came late.
 struct Charges {
-    std::vector<int64_t> segment, rank, tag;
+    std::vector<int64_t> unit, rank, tag;
     std::vector<double> ns;
 };
 
@@ -36,7 +36,8 @@ struct DelayCost {
 // since the ranks met last, and all meet at cuts: so the segments are taken one by one, on at most `threads` threads,
 // and the result does not depend on their number.
 // `waits`: how long each row waited, null: as the replay has it. A row that waits for nobody is not charged.
+// `units`: the unit of time of each row, as a step is one, not below 0; null: its segment.
 DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces,
-                     const std::vector<uint8_t> &waits_at_end, const double *waits, unsigned threads);
+                     const std::vector<uint8_t> &waits_at_end, const double *waits, const int64_t *units, unsigned threads);
 
 } // namespace perfscope

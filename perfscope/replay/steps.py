@@ -1,0 +1,124 @@
+"""Which step of the run each row of its replay, and each piece of work, belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.metrics.efficiency.steps import step_numbers
+
+if TYPE_CHECKING:
+    from perfscope.metrics.results import Results
+    from perfscope.replay.program import Program
+
+Ints = npt.NDArray[np.int64]
+
+MOST_CELLS = 1 << 22
+"""Steps times ranks that are told apart: of a longer run neighboring steps are taken together."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The units of time over which a pattern is told: steps, or segments where none are known.
+
+    Ranks between two meetings of all may be in different steps, as the stages of a pipeline are:
+    each goes by its own. Where all meet, all are in the step of the first rank.
+
+    Attributes:
+        of_row: the unit of each row of the program, shape (rows,).
+        of_piece: the unit in which each piece of work began, shape (pieces,).
+        count: how many units there are.
+        numbers: of the steps that begin the units, shape (count,); empty where none are known.
+        size: steps or segments to a unit.
+    """
+
+    of_row: Ints
+    of_piece: Ints
+    count: int
+    numbers: Ints
+    size: int
+
+    @classmethod
+    def of(cls, results: Results, program: Program) -> Steps:
+        """Those of a run."""
+        starts, numbers = _reference(results)
+        if program.pool_row is None or not len(starts):
+            of_row: Ints = program.row_segment
+            numbers = np.empty(0, np.int64)
+            of_piece, whole = of_row[program.work.row], program.segment_count
+        else:
+            clocks = [
+                _Clock.of(results, place, starts, numbers) for place in range(len(program.ranks))
+            ]
+            of_row, of_piece = _places(results, program, clocks)
+            whole = len(starts)
+        size = max(1, -(-whole * len(program.ranks) // MOST_CELLS))
+        return cls(of_row // size, of_piece // size, -(-whole // size), numbers[::size], size)
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """When the steps of a rank began, and the place of each among those of the run."""
+
+    starts_ns: Ints
+    places: Ints
+
+    @classmethod
+    def of(cls, results: Results, rank: int, starts_ns: Ints, numbers: Ints) -> _Clock:
+        """That of a rank; the run's own where the rank does not tell the same steps."""
+        table = results.trace.ranks[rank].steps
+        table = table[np.argsort(table["t0"], kind="stable")]
+        own = step_numbers(table)
+        place = np.searchsorted(numbers, own)
+        known = np.isin(own, numbers)
+        if not known.any() or (np.diff(numbers) <= 0).any() or (np.diff(place[known]) < 0).any():
+            return cls(starts_ns, np.arange(len(starts_ns)))
+        return cls(table["t0"][known].astype(np.int64), place[known])
+
+    def at(self, moments_ns: Ints) -> Ints:
+        """The place of the step in which moments lie, the first of what is before all."""
+        found = np.searchsorted(self.starts_ns, moments_ns, side="right") - 1
+        return np.asarray(self.places[np.maximum(found, 0)])
+
+
+def _reference(results: Results) -> tuple[Ints, Ints]:
+    """When the steps of the run began, and their numbers: the first rank's, else who tells most."""
+    if len(results.steps.starts_ns):
+        return results.steps.starts_ns, results.steps.start_numbers
+    focus = results.focus
+    tables = [rank.steps for rank in results.trace.ranks]
+    tables = [one[(one["t1"] > focus.start_ns) & (one["t1"] <= focus.end_ns)] for one in tables]
+    most = max(tables, key=len)
+    most = most[np.argsort(most["t0"], kind="stable")]
+    return most["t0"].astype(np.int64), step_numbers(most)
+
+
+def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[Ints, Ints]:
+    """The place of the step of each row, and of each piece of work."""
+    begin = np.full(program.row_count, results.focus.start_ns, np.int64)
+    begin[program.cut_rows[-1]] = results.focus.end_ns
+    assert program.pool_row is not None
+    called = np.flatnonzero(program.pool_row >= 0)
+    begin[called] = results.waits.pool.enter[program.pool_row[called]]
+    cuts = np.maximum.accumulate(clocks[0].at(begin[program.cut_rows[:, 0]]))
+
+    def between(place: Ints, row: Ints) -> Ints:
+        segment = program.row_segment[row]
+        return np.clip(place, cuts[segment], cuts[segment + 1])
+
+    def own(moments: Ints, row: Ints) -> Ints:
+        place, rank = np.zeros(len(row), np.int64), program.row_rank[row]
+        for number, clock in enumerate(clocks):
+            mine = rank == number
+            place[mine] = clock.at(moments[mine])
+        return between(place, row)
+
+    rows = np.arange(program.row_count)
+    of_row = own(begin, rows)
+    of_row[program.cut_rows] = cuts[:, None]
+    if program.begin_ns is None:
+        return of_row, of_row[program.work.row]
+    return of_row, own(program.begin_ns, program.work.row)

@@ -1,0 +1,63 @@
+"""Ranks that take turns without any collective: every wait has its step, cause and pattern."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from benchmarks.replay import oracle
+from perfscope.losses.account import loss_account
+from perfscope.losses.cause import UNEXPLAINED
+from perfscope.losses.entry import Saving
+from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
+from perfscope.replay.segments import SegmentReplay
+from perfscope.schema.enums import LossKind, LossPattern
+from tests.losses.turn_programs import PROGRAMS, STEPS, run
+from tests.replay.message_programs import Spec, programs, to_trace
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("count", [3, 6])
+def test_turns_are_serial_in_every_step(name: str, count: int) -> None:
+    trace, waited_s = run(name, count, has_steps=count == 3)
+    results = compute(trace, Options())
+    account = loss_account(results, SegmentReplay(results))
+    waiting = [entry for entry in account.entries if entry.waiting_ns]
+    assert sum(entry.waiting_ns for entry in waiting) == pytest.approx(waited_s * 1e9, abs=100)
+    assert {entry.cause.kind for entry in waiting} == {LossKind.WAITING}
+    assert UNEXPLAINED not in [entry.cause for entry in waiting]
+    assert {entry.pattern for entry in waiting} == {LossPattern.SERIAL}
+    (entry,) = waiting
+    assert entry.steps is not None
+    assert entry.steps[0] <= 1
+    assert entry.steps[1] >= STEPS - 3
+    assert isinstance(entry.saving, Saving)
+    assert entry.saving.seconds > 0
+
+
+def test_a_rank_that_works_while_the_other_only_waits_is_static() -> None:
+    """Of two ranks that share a lock only one does anything under it: no turns are taken."""
+    trace, _ = run("lock", 2)
+    results = compute(trace, Options())
+    account = loss_account(results, SegmentReplay(results))
+    (entry,) = [one for one in account.entries if one.waiting_ns]
+    assert (entry.pattern, entry.ranks) == (LossPattern.STATIC, (1,))
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs())
+def test_all_that_a_random_program_waits_is_charged_to_the_nanosecond(spec: Spec) -> None:
+    """The plain replay, which knows neither engine nor account, waits as long."""
+    results = compute(to_trace(spec), Options())
+    replay = SegmentReplay(results)
+    program, found = replay.program, replay.charges
+    assert program is not None
+    assert found is not None
+    plain = oracle.replay(program)
+    waited = sum(need - came for need, came in zip(plain.need, plain.arrival, strict=True))
+    waited += sum(plain.length - plain.arrival[row] for row in program.cut_rows[-1].tolist())
+    account = loss_account(results, replay)
+    assert sum(entry.waiting_ns for entry in account.entries) == round(waited)
+    assert found.ns.sum() == pytest.approx(waited, rel=1e-9)
+    assert (found.ns >= 0).all()
