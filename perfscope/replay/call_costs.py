@@ -85,7 +85,8 @@ class CallCosts:
                 "that wait for it"
             )
         result, unknown = transfer.copy(), np.zeros(len(transfer), np.bool_)
-        for code, ranks in np.unique(np.stack([self.op, self.ranks])[:, chosen], axis=1).T.tolist():
+        kinds = np.unique((self.op[chosen] << 32) | self.ranks[chosen])
+        for code, ranks in zip((kinds >> 32).tolist(), (kinds & 0xFFFFFFFF).tolist(), strict=True):
             rows = chosen & (self.op == code) & (self.ranks == ranks)
             curve = self.curves.get((name_of(code), ranks))
             if curve is None:

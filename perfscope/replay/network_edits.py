@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,31 @@ class Fused:
     program: Program
     costs: CallCosts
     first: Ints
+
+
+@dataclass(frozen=True)
+class _Together:
+    """Allreduces of all ranks that become one, group after group; group g begins at starts[g]."""
+
+    rows: Ints  # (calls, ranks)
+    starts: Ints
+
+    @property
+    def is_first(self) -> npt.NDArray[np.bool_]:
+        """Which calls begin a group."""
+        result = np.zeros(len(self.rows), np.bool_)
+        result[self.starts] = True
+        return result
+
+    @property
+    def is_last(self) -> npt.NDArray[np.bool_]:
+        """Which calls end a group."""
+        return np.roll(self.is_first, -1)
+
+    def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What stands at the calls, added up by group."""
+        result: npt.NDArray[Any] = np.add.reduceat(values, self.starts, axis=0)
+        return result
 
 
 def network_after(
@@ -106,7 +131,8 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     Raises:
         RefusedEditError: there are none, or latency and bandwidth are not known apart.
     """
-    rows = _groups(results, program, costs, most_bytes)
+    together = _groups(results, program, costs, most_bytes)
+    rows, is_last = together.rows, together.is_last
     key = (name_of(ALLREDUCE), len(program.ranks))
     if key not in costs.curves:
         raise RefusedEditError(
@@ -116,17 +142,16 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     transfer, gone = program.transfer_ns.copy(), np.zeros(program.row_count, np.bool_)
     carried = costs.size.copy()
     work_ns = program.work.ns.copy()
-    call_ns = _call_ns(program, rows)
-    for group in rows:  # shape (calls, ranks)
-        size = costs.size[group[:, 0]] * 2 * (len(program.ranks) - 1) / len(program.ranks)
-        curve = costs.curves[key]
-        ratio = float(curve.seconds(size.sum()[None])[0] / curve.seconds(size).sum())
-        transfer[group[-1]] = transfer[group].sum(axis=0) * min(1.0, ratio)
-        transfer[group[:-1]] = 0.0
-        carried[group[-1]] = costs.size[group].sum(axis=0)
-        carried[group[:-1]] = 0
-        gone[group[:-1]] = True
-    later = np.concatenate([group[1:].ravel() for group in rows])
+    call_ns = _call_ns(program, together)
+    size = costs.size[rows[:, 0]] * 2 * (len(program.ranks) - 1) / len(program.ranks)
+    curve = costs.curves[key]
+    ratio = curve.seconds(together.sums(size)) / together.sums(curve.seconds(size))
+    transfer[rows[is_last]] = together.sums(transfer[rows]) * np.fmin(1.0, ratio)[:, None]
+    carried[rows[is_last]] = together.sums(costs.size[rows])
+    for column in (transfer, carried):
+        column[rows[~is_last]] = 0
+    gone[rows[~is_last]] = True
+    later = rows[~together.is_first].ravel()
     gap = np.bincount(program.work.row, program.work.ns, minlength=program.row_count)
     left = np.ones(program.row_count)
     spent = np.minimum(call_ns[program.row_rank[later]], gap[later])
@@ -150,10 +175,8 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     )
 
 
-def _groups(
-    results: Results, program: Program, costs: CallCosts, most_bytes: int
-) -> list[npt.NDArray[np.int64]]:
-    """Rows of the allreduces of all ranks that belong together, each of shape (calls, ranks)."""
+def _groups(results: Results, program: Program, costs: CallCosts, most_bytes: int) -> _Together:
+    """Rows of the allreduces of all ranks that belong together, two or more each."""
     assert program.pool_row is not None  # its costs are known
     pool, instances = results.waits.pool, results.waits.instances
     row_of = np.full(len(pool), -1, np.int64)
@@ -168,23 +191,24 @@ def _groups(
         cut = np.where(row >= 0, cut_of[row], -1)
         sizes = np.where(cut >= 0, costs.size[row], 0)
     groups = close_groups(pool, instances, sizes, most_bytes=most_bytes)
-    found = []
-    for begin, end in zip(groups.starts[:-1], groups.starts[1:], strict=True):
-        rows = program.cut_rows[1:-1][cut[groups.instances[begin:end]]]
-        # what stands between two calls would have to move
-        breaks = np.flatnonzero(np.any(np.diff(rows, axis=0) != 1, axis=1)) + 1
-        found += [part for part in np.split(rows, breaks) if len(part) > 1]
-    if not found:
+    rows = program.cut_rows[1:-1][cut[groups.instances]]
+    # what stands between two calls would have to move
+    follows = np.zeros(len(rows), np.bool_)
+    follows[1:] = np.all(np.diff(rows, axis=0) == 1, axis=1)
+    follows[groups.starts[:-1]] = False
+    is_joined = follows.copy()
+    is_joined[:-1] |= follows[1:]
+    if not np.any(is_joined):
         raise RefusedEditError(
             f"no allreduces of all ranks of at most {most_bytes:,} bytes together follow each "
             "other within a millisecond"
         )
-    return found
+    return _Together(rows[is_joined], np.flatnonzero(~follows[is_joined]))
 
 
-def _call_ns(program: Program, groups: Sequence[npt.NDArray[np.int64]]) -> Floats:
+def _call_ns(program: Program, together: _Together) -> Floats:
     """What it costs each rank to call MPI once more: the usual least time between two calls."""
     gap = np.bincount(program.work.row, program.work.ns, minlength=program.row_count)
-    between = np.concatenate([gap[group[1:]] for group in groups])
+    between = gap[together.rows[~together.is_first]]
     result: Floats = np.minimum(np.quantile(between, 0.25, axis=0), MOST_CALL_NS)
     return result

@@ -156,7 +156,7 @@ class SegmentReplay:
         assert self._program is not None
         everything = (*after, *edits)
         before, edited = self._edited(after), self._edited(everything)
-        shared = np.intersect1d(before.first, edited.first)
+        shared = np.intersect1d(before.first, edited.first, assume_unique=True)
         lengths = edited.by(shared)
         gains = before.by(shared) - lengths
         gain_s = NS * float(gains.sum())

@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from perfscope.metrics.communication.collective_fit import Curve, Floats
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.edit_parser import parse_edit
@@ -134,6 +135,26 @@ def test_fused_allreduces_are_one(ranks: int) -> None:
     found = told(plan, "fuse:64M")
     assert found.gain_s == pytest.approx(length_of(plan) - length_of(one), rel=NEAR)
     assert any("results of fused allreduces" in sentence for sentence in found.assumptions)
+
+
+def test_what_fusing_costs_does_not_grow_with_the_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of a million steps has a million groups: the curve is asked for all of them at once."""
+    asked: list[int] = []
+    seconds = Curve.seconds
+
+    def counted(curve: Curve, x: Floats) -> Floats:
+        asked[-1] += 1
+        return seconds(curve, x)
+
+    monkeypatch.setattr(Curve, "seconds", counted)
+    for steps in (20, 60):
+        asked.append(0)
+        results = compute(recorded(Plan(steps=steps, sizes=(*SIZES, *[1 << 10] * 4))), Options())
+        replay = SegmentReplay(results)
+        found = replay.predict([Edit(factor=1.0, fuse_bytes=1 << 26)])
+        assert found is not None
+        assert found.gain_s > 0
+    assert asked[0] == asked[1] > 0
 
 
 def test_fused_and_halved() -> None:

@@ -55,9 +55,14 @@ class Curve:
     def seconds(self, x: Floats) -> Floats:
         """What an operation takes that moves x bytes, factor included, shape as x."""
         piece = np.searchsorted(self.bounds, x, side="right")
-        latency = np.array([line.latency_s for line in self.lines])
         slope = np.array([1.0 / line.bytes_per_s for line in self.lines])
-        result: Floats = latency[piece] + slope[piece] * x
+        result: Floats = self.latency_s(x) + slope[piece] * x
+        return result
+
+    def latency_s(self, x: Floats) -> Floats:
+        """What of it does not depend on the bytes, shape as x."""
+        piece = np.searchsorted(self.bounds, x, side="right")
+        result: Floats = np.array([line.latency_s for line in self.lines])[piece]
         return result
 
 

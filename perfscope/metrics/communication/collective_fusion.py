@@ -75,20 +75,20 @@ def close_groups(pool: Pool, instances: Instances, sizes: Ints, *, most_bytes: i
     small = (instances.op == ALLREDUCE) & ~NONBLOCKING_CODES[instances.op] & (sizes > 0)
     small &= sizes <= most_bytes
     order = order[small[order]]
-    found: list[list[int]] = [[]]
-    carried = 0
+    begins, carried = [], 0
     follows = _follows(pool, instances, order).tolist()
-    for place, close, size in zip(order.tolist(), follows, sizes[order].tolist(), strict=True):
-        if found[-1] and not (close and carried + size <= most_bytes):
-            found.append([])
-            carried = 0
-        found[-1].append(place)
+    for place, (close, size) in enumerate(zip(follows, sizes[order].tolist(), strict=True)):
         carried += size
-    chosen = [group for group in found if len(group) > 1]
-    if not chosen:
+        if not close or carried > most_bytes:
+            begins.append(place)
+            carried = size
+    bounds = np.array([*begins, len(order)], np.int64)
+    lengths = bounds[1:] - bounds[:-1]
+    chosen = lengths > 1
+    if not np.any(chosen):
         return none
-    lengths = np.cumsum([0, *(len(group) for group in chosen)])
-    return Groups(np.concatenate(chosen).astype(np.int64), lengths.astype(np.int64))
+    starts = np.concatenate([[0], np.cumsum(lengths[chosen])])
+    return Groups(order[np.repeat(chosen, lengths)], starts.astype(np.int64))
 
 
 def _follows(pool: Pool, instances: Instances, order: Ints) -> npt.NDArray[np.bool_]:
@@ -122,7 +122,6 @@ def fusion(groups: Groups, moved: Floats, curve: Curve, most_bytes: int) -> Fusi
     """
     x = moved[groups.instances]
     apart = curve.seconds(x)
-    latency = np.array([curve.line_at(float(value)).latency_s for value in x])
     together = curve.seconds(np.add.reduceat(x, groups.starts[:-1]))
     saved = np.add.reduceat(apart, groups.starts[:-1]) - together
     return Fusion(
@@ -130,6 +129,6 @@ def fusion(groups: Groups, moved: Floats, curve: Curve, most_bytes: int) -> Fusi
         groups=len(groups),
         most_bytes=most_bytes,
         seconds=float(apart.sum()),
-        latency_s=float(latency.sum()),
+        latency_s=float(curve.latency_s(x).sum()),
         saved_s=float(np.maximum(saved, 0.0).sum()),
     )
