@@ -10,7 +10,7 @@ from perfscope.matching.collectives import NONBLOCKING_CODES, Instances
 from perfscope.matching.messages import Messages, Rows
 from perfscope.matching.pool import Bools, Pool
 from perfscope.trace.model import Format, Trace
-from perfscope.trace.operations import OperationClass, code_of
+from perfscope.trace.operations import MAX_OPERATIONS, OperationClass, code_of
 from perfscope.units import format_count, format_seconds, format_share
 
 MAX_VIOLATIONS = 0.01
@@ -20,7 +20,7 @@ LARGEST_ERROR_SHARE = 0.5
 """The clocks may be wrong by this share of the mean length of an operation between hosts."""
 
 # Collectives that nobody leaves before all have come, whatever the counts.
-_MEETING_CODES = np.zeros(256, np.bool_)
+_MEETING_CODES = np.zeros(MAX_OPERATIONS, np.bool_)
 _MEETING_CODES[[code_of(f"MPI_{name}") for name in ("Barrier", "Allreduce", "Allgather")]] = True
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import Bools, Pool, dense
+from perfscope.trace.framework_codes import BLOCKING_FORM, asynchronous_codes
 from perfscope.trace.model import RowFlag, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, code_of, codes_mask
 
@@ -18,7 +19,9 @@ TELLING_LAG_NS = 100_000
 SYNCHRONIZING_SHARE = 0.95
 
 _I_TO_ALL = [code_of(f"MPI_I{name}") for name in ("bcast", "scatter", "scatterv")]
+_I_TO_ALL += asynchronous_codes(OperationClass.ONE_TO_N)
 _I_TO_ROOT = [code_of(f"MPI_I{name}") for name in ("reduce", "gather", "gatherv")]
+_I_TO_ROOT += asynchronous_codes(OperationClass.N_TO_ONE)
 _I_SCAN = [code_of("MPI_Iscan"), code_of("MPI_Iexscan")]
 
 N_TO_N_CODES = codes_mask([OperationClass.N_TO_N, OperationClass.I_COLLECTIVE])
@@ -113,7 +116,7 @@ def _complete(
         return np.zeros(0, np.bool_)
     sizes = np.array([c.size for c in trace.communicators], np.int64)
     complete: Bools = counts == sizes[pool.comm[rows[starts]]]
-    op = pool.op[rows]
+    op = BLOCKING_FORM[pool.op[rows]]
     complete &= np.maximum.reduceat(op, starts) == np.minimum.reduceat(op, starts)
     rank = pool.rank[rows]
     repeated = np.zeros(len(rows), np.int64)

@@ -51,8 +51,8 @@ class Operation:
     cls: OperationClass
 
 
-MAX_OPERATIONS = 256
-"""Codes are below this; lookup arrays have this length."""
+MAX_OPERATIONS = 512
+"""Codes are below this; lookup arrays have this length. Those of recordings are below 256."""
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(1, "MPI_Init", OperationClass.INIT),
@@ -281,7 +281,33 @@ FRAMEWORK_OPERATIONS: tuple[Operation, ...] = tuple(
     Operation(FIRST_FRAMEWORK_CODE + place, f"torch.distributed.{name}", cls)
     for place, (cls, name) in enumerate((cls, name) for cls, names in _TORCH for name in names)
 )
-"""Collectives of frameworks, which the agent records; their bytes are not known."""
+"""Collectives of frameworks, which the agent records; their bytes are known where it told them."""
+
+FIRST_ASYNCHRONOUS_CODE = 256
+"""From here on codes are those of frameworks' calls that return before they are complete."""
+
+ASYNCHRONOUS = " (async)"
+"""How the name of an asynchronous call ends; what it waits for is in the call that completes it."""
+
+STARTED: tuple[tuple[OperationClass, str], ...] = tuple(
+    (cls, name) for cls, names in _TORCH for name in names if name != GRADIENT_EXCHANGE
+)
+"""Class and name of the collectives of torch.distributed that can be started asynchronously."""
+
+ASYNCHRONOUS_OPERATIONS: tuple[Operation, ...] = tuple(
+    Operation(
+        FIRST_ASYNCHRONOUS_CODE + place,
+        f"torch.distributed.{name}{ASYNCHRONOUS}",
+        OperationClass.I_COLLECTIVE,
+    )
+    for place, (_, name) in enumerate(STARTED)
+)
+"""The same collectives with `async_op=True`, and functional collectives."""
+
+TORCH_WAIT = Operation(
+    FIRST_ASYNCHRONOUS_CODE + len(STARTED), "torch.distributed.wait", OperationClass.WAIT
+)
+"""Where a rank waits until an asynchronous collective is complete."""
 
 HOROVOD_EXPOSED = 254
 """Derived: time in which a rank had nothing left to do but to wait for Horovod."""
@@ -293,6 +319,8 @@ that are too many to be kept one by one."""
 ALL_OPERATIONS = (
     *OPERATIONS,
     *FRAMEWORK_OPERATIONS,
+    *ASYNCHRONOUS_OPERATIONS,
+    TORCH_WAIT,
     Operation(MPI_OTHER, "MPI_other", OperationClass.LOCAL),
     Operation(HOROVOD_EXPOSED, "Horovod_exposed", OperationClass.N_TO_N),
 )
@@ -313,7 +341,7 @@ COLLECTIVE_CLASSES = frozenset(
 
 
 def codes_mask(classes: Iterable[OperationClass]) -> npt.NDArray[np.bool_]:
-    """Which codes belong to the classes: (256,) booleans to be indexed with a column of codes."""
+    """Which codes belong to the classes: booleans to be indexed with a column of codes."""
     wanted = frozenset(classes)
     mask = np.zeros(MAX_OPERATIONS, dtype=np.bool_)
     mask[[operation.code for operation in ALL_OPERATIONS if operation.cls in wanted]] = True

@@ -35,7 +35,10 @@ def _blocks(source: Source) -> Iterator[Block]:
         op, peer = pool.op[rows], pool.peer[rows].astype(np.int64)
         need = np.clip(instances.need[part], pool.enter[rows], pool.exit[rows])
         cause = instances.cause[part]
-        blocking, told = ~NONBLOCKING_CODES[op], op < FIRST_FRAMEWORK_CODE
+        blocking, told = (
+            ~NONBLOCKING_CODES[op],
+            (op < FIRST_FRAMEWORK_CODE) | (pool.sent[rows] + pool.received[rows] > 0),
+        )
         yield {
             "collective": which.astype(np.int64),
             "name": names_column(op),

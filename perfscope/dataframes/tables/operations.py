@@ -59,7 +59,10 @@ def _blocks(source: Source) -> Iterator[Block]:
     for rows in pieces(len(pool)):
         op, peer, seq = pool.op[rows], pool.peer[rows].astype(np.int64), pool.seq[rows]
         world = np.where(peer >= 0, source.rank_numbers[np.maximum(peer, 0)], -1)
-        exchange, told = _EXCHANGES[op], op < FIRST_FRAMEWORK_CODE
+        exchange, told = (
+            _EXCHANGES[op],
+            (op < FIRST_FRAMEWORK_CODE) | (pool.sent[rows] + pool.received[rows] > 0),
+        )
         coalesced = (pool.flags[rows] & RowFlag.COALESCED) != 0
         known, need = waits.known[rows], waits.need[rows]
         yield {

@@ -20,8 +20,9 @@ from perfscope.dataframes.columns import (
 )
 from perfscope.dataframes.source import Source
 from perfscope.matching.intervals import Times, union
+from perfscope.trace.framework_codes import tells_bytes
 from perfscope.trace.model import Rank
-from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, name_of
+from perfscope.trace.operations import name_of
 
 _KINDS = ("operation", "phase", "region")
 _Row = tuple[str, str, int, int, int, int, int]
@@ -50,8 +51,7 @@ def _blocks(source: Source) -> Iterator[Block]:
 
 def _operations(rank: Rank) -> Iterator[_Row]:
     for code, (calls, spent, sent, received) in sorted(rank.totals.items()):
-        told = code < FIRST_FRAMEWORK_CODE
-        size = (sent, received) if told else (-1, -1)
+        size = (sent, received) if tells_bytes(code, sent + received) else (-1, -1)
         yield ("operation", name_of(code), calls, spent, spent, *size)
 
 

@@ -15,8 +15,9 @@ from perfscope.metrics.communication.late_arrivals import LateArrival, late_arri
 from perfscope.metrics.communication.wait_states import WaitState, wait_states
 from perfscope.schema.communication import Operation
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS
+from perfscope.trace.framework_codes import tells_bytes
 from perfscope.trace.model import RowFlag
-from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, name_of
+from perfscope.trace.operations import name_of
 
 __all__ = ["ClockCheck", "Communication", "LateArrival", "communication"]
 
@@ -71,7 +72,7 @@ def _operations(prepared: Prepared) -> tuple[Operation, ...]:
         totals = [rank.totals.get(code, (0, 0, 0, 0)) for rank in trace.ranks]
         rows = pool.op == code
         split = bool(np.any(rows & waits.known))
-        told = code < FIRST_FRAMEWORK_CODE
+        told = tells_bytes(code, sum(total[2] + total[3] for total in totals))
         calls = sum(total[0] for total in totals)
         results.append(
             Operation(

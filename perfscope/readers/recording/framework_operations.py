@@ -1,8 +1,9 @@
 """Collectives that the agent saw in a framework: phase records that become operations.
 
 The agent names them `package RS operation RS group RS members` (RS: 0x1E), with the ordinal on the
-group as their step and the root as their epoch. As operations on a communicator of their own they
-are matched, split and replayed like those of MPI.
+group as their step and the root as their epoch; `RS sent:received` follows where the bytes are
+known. As operations on a communicator of their own they are matched, split and replayed like those
+of MPI. An asynchronous one is a request from its call to the `wait` of the same group and ordinal.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Communicator, Rank, Table
 from perfscope.trace.operations import (
     BY_NAME,
+    FIRST_ASYNCHRONOUS_CODE,
     FIRST_FRAMEWORK_CODE,
     GRADIENT_EXCHANGE,
     MAX_OPERATIONS,
+    TORCH_WAIT,
 )
 
 PACKAGE = "torch.distributed"
@@ -35,6 +38,8 @@ class _Call:
     operation: str
     group: str
     members: tuple[int, ...]  # empty: all ranks
+    sent: int = 0  # bytes, 0 also where they are not known
+    received: int = 0
 
 
 def adopt(
@@ -74,12 +79,19 @@ def adopt(
 
 def _parsed(name: str) -> _Call | None:
     parts = name.split(SEPARATOR)
-    if len(parts) != 4 or parts[0] != PACKAGE:
+    if len(parts) not in (4, 5) or parts[0] != PACKAGE:
         return None
-    texts = parts[3].split(",") if parts[3] else []
-    if any(not (text.isascii() and text.isdigit() and len(text) < 10) for text in texts):
+    members = _numbers(parts[3].split(",") if parts[3] else [], digits=9)
+    volume = _numbers(parts[4].split(":") if len(parts) == 5 else ["0", "0"], digits=18)
+    if members is None or volume is None or len(volume) != 2:
         return None
-    return _Call(parts[1], parts[2], tuple(int(text) for text in texts))
+    return _Call(parts[1], parts[2], members, volume[0], volume[1])
+
+
+def _numbers(texts: list[str], *, digits: int) -> tuple[int, ...] | None:
+    if any(not (text.isascii() and text.isdigit() and len(text) <= digits) for text in texts):
+        return None
+    return tuple(int(text) for text in texts)
 
 
 def _same_number(rank: Rank, world_size: int) -> bool:
@@ -125,6 +137,7 @@ def _adopt_rank(rank: Rank, found: Table, calls: dict[int, _Call], groups: _Grou
         operation = BY_NAME.get(f"{PACKAGE}.{call.operation}")
         if operation is not None and (comm := groups.index(call, rank.number)) >= 0:
             operations["op"][rows], operations["comm"][rows] = operation.code, comm
+            operations["sent"][rows], operations["received"][rows] = call.sent, call.received
         elif call.operation == _INIT and rank.init_exit_ns is None:
             rank.init_exit_ns = int(found["t1"][rows].min())
             rank.init_enter_ns = int(found["t0"][rows].min())
@@ -133,12 +146,51 @@ def _adopt_rank(rank: Rank, found: Table, calls: dict[int, _Call], groups: _Grou
         elif call.operation not in (_INIT, _DESTROY):
             sound = False
     operations["peer"] = np.where(operations["peer"] < 0, PEER_NONE, operations["peer"])
-    merged = np.concatenate([rank.operations, operations[operations["op"] > 0]])
+    adopted = _with_requests(operations[operations["op"] > 0])
+    merged = np.concatenate([rank.operations, adopted])
     merged = merged[np.argsort(merged["t0"], kind="stable")]
     rank.operations = _disjoint(merged)
+    _complete_requests(rank)
     _add_totals(rank, rank.operations[rank.operations["op"] >= FIRST_FRAMEWORK_CODE])
     _close(rank)
     return sound and len(rank.operations) == len(merged)
+
+
+def _with_requests(operations: Table) -> Table:
+    """Gives what was started asynchronously, and what waits for it, the number of the request."""
+    starts = operations["op"] >= FIRST_ASYNCHRONOUS_CODE
+    group, ordinal = operations["comm"].astype(np.int64), operations["seq"]
+    # MPI counts its requests from 1: these are far above
+    request = ((group + 1) << 40) + ordinal + 1
+    operations["request"] = np.where(starts & (ordinal >= 0), request, 0)
+    waits = operations["op"] == TORCH_WAIT.code
+    operations["comm"][waits], operations["seq"][waits] = -1, -1
+    return operations
+
+
+def _complete_requests(rank: Rank) -> None:
+    """A request is complete at the end of the wait for it."""
+    waits = rank.operations[
+        (rank.operations["op"] == TORCH_WAIT.code) & (rank.operations["request"] > 0)
+    ]
+    started = rank.operations[
+        (rank.operations["op"] >= FIRST_ASYNCHRONOUS_CODE)
+        & (rank.operations["op"] != TORCH_WAIT.code)
+    ]
+    rank.operations["request"][rank.operations["op"] == TORCH_WAIT.code] = 0
+    if not len(waits) or not len(started):
+        return
+    started = started[np.argsort(started["request"], kind="stable")]
+    place = np.searchsorted(started["request"], waits["request"])
+    place = np.minimum(place, len(started) - 1)
+    known = started["request"][place] == waits["request"]
+    completions = np.zeros(int(known.sum()), OPERATION_DTYPE)
+    for column in ("op", "comm", "seq", "peer", "sent", "received", "request"):
+        completions[column] = started[column][place[known]]
+    completions["t0"] = completions["t1"] = waits["t1"][known]
+    completions["tid"] = waits["tid"][known]
+    merged = np.concatenate([rank.completions, completions])
+    rank.completions = merged[np.argsort(merged["t0"], kind="stable")]
 
 
 def _disjoint(operations: Table) -> Table:
@@ -162,8 +214,12 @@ def _add_totals(rank: Rank, operations: Table) -> None:
     calls = np.bincount(operations["op"], minlength=MAX_OPERATIONS)
     spent = np.zeros(MAX_OPERATIONS, np.int64)
     np.add.at(spent, operations["op"], operations["t1"] - operations["t0"])
+    sent, received = np.zeros_like(spent), np.zeros_like(spent)
+    np.add.at(sent, operations["op"], operations["sent"])
+    np.add.at(received, operations["op"], operations["received"])
     added = {
-        int(code): (int(calls[code]), int(spent[code]), 0, 0) for code in np.flatnonzero(calls)
+        int(code): (int(calls[code]), int(spent[code]), int(sent[code]), int(received[code]))
+        for code in np.flatnonzero(calls)
     }
     rank.totals = {**rank.totals, **added}
 

@@ -34,10 +34,12 @@ def rank_process(rank: int, *, told: int | None = None) -> ProcessWriter:
     return process
 
 
-def call(process: ProcessWriter, operation: str, t0_s: float, t1_s: float, **more: int) -> None:
+def call(
+    process: ProcessWriter, operation: str, t0_s: float, t1_s: float, volume: str = "", **more: int
+) -> None:
     """One collective as the agent writes it."""
     fields = {"seq": NO_ID, "tag": -1} | more
-    name = f"torch.distributed\x1e{operation}\x1eworld\x1e"
+    name = f"torch.distributed\x1e{operation}\x1eworld\x1e" + (f"\x1e{volume}" if volume else "")
     process.phase(PhaseKind.COMMUNICATION, t0_s, t1_s, name, **fields)
 
 
@@ -146,3 +148,30 @@ def test_what_was_not_measured_says_why(tmp_path: Path) -> None:
     found = compute(open_recording(tmp_path)).gradient_exchange
     assert found is not None
     assert (found.exposed_s.value, found.exposed_s.reason) == (None, "FSDP gathers all through")
+
+
+@pytest.mark.parametrize("blocking_rank", [None, 1])
+def test_asynchronous_calls_wait_for_the_rank_that_starts_last(
+    tmp_path: Path, blocking_rank: int | None
+) -> None:
+    """Rank 1 starts half a second later; rank 0 stands in its wait for 0.4 s of it."""
+    for rank in (0, 1):
+        process = rank_process(rank)
+        call(process, "init_process_group", 0.5, 1.0)
+        if rank == blocking_rank:
+            call(process, "all_reduce", 2.5, 2.7, volume="80:80", seq=0)
+        else:
+            start_s = 2.0 + rank / 2
+            call(process, "all_reduce (async)", start_s, start_s, volume="80:80", seq=0)
+            call(process, "wait", 2.1 + rank / 2, 2.7, seq=0)
+        process.write(tmp_path)
+    write_run(tmp_path)
+    trace = open_recording(tmp_path)
+    check_trace(trace)
+    results = compute(trace)
+    found = {operation.name: operation for operation in results.communication.operations}
+    assert results.communication.unmatched == {}
+    assert found["torch.distributed.wait"].wait_s == pytest.approx(0.4)
+    started = found["torch.distributed.all_reduce (async)"]
+    assert started.bytes_sent == 80 * (2 if blocking_rank is None else 1)
+    assert len(trace.ranks[0].completions) == 1

@@ -35,17 +35,8 @@ _HOOKS = (
     ("torch.nn.modules.module", "torch", "install_module"),
     ("torch.serialization", "torch", "install_save"),
     ("torch.distributed.distributed_c10d", "torch_distributed", "install"),
+    ("torch.distributed._functional_collectives", "torch_async", "install_functional"),
     ("torch.nn.parallel.distributed", "torch_ddp", "install_ddp"),
-    (
-        "torch.distributed.fsdp.fully_sharded_data_parallel",
-        "torch_ddp",
-        "install_fsdp",
-    ),
-    (
-        "torch.distributed.fsdp._fully_shard._fsdp_state",
-        "torch_ddp",
-        "install_fully_shard",
-    ),
     ("deepspeed.runtime.engine", "torch_ddp", "note_deepspeed"),
     ("torch", "torch", "loaded"),
     ("daal4py._daal4py", "daal4py", "install"),

@@ -12,19 +12,18 @@ from _thread import get_ident
 from time import monotonic_ns
 
 from .. import metadata, recorder
-from . import torch, torch_compile, torch_distributed
+from . import torch, torch_compile, torch_groups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Callable
 
-    from .torch_distributed import Group
+    from .torch_groups import Group
 
     AnyFunction = Callable[..., Any]
 
 _BUFFERS = "broadcast_buffers"
-_SHARDED = "FSDP gathers and scatters parameters all through a step: what is exposed is not told"
 _SEVERAL_GROUPS = "one backward pass exchanges gradients in several process groups"
 _DEEPSPEED = "DeepSpeed exchanges gradients in its own ways: what is exposed is not told"
 
@@ -43,14 +42,12 @@ class _Model:
     def watch(self) -> bool:
         """Hooks the gradients' arrival; False where there is nothing to be timed."""
         model = self._model()
-        group = (
-            None if model is None else torch_distributed.group_of(self._c10d, model.process_group)
-        )
+        group = None if model is None else torch_groups.group_of(self._c10d, model.process_group)
         if model is None or group is None:
             return False
         reason = _no_exposure(model, group)
         if reason:
-            metadata.framework(torch_distributed.NAME, exposed_reason=reason)
+            metadata.framework(torch_groups.NAME, exposed_reason=reason)
             return False
         self.group = group
 
@@ -60,7 +57,7 @@ class _Model:
         torch_compile.hide(ready)
         for node in _accumulators(model):
             node.register_prehook(ready)
-        metadata.framework(torch_distributed.NAME, exposed="DistributedDataParallel")
+        metadata.framework(torch_groups.NAME, exposed="DistributedDataParallel")
         return True
 
     def has_exchanged(self) -> bool:
@@ -77,7 +74,7 @@ class _Model:
 def _no_exposure(model: Any, group: Group) -> str:
     """Why the end of the backward pass would not tell what was exposed, "" where it does."""
     if not group.is_blocking:
-        return torch_distributed.not_blocking(group.backend)
+        return torch_groups.not_blocking(group.backend)
     if any(parameter.device.type != "cpu" for parameter in model.parameters()):
         return "gradients on a device are exchanged without blocking the host"
     if getattr(model, "_delay_all_reduce_all_params", False):
@@ -117,8 +114,8 @@ def install_ddp(module: ModuleType) -> None:
                 return original(self, *args, **kwargs)
             result = original(self, *args, **kwargs)
             if recorder.current is not None:
-                metadata.framework(torch_distributed.NAME, ddp=True)
-                torch_distributed.guarded(lambda: _new_models.append(_Model(c10d, self)))
+                metadata.framework(torch_groups.NAME, ddp=True)
+                torch_groups.guarded(lambda: _new_models.append(_Model(c10d, self)))
             return result
 
         return init
@@ -130,7 +127,7 @@ def install_ddp(module: ModuleType) -> None:
             begin_ns = monotonic_ns()
             result = original(self, tensors, size, authoritative_rank)
             if recorder.current is not None and get_ident() == recorder.main_thread:
-                torch_distributed.guarded(_note_buffers, c10d, self, begin_ns, authoritative_rank)
+                torch_groups.guarded(_note_buffers, c10d, self, begin_ns, authoritative_rank)
             return result
 
         return broadcast
@@ -143,7 +140,7 @@ def install_ddp(module: ModuleType) -> None:
 
 
 def _note_buffers(c10d: Any, model: Any, begin_ns: int, root: int) -> None:
-    group = torch_distributed.group_of(c10d, model.process_group)
+    group = torch_groups.group_of(c10d, model.process_group)
     if group is not None and group.is_blocking:
         group.emit(_BUFFERS, begin_ns, monotonic_ns(), group.ranks[root])
 
@@ -154,7 +151,7 @@ def _before_backward() -> None:
         model = _new_models.pop()
         if model.watch():
             _models.append(model)
-            torch_distributed.exchanges_in_backward = True
+            torch_groups.exchanges_in_backward = True
     for model in _models:
         model.ready_ns = 0
 
@@ -163,39 +160,13 @@ def _after_backward(end_ns: int) -> None:
     exchanged = [model for model in _models if model.has_exchanged()]
     groups = {id(model.group): model.group for model in exchanged}
     if len(groups) > 1:
-        metadata.framework(torch_distributed.NAME, exposed_reason=_SEVERAL_GROUPS)
+        metadata.framework(torch_groups.NAME, exposed_reason=_SEVERAL_GROUPS)
     elif groups:
         (group,) = groups.values()
         assert group is not None
         # Only with the last gradient of all models there is nothing left to compute.
         ready_ns = max(model.ready_ns for model in exchanged)
-        group.emit(torch_distributed.GRADIENTS, ready_ns, end_ns)
-
-
-def install_fsdp(module: ModuleType) -> None:
-    """FSDP is recognized; what it exposes cannot be told from the end of the backward pass."""
-    _note_construction(module, "FullyShardedDataParallel")
-
-
-def install_fully_shard(module: ModuleType) -> None:
-    """The newer FSDP, `fully_shard`: each of its modules has one of these states."""
-    _note_construction(module, "FSDPState")
-
-
-def _note_construction(module: ModuleType, name: str) -> None:
-    torch_module = torch_compile.module()
-
-    def make(original: AnyFunction) -> AnyFunction:
-        def init(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if torch_module.compiler.is_compiling():
-                return original(self, *args, **kwargs)
-            metadata.framework("fsdp", exposed_reason=_SHARDED)
-            return original(self, *args, **kwargs)
-
-        return init
-
-    if hasattr(module, name):
-        torch_compile.replace(getattr(module, name), "__init__", make)
+        group.emit(torch_groups.GRADIENTS, ready_ns, end_ns)
 
 
 def note_deepspeed(_module: ModuleType) -> None:

@@ -1,0 +1,182 @@
+"""Process groups of torch.distributed: their operations, numbered and written."""
+
+from __future__ import annotations
+
+from _thread import get_ident
+
+from .. import recorder
+from . import torch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+NAME = "torch.distributed"
+SEPARATOR = "\x1e"
+"""Between the parts of a record's name: this package, the operation, the group, its members."""
+
+GRADIENTS = "gradient_exchange"
+_BLOCKING_BACKENDS = ("gloo", "mpi")
+COLLECTIVES = (
+    "all_reduce",
+    "all_reduce_coalesced",
+    "all_gather",
+    "all_gather_object",
+    "all_gather_single",
+    "all_gather_into_tensor",
+    "all_gather_coalesced",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "broadcast",
+    "broadcast_object_list",
+    "gather",
+    "gather_object",
+    "monitored_barrier",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor",
+    "scatter",
+    "scatter_object_list",
+)
+_WAIT = "wait"
+
+
+class Group:
+    """A process group as far as its operations can be timed on the host."""
+
+    def __init__(self, c10d: Any, group: Any) -> None:
+        self.ranks = [int(rank) for rank in c10d.get_process_group_ranks(group)]
+        self._backends = _backends(c10d, group)
+        self.backend = ",".join(sorted(set(self._backends.values())))
+        self.own = int(c10d.get_group_rank(group, c10d.get_rank()))
+        is_world = group is c10d.GroupMember.WORLD
+        label = "world" if is_world else str(getattr(group, "group_name", ""))
+        members = "" if is_world else ",".join(str(rank) for rank in self.ranks)
+        self._ending = SEPARATOR + label + SEPARATOR + members
+        self._ordinals: dict[str, int] = {}
+
+    @property
+    def is_blocking(self) -> bool:
+        """Whether all its operations block the host, whatever device their data is on."""
+        return all(name in _BLOCKING_BACKENDS for name in self._backends.values())
+
+    def blocks(self, data: Any) -> bool:
+        """Whether operations on these tensors block the host."""
+        while isinstance(data, (list, tuple)) and data:
+            data = data[0]
+        device = getattr(getattr(data, "device", None), "type", None)
+        if device not in self._backends:
+            return self.is_blocking
+        return self._backends[device] in _BLOCKING_BACKENDS
+
+    def emit(
+        self,
+        operation: str,
+        begin_ns: int,
+        end_ns: int,
+        root: int = -1,
+        moved: tuple[int, int] | None = None,
+    ) -> int:
+        """Writes one operation; its ordinal on the group is what matches it across ranks."""
+        ordinal = self.take_ordinal(operation)
+        ending = self._ending if moved is None else self._ending + SEPARATOR + "%d:%d" % moved
+        self._write(operation + ending, ordinal, root, begin_ns, end_ns)
+        return ordinal
+
+    def emit_wait(self, ordinal: int, begin_ns: int, end_ns: int) -> None:
+        """Writes the wait for an operation that was started earlier."""
+        self._write(_WAIT + self._ending, ordinal, -1, begin_ns, end_ns)
+
+    def _write(self, text: str, ordinal: int, root: int, begin_ns: int, end_ns: int) -> None:
+        rec = recorder.current
+        if rec is not None and end_ns >= begin_ns:
+            name = rec.name(NAME + SEPARATOR + text)
+            rec.phase(recorder.Phase.COMMUNICATION, name, ordinal, root, begin_ns, end_ns)
+
+    def take_ordinal(self, operation: str) -> int:
+        """How many operations of this stream the group has had; each call counts."""
+        stream = operation if operation == GRADIENTS else ""
+        ordinal = self._ordinals.get(stream, 0)
+        self._ordinals[stream] = ordinal + 1
+        return ordinal
+
+
+def _backends(c10d: Any, group: Any) -> dict[str, str]:
+    """The backend for each kind of device; a group that was given none has one for each."""
+    name = str(c10d.get_backend(group)).lower()
+    told = getattr(c10d, "get_backend_config", None)
+    text = str(told(group)).lower() if told is not None else ""
+    pairs = [pair.partition(":") for pair in text.split(",") if ":" in pair]
+    return {device: backend for device, _, backend in pairs} or {"": name}
+
+
+_groups: dict[int, tuple[Any, Group]] = {}
+exchanges_in_backward = False
+"""Whether backward passes are timed as a whole, because a model exchanges its gradients there."""
+
+
+class _Outermost:
+    """Collectives call each other; only the outermost is recorded."""
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
+
+
+OUTERMOST = _Outermost()
+
+
+def is_timed() -> bool:
+    """Whether a collective or a wait that begins now is recorded by itself."""
+    # Inside a model's backward pass it is part of the exchange that is timed as a whole.
+    return (
+        recorder.current is not None
+        and not OUTERMOST.depth
+        and not (torch.backward_depth and exchanges_in_backward)
+        and get_ident() == recorder.main_thread
+    )
+
+
+def is_known(operation: str) -> bool:
+    """Whether the operation is one of those that are told apart."""
+    return operation in COLLECTIVES
+
+
+def forget() -> None:
+    """Forgets the groups, when all of them are destroyed."""
+    _groups.clear()
+
+
+def group_of(c10d: Any, group: Any) -> Group | None:
+    """What is known of a process group, None where this process is not in it."""
+    group = group or c10d.GroupMember.WORLD
+    if group is None or group is c10d.GroupMember.NON_GROUP_MEMBER:
+        return None
+    known = _groups.get(id(group))
+    if known is None or known[0] is not group:
+        known = (group, Group(c10d, group))
+        _groups[id(group)] = known
+    return known[1]
+
+
+def not_blocking(backend: str) -> str:
+    """Why nothing is told of groups with a backend like NCCL."""
+    return "collectives of backend %s do not block the host, and the device is not recorded" % (
+        backend
+    )
+
+
+def guarded(action: Callable[..., None], *arguments: Any) -> None:
+    """Runs what only the recording needs; a failure is noted and the program goes on."""
+    try:
+        action(*arguments)
+    except Exception as error:
+        from .. import notes
+
+        notes.failure("torch.distributed", error)

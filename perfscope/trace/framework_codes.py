@@ -1,0 +1,44 @@
+"""What a collective of a framework is: its blocking form, and whether its bytes are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.trace.operations import (
+    ASYNCHRONOUS,
+    ASYNCHRONOUS_OPERATIONS,
+    BY_NAME,
+    FIRST_FRAMEWORK_CODE,
+    MAX_OPERATIONS,
+    STARTED,
+    OperationClass,
+)
+
+
+def _blocking_forms() -> npt.NDArray[np.int64]:
+    forms = np.arange(MAX_OPERATIONS)
+    for operation in ASYNCHRONOUS_OPERATIONS:
+        forms[operation.code] = BY_NAME[operation.name.removesuffix(ASYNCHRONOUS)].code
+    return forms
+
+
+BLOCKING_FORM: npt.NDArray[np.int64] = _blocking_forms()
+"""By code: the collective that a framework's asynchronous call is; all others are themselves.
+
+One rank may block in a collective that another one has only started.
+"""
+
+
+def asynchronous_codes(cls: OperationClass) -> list[int]:
+    """Codes of the frameworks' asynchronous calls whose blocking form is of a class."""
+    return [
+        operation.code
+        for operation, (blocking, _) in zip(ASYNCHRONOUS_OPERATIONS, STARTED, strict=True)
+        if blocking is cls
+    ]
+
+
+def tells_bytes(code: int, moved: int) -> bool:
+    """Whether the bytes of an operation are known: of frameworks' only where some were told."""
+    return code < FIRST_FRAMEWORK_CODE or moved > 0

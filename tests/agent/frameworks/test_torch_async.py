@@ -1,0 +1,138 @@
+"""Collectives that return before they are complete: their start, their wait, their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perfscope.agent.perfscope_agent.recorder import Phase
+from tests.agent.jobs import RANK_ZERO, Job, Process, run
+from tests.support.environments import Environment
+
+# A group that names no backend has one for each kind of device.
+STARTED = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import torch, torch.distributed as dist
+import torch.distributed._functional_collectives as functional
+
+dist.init_process_group(init_method="file://" + sys.argv[1], rank=0, world_size=1)
+x = torch.ones(100)
+works = [dist.all_reduce(x, async_op=True), dist.broadcast(x, 0, async_op=True)]
+works[1].wait(), works[0].wait(), works[0].wait()
+y = functional.all_reduce(x, "sum", dist.group.WORLD)
+print(float((y.view(10, 10) + 1).sum()))
+out = torch.empty(100)
+dist.all_gather([out], x)
+dist.reduce_scatter_tensor(out, x)
+dist.all_reduce(x, async_op=True)
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+SHARDED = """
+import os
+import torch, torch.distributed as dist, torch.multiprocessing as multiprocessing
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+def work(rank, store):
+    dist.init_process_group(init_method=store, rank=rank, world_size=2)
+    model = fully_shard(torch.nn.Linear(64, 64, bias=False), mesh=init_device_mesh("cpu", (2,)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model(torch.ones(4, 64)).sum().backward()
+        optimizer.step()
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    multiprocessing.spawn(work, ("file://" + os.path.abspath("store"),), nprocs=2)
+"""
+
+
+def record(text: str, place: Path, environment: Callable[[str], Environment]) -> Job:
+    """A program of one rank, recorded."""
+    (place / "program.py").write_text(text)
+    done = run(
+        [place / "program.py", place / "store"],
+        place / "trace",
+        python=environment("torch").python,
+        variables=RANK_ZERO,
+    )
+    assert done.exit_code == 0, done.stderr
+    return done
+
+
+def calls(job: Job) -> list[tuple[str, int, str]]:
+    """Operation, ordinal and bytes of what a job's ranks called, all the same, in order."""
+    first, *others = [calls_of(rank) for rank in job.of_role("rank")]
+    assert all(other == first for other in others)
+    return first
+
+
+def calls_of(rank: Process) -> list[tuple[str, int, str]]:
+    """The same of one rank."""
+    assert all("process group" in note for note in rank.metadata["agent_notes"])
+    names = {name for name, kind in rank.phases() if kind == Phase.COMMUNICATION}
+    records = [(r.t0, r.t1, name, r.seq) for name in names for r in rank.phase_records(name)]
+    parts = [(name.split("\x1e"), ordinal) for _, _, name, ordinal in sorted(records)]
+    return [
+        (name[1], ordinal, name[4] if len(name) > 4 else "")
+        for name, ordinal in parts
+        if not name[1].endswith("process_group")
+    ]
+
+
+def test_starts_and_waits_share_an_ordinal(
+    tmp_path: Path, environment: Callable[[str], Environment]
+) -> None:
+    done = record(STARTED, tmp_path, environment)
+    assert done.stdout == b"200.0\n"
+    assert calls(done) == [
+        ("all_reduce (async)", 0, "400:400"),
+        ("broadcast (async)", 1, "400:0"),
+        ("wait", 1, ""),
+        ("wait", 0, ""),  # the second wait of the same finds it complete
+        ("all_reduce (async)", 2, "400:400"),
+        ("wait", 2, ""),
+        ("all_gather", 3, "400:400"),
+        ("reduce_scatter_tensor", 4, "400:400"),
+        ("all_reduce (async)", 5, "400:400"),  # nobody waits for it
+        ("barrier", 6, ""),
+    ]
+
+
+def test_sharded_parameters_are_gathered_and_scattered(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    done = job(SHARDED, python=environment("torch").python)
+    assert done.exit_code == 0, done.stderr
+    assert len(done.of_role("rank")) == 2
+    volumes: dict[str, set[str]] = {}
+    for operation, _, volume in calls(done):
+        volumes.setdefault(operation.partition("_single")[0], set()).add(volume)
+    part, whole = 64 * 32 * 4, 64 * 64 * 4
+    assert volumes["all_gather"] == {f"{part}:{whole}"}
+    assert volumes["reduce_scatter"] == {f"{whole}:{part}"}
+
+
+@pytest.mark.parametrize("operation", ["all_gather", "reduce", "scatter", "gather", "broadcast"])
+def test_bytes_follow_the_direction_of_the_operation(operation: str) -> None:
+    from perfscope.agent.perfscope_agent.frameworks import torch_volumes
+
+    class Tensor:
+        nbytes = 8
+
+    one, many = Tensor(), [Tensor(), Tensor()]
+    given = {"tensor": one, "tensor_list": many, "gather_list": many, "scatter_list": many}
+    expected = {
+        "all_gather": ((8, 16), (8, 16)),
+        "reduce": ((8, 8), (8, 0)),
+        "scatter": ((16, 8), (0, 8)),
+        "gather": ((8, 16), (8, 0)),
+        "broadcast": ((8, 0), (0, 8)),
+    }[operation]
+    assert torch_volumes.volume(operation, given, True) == expected[0]
+    assert torch_volumes.volume(operation, given, False) == expected[1]
