@@ -10,9 +10,26 @@ import sys
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+def _is_main_interpreter() -> bool:
+    """Whether this is not one of the further interpreters that a process may make.
+
+    Python sets up each of them as a process of its own, and so calls this. What watches a process
+    may be there once only.
+    """
+    signal = sys.modules.get("_signal") or __import__("_signal")
+    try:
+        # Python refuses it to others; at its start nobody has set one yet.
+        signal.set_wakeup_fd(-1)
+    except ValueError:
+        return False
+    return True
+
+
 def _start_agent() -> None:
     """Starts the agent; whatever goes wrong stays here, the job must not notice."""
     try:
+        if not _is_main_interpreter():
+            return
         if _HERE not in sys.path:
             sys.path.insert(0, _HERE)
         __import__("perfscope_agent.start").start.start()

@@ -50,6 +50,24 @@ except ImportError as error:
 """
 
 
+INTERPRETERS = """
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+import time
+own = ("import sys, _thread\\n"
+       "print([m for m in sys.modules if m.startswith('perfscope_agent')], _thread._count())")
+for _ in range(20):
+    other = interpreters.create()
+    interpreters.run_string(other, own)
+    interpreters.destroy(other)
+    end = time.monotonic() + 0.03
+    while time.monotonic() < end:
+        sum(range(100))
+"""
+
+
 @pytest.mark.parametrize("text", [TALKER, FAILING, INTERRUPTED, THREADED, SYSTEM_EXIT, MODULES])
 def test_output_and_exit_code_are_those_of_an_unrecorded_run(
     job: Callable[..., Job], text: str
@@ -205,3 +223,10 @@ def test_paths_with_spaces_and_other_letters(job: Callable[..., Job], tmp_path: 
     assert recorded.process.metadata["cwd"] == str(place)
     assert recorded.process.metadata["argv"][1] == str(place / "träin.py")
     assert recorded.process.recording is not None
+
+
+def test_further_interpreters_of_a_process_have_no_agent(job: Callable[..., Job]) -> None:
+    recorded = job(INTERPRETERS, variables=RANK_ZERO)
+    assert recorded.exit_code == 0, recorded.stderr
+    assert set(recorded.stdout.splitlines()) == {b"[] 0"}
+    assert recorded.process.metadata["stack_sampler"]["samples"] > 3
