@@ -109,7 +109,7 @@ def _read(paths: Sequence[Path]) -> tuple[list[StudyRun], list[Json]]:
             why=str(unreadable[0]["reason"]),
             action="Record runs first: perfscope run --output history/run -- ...",
         )
-    return sorted(runs, key=lambda run: (run.start_unix_s or 0.0, run.label)), unreadable
+    return sorted(runs, key=lambda run: (run.started_s, run.label)), unreadable
 
 
 def build(
@@ -131,11 +131,9 @@ def build(
     rows = [
         run.as_json()
         | {
-            "start_unix_s": run.start_unix_s,
-            "day": day(run.start_unix_s) if run.start_unix_s else "",
-            "commit": None
-            if run.commit is None
-            else {"id": run.commit.id, "branch": run.commit.branch or None},
+            "start_unix_s": run.result.run.start_unix_s,
+            "day": day(run.started_s) if run.started_s else "",
+            "commit": run.result.run.commit,
             "report": report_link(run, directory),
         }
         for run in runs

@@ -49,13 +49,16 @@ def kinds_of(structure: type) -> dict[str, Any]:
 
 
 def chosen(document: Any, kinds: tuple[Any, ...]) -> Any:
-    """Which kind of several is meant: the one without a problem, else that with the same keys."""
+    """Which kind of several is meant: the one without a problem, else with most of the keys."""
     if document is None and NoneType in kinds:
         return NoneType
     meant = [kind for kind in kinds if kind is not NoneType]
-    if len(meant) == 1 or not isinstance(document, dict):
+    if len(meant) == 1:
+        return meant[0]
+    if not isinstance(document, dict):
         return next((one for one in meant if not any(problems(document, one))), meant[0])
-    return min(meant, key=lambda kind: len(document.keys() ^ _keys(kind)))
+    held = document.keys()
+    return max(meant, key=lambda one: (len(held & _keys(one)), -len(held ^ _keys(one))))
 
 
 def _keys(kind: Any) -> set[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass
+from collections.abc import Collection
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
+from math import nan
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.check import chosen, kinds_of, problems
+from perfscope.schema.common import NO_REASON, Metric
 from perfscope.schema.losses import Losses
 
 
@@ -24,6 +27,17 @@ def read_analysis(document: Any) -> Analysis:
     """
     if (problem := next(problems(document), None)) is not None:
         raise NotAsDeclaredError(problem)
+    found = _made(document, Analysis)
+    assert isinstance(found, Analysis)
+    return found
+
+
+def read_known(document: Any) -> Analysis:
+    """The same of a result of any release: what it does not hold is filled with nothing.
+
+    What it holds is known to be of the declared kinds. A text or list that is missing is empty, a
+    number that may be missing None, one that may not is nan, and a count 0.
+    """
     found = _made(document, Analysis)
     assert isinstance(found, Analysis)
     return found
@@ -50,7 +64,8 @@ def _made(value: Any, kind: Any) -> Any:
     if is_dataclass(kind):
         assert isinstance(kind, type)
         kinds = kinds_of(kind)
-        return kind(**{name: _made(item, kinds[name]) for name, item in value.items()})
+        held = {name: _made(value[name], one) for name, one in kinds.items() if name in value}
+        return kind(**_absent(kind, held.keys()) | held)
     if origin is tuple:
         items = get_args(kind)
         each = items[:1] * len(value) if items[-1] is Ellipsis else items
@@ -58,3 +73,29 @@ def _made(value: Any, kind: Any) -> Any:
     if origin is dict:
         return {key: _made(item, get_args(kind)[1]) for key, item in value.items()}
     return kind(value) if isinstance(kind, type) and issubclass(kind, Enum) else value
+
+
+def _absent(structure: type, held: Collection[str]) -> dict[str, Any]:
+    """What stands for the fields that a document does not hold."""
+    kinds = kinds_of(structure)
+    missing = [one for one in fields(structure) if one.name not in held]
+    return {one.name: _nothing(kinds[one.name]) for one in missing if one.default is MISSING}
+
+
+def _nothing(kind: Any) -> Any:
+    """What stands for a part of this kind that a document does not hold."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in {Union, UnionType}:
+        return None if NoneType in inner else _nothing(inner[0])
+    if kind is Metric:
+        return Metric(None, "", NO_REASON)
+    if is_dataclass(kind):
+        assert isinstance(kind, type)
+        return kind(**_absent(kind, ()))
+    if origin is tuple:
+        return () if inner[-1] is Ellipsis else tuple(_nothing(one) for one in inner)
+    if origin is Literal:
+        return inner[0]
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return next(iter(kind))
+    return nan if kind is float else None if kind in {NoneType, Any} else (origin or kind)()

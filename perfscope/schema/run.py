@@ -24,6 +24,16 @@ class Commit:
     id: str
     branch: str | None
 
+    @property
+    def short(self) -> str:
+        """The first letters of the commit, as git shows it."""
+        return self.id[:10]
+
+    @property
+    def text(self) -> str:
+        """Commit and branch in words."""
+        return f"{self.short} ({self.branch})" if self.branch else self.short
+
 
 @dataclass(frozen=True)
 class Damage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ def on_cpus(
     runs: list[StudyRun], *, cpus: int = CPUS, wanting: float | None = None, threads: str = ""
 ) -> list[StudyRun]:
     """The same runs on one node, whose ranks all want a CPU unless `wanting` says otherwise."""
+    found = []
     for run in runs:
         node = {
             "host": "node00",
@@ -29,10 +31,13 @@ def on_cpus(
             "cpus": float(cpus),
             "runnable_mean": float(run.ranks) if wanting is None else wanting,
         }
-        run.document["threads"] = {"ranks": [], "nodes": [node]}
-        if threads:
-            run.document["run"]["environment"] = {"OMP_NUM_THREADS": threads}
-    return runs
+        told = {"OMP_NUM_THREADS": threads} if threads else {}
+        changed = {
+            "threads": {"ranks": [], "nodes": [node]},
+            "run": run.document["run"] | {"environment": told},
+        }
+        found.append(replace(run, document=run.document | changed))
+    return found
 
 
 @pytest.mark.parametrize(

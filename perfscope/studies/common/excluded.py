@@ -9,8 +9,8 @@ ENDED_WELL = (0, None)
 
 def left_out(run: StudyRun) -> str:
     """Why a run does not count; "" when it does."""
-    if run.exit_code not in ENDED_WELL:
-        return f"it ended with exit code {run.exit_code}"
+    if run.result.run.exit_code not in ENDED_WELL:
+        return f"it ended with exit code {run.result.run.exit_code}"
     if run.ending:
         return f"it did not end by itself: {run.ending}"
     return ""

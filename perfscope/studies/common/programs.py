@@ -11,7 +11,7 @@ MOST_NAMED = 5
 
 def programs(runs: Iterable[StudyRun]) -> tuple[str, ...]:
     """What the ranks of some runs ran, as far as that is known."""
-    return tuple(sorted({run.program for run in runs if run.program}))
+    return tuple(sorted({run.result.run.program for run in runs if run.result.run.program}))
 
 
 def are_different(names: Sequence[str], *, who: str = "The runs") -> str:

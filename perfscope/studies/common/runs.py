@@ -5,13 +5,10 @@ How to use it in a study:
     runs = load_runs(paths, progress=tell)
     for run in runs:
         run.label, run.ranks, run.focus_s           # plain facts
-        run.metric("parallel_efficiency")           # Figure: .value or None with .reason
-        run.samples_per_s, run.step_s               # Figures
+        run.result.run.wall_s, run.result.findings  # all of analysis.json, see schema.analysis
         run.ledger_s["evaluation"]                  # seconds of all ranks together, by account
         run.phase("train").seconds_by_rank          # a phase, or None
-        run.peak_bytes_by_rank, run.threads_by_rank
         run.transport, run.pinning, run.ending      # what may make two runs incomparable
-        run.findings, run.document                  # the rest of analysis.json
 
 `load_run` takes what `perfscope analyze` takes (a run directory, a trace of another tool), a stored
 analysis.json, or a directory that holds one and no trace. It keeps the result beside the trace, see
@@ -39,18 +36,20 @@ from typing import TYPE_CHECKING, Any
 from perfscope import files
 from perfscope.errors import PerfscopeError, UnreadableInputError, UsageError
 from perfscope.schema.check import problems
-from perfscope.studies.common import cache, fields
-from perfscope.studies.common.run import Figure, StudyPhase, StudyRun
+from perfscope.schema.read import read_known
+from perfscope.studies.common import cache
+from perfscope.studies.common.run import StudyRun
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Options
 
-__all__ = ["Figure", "StudyPhase", "StudyRun", "labels", "load_run", "load_runs"]
+__all__ = ["StudyRun", "labels", "load_run", "load_runs"]
 
 Json = dict[str, Any]
 SCHEMA_VERSION = "1"
 ANALYSIS_FILE = "analysis.json"
 MOST_RANKS = 10**8
+TOOL = "perfscope"
 
 
 def load_runs(
@@ -145,18 +144,12 @@ def _read_result(path: Path) -> Json:
             why=f"It is no JSON document that can be read: {error}.",
             action="Make it again: perfscope analyze RUN-DIRECTORY",
         ) from error
-    version = fields.follow(document, "schema_version")
-    if version != SCHEMA_VERSION or fields.text(document, "tool", "name") != "perfscope":
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if version != SCHEMA_VERSION:
         raise UnreadableInputError(
             f"{path} is not a result that this version reads.",
             why=f"It is of schema {version!r}, and this version reads {SCHEMA_VERSION!r}.",
             action="Make it again: perfscope analyze RUN-DIRECTORY",
-        )
-    if not 1 <= (fields.integer(document, "run", "ranks") or 0) <= MOST_RANKS:
-        raise UnreadableInputError(
-            f"{path} is not the result of a run.",
-            why="It names no ranks: it is damaged, or the result of a study.",
-            action="Give run directories, traces, or the analysis.json of runs.",
         )
     if (problem := next(problems(document, is_whole=False), None)) is not None:
         raise UnreadableInputError(
@@ -165,6 +158,19 @@ def _read_result(path: Path) -> Json:
             action="Make it again: perfscope analyze RUN-DIRECTORY",
         )
     assert isinstance(document, dict)
+    found = read_known(document)
+    if found.tool.name != TOOL:
+        raise UnreadableInputError(
+            f"{path} is not a result of perfscope.",
+            why=f"It was written by {found.tool.name or 'no tool that it names'}.",
+            action="Give run directories, traces, or the analysis.json of runs.",
+        )
+    if not 1 <= found.run.ranks <= MOST_RANKS:
+        raise UnreadableInputError(
+            f"{path} is not the result of a run.",
+            why="It names no ranks: it is damaged, or the result of a study.",
+            action="Give run directories, traces, or the analysis.json of runs.",
+        )
     return document
 
 

@@ -30,10 +30,9 @@ class Spent:
 
 
 def accounts(run: StudyRun) -> tuple[Spent, ...]:
-    """The accounts of the ledger, of all ranks together; all of them or none."""
+    """The accounts of the ledger, of all ranks together."""
     return tuple(
-        Spent(name, run.ledger_labels[name], seconds, is_once=name in ONCE)
-        for name, seconds in run.ledger_s.items()
+        Spent(one.id, one.label, one.seconds, is_once=one.id in ONCE) for one in run.result.ledger
     )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from perfscope.schema.efficiency import EFFICIENCIES
-from perfscope.studies.common import fields
 from perfscope.studies.common.measures import SHOWN, Measure, choose
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.statistics import (
@@ -214,8 +213,7 @@ def _within_runs(before: Side, after: Side) -> Json | None:
 
 
 def _step_seconds(run: StudyRun) -> list[float]:
-    found = fields.numbers(run.document, "steps", "max_seconds")
-    return [value for value in found if value > 0]
+    return [value for value in run.result.steps.max_seconds if value > 0]
 
 
 def _measure(sides: Sequence[Side], measure: Measure) -> Json:

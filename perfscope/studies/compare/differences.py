@@ -26,9 +26,9 @@ def differences(sides: Sequence[Side]) -> list[Json]:
     """
     rows = [_row(kind, name, read, sides) for kind, name, read in _FACTS]
     tables: tuple[tuple[str, Callable[[StudyRun], dict[str, str]]], ...] = (
-        ("version", lambda run: run.versions),
+        ("version", lambda run: run.result.run.versions),
         ("variable", _plain_variables),
-        ("transport", lambda run: _starting(run.environment, TRANSPORT_PREFIXES)),
+        ("transport", lambda run: _starting(run.result.run.environment, TRANSPORT_PREFIXES)),
         ("pinning", lambda run: run.pinning),
     )
     for kind, table in tables:
@@ -43,7 +43,7 @@ def unlike(sides: Sequence[Side], measure: Measure) -> list[str]:
     for what, read in (
         ("ranks", lambda run: run.ranks),
         ("hosts", lambda run: len(run.hosts) or None),
-        ("batch size", lambda run: run.batch_size),
+        ("batch size", lambda run: run.result.run.batch_size),
         ("devices", lambda run: run.devices),
     ):
         values = [_known(read, side) for side in sides]
@@ -54,7 +54,7 @@ def unlike(sides: Sequence[Side], measure: Measure) -> list[str]:
             )
             found.append(f"The sides differ in their {what}: {told}.")
     if measure.id in ("wall", "focus"):
-        counts = [_known(lambda run: run.steps, side) for side in sides]
+        counts = [_known(lambda run: run.throughput.steps, side) for side in sides]
         if len({tuple(v) for v in counts if v}) > 1:
             told = "; ".join(
                 f"{side.label} did {_joined(v)}" for side, v in zip(sides, counts, strict=True) if v
@@ -85,11 +85,11 @@ def _joined(values: Sequence[str]) -> str:
 
 
 def _command(run: StudyRun) -> str:
-    return shlex.join(run.command)
+    return shlex.join(run.result.run.command)
 
 
 def _commit(run: StudyRun) -> str:
-    commit = run.commit
+    commit = run.result.run.commit
     return commit.text if commit is not None else ""
 
 
@@ -97,9 +97,9 @@ _FACTS: tuple[tuple[str, str, Callable[[StudyRun], str]], ...] = (
     ("program", "commit", _commit),
     ("program", "command", _command),
     ("job", "ranks", lambda run: str(run.ranks)),
-    ("job", "batch size", lambda run: str(run.batch_size or "")),
-    ("job", "steps", lambda run: str(run.steps or "")),
-    ("job", "launcher", lambda run: run.launcher),
+    ("job", "batch size", lambda run: str(run.result.run.batch_size or "")),
+    ("job", "steps", lambda run: str(run.throughput.steps or "")),
+    ("job", "launcher", lambda run: run.result.run.launcher),
     ("machine", "hosts", lambda run: ", ".join(run.hosts)),
     ("machine", "CPUs", lambda run: str(run.cores or "")),
     ("machine", "accelerators", lambda run: str(run.devices or "")),
@@ -110,7 +110,7 @@ def _plain_variables(run: StudyRun) -> dict[str, str]:
     special = (*TRANSPORT_PREFIXES, *PINNING_PREFIXES)
     return {
         name: value
-        for name, value in run.environment.items()
+        for name, value in run.result.run.environment.items()
         if not name.startswith(special) and name not in OF_ONE_RANK
     }
 

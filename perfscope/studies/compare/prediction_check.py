@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from perfscope.studies.common import fields
+from perfscope.schema.enums import Basis, Status
+from perfscope.schema.findings import FindingRow
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.compare.sides import Side
 
 Json = dict[str, Any]
-OPEN = ("fail", "warn")
+OPEN = (Status.FAIL, Status.WARN)
 NO_GAIN = "no finding of the first side that is gone had a predicted gain"
 
 
@@ -33,12 +34,12 @@ def finding_changes(sides: Sequence[Side]) -> list[Json]:
     """
     if changes_reason(sides):
         return []
-    names: dict[str, Json] = {}
+    names: dict[str, FindingRow] = {}
     for side in sides:
         for run in side.runs:
-            for row in run.findings:
-                if fields.text(row, "status") in OPEN:
-                    names.setdefault(fields.text(row, "id"), row)
+            for row in run.result.findings:
+                if row.status in OPEN:
+                    names.setdefault(row.id, row)
     found = []
     for name, row in names.items():
         counts = [sum(_is_open(run, name) for run in side.runs) for side in sides]
@@ -47,7 +48,7 @@ def finding_changes(sides: Sequence[Side]) -> list[Json]:
             found.append(
                 {
                     "id": name,
-                    "title": fields.text(row, "title"),
+                    "title": row.title,
                     "change": _change(first=stands[0], last=stands[-1]),
                     "sides": [
                         {"runs_with_it": count, "runs": len(side.runs)}
@@ -103,20 +104,19 @@ def promise(before: Side, after: Side) -> Json | None:
 
 
 def _rows(before: Side, after: Side) -> list[Json]:
-    names: dict[str, list[Json]] = {}
+    names: dict[str, list[FindingRow]] = {}
     for run in before.runs:
-        for row in run.findings:
-            gain = fields.number(row, "gain_s")
-            if fields.text(row, "status") in OPEN and gain is not None:
-                names.setdefault(fields.text(row, "id"), []).append(row)
+        for row in run.result.findings:
+            if row.status in OPEN and row.gain_s is not None:
+                names.setdefault(row.id, []).append(row)
     rows = [
         {
             "id": name,
-            "title": fields.text(found[0], "title"),
+            "title": found[0].title,
             "gone": not _stands(after, name),
-            "predicted_s": median(row["gain_s"] for row in found),
+            "predicted_s": median(row.gain_s or 0.0 for row in found),
             "interval_s": _median_interval(found),
-            "basis": fields.text(found[0], "gain_basis") or None,
+            "basis": found[0].gain_basis,
         }
         for name, found in names.items()
         if _stands(before, name)
@@ -128,7 +128,7 @@ def _together(
     before: Side, gone: Sequence[Json]
 ) -> tuple[float | None, list[float] | None, str | None]:
     """What the findings that are gone promised together: gains overlap and are not added up."""
-    replayed = [row for row in gone if row["basis"] == "replay"]
+    replayed = [row for row in gone if row["basis"] is Basis.REPLAY]
     if not gone:
         return None, None, NO_GAIN
     if len(replayed) != len(gone):
@@ -139,47 +139,39 @@ def _together(
     combined = [
         value
         for run in before.runs
-        if _top(run) == names
+        if set(run.result.verdict.top) == names
         and _is_whole(run, names)
-        and (value := fields.number(run.document, "verdict", "combined_gain_s")) is not None
+        and (value := run.result.verdict.combined_gain_s) is not None
     ]
     if len(combined) * 2 > len(before.runs):
         return median(combined), None, None
     return None, None, "gains overlap, and these were not replayed together"
 
 
-def _top(run: StudyRun) -> set[str]:
-    """Ids of the findings whose gains the run's verdict replayed together."""
-    found = fields.follow(run.document, "verdict", "top")
-    return {str(name) for name in found} if isinstance(found, list) else set()
-
-
 def _is_whole(run: StudyRun, names: set[str]) -> bool:
     """Whether the first actions, which were replayed together, save all that the faults cost."""
     return all(
-        fields.number(row, "first_action", "gain_s") in (None, fields.number(row, "gain_s"))
-        for row in run.findings
-        if fields.text(row, "id") in names
+        row.first_action is None or row.first_action.gain_s == row.gain_s
+        for row in run.result.findings
+        if row.id in names
     )
 
 
-def _median_interval(found: Sequence[Json]) -> list[float] | None:
-    known = [fields.numbers(row, "gain_interval_s") for row in found]
-    if not all(len(interval) == 2 for interval in known):
+def _median_interval(found: Sequence[FindingRow]) -> list[float] | None:
+    known = [row.gain_interval_s for row in found if row.gain_interval_s is not None]
+    if len(known) < len(found):
         return None
     return [median(interval[n] for interval in known) for n in (0, 1)]
 
 
 def _obtained(before: StudyRun, after: StudyRun) -> float:
-    scale = before.steps / after.steps if before.steps and after.steps else 1.0
+    first, last = before.throughput.steps, after.throughput.steps
+    scale = first / last if first and last else 1.0
     return before.focus_s - after.focus_s * scale
 
 
 def _is_open(run: StudyRun, name: str) -> bool:
-    return any(
-        fields.text(row, "id") == name and fields.text(row, "status") in OPEN
-        for row in run.findings
-    )
+    return any(row.id == name and row.status in OPEN for row in run.result.findings)
 
 
 def _stands(side: Side, name: str) -> bool:

@@ -94,8 +94,8 @@ def make_side(label: str, runs: Sequence[StudyRun]) -> Side:
 
 def _is_copy(run: StudyRun, other: StudyRun) -> bool:
     """Whether two recordings are the same run: repeats never start in the same nanosecond."""
-    identity = [(r.start_unix_s, r.wall_s, r.command) for r in (run, other)]
-    return identity[0] == identity[1] and bool(run.start_unix_s)
+    identity = [(r.started_s, r.result.run.wall_s, r.result.run.command) for r in (run, other)]
+    return identity[0] == identity[1] and bool(run.started_s)
 
 
 def _names(groups: Sequence[Sequence[Path]], names: Sequence[str]) -> list[str]:

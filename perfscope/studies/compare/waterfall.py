@@ -60,7 +60,7 @@ def decomposed(
     found = [[parts_of(run) for run in side.runs] for side in sides]
     if any(not sum(part.seconds for part in run) for side in found for run in side):
         return {"reason": missing, "per_step": False, "steps": []}
-    counts = {run.steps for side in sides for run in side.runs}
+    counts = {run.throughput.steps for side in sides for run in side.runs}
     per_step = len(counts) > 1 and min(counts) > 0
     labels = {
         part.id: part.label
@@ -91,7 +91,7 @@ def _by_part(
     """Seconds of a mean rank in each part, one for each run of a side."""
     found = {name: [0.0] * len(runs) for name in labels}
     for place, (run, parts) in enumerate(zip(side.runs, runs, strict=True)):
-        times = run.steps if per_step else 1
+        times = run.throughput.steps if per_step else 1
         for part in parts:
             if part.id in found:
                 found[part.id][place] = run.of_mean_rank(part.seconds) / times

@@ -49,7 +49,7 @@ def moving_share(run: StudyRun) -> float:
     spent = run.ledger_s.get("communication_transfer", 0.0)
     # where partners are not known, waiting cannot be told apart
     spent += run.ledger_s.get("communication_other", 0.0)
-    whole = run.focus_s * max(run.recorded_ranks, 1)
+    whole = run.focus_s * max(run.result.run.recorded_ranks, 1)
     return spent / whole if whole > 0 else 0.0
 
 

@@ -15,7 +15,8 @@ from perfscope.trace.model import Frame
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
-    from perfscope.studies.common.run import StudyPhase, StudyRun
+    from perfscope.schema.time import Phase
+    from perfscope.studies.common.run import StudyRun
     from perfscope.studies.scaling.scaling import Scaling
 
 ID = "evaluation_frequency"
@@ -33,7 +34,7 @@ DOINGS = {"evaluate": "Evaluate", "checkpoint": "Save", "io": "Write"}
 class _Growth:
     """A phase that happens `times` as often for the same training, and what that costs."""
 
-    phase: StudyPhase  # at the largest size
+    phase: Phase  # at the largest size
     first: float
     last: float
     times: float
@@ -47,7 +48,7 @@ def judge(study: Scaling) -> StudyFinding:
     if len(study.points) < 2:
         return _quiet(Status.NOT_APPLICABLE, "Runs of one size cannot show what grows.")
     first, last = study.points[0].representative, study.points[-1].representative
-    phases = [phase for phase in last.phases if phase.kind in KINDS]
+    phases = [phase for phase in last.result.phases if phase.kind in KINDS]
     if not phases:
         return _quiet(Status.PASS, "The largest run neither evaluates nor writes output.")
     found = [growth for phase in phases if (growth := _growth(study, phase)) is not None]
@@ -59,7 +60,7 @@ def judge(study: Scaling) -> StudyFinding:
     return _finding(study, worst, (first, last))
 
 
-def _growth(study: Scaling, phase: StudyPhase) -> _Growth | None:
+def _growth(study: Scaling, phase: Phase) -> _Growth | None:
     """How much more often a phase happens at the largest size; None when it does not."""
     before = study.points[0].representative
     after = study.points[-1].representative
@@ -79,7 +80,7 @@ def _growth(study: Scaling, phase: StudyPhase) -> _Growth | None:
     return _Growth(phase, occurrences(old), occurrences(phase), times, seconds, excess, share)
 
 
-def occurrences(phase: StudyPhase) -> float:
+def occurrences(phase: Phase) -> float:
     """How often a rank that enters a phase does so."""
     return phase.count / max(len(phase.ranks), 1)
 
@@ -90,7 +91,7 @@ def _training(run: StudyRun, study: Scaling) -> float:
     if study.growth.word == UNEVEN:
         return study.growth.factors[0 if run is runs[0] else -1]
     if study.growth.is_weak:
-        return float(run.steps) if all(other.steps for other in runs) else 1.0
+        return float(run.throughput.steps) if all(other.throughput.steps for other in runs) else 1.0
     known = all(trained_samples(other) for other in runs)
     return trained_samples(run) or 1.0 if known else 1.0
 
@@ -119,7 +120,7 @@ def _finding(study: Scaling, worst: _Growth, runs: tuple[StudyRun, StudyRun]) ->
         gain=Gain(worst.excess_s, share=worst.excess_s / last.focus_s),
         confidence=Confidence.MEDIUM if phase.source == "sampled" else Confidence.HIGH,
         ranks=phase.ranks,
-        where=tuple(Frame(*place) for place in phase.places),
+        where=tuple(Frame(place.function, place.file, place.line) for place in phase.where),
         evidence=(
             Evidence(f"Occurrences with {sizes[0]}", worst.first, ""),
             Evidence(f"Occurrences with {sizes[1]}", worst.last, "", "as often for each " + per),

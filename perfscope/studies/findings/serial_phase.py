@@ -13,7 +13,7 @@ from perfscope.studies.scaling.models import Amdahl
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:
-    from perfscope.studies.common.run import StudyPhase
+    from perfscope.schema.time import Phase
     from perfscope.studies.scaling.scaling import Scaling
     from perfscope.studies.scaling.series import Point
 
@@ -96,7 +96,7 @@ def _largest(study: Scaling) -> Point:
     return study.points[study.uncrowded[-1]]
 
 
-def work_s(phase: StudyPhase) -> float:
+def work_s(phase: Phase) -> float:
     """Seconds of a phase outside communication, of the rank that works longest in it."""
     spent = phase.communication_s_by_rank or (0.0,) * len(phase.seconds_by_rank)
     return max((a - b for a, b in zip(phase.seconds_by_rank, spent, strict=False)), default=0.0)

@@ -81,10 +81,10 @@ def groups(runs: Sequence[StudyRun], *, ignore_command: bool = False) -> tuple[G
     found: dict[tuple[Any, ...], list[StudyRun]] = {}
     for run in runs:
         if not left_out(run):
-            command = () if ignore_command else run.command
-            found.setdefault((command, run.ranks, run.batch_size), []).append(run)
+            command = () if ignore_command else run.result.run.command
+            found.setdefault((command, run.ranks, run.result.run.batch_size), []).append(run)
     made = [
-        Group(of[0].command, ranks, batch_size, _points(of))
+        Group(of[0].result.run.command, ranks, batch_size, _points(of))
         for (_, ranks, batch_size), of in found.items()
     ]
     return tuple(sorted(made, key=lambda group: (-len(group.points), group.label)))
@@ -92,19 +92,20 @@ def groups(runs: Sequence[StudyRun], *, ignore_command: bool = False) -> tuple[G
 
 def _points(runs: Sequence[StudyRun]) -> tuple[Point, ...]:
     """Repeats of a commit together, by when they were first started."""
-    ordered = sorted(runs, key=lambda run: (run.start_unix_s or 0.0, run.label))
+    ordered = sorted(runs, key=lambda run: (run.started_s, run.label))
     found: dict[str, list[StudyRun]] = {}
     for number, run in enumerate(ordered):
-        key = run.commit.id if run.commit is not None else f"run {number}"
-        found.setdefault(key, []).append(run)
+        commit = run.result.run.commit
+        found.setdefault(commit.id if commit else f"run {number}", []).append(run)
     return tuple(
         Point(
-            commit=of[0].commit.id if of[0].commit is not None else "",
-            branch=of[0].commit.branch if of[0].commit is not None else "",
-            start_unix_s=of[0].start_unix_s or 0.0,
+            commit=commit.id if commit else "",
+            branch=(commit.branch or "") if commit else "",
+            start_unix_s=of[0].started_s,
             runs=tuple(of),
         )
         for of in found.values()
+        for commit in [of[0].result.run.commit]
     )
 
 

@@ -143,7 +143,7 @@ def _point(study: Scaling, place: int) -> Json:
         "speedup": whole.speedup,
         "efficiency": whole.efficiency,
         "samples_per_s": _spread(rate.samples_per_s),
-        "samples_per_s_reason": point.representative.samples_per_s.reason or None,
+        "samples_per_s_reason": point.representative.throughput.samples_per_s.reason or None,
         "throughput_speedup": rate.speedup,
         "throughput_efficiency": rate.efficiency,
         "step_samples_per_s": _spread(rate.step_samples_per_s),
@@ -364,12 +364,12 @@ def superlinear_sentence(study: Scaling, found: Superlinear) -> str:
 def notes(study: Scaling) -> list[str]:
     """What may make the runs incomparable."""
     found = [f"{run.label} does not count: {reason}." for run, reason in study.left_out]
-    names = sorted({name for run in study.counted for name in run.versions})
+    names = sorted({name for run in study.counted for name in run.result.run.versions})
     for name in names:
-        texts = {run.versions.get(name, "") for run in study.counted} - {""}
+        texts = {run.result.run.versions.get(name, "") for run in study.counted} - {""}
         if len(texts) > 1:
             found.append(f"The runs differ in {name}: {'; '.join(sorted(texts))}.")
-    launchers = {run.launcher for run in study.counted} - {""}
+    launchers = {run.result.run.launcher for run in study.counted} - {""}
     if len(launchers) > 1:
         found.append(f"The runs differ in the launcher: {', '.join(sorted(launchers))}.")
     for point, shared in zip(study.points, study.crowded, strict=True):

@@ -73,7 +73,7 @@ class _Told:
 
 def trained_samples(run: StudyRun) -> float | None:
     """Samples that all ranks trained on in the focus of analysis; None when not recorded."""
-    rate = run.samples_per_s.value
+    rate = run.throughput.samples_per_s.value
     return None if rate is None else rate * run.focus_s
 
 
@@ -144,7 +144,9 @@ def _told(runs: Sequence[StudyRun], totals: Sequence[RunTotals]) -> _Told | None
     """The work of the runs by the first quantity that all of them have."""
     if work := _shares(runs, trained_samples):
         return _Told("samples", work, WHAT["samples"])
-    if work := _shares(runs, lambda run: (run.batch_size or 0) * run.ranks * run.steps):
+    if work := _shares(
+        runs, lambda run: (run.result.run.batch_size or 0) * run.ranks * run.throughput.steps
+    ):
         return _Told("batch_size", work, WHAT["batch_size"])
     if work := _shares(totals, lambda total: total.instructions):
         return _Told("instructions", work, WHAT["instructions"])
@@ -160,7 +162,7 @@ def _told_by_steps(runs: Sequence[StudyRun], useful: Shares | None) -> _Told | N
     As many steps at every size are of the same batch, divided (strong), or of one for each rank
     (weak): the useful time knows. Fewer steps on more ranks are as many for all ranks together.
     """
-    steps = _shares(runs, lambda run: run.steps)
+    steps = _shares(runs, lambda run: run.throughput.steps)
     if steps is None or _are_near(steps, (1.0,) * len(steps)):
         return None
     shared = tuple(s * run.ranks / runs[0].ranks for s, run in zip(steps, runs, strict=True))

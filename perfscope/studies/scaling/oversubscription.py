@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from perfscope.studies.common import fields
-from perfscope.studies.common.run import THREAD_VARIABLES, StudyRun
+from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.series import Point
 
 CROWDED = 1.2
 """Threads that want to run, for each CPU, from which on they wait for each other."""
-
-
-def threads_told(run: StudyRun) -> int:
-    """Threads that the environment tells each rank to compute with; 1 where it does not say."""
-    named = [run.environment.get(name, "").partition(",")[0] for name in THREAD_VARIABLES]
-    return max((int(text) for text in named if text.isascii() and text.isdigit()), default=1) or 1
 
 
 def crowding(run: StudyRun) -> str:
@@ -22,10 +15,9 @@ def crowding(run: StudyRun) -> str:
     Ranks that mostly sleep or wait for something else than a CPU may be more than the CPUs: where
     hardly more threads wanted to run than there were CPUs, none had to wait for one.
     """
-    threads = threads_told(run)
-    for node in fields.rows(run.document, "threads", "nodes"):
-        cpus, ranks = fields.number(node, "cpus"), len(fields.numbers(node, "ranks"))
-        wanting = fields.number(node, "runnable_mean")
+    threads = run.threads_told or 1
+    for node in run.result.threads.nodes:
+        cpus, ranks, wanting = node.cpus, len(node.ranks), node.runnable_mean
         if (
             not cpus
             or ranks * threads <= cpus

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from perfscope.metrics.efficiency.scalability import RunTotals, Scalability, Variant, scalability
 from perfscope.schema.common import Metric
-from perfscope.studies.common import fields
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.growth import Growth
 from perfscope.studies.scaling.series import Point
@@ -49,41 +48,37 @@ class PopTable:
 
 def totals_of(run: StudyRun) -> RunTotals:
     """What the POP arithmetic needs of a run: hardware states where recorded, else W and T."""
-    hardware = fields.follow(run.document, "hardware")
-    useful = fields.numbers(hardware, "useful_s_by_rank")
-    length = fields.number(hardware, "runtime_s")
-    if useful and length:
+    hardware, metrics = run.result.hardware, run.result.metrics
+    if hardware and hardware.useful_s_by_rank and hardware.runtime_s > 0:
+        useful = hardware.useful_s_by_rank
         return RunTotals(
-            runtime_s=length,
-            useful_s=_thread_s(run) or useful,
-            outside_s=fields.numbers(hardware, "outside_mpi_s_by_rank") or useful,
-            ideal_s=fields.number(hardware, "ideal_runtime_s", "value"),
-            waiting_s=fields.numbers(hardware, "waiting_s_by_rank") or None,
-            instructions=fields.integer(hardware, "instructions"),
-            cycles=fields.integer(hardware, "cycles"),
+            runtime_s=hardware.runtime_s,
+            useful_s=hardware.useful_s_by_thread or useful,
+            outside_s=hardware.outside_mpi_s_by_rank or useful,
+            ideal_s=hardware.ideal_runtime_s.value,
+            waiting_s=hardware.waiting_s_by_rank or None,
+            instructions=hardware.instructions,
+            cycles=hardware.cycles,
         )
-    work = run.outside_s_by_rank or (0.0,)  # nothing known: every factor is null
-    metric = fields.follow(run.document, "metrics", "parallel_efficiency")
+    # nothing known: every factor is null
+    work = metrics.outside_communication_s_by_rank or (0.0,)
+    metric = metrics.parallel_efficiency
     return RunTotals(
         runtime_s=run.focus_s,
         useful_s=work,
         outside_s=work,
-        ideal_s=run.ideal_s,
+        ideal_s=run.result.replay.ideal_runtime_s,
         waiting_s=run.waiting_s_by_rank,
-        useful=fields.text(metric, "useful") or "outside_communication",
-        foa=fields.text(metric, "foa") or "communication_lifetime",
+        useful=metric.useful or "outside_communication",
+        foa=metric.foa or "communication_lifetime",
     )
-
-
-def _thread_s(run: StudyRun) -> tuple[float, ...]:
-    """Useful seconds of all threads of all ranks, where ranks are seen to have several."""
-    return fields.numbers(run.document, "hardware", "useful_s_by_thread")
 
 
 def pop_table(points: Sequence[Point], grown: Growth, *, variant: Variant) -> PopTable:
     """The table; the smallest size is the reference of the scalabilities."""
     totals = [totals_of(point.representative) for point in points]
-    are_seen = any(_thread_s(point.representative) for point in points)
+    recorded = (point.representative.result.hardware for point in points)
+    are_seen = any(one.useful_s_by_thread for one in recorded if one)
     is_hybrid = not are_seen and len(points) > 1 and len({point.ranks for point in points}) == 1
     columns = _columns(totals, grown, variant, _counted(grown), is_hybrid=is_hybrid)
     spreads = tuple(

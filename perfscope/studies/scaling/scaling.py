@@ -9,8 +9,9 @@ from statistics import median
 from perfscope.errors import UsageError
 from perfscope.metrics.efficiency.scalability import Variant
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS
+from perfscope.schema.time import Phase
 from perfscope.studies.common.excluded import left_out
-from perfscope.studies.common.run import StudyPhase, StudyRun
+from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import ONCE
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.extra_p import ExtraP
@@ -232,7 +233,7 @@ def length(run: StudyRun) -> float:
     return totals_of(run).runtime_s
 
 
-def phase_seconds(phase: StudyPhase | None) -> float | None:
+def phase_seconds(phase: Phase | None) -> float | None:
     """Time in a phase of the rank that spent most in it."""
     return max(phase.seconds_by_rank, default=0.0) if phase is not None else None
 
@@ -246,7 +247,7 @@ def communication_s(run: StudyRun) -> float:
 def _phases(points: Sequence[Point], grown: Growth) -> tuple[Part, ...]:
     names: dict[str, str] = {}
     for point in points:
-        for phase in point.representative.phases:
+        for phase in point.representative.result.phases:
             names.setdefault(phase.id, phase.label or phase.id)
     parts = []
     for identity, label in names.items():
@@ -297,7 +298,7 @@ def _spread(values: Sequence[float | None]) -> Spread | None:
 
 
 def _throughput(points: Sequence[Point]) -> tuple[Throughput, ...]:
-    whole = [point.spread(lambda run: run.samples_per_s.value) for point in points]
+    whole = [point.spread(lambda run: run.throughput.samples_per_s.value) for point in points]
     steps = [point.spread(step_rate) for point in points]
     found = []
     for place, point in enumerate(points):
@@ -318,13 +319,14 @@ def _throughput(points: Sequence[Point]) -> tuple[Throughput, ...]:
 def step_rate(run: StudyRun) -> float | None:
     """Samples per second inside a median step: those of a step of all ranks, over its time."""
     samples = trained_samples(run)
-    if run.batch_size is not None:
-        step = float(run.batch_size * run.ranks)
-    elif samples is not None and run.steps:
-        step = samples / run.steps  # as the program told them, step by step
+    batch_size, told = run.result.run.batch_size, run.throughput
+    if batch_size is not None:
+        step = float(batch_size * run.ranks)
+    elif samples is not None and told.steps:
+        step = samples / told.steps  # as the program told them, step by step
     else:
         return None
-    return step / run.step_s.value if run.step_s.value else None
+    return step / told.step_s_median.value if told.step_s_median.value else None
 
 
 def _over(spread: Spread | None, reference: Spread | None) -> float | None:
@@ -357,15 +359,16 @@ def _superlinear(points: Sequence[Point], whole: Part, table: PopTable) -> tuple
 
 def _composition(points: Sequence[Point]) -> Composition:
     runs = [point.representative for point in points]
-    names = [
-        name
-        for name in runs[0].ledger_s
-        if name not in ONCE and any(run.ledger_s.get(name, 0.0) > 0 for run in runs)
+    accounts = [
+        one
+        for one in runs[0].result.ledger
+        if one.id not in ONCE and any(run.ledger_s.get(one.id, 0.0) > 0 for run in runs)
     ]
     return Composition(
-        accounts=tuple(names),
-        labels=tuple(runs[0].ledger_labels.get(name, name) for name in names),
+        accounts=tuple(one.id for one in accounts),
+        labels=tuple(one.label for one in accounts),
         seconds=tuple(
-            tuple(run.of_mean_rank(run.ledger_s.get(name, 0.0)) for run in runs) for name in names
+            tuple(run.of_mean_rank(run.ledger_s.get(one.id, 0.0)) for run in runs)
+            for one in accounts
         ),
     )

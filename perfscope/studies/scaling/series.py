@@ -141,7 +141,7 @@ def _check_repeats(size: str, group: Sequence[StudyRun], axis: Axis) -> None:
         ("ranks", lambda run: run.ranks),
         ("threads of a rank", lambda run: run.threads_per_rank or threads),  # where it is known
         ("hosts", lambda run: len(run.hosts)),
-        ("batch size", lambda run: run.batch_size),
+        ("batch size", lambda run: run.result.run.batch_size),
     )
     for name, fact in facts:
         other = next((run for run in group if fact(run) != fact(group[0])), None)

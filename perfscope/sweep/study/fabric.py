@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfscope.studies.common import fields
 from perfscope.studies.common.run import PINNING_PREFIXES, StudyRun, parse_cpu_list
 from perfscope.sweep.study.model import Sweep
 
@@ -137,7 +136,7 @@ def _pinning(sweep: Sweep) -> str:
     found: dict[int, dict[str, str]] = {}
     for result in sweep.results:
         for run in result.runs:
-            if run.is_measured and run.run is not None and run.run.threads_by_rank:
+            if run.is_measured and run.run is not None and run.run.result.threads.ranks:
                 by_label = found.setdefault(run.run.ranks, {})
                 by_label.setdefault(_pinned_words(run.run), result.configuration.label)
     for ranks, by_words in sorted(found.items()):
@@ -159,12 +158,8 @@ def _pinned_words(run: StudyRun) -> str:
             if name.startswith("rank ")
         }
     )
-    by_host: dict[str, set[int]] = {}
-    for row in run.threads_by_rank:
-        allowed = parse_cpu_list(fields.text(row, "cpus_allowed"))
-        by_host.setdefault(fields.text(row, "host"), set()).update(allowed)
     # ranks that share their CPUs are pinned otherwise than ranks with CPUs of their own
-    distinct = sorted({len(cpus) for cpus in by_host.values()})
+    distinct = sorted({len(cpus) for cpus in run.cpus_by_host.values()})
     in_all = " to ".join(str(count) for count in dict.fromkeys((distinct[0], distinct[-1])))
     cpus = " to ".join(str(count) for count in dict.fromkeys((counts[0], counts[-1])))
     own = [f"{k}={v}" for k, v in run.pinning.items() if k.startswith(PINNING_PREFIXES)]

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from perfscope.studies.common import fields
 from perfscope.studies.common.runs import StudyRun
 
 Json = dict[str, Any]
@@ -82,44 +81,33 @@ def _of_run(run: StudyRun) -> dict[str, float | None]:
 
 
 def _of_threads(run: StudyRun) -> dict[str, float | None]:
-    rows = run.threads_by_rank
-    nodes = fields.rows(run.document, "threads", "nodes")
+    rows, nodes = run.result.threads.ranks, run.result.threads.nodes
     per_cpu = [
-        runnable / cpus
+        node.runnable_mean / node.cpus
         for node in nodes
-        if (cpus := fields.number(node, "cpus"))
-        and (runnable := fields.number(node, "runnable_mean")) is not None
+        if node.cpus and node.runnable_mean is not None
     ]
-    cpu_s = _numbers(rows, "cpu_s")
-    queued_s = _numbers(rows, "queue_delay_s")
+    cpu_s = [row.cpu_s for row in rows]
+    queued_s = [row.queue_delay_s for row in rows]
     life_s = run.focus_s
     return {
-        "threads": max(_numbers(rows, "threads_max"), default=None),
+        "threads": max((row.threads_max for row in rows), default=None),
         "runnable_per_cpu": max(per_cpu, default=None),
         "cpus_busy": sum(cpu_s) / life_s if cpu_s and life_s else None,
-        "cpus": sum(_numbers(nodes, "cpus")) or None,
+        "cpus": sum(node.cpus for node in nodes) or None,
         "queue_share": sum(queued_s) / (life_s * len(queued_s)) if queued_s and life_s else None,
     }
 
 
 def _of_memory(run: StudyRun) -> dict[str, float | None]:
-    peaks = {
-        fields.integer(row, "rank"): peak
-        for row in fields.rows(run.document, "memory", "ranks")
-        if (peak := fields.number(row, "peak_bytes")) is not None
-    }
+    memory = run.result.memory
+    peaks = {row.rank: row.peak_bytes for row in memory.ranks}
     shares = []
-    for node in fields.rows(run.document, "memory", "nodes"):
-        total = fields.number(node, "total_bytes")
-        used = [peaks.get(int(rank)) for rank in fields.numbers(node, "ranks")]
-        known = [peak for peak in used if peak is not None]
-        if total and known and len(known) == len(used):
-            shares.append(sum(known) / total)
+    for node in memory.nodes:
+        known = [peaks[rank] for rank in node.ranks if rank in peaks]
+        if node.total_bytes and known and len(known) == len(node.ranks):
+            shares.append(sum(known) / node.total_bytes)
     return {
         "peak_bytes": max(peaks.values(), default=None),
         "memory_share": max(shares, default=None),
     }
-
-
-def _numbers(rows: Sequence[Json], name: str) -> list[float]:
-    return [value for row in rows if (value := fields.number(row, name)) is not None]

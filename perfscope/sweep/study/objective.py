@@ -65,12 +65,12 @@ def speed(one: SweepRun, objective: Objective) -> float | None:
     elif run is None:
         value = None
     elif objective is SAMPLES:
-        value = run.samples_per_s.value
+        value = run.throughput.samples_per_s.value
     elif objective is STEPS:
-        step_s = run.step_s.value
+        step_s = run.throughput.step_s_median.value
         value = 1.0 / step_s if step_s else None
     else:
-        value = 3600.0 / run.wall_s if run.wall_s else None
+        value = 3600.0 / run.result.run.wall_s if run.result.run.wall_s > 0 else None
     return value if value is not None and value > 0 else None
 
 
@@ -149,15 +149,17 @@ def _other_samples(runs: Sequence[StudyRun]) -> str:
     """In what runs differ so that a step holds other samples, "" in nothing."""
     if len({run.ranks for run in runs}) > 1:
         return RANKS_DIFFER
-    return "different batch sizes" if len({run.batch_size for run in runs}) > 1 else ""
+    return "different batch sizes" if len({run.result.run.batch_size for run in runs}) > 1 else ""
 
 
 def _uneven_work(runs: Sequence[StudyRun]) -> str:
     """What shows that runs did not do the same work, "" when nothing does."""
-    known = [run for run in runs if run.steps]
+    known = [run for run in runs if run.throughput.steps]
     if len({run.ranks for run in known}) <= 1:
-        return "different numbers of steps" if len({run.steps for run in known}) > 1 else ""
-    shares = [run.steps * run.ranks for run in known]
+        return (
+            "different numbers of steps" if len({run.throughput.steps for run in known}) > 1 else ""
+        )
+    shares = [run.throughput.steps * run.ranks for run in known]
     return "different numbers of steps x ranks" if max(shares) > SAME_WORK * min(shares) else ""
 
 
@@ -197,4 +199,5 @@ def _comparable(runs: Sequence[SweepRun]) -> tuple[Objective, str]:
 def _why_none(one: SweepRun, objective: Objective) -> str:
     if one.run is None or objective.id == PRINTED:
         return "it stands nowhere in the output"
-    return (one.run.samples_per_s if objective is SAMPLES else one.run.step_s).reason
+    told = one.run.throughput
+    return (told.samples_per_s if objective is SAMPLES else told.step_s_median).reason or ""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfscope.files import open_input
-from perfscope.studies.common import fields
 from perfscope.studies.common.runs import StudyRun
 from perfscope.sweep.study.stored import OUTPUT_FILES, RUNS, StoredPlan, StoredRun
 
@@ -43,16 +42,11 @@ def final_value(plan: StoredPlan, stored: StoredRun, run: StudyRun | None) -> Qu
 
 
 def _recorded(run: StudyRun) -> Quality | None:
-    series = fields.follow(run.document, "steps", "series")
-    if not isinstance(series, dict):
-        return None
+    series = run.result.steps.series
     for name in _NAMES:
         for key in sorted(series):
-            points = series[key]
-            if key.lower().rpartition("/")[2] == name and isinstance(points, list) and points:
-                value = fields.numbers({"point": points[-1]}, "point")
-                if len(value) == 2:
-                    return Quality(key, value[1])
+            if key.lower().rpartition("/")[2] == name and series[key]:
+                return Quality(key, series[key][-1][1])
     return None
 
 

@@ -47,7 +47,7 @@ class SweepRun:
             "end": stored.end,
             "ending": self.failure or None,
             "output": f"{RUNS}/{stored.name}/",
-            "wall_s": stored.wall_s if self.run is None else self.run.wall_s,
+            "wall_s": stored.wall_s if self.run is None else self.run.result.run.wall_s,
             "quality": None if self.quality is None else self.quality.value,
             "transport": {} if self.run is None else self.run.transport,
             "pinning": {} if self.run is None else self.run.pinning,

@@ -9,7 +9,6 @@ from statistics import median
 from typing import Any
 
 from perfscope.errors import PerfscopeError
-from perfscope.studies.common import fields
 from perfscope.studies.common.runs import StudyRun, load_run
 from perfscope.sweep.study.objective import Objective, check_search, of_search, speed
 from perfscope.sweep.study.quality import final_value, printed_throughput
@@ -79,26 +78,20 @@ def _with_memory(stored: StoredRun, run: StudyRun | None) -> StoredRun:
     """The same run, known to have run out of memory where the kernel or a rank says so."""
     if run is None or stored.end in (FINISHED, TIME_LIMIT, OUT_OF_MEMORY):
         return stored
-    for row in fields.rows(run.document, "run", "endings"):
-        raised = fields.text(row, "exception", "type")
-        if row.get("is_out_of_memory") is True or "MemoryError" in raised:
+    for row in run.result.run.endings:
+        raised = row.exception.type if row.exception else ""
+        if row.is_out_of_memory or "MemoryError" in raised:
             return replace(stored, end=OUT_OF_MEMORY, reason="out of memory")
     return stored
 
 
 def _told(stored: StoredRun, run: StudyRun | None) -> str:
     """How a run failed: the command's end, and the rank that ended first."""
-    first = next(
-        (
-            row
-            for row in (() if run is None else fields.rows(run.document, "run", "endings"))
-            if row.get("is_first") is True
-        ),
-        None,
-    )
+    endings = run.result.run.endings if run is not None else ()
+    first = next((row for row in endings if row.is_first), None)
     if first is None or stored.end == TIME_LIMIT:
         return stored.reason
-    return f"{stored.reason}: rank {fields.integer(first, 'rank')} {fields.text(first, 'text')}"
+    return f"{stored.reason}: rank {first.rank} {first.text}"
 
 
 class Measurer:

@@ -10,7 +10,7 @@ from typing import Any
 
 from perfscope import files
 from perfscope.errors import UnreadableInputError
-from perfscope.studies.common import fields
+from perfscope.sweep.study import fields
 
 Json = dict[str, Any]
 PLAN_FILE = "plan.json"

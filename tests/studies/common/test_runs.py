@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ from perfscope.document.build import dumps
 from perfscope.errors import PerfscopeError, UnreadableInputError, UsageError
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
+from perfscope.schema.common import NO_REASON, Metric
+from perfscope.schema.read import read_analysis, read_known
 from perfscope.studies.common import cache, runs
 from perfscope.studies.common.run import parse_cpu_list
 from perfscope.studies.common.runs import labels, load_run, load_runs
 from tests.support.environments import REPOSITORY
+from tests.support.study_runs import made_run
 
 SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
 
@@ -52,9 +56,8 @@ def test_a_recording_is_read_as_analyze_reads_it(recording: Path) -> None:
     evaluation = run.phase("evaluate")
     assert evaluation is not None
     assert evaluation.ranks == (0,)
+    assert run.result == read_analysis(wanted)
     assert run.metric("parallel_efficiency").value == pytest.approx(0.78, abs=0.01)
-    assert run.samples_per_s.value is None
-    assert "step" in run.samples_per_s.reason
     assert run.ledger_s["evaluation"] == pytest.approx(evaluation.seconds_by_rank[0], rel=1e-6)
     assert run.ending == ""
 
@@ -137,9 +140,9 @@ def test_a_stored_result_and_a_folder_with_nothing_else(recording: Path, tmp_pat
     ("change", "why"),
     [
         ({"schema_version": "2"}, "schema '2'"),
-        ({"tool": {"name": "other"}}, "reads '1'"),
+        ({"tool": {"name": "other"}}, "written by other"),
         ({"run": {}}, "names no ranks"),
-        ({"run": {"ranks": "four"}}, "names no ranks"),
+        ({"run": {"ranks": "four"}}, "'four' is no int"),
         ({"run": {"ranks": 10**400}}, "names no ranks"),
     ],
 )
@@ -219,3 +222,19 @@ def test_labels_are_short_and_tell_apart() -> None:
 )
 def test_cpu_lists(text: str, cpus: set[int]) -> None:
     assert parse_cpu_list(text) == cpus
+
+
+def test_threads_that_a_trace_shows_are_counted_for_each_rank() -> None:
+    hardware = {"useful_s_by_thread": [1.0] * 6}
+    run = made_run("hybrid", focus_s=2.0, work_s=[1.0, 1.0], more={"hardware": hardware})
+    assert run.threads_per_rank == 3
+
+
+def test_what_an_older_release_did_not_write_is_nothing_and_no_number() -> None:
+    found = read_known({"run": {"ranks": 2}, "ledger": [{"id": "training"}]})
+    assert found.run.ranks == 2
+    assert found.run.batch_size is None
+    assert math.isnan(found.run.wall_s)
+    assert math.isnan(found.ledger[0].seconds)
+    assert found.metrics.load_balance == Metric(None, "", NO_REASON)
+    assert found.findings == ()

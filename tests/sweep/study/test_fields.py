@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfscope.studies.common import fields
+from perfscope.sweep.study import fields
 
 
 def test_a_whole_number_beyond_all_floats_is_none() -> None:
