@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,8 @@ from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.measures import PEAK, STEP, THROUGHPUT, WALL, Measure
 from perfscope.studies.common.programs import programs
 from perfscope.studies.common.run import StudyRun
-from perfscope.studies.history.change_points import LEVEL, change_points, least_points
+from perfscope.studies.history.change_points import LEVEL, Change, change_points, least_points
+from perfscope.studies.history.losses import LossSeries, loss_series, with_last_change
 
 Json = dict[str, Any]
 FACTOR = 1.02  # as in a comparison: smaller changes come and go with the layout of memory
@@ -135,6 +136,8 @@ def body(found: Sequence[Group], runs: Sequence[StudyRun], *, factor: float = FA
 
 
 def _group(group: Group, places: dict[str, int], factor: float) -> Json:
+    judged = _judged(group)
+    losses = loss_series([point.runs for point in group.points], factor=factor)
     return {
         "label": group.label,
         "command": list(group.command),
@@ -152,8 +155,10 @@ def _group(group: Group, places: dict[str, int], factor: float) -> Json:
             }
             for point in group.points
         ],
-        "judged": _judged(group).id,
+        "judged": judged.id,
         "series": [_series(measure, group, factor) for measure in TRENDS],
+        "losses": [_loss(row) for row in losses],
+        "with_last_change": with_last_change(losses, _changes(_values(judged, group), factor)),
     }
 
 
@@ -174,6 +179,13 @@ def _values(measure: Measure, group: Group) -> list[float | None]:
         known = [value for value in measure.values(point.runs) if value is not None and value > 0]
         found.append(float(np.median(known)) if known else None)
     return found
+
+
+def _changes(values: Sequence[float | None], factor: float) -> tuple[Change, ...]:
+    """The changes of a trend, by the place of the point."""
+    known = [(place, value) for place, value in enumerate(values) if value is not None]
+    found = change_points([value for _, value in known], factor=factor)
+    return tuple(replace(one, at=known[one.at][0]) for one in found)
 
 
 def _series(measure: Measure, group: Group, factor: float) -> Json:
@@ -210,6 +222,28 @@ def _series(measure: Measure, group: Group, factor: float) -> Json:
             }
             for start, end in pairwise(edges)
             if end > start
+        ],
+    }
+
+
+def _loss(row: LossSeries) -> Json:
+    """What the time was lost to over the points; more training work is no progress either."""
+    return {
+        "id": row.id,
+        "label": row.label,
+        "values": list(row.values),
+        "changes": [
+            {
+                "at": change.at,
+                "before": change.before,
+                "after": change.after,
+                "p": change.p,
+                "is_worse": change.after > change.before,
+            }
+            for change in row.changes
+        ],
+        "segments": [
+            {"first": first, "last": last, "level": level} for first, last, level in row.segments
         ],
     }
 

@@ -33,11 +33,10 @@ def _judged(found: Json, group: Json) -> tuple[str, str]:
     label = f"{series['label'][:1].upper()}{series['label'][1:]}"
     level = written(series["segments"][-1]["level"], series["unit"])
     if not series["changes"]:
-        short = count < found["least_points"]
+        least = found["least_points"]
+        short = count < least
         told = (
-            f"; {found['least_points']} points are needed to show a change, and there are {count}"
-            if short
-            else ""
+            f"; {least} points are needed to show a change, and there are {count}" if short else ""
         )
         state = "info" if short else "pass"
         return state, f"{label} shows no change over {_counted(count)}: {level}{told}."
@@ -48,7 +47,11 @@ def _judged(found: Json, group: Json) -> tuple[str, str]:
         f"{label} is {level} since {where['label']} ({where['day']}), {percent(last['ratio'])} "
         f"against {before} before, which is {'worse' if last['is_worse'] else 'better'}."
     )
-    return "warn" if last["is_worse"] else "pass", sentence
+    return "warn" if last["is_worse"] else "pass", sentence + _with_it(group["with_last_change"])
+
+
+def _with_it(told: str) -> str:
+    return f" What changed most with it: {told}." if told else ""
 
 
 def _counted(count: int) -> str:
@@ -62,6 +65,7 @@ def how_measured(found: Json) -> list[tuple[str, str]]:
         ("Change", _CHANGE.format(level=100 * found["level"], factor=found["factor"])),
         ("What a change needs", _NEEDS.format(least=LEAST_POINTS, points=found["least_points"])),
         ("Level", "The median of the points between two changes."),
+        ("What the time was lost to", _LOSSES.format(factor=found["factor"])),
     ]
 
 
@@ -78,4 +82,8 @@ _CHANGE = (
 _NEEDS = (
     "At least {least} points on each side, and {points} in all: the newest points may have "
     "changed before this can be shown. Use perfscope compare with repeats to judge one commit."
+)
+_LOSSES = (
+    "Seconds of a mean rank by the loss accounts of the runs. A change of one is told where it "
+    "changes the time of the whole run by a factor of {factor:g}."
 )

@@ -8,10 +8,11 @@ from typing import Any
 from perfscope.report.access import Document, integers, mapping, number, rows, text
 from perfscope.report.charts import Plot
 from perfscope.report.charts_changes import Segment, trend
-from perfscope.report.formats import PLAIN, Scale, byte_scale, quantity, time_scale
+from perfscope.report.formats import PLAIN, Scale, byte_scale, quantity, seconds, time_scale
 from perfscope.report.labels import StatusWord
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import change
+from perfscope.report.table import Column, Kind, Table
 
 MOST_GROUPS = 6
 BETTER = StatusWord("✓", "Better", "pass")
@@ -47,6 +48,7 @@ def _group(group: Mapping[str, Any], position: int) -> Context:
             }
             for number_of, row in enumerate(drawn)
         ],
+        "losses": losses(group, f"losses-{position}"),
         "absent": [
             (_capital(text(row, "label")), text(row, "reason")) for row in series if not _known(row)
         ],
@@ -72,6 +74,35 @@ def changes(row: Mapping[str, Any], points: list[Mapping[str, Any]]) -> list[Con
             }
         )
     return found
+
+
+def losses(group: Mapping[str, Any], identity: str = "losses") -> Table | None:
+    """Training work and what the time was lost to, with the last change of each."""
+    points, found = rows(group, "points"), rows(group, "losses")
+    if not found:
+        return None
+
+    def last(row: Mapping[str, Any]) -> str:
+        told = rows(row, "changes")
+        if not told:
+            return "no change"
+        at = int(number(told[-1].get("at")) or 0)
+        label = text(points[at], "label") if 0 <= at < len(points) else ""
+        more = (number(told[-1].get("after")) or 0.0) - (number(told[-1].get("before")) or 0.0)
+        return f"{'+' if more > 0 else '−'}{seconds(abs(more))} since {label}"
+
+    columns = (
+        Column("Training work, and lost to", "label", kind=Kind.TEXT, longest=60),
+        Column("level now", _level, seconds),
+        Column("last change", last, kind=Kind.TEXT, longest=60),
+    )
+    caption = f"What the time of a mean rank was lost to: {text(group, 'label')}"
+    return Table(identity, caption, columns, found, file="study.json", has_caption=False)
+
+
+def _level(row: Mapping[str, Any]) -> float | None:
+    segments = rows(row, "segments")
+    return number(segments[-1].get("level")) if segments else None
 
 
 def _known(row: Mapping[str, Any]) -> list[tuple[int, float]]:

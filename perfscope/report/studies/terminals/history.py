@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.report.access import number, rows, text
 from perfscope.report.formats import quantity
-from perfscope.report.studies.sections.history_trends import changes
+from perfscope.report.studies.sections.history_trends import changes, losses
 from perfscope.report.studies.terminal import StudyTerminal, print_table
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.terminal import line
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Json = Mapping[str, Any]
 MOST_GROUPS = 4
+MOST_LOSSES = 6
 
 
 def _print(document: dict[str, Any], console: Console) -> None:
@@ -28,6 +29,8 @@ def _print(document: dict[str, Any], console: Console) -> None:
         line(console, f"{text(group, 'label')}: {len(points)} {noun}", style="bold")
         table = Table("trends", text(group, "label"), _columns(points), _known(group))
         print_table(table, console)
+        if lost := losses(group):
+            print_table(lost.first(MOST_LOSSES), console)
     if len(found) > MOST_GROUPS:
         line(console, f"{len(found) - MOST_GROUPS} more groups of runs are in study.json")
     for row in rows(document, "history", "unreadable"):

@@ -1,0 +1,107 @@
+"""What the time was lost to at each point of a history, and where that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfscope.studies.common import spent
+from perfscope.studies.history.change_points import Change, change_points
+
+if TYPE_CHECKING:
+    from perfscope.studies.common.run import StudyRun
+
+MOST_LOSSES = 12
+LEAST_SHARE = 0.005
+"""Of the time of a mean rank: what is less at every point is not told."""
+
+
+@dataclass(frozen=True)
+class LossSeries:
+    """Training work, or one loss, over the points: seconds of a mean rank, medians of their runs.
+
+    `values` are None where no run of a point has a loss account. A change is one where it is large
+    beside the whole run: `factor` as of the other trends.
+    """
+
+    id: str
+    label: str
+    values: tuple[float | None, ...]
+    changes: tuple[Change, ...]
+    segments: tuple[tuple[int, int, float], ...]
+
+
+def loss_series(points: Sequence[Sequence[StudyRun]], *, factor: float) -> tuple[LossSeries, ...]:
+    """Training work first, then the losses that are largest anywhere; empty without accounts."""
+    found = [[pieces for run in runs if (pieces := _pieces(run))] for runs in points]
+    known = [place for place, runs in enumerate(found) if runs]
+    if not known:
+        return ()
+    labels = {name: part.label for runs in found for own in runs for name, part in own.items()}
+    values = {
+        name: [_median(found[place], name) if found[place] else None for place in range(len(found))]
+        for name in labels
+    }
+    wholes = [sum(of[place] or 0.0 for of in values.values()) for place in known]
+    whole_s = float(np.median(wholes))
+    rows = [_series(name, labels[name], values[name], whole_s, factor) for name in labels]
+    training, *losses = rows
+    told = [row for row in losses if _most(row) >= LEAST_SHARE * whole_s]
+    return (training, *sorted(told, key=lambda row: -_most(row))[:MOST_LOSSES])
+
+
+def _pieces(run: StudyRun) -> Mapping[str, spent.Spent]:
+    """By id what a mean rank spent its time on."""
+    return {
+        part.id: replace(part, seconds=run.of_mean_rank(part.seconds)) for part in spent.losses(run)
+    }
+
+
+def _median(runs: Sequence[Mapping[str, spent.Spent]], name: str) -> float:
+    return float(np.median([own[name].seconds if name in own else 0.0 for own in runs]))
+
+
+def _most(row: LossSeries) -> float:
+    return max(value for value in row.values if value is not None)
+
+
+def _series(
+    name: str, label: str, values: Sequence[float | None], whole_s: float, factor: float
+) -> LossSeries:
+    """One loss; what is added to all values lets a change count by what it is of the whole run."""
+    known = [(place, value) for place, value in enumerate(values) if value is not None]
+    found = change_points([whole_s + value for _, value in known], factor=factor)
+    edges = [0, *(change.at for change in found), len(known)]
+    return LossSeries(
+        name,
+        label,
+        tuple(values),
+        tuple(
+            Change(known[one.at][0], one.before - whole_s, one.after - whole_s, one.p)
+            for one in found
+        ),
+        tuple(
+            (known[a][0], known[b - 1][0], float(np.median([value for _, value in known[a:b]])))
+            for a, b in pairwise(edges)
+            if b > a
+        ),
+    )
+
+
+def with_last_change(rows: Sequence[LossSeries], changes: Sequence[Change]) -> str:
+    """What changed most where a trend did last, in words; "" where nothing did."""
+    near = [
+        (row, one)
+        for row in rows
+        for one in row.changes
+        if changes and abs(one.at - changes[-1].at) <= 1
+    ]
+    if not near:
+        return ""
+    row, one = max(near, key=lambda item: abs(item[1].after - item[1].before))
+    more = one.after - one.before
+    return f"{row.label}, {abs(more):.3g} s {'more' if more > 0 else 'less'} a rank"
