@@ -19,7 +19,7 @@ from perfscope.report import formats
 from perfscope.report.access import Document, rows, text
 from perfscope.report.labels import status_word
 from perfscope.report.sections import ORDER
-from perfscope.report.sections.section import Section
+from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import sentence, shortened, stopped, visible_document
 
 HERE = Path(__file__).parent
@@ -70,16 +70,7 @@ def render(
         environment: finds their templates and the page's.
         page: what is around the sections.
     """
-    bodies = [
-        {
-            "id": section.id,
-            "title": section.title,
-            "body": Markup(
-                environment.get_template(section.template).render(section.context(document))
-            ),
-        }
-        for section in sections
-    ]
+    bodies = [_body(section, section.context(document), environment) for section in sections]
     tool = f"{text(document, 'tool', 'name')} {text(document, 'tool', 'version')}".strip()
     return environment.get_template("page.html").render(
         noun=page.noun,
@@ -91,6 +82,21 @@ def render(
         generator=tool or "perfscope",
         sections=bodies,
     )
+
+
+def _body(section: Section, context: Context, environment: Environment) -> Context:
+    """What the page shows of a section."""
+    absent = context.get("absent", "") if section.is_folded else ""
+    template = environment.get_template(section.template)
+    return {
+        "id": section.id,
+        "title": section.title,
+        "is_folded": section.is_folded,
+        "absent": absent,
+        "takeaway": context.get("takeaway", ""),
+        "anchor": f"{section.id}-evidence" if section.is_folded and not absent else section.id,
+        "body": "" if absent else Markup(template.render(context)),
+    }
 
 
 def write_report(document: Document, path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from perfscope.report.access import number
 from perfscope.report.labels import StatusWord, band
 from perfscope.report.text import shortened
-from perfscope.report.views import Place
+from perfscope.report.views import Place, Shown
 from perfscope.units import MISSING
 
 Getter = Callable[[Any], Any]
@@ -30,6 +30,7 @@ class Kind(StrEnum):
     PLACE = "place"  # in the code of the user
     SIGN = "sign"  # a `StatusWord`
     BAND = "band"  # an efficiency, with the sign of its band
+    KEYED = "keyed"  # a `Shown`: a name with its color
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Column:
         note: a second text in its cells.
         depth: how far a row's heading is indented.
         absent: what is said where a row has nothing.
+        hint: what a pointer that rests on a cell brings up, "" or None for nothing.
     """
 
     title: str
@@ -70,6 +72,7 @@ class Column:
     note: Note | None = None
     depth: Getter | None = field(default=None, compare=False)
     absent: str = MISSING
+    hint: Getter | None = field(default=None, compare=False)
 
     @property
     def is_number(self) -> bool:
@@ -81,13 +84,16 @@ class Column:
         value = _value(row, self.get)
         note = str(self.note.get(row) or "") if self.note else ""
         depth = int(self.depth(row)) if self.depth else 0
-        return Cell(self, value, self._text(value), note, depth)
+        hint = str(self.hint(row) or "") if self.hint else ""
+        return Cell(self, value, self._text(value), note, depth, hint)
 
     def _text(self, value: Any) -> str:
         if isinstance(value, str):
             return value
         if isinstance(value, StatusWord):
             return value.word
+        if isinstance(value, Shown):
+            return value.label
         if isinstance(value, Place):
             where = value.function or "function unknown"
             return f"{where} ({value.location})" if value.location else where
@@ -106,6 +112,7 @@ class Cell:
     text: str
     note: str
     depth: int
+    hint: str
 
     @property
     def is_absent(self) -> bool:

@@ -13,6 +13,7 @@ from perfscope.report.labels import formula_words, phase_words, status_word
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
 from perfscope.report.sections.findings import combined, planned_text, saving_text
 from perfscope.report.sections.losses import takeaway
+from perfscope.report.sections.quality import trust_and_doubts
 from perfscope.units import format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -36,15 +37,16 @@ LEAST_PART = 0.001
 
 
 def print_summary(document: Json, console: Console) -> None:
-    """Prints what ran, where the time went, whether to trust it, the verdict and what to do."""
+    """Prints what ran, the verdict and what to do, whether to trust it, and where the time went."""
     _print_run(document["run"], console)
+    _print_verdict(document["verdict"], console)
+    _print_top(document, console)
+    _print_quality(document["quality"], console)
+    console.print()
     _print_devices(document["devices"], console)
     _print_efficiency(document["metrics"], console)
     _print_causes(document, console)
     _print_ledger(document["ledger"], console)
-    _print_quality(document["quality"], console)
-    _print_verdict(document["verdict"], console)
-    _print_top(document, console)
 
 
 def clean(text: object) -> str:
@@ -189,13 +191,12 @@ def _print_ledger(ledger: list[Json], console: Console) -> None:
         return
     console.print()
     line(console, "Time of all ranks", style="bold")
-    largest = max(row["share"] for row in rows) or 1.0
     room = min(MOST_BAR_WIDTH, console.width - LABEL_WIDTH - 24)
     for row in rows:
         label = clean(row["label"])
         label = label if len(label) < LABEL_WIDTH else f"{beginning(label, LABEL_WIDTH - 4)}..."
         label = label.ljust(LABEL_WIDTH)
-        bar = "#" * max(1, round(room * row["share"] / largest)) if room > 4 else ""
+        bar = "#" * max(1, round(room * row["share"])) if room > 4 else ""
         numbers = f"{format_share(row['share']):>8}  {format_seconds(row['seconds']):>10}"
         # one printed row is one line: the width was planned, so it is not wrapped
         text = Text(f"  {label}{bar.ljust(max(room, 0))}{numbers}".translate(PLAIN))
@@ -204,12 +205,7 @@ def _print_ledger(ledger: list[Json], console: Console) -> None:
 
 def _print_quality(rows: list[Json], console: Console) -> None:
     console.print()
-    troubled = [row for row in rows if row["status"] in {"warn", "fail"}]
-    good = sum(row["status"] == "pass" for row in rows)
-    text = f"Can I trust this? {good} of {len(rows)} checks passed"
-    if troubled:
-        text += "; look at: " + "; ".join(row["title"] for row in troubled)
-    line(console, text + ".")
+    line(console, f"Can I trust this? {trust_and_doubts(rows)}.")
 
 
 def _print_verdict(verdict: Json, console: Console) -> None:

@@ -9,13 +9,14 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from perfscope.report.charts import NARROW_BAR_ROW
 from perfscope.report.drawing import WIDTH
 from perfscope.report.formats import NBSP, Scale, seconds
 from perfscope.report.text import shortened
+from perfscope.report.views import Shown
 
 ROW = 24.0
-MOST_WIDE_ROWS = 16
+MOST_HEIGHT = 416.0  # of all rows
+LABEL_ROOM = 13.0
 LONGEST_LABEL = 22
 MOST_TICKS = 9
 _LETTER = 6.6  # units; of a label, a little more than the mean
@@ -23,14 +24,6 @@ _RIGHT, _TOP, _AXIS = 30.0, 4.0, 26.0
 _TEXT = Markup('<text class="f-ink" x="{x}" y="{y}" font-size="{size}"{anchor}>{text}</text>')
 _TICK = Markup('<path class="s-grid" d="M{x} {top}V{bottom}"/>')
 _PART = Markup('<g><title>{title}</title><path class="f-{role}" d="{path}"/></g>')
-
-
-@dataclass(frozen=True)
-class Shown:
-    """An account as the page shows it: its color and pattern, and its name."""
-
-    role: str
-    label: str
 
 
 @dataclass(frozen=True)
@@ -68,7 +61,8 @@ def timeline_picture(
         axis: what runs from left to right.
         accounts: by letter; other letters are not drawn.
     """
-    pitch = ROW if len(rows) <= MOST_WIDE_ROWS else NARROW_BAR_ROW
+    pitch = min(ROW, MOST_HEIGHT / max(len(rows), 1))
+    every = math.ceil(LABEL_ROOM / pitch)
     letters = min(max((len(row.label) for row in rows), default=0), LONGEST_LABEL)
     left = 14.0 + _LETTER * letters
     width = WIDTH - left - _RIGHT
@@ -82,15 +76,16 @@ def timeline_picture(
         drawn.append(_TEXT.format(x=_short(x), y=bottom + 20, size=12, anchor=anchor, text=written))
     for place, row in enumerate(rows):
         y = _TOP + pitch * place
-        drawn.append(
-            _TEXT.format(
-                x=0,
-                y=_short(y + pitch / 2 + 4),
-                size=12 if pitch == ROW else 11,
-                anchor="",
-                text=shortened(row.label, LONGEST_LABEL),
+        if place % every == 0:
+            drawn.append(
+                _TEXT.format(
+                    x=0,
+                    y=_short(y + pitch / 2 + 4),
+                    size=12 if pitch == ROW else 11,
+                    anchor="",
+                    text=shortened(row.label, LONGEST_LABEL),
+                )
             )
-        )
         box = (left, y + pitch * 0.1, per_bin, pitch * 0.8)
         drawn += _row_parts(row, box, left + width, accounts)
     return Markup(

@@ -32,6 +32,14 @@ class Place:
         return self.location if len(parts) <= 2 else f"…/{'/'.join(parts[-2:])}"
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What the page shows in a color: its color and pattern, and its name."""
+
+    role: str
+    label: str
+
+
 def place(row: Mapping[str, Any]) -> Place:
     """The place that a row with function, file and line names."""
     file, line = text(row, "file"), number(row.get("line"))

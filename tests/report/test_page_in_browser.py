@@ -109,7 +109,7 @@ def test_dark_mode_is_dark(window: Browser, pages: dict[str, Path]) -> None:
 def test_all_but_the_timeline_reads_the_same_without_javascript(
     window: Browser, pages: dict[str, Path]
 ) -> None:
-    text = "(document.querySelector('.timeline').remove(), document.body.innerText)"
+    text = f"{OPEN_ALL}, document.querySelector('.timeline').remove(), document.body.innerText"
     window.open(pages["two_ranks"])
     with_scripts = window.run(text)
     window.page("Emulation.setScriptExecutionDisabled", value=True)

@@ -165,7 +165,7 @@ def test_the_first_screen_tells_the_combined_gain_as_the_verdict_does() -> None:
 
 def test_passed_findings_are_folded_and_failed_ones_are_not() -> None:
     findings = shown(two_ranks_evaluation(), "findings")
-    before_fold, _, folded = findings.partition("<details>")
+    before_fold, _, folded = findings.partition('<details class="quiet">')
     assert "Rank 0 evaluates alone" in before_fold
     assert "do not run more threads" not in before_fold
     assert "1 diagnosis passed" in folded

@@ -73,7 +73,7 @@ def test_the_section_has_a_graph_a_phase_and_a_rank_and_the_same_as_a_table() ->
     assert "3 functions with less than 0.5 %" in shown
     assert "Not whole for rank 0:" in shown
     summaries = re.findall(r"<summary>(.*?)</summary>", shown)
-    assert summaries[1:] == ["Rank 0", "Rank 1", "Rank 2", "Rank 3"]
+    assert summaries[-4:] == ["Rank 0", "Rank 1", "Rank 2", "Rank 3"]
     assert 'id="flame-top-1"' in shown
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from perfscope.report.build import build_html
 from perfscope.report.formats import Scale
-from perfscope.report.timeline import Axis, Row, Shown, ticks, timeline_picture
+from perfscope.report.timeline import Axis, Row, ticks, timeline_picture
+from perfscope.report.views import Shown
 from tests.report.sample_document import HOSTILE_TEXTS, thousand_ranks, two_ranks_evaluation
 
 SECONDS = Scale(1.0, "s")

@@ -7,7 +7,7 @@
   const LEAST_PATTERN = 4; // pixels; narrower pieces have no room for a pattern
   const MOST_PARTS = 3; // of a mixed stretch that are named
   const NOBODY = 255;
-  const AXIS = 30, TOP = 6, RIGHT = 14, TICK_ROOM = 76, MOST_TICKS = 50, SIDE = 3;
+  const AXIS = 30, TOP = 6, RIGHT = 14, TICK_ROOM = 76, MOST_TICKS = 50, SIDE = 3, MOST_HEIGHT = 416, LABEL_ROOM = 13;
 
   const figure = document.querySelector("[data-timeline]");
   if (!figure) return;
@@ -18,7 +18,8 @@
   const status = document.getElementById("timeline-status");
   const shown = document.getElementById("timeline-window");
   const rows = data.rows.length;
-  const pitch = rows <= 16 ? 26 : rows <= 32 ? 18 : 13;
+  const pitch = rows <= 4 ? 38 : Math.max(Math.min(26, Math.floor(MOST_HEIGHT / rows)), 5);
+  const every = Math.ceil(LABEL_ROOM / pitch); // the labels that have room
   const levels = data.levels.map(({ bin, rows: texts }) => ({ bin, cells: texts.map(decoded) }));
   const least = Math.min(data.length, LEAST_BINS * levels[levels.length - 1].bin);
 
@@ -204,7 +205,7 @@
     context.textBaseline = "middle";
     context.fillStyle = paint.ink;
     labels.forEach((label, place) => {
-      context.fillText(label, SIDE, TOP + pitch * (place + 0.5), left - SIDE - 6);
+      if (place % every === 0) context.fillText(label, SIDE, TOP + pitch * (place + 0.5), left - SIDE - 6);
     });
   }
 

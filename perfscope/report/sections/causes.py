@@ -21,6 +21,7 @@ from perfscope.report.labels import phase_words
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.report.views import place
+from perfscope.schema.common import NO_REASON
 from perfscope.schema.enums import WaitKind, member
 
 MOST_ROWS = 12
@@ -39,9 +40,12 @@ def _context(document: Document) -> Context:
     path, costs = mapping(replay, "critical_path"), mapping(replay, "delay_costs")
     whole = number(path.get("seconds"))
     labels = phase_labels(document)
+    reason = f"critical path and delay costs: {text(replay, 'reason') or NO_REASON}"
+    kinds = _kinds(rows(document, "collectives", "wait_states"))
     return {
+        "absent": "" if path or kinds else reason,
         "is_known": bool(path),
-        "reason": text(replay, "reason") or "the result does not hold it",
+        "reason": reason,
         "takeaway": _takeaway(document),
         "work": seconds(number(path.get("work_s"))),
         "transfer": seconds(number(path.get("transfer_s"))),
@@ -69,7 +73,7 @@ def _context(document: Document) -> Context:
         "unattributed": seconds(number(costs.get("unattributed_s"))),
         "matrix": _matrix(mapping(replay, "waits"), _highest_rank(document)),
         "pairs": _pairs(mapping(replay, "waits")),
-        "kinds": _kinds(rows(document, "collectives", "wait_states")),
+        "kinds": kinds,
     }
 
 
@@ -229,4 +233,4 @@ def _takeaway(document: Document) -> str:
     return waiting_sentence(document) or f"The critical path holds {work} of work"
 
 
-SECTION = Section("causes", "Who made whom wait", "causes.html", _context)
+SECTION = Section("causes", "Who made whom wait", "causes.html", _context, is_folded=True)

@@ -22,6 +22,7 @@ from perfscope.report.views import place, rank_bars
 
 MOST_OPERATIONS = 60
 MOST_ARRIVALS = 20
+ABSENT = "no communication was recorded; a program that runs by itself has none"
 PARTS = (
     ("communication_wait", "Waiting for another rank", "wait_s_by_rank"),
     ("communication_transfer", "Moving data", "transfer_s_by_rank"),
@@ -48,6 +49,7 @@ def _context(document: Document) -> Context:
     ranks = rank_numbers(document, longest)
     bars = rank_bars(ranks, [Segment(role, values) for role, _, values in used])
     return {
+        "absent": "" if used or rows(communication, "operations") else ABSENT,
         "operations": Table(
             "operations",
             "Operations over the whole life of the ranks, all ranks together",
@@ -134,4 +136,4 @@ def _takeaway(arrivals: list[Mapping[str, Any]]) -> str:
     return f"{waited}, while it was in {shortened(late.function, 60)}{at}"
 
 
-SECTION = Section("communication", "Communication", "communication.html", _context)
+SECTION = Section("communication", "Communication", "communication.html", _context, is_folded=True)

@@ -271,4 +271,4 @@ KERNELS = (
     Column("Longest", "most_s", seconds),
     Column("Mean from launch to start", "launch_delay_s", seconds),
 )
-SECTION = Section("devices", "Files and accelerators", "devices.html", _context)
+SECTION = Section("devices", "Files and accelerators", "devices.html", _context, is_folded=True)

@@ -75,4 +75,4 @@ def _takeaway(document: Document) -> str:
     return f"Lowest factor: {label.lower()}, {ratio(leaves[label])}"
 
 
-SECTION = Section("efficiency", "Efficiency", "efficiency.html", _context)
+SECTION = Section("efficiency", "Efficiency", "efficiency.html", _context, is_folded=True)

@@ -116,4 +116,4 @@ def _endings(endings: list[Mapping[str, Any]]) -> list[Context]:
     ]
 
 
-SECTION = Section("environment", "Environment", "environment.html", _context)
+SECTION = Section("environment", "Environment", "environment.html", _context, is_folded=True)

@@ -19,6 +19,8 @@ from perfscope.report.access import (
 from perfscope.report.formats import count, evidence, seconds
 from perfscope.report.labels import CONFIDENCES, GAIN_BASES, status_word
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.table import Column, Kind, Table
+from perfscope.report.text import shortened
 from perfscope.report.views import place, rank_list, safe_link
 from perfscope.savings import Wholes
 
@@ -32,6 +34,16 @@ FOLDED_TITLES = {
 }
 MOST_PLACES = 8
 MOST_LINES = 40
+EVIDENCE = (
+    Column("Measured", "label", kind=Kind.TEXT, longest=100),
+    Column(
+        "Value",
+        lambda row: evidence(row.get("value"), text(row, "unit")),
+        kind=Kind.TEXT,
+        longest=100,
+    ),
+    Column("Expected, or to compare", "expected", kind=Kind.TEXT, longest=120),
+)
 
 
 def saving_text(row: Mapping[str, Any], of: Wholes) -> str:
@@ -45,6 +57,14 @@ def saving_text(row: Mapping[str, Any], of: Wholes) -> str:
         return ""
     is_bound = text(found, "gain_basis") == "upper_bound"
     return of.saving(gain, is_bound=is_bound, interval=numbers(found, "gain_interval_s"))
+
+
+def _saved(row: Mapping[str, Any]) -> str:
+    """The seconds alone of what the first action saves; "" if not known."""
+    found = mapping(row, "first_action") or row
+    gain = number(found.get("gain_s"))
+    at_most = "up to " if text(found, "gain_basis") == "upper_bound" else ""
+    return "" if gain is None else f"{at_most}{seconds(gain)}"
 
 
 def cost_text(row: Mapping[str, Any], of: Wholes) -> str:
@@ -73,6 +93,7 @@ def finding_view(row: Mapping[str, Any], position: int, of: Wholes) -> Context:
         "id": text(row, "id"),
         "summary": text(row, "summary"),
         "gain": saving_text(row, of),
+        "saved": _saved(row),
         "cost": cost_text(row, of),
         "gain_basis": GAIN_BASES.get(basis, basis),
         "assumptions": texts(row, "assumptions")[:MOST_LINES],
@@ -81,14 +102,13 @@ def finding_view(row: Mapping[str, Any], position: int, of: Wholes) -> Context:
         "ranks": rank_list(ranks) if (ranks := integers(row, "ranks")) else "",
         "window": f"{seconds(window[0])} to {seconds(window[1])}" if len(window) == 2 else "",
         "where": [place(frame) for frame in rows(row, "where")[:MOST_PLACES]],
-        "evidence": [
-            {
-                "label": text(item, "label"),
-                "value": evidence(item.get("value"), text(item, "unit")),
-                "expected": text(item, "expected"),
-            }
-            for item in rows(row, "evidence")[:MOST_LINES]
-        ],
+        "evidence": Table(
+            f"finding-{position + 1}-evidence",
+            f"Evidence for: {shortened(text(row, 'title'), 80)}",
+            EVIDENCE,
+            rows(row, "evidence")[:MOST_LINES],
+            has_caption=False,
+        ),
         "actions": texts(row, "actions")[:MOST_LINES],
         "references": [
             _reference(reference) for reference in texts(row, "references")[:MOST_LINES]

@@ -13,6 +13,7 @@ from perfscope.report.text import shortened
 from perfscope.report.views import place
 
 MOST_FUNCTIONS = 40
+ABSENT = "the stack sampler was off (--stack-hz 0) or the program is not Python"
 
 
 def _context(document: Document) -> Context:
@@ -37,6 +38,7 @@ def _context(document: Document) -> Context:
         )
     unlabeled = number(mapping(document, "unlabeled").get("share"))
     return {
+        "absent": "" if shown else ABSENT,
         "functions": shown,
         "left_out": max(len(found) - MOST_FUNCTIONS, 0),
         "unlabeled": percent(unlabeled) if unlabeled else "",
@@ -51,4 +53,4 @@ def _takeaway(found: list[Mapping[str, Any]]) -> str:
     return f"{shortened(text(found[0], 'function'), 60)} takes {share} of the ranks’ time"
 
 
-SECTION = Section("functions", "Functions", "functions.html", _context)
+SECTION = Section("functions", "Functions", "functions.html", _context, is_folded=True)

@@ -43,6 +43,7 @@ def _context(document: Document) -> Context:
     unlabeled = mapping(document, "unlabeled")
     share, target = number(unlabeled.get("share")), number(unlabeled.get("target"))
     return {
+        "absent": "" if used else "no rank left a recording of its time",
         "used": used,
         "unused": [account["label"] for account in accounts if account["seconds"] <= 0],
         "chart": draw(bars, "Time of each rank by account, in seconds") if used else "",
@@ -74,4 +75,4 @@ def _takeaway(used: list[Context]) -> str:
     return f"Largest share of the ranks’ time: {name}, {percent(largest['share'])}"
 
 
-SECTION = Section("ledger", "Time by rank", "ledger.html", _context)
+SECTION = Section("ledger", "Time by rank", "ledger.html", _context, is_folded=True)

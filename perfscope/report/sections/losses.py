@@ -2,91 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from perfscope.report.access import Document, mapping, number, numbers, rows, text
 from perfscope.report.formats import percent, seconds
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.views import place
-from perfscope.schema.enums import LossPattern, member
+from perfscope.report.table import Column, Kind, Table
+from perfscope.report.views import Place
+from perfscope.schema.enums import Basis, LossPattern
+from perfscope.schema.losses import LossEntry, Losses
+from perfscope.schema.read import read_losses
 from perfscope.units import counted
 
 NS = 1e-9
-MOST_ROWS = 12
+MOST_SHOWN, MOST_ROWS = 6, 40
+MOST_RANKS = 4
 MOST_TOLD = 3
 
 
-def _context(document: Document) -> Context:
-    found = mapping(document, "losses")
-    entries = rows(found, "entries")
-    return {
-        "takeaway": takeaway(document),
-        "lost": seconds(_s(found, "lost_ns")),
-        "life": seconds(_s(found, "life_ns")),
-        "entries": [_entry(row) for row in entries[:MOST_ROWS]],
-        "left_out": max(0, len(entries) - MOST_ROWS),
-    }
+def _place(entry: LossEntry) -> Place | None:
+    if entry.where is None:
+        return None
+    file, line = entry.where.file, entry.where.line
+    return Place(entry.where.function, f"{file}:{line}" if file and line else file)
 
 
-def _s(row: Mapping[str, Any], key: str) -> float | None:
-    ns = number(row.get(key))
-    return None if ns is None else ns * NS
+def _ranks(entry: LossEntry) -> str:
+    shown = ", ".join(map(str, entry.ranks[:MOST_RANKS]))
+    rest = max(len(entry.ranks) - MOST_RANKS, 0) + entry.ranks_left_out
+    return shown + (f" and {rest} more" if rest else "")
 
 
-def _entry(row: Mapping[str, Any]) -> Context:
-    saving = mapping(row, "saving")
-    saved = number(saving.get("seconds"))
-    at_most = "up to " if text(saving, "basis") == "upper_bound" and saved else ""
-    share = number(row.get("share"))
-    return {
-        "label": text(row, "label"),
-        "place": place(mapping(row, "where")) if row.get("where") else None,
-        "ranks": _ranks(row),
-        "lost": seconds(_s(row, "ns")),
-        "share": "outside" if share is None else percent(share),
-        "own": seconds(_s(row, "own_ns")),
-        "waiting": seconds(_s(row, "waiting_ns")),
-        "when": when(row),
-        "saving": f"{at_most}{seconds(saved)}" if saved is not None else "",
-        "reason": text(saving, "reason"),
-        "findings": [one for one in row.get("findings", []) if isinstance(one, str)],
-    }
+def _share(entry: LossEntry) -> str:
+    return "outside" if entry.share is None else percent(entry.share)
 
 
-def _ranks(row: Mapping[str, Any]) -> str:
-    told = [str(int(rank)) for rank in numbers(row, "ranks")]
-    more = int(number(row.get("ranks_left_out")) or 0)
-    shown = told[:4]
-    rest = len(told) - len(shown) + more
-    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+def _saving(entry: LossEntry) -> str | None:
+    found = entry.saving
+    if found.seconds is None:
+        return None
+    is_bound = found.basis is Basis.UPPER_BOUND and found.seconds
+    return f"{'up to ' if is_bound else ''}{seconds(found.seconds)}"
 
 
-def when(row: Mapping[str, Any]) -> str:
+def when(entry: LossEntry) -> str:
     """How a loss is spread over the run, in words; "" where that is not known."""
-    pattern = member(LossPattern, text(row, "pattern"))
-    steps = numbers(row, "steps") if isinstance(row.get("steps"), list) else []
-    parts = [pattern.label] if pattern else []
-    if len(steps) == 2 and pattern in (LossPattern.WINDOW, LossPattern.ONCE):
-        first, last = (int(step) for step in steps)
+    parts = [entry.pattern.label] if entry.pattern else []
+    if entry.steps and entry.pattern in (LossPattern.WINDOW, LossPattern.ONCE):
+        first, last = entry.steps
         parts.append(f"step {first}" if first == last else f"steps {first} to {last}")
     return ", ".join(parts)
 
 
-def takeaway(document: Document) -> str:
+COLUMNS = (
+    Column("Cause", "label", kind=Kind.TEXT),
+    Column("Lost", lambda entry: entry.ns * NS, seconds),
+    Column("Of the window", _share),
+    Column("Own time", lambda entry: entry.own_ns * NS, seconds),
+    Column("Others waited", lambda entry: entry.waiting_ns * NS, seconds),
+    Column("Run shorter by", _saving, hint=lambda entry: entry.saving.reason),
+    Column("Ranks", _ranks, kind=Kind.TEXT),
+    Column("Where", _place, kind=Kind.PLACE, absent=""),
+    Column("When", when, kind=Kind.TEXT),
+)
+
+
+def _context(document: Any) -> Context:
+    found = read_losses(document)
+    if found is None or not found.entries:
+        return {"table": None}
+    caption = "Lost time of all ranks by cause"
+    whole = Table("losses-all", caption, COLUMNS, found.entries, MOST_ROWS, "causes")
+    is_all = len(found.entries) <= MOST_SHOWN
+    return {
+        "takeaway": _sentence(found),
+        "lost": seconds(found.lost_ns * NS),
+        "life": seconds(found.life_ns * NS),
+        "table": replace(whole, id="losses-table", rows=found.entries[:MOST_SHOWN]),
+        "whole": None if is_all else whole,
+    }
+
+
+def takeaway(document: Any) -> str:
     """How much of the analyzed window was training work, and what took most of the rest."""
-    found = mapping(document, "losses")
-    share = number(found.get("training_share"))
-    if share is None:
+    found = read_losses(document)
+    return _sentence(found) if found else ""
+
+
+def _sentence(found: Losses) -> str:
+    if found.training_share is None:
         return ""
-    inside = [row for row in rows(found, "entries") if number(row.get("share"))]
-    told = [
-        f"{text(row, 'label')} {percent(number(row.get('share')))}" for row in inside[:MOST_TOLD]
-    ]
+    inside = [entry for entry in found.entries if entry.share]
+    told = [f"{entry.label} {percent(entry.share)}" for entry in inside[:MOST_TOLD]]
     rest = f"; lost to: {', '.join(told)}" if told else ""
     more = len(inside) - len(told)
     others = f" and {counted(more, 'more cause')}" if more > 0 else ""
-    training = f"{percent(share)} of the ranks’ time in the analyzed window was training work"
+    share = percent(found.training_share)
+    training = f"{share} of the ranks’ time in the analyzed window was training work"
     return f"{training}{rest}{others}"
 
 

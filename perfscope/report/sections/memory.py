@@ -41,6 +41,7 @@ LINES = (
         absent="the line itself",
     ),
 )
+ABSENT = "the sampler was off (--sample-hz 0) or the run was shorter than one sample"
 
 
 def rank_lines(ranks: list[Mapping[str, Any]], key: str) -> list[Line]:
@@ -74,8 +75,12 @@ def _context(document: Document) -> Context:
         column("Limit", "limit_bytes"),
     ]
     nodes = rows(document, "memory", "nodes")
+    watched = [
+        _watched(place_, row)
+        for place_, row in enumerate(rows(document, "memory", "lines", "ranks"), start=1)
+    ]
     return {
-        "reason": text(document, "memory", "reason"),
+        "absent": "" if ranks or nodes or watched else text(document, "memory", "reason") or ABSENT,
         "chart": lines(plot, series) if series else "",
         "is_banded": len(series) > MOST_LINES,
         "takeaway": _takeaway(ranks),
@@ -86,10 +91,7 @@ def _context(document: Document) -> Context:
             columns,
         ),
         "nodes": Table("memory-nodes", "Memory of each node", NODES, nodes, MOST_NODES, "nodes"),
-        "watched": [
-            _watched(place_, row)
-            for place_, row in enumerate(rows(document, "memory", "lines", "ranks"), start=1)
-        ],
+        "watched": watched,
         "lines_reason": text(document, "memory", "lines", "reason"),
     }
 
@@ -125,4 +127,4 @@ def _takeaway(ranks: list[Mapping[str, Any]]) -> str:
     return f"The largest peak is {bytes_(peak)}, on {rank}"
 
 
-SECTION = Section("memory", "Memory", "memory.html", _context)
+SECTION = Section("memory", "Memory", "memory.html", _context, is_folded=True)

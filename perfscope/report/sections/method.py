@@ -23,4 +23,4 @@ def _context(document: Document) -> Context:
     }
 
 
-SECTION = Section("method", "How this was measured", "method.html", _context)
+SECTION = Section("method", "How this was measured", "method.html", _context, is_folded=True)

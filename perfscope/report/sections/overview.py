@@ -18,21 +18,35 @@ from perfscope.report.access import (
     texts,
     wholes,
 )
-from perfscope.report.formats import decimal, ratio, seconds, whole_percent
+from perfscope.report.formats import decimal, percent, ratio, seconds, whole_percent
 from perfscope.report.labels import band, formula_words, status_word
 from perfscope.report.sections.findings import combined, finding_view
 from perfscope.report.sections.ledger import account_views
+from perfscope.report.sections.quality import SERIOUS, trust
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.table import Column, Kind, Table
+from perfscope.report.views import Shown
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
 from perfscope.units import counted
 
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 MOST_ARGUMENTS = 40
+ACCOUNTS = (
+    Column(
+        "Account",
+        lambda row: Shown(row["role"], row["label"]),
+        kind=Kind.KEYED,
+        longest=40,
+        hint=lambda row: row["meaning"],
+    ),
+    Column("Time", "seconds", seconds),
+    Column("Share", "share", percent),
+)
 
 
 def _context(document: Document) -> Context:
     verdict = mapping(document, "verdict")
-    top = _top(document)
+    top, segments, checks = _top(document), _segments(document), rows(document, "quality")
     command = texts(document, "run", "command")
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
@@ -41,18 +55,26 @@ def _context(document: Document) -> Context:
         "verdict": text(verdict, "sentence") or "There is no verdict on this run.",
         "status": status_word(verdict.get("status")),
         "tiles": _tiles(document),
-        "accounts": account_views(document),
-        "segments": _segments(document),
+        "segments": segments,
+        "accounts": Table(
+            "overview-ledger",
+            "Time of all ranks by account",
+            ACCOUNTS,
+            segments,
+            has_caption=False,
+        ),
         "top": top,
         "combined": combined(verdict),
         "gains": sum(bool(finding["gain"]) for finding in top),
-        "quality": [
+        "trust": trust(checks),
+        "doubts": [
             {
                 "status": status_word(row.get("status")),
                 "title": text(row, "title"),
-                "detail": "" if row.get("status") == "pass" else text(row, "detail"),
+                "detail": text(row, "detail"),
             }
-            for row in rows(document, "quality")
+            for row in checks
+            if row.get("status") in SERIOUS
         ],
     }
 
@@ -106,7 +128,9 @@ def _tiles(document: Document) -> list[Context]:
             "band": None,
             "formula": "",
             "reason": speed.reason,
-            "note": "Training samples that all ranks finished, per second of the analyzed window.",
+            "note": "",
+            "meaning": "Training samples that all ranks finished, per second of the analyzed "
+            "window.",
         },
         {
             "label": "Step time",
@@ -116,6 +140,7 @@ def _tiles(document: Document) -> list[Context]:
             "formula": "",
             "reason": step.reason,
             "note": _step_note(steps, p95.value),
+            "meaning": "A step is one iteration of the training loop.",
         },
         *_device_tile(document),
         _efficiency_tile(document, "parallel_efficiency"),
@@ -124,11 +149,10 @@ def _tiles(document: Document) -> list[Context]:
 
 
 def _step_note(steps: float | None, p95: float | None) -> str:
-    meaning = "A step is one iteration of the training loop."
     if p95 is None:
-        return meaning
+        return ""
     of = f"the {int(steps):,} steps" if steps else "the steps"
-    return f"95 % of {of} took at most {seconds(p95)}. {meaning}"
+    return f"95 % of {of} took at most {seconds(p95)}."
 
 
 def _efficiency_tile(document: Document, identity: str) -> Context:
@@ -147,7 +171,8 @@ def _efficiency_tile(document: Document, identity: str) -> Context:
         "reason": own.reason,
         "formula": " × ".join(factors) if len(factors) == len(word.children) else "",
         "variant": formula_words(own.formula),
-        "note": word.meaning,
+        "note": "",
+        "meaning": word.meaning,
     }
 
 
@@ -172,7 +197,8 @@ def _device_tile(document: Document) -> list[Context]:
             "reason": "",
             "formula": " × ".join(factors),
             "variant": formula_words(own.formula),
-            "note": f"Share of the devices’ time in kernels that compute{part}.",
+            "note": "",
+            "meaning": f"Share of the devices’ time in kernels that compute{part}.",
         }
     ]
 

@@ -44,6 +44,10 @@ FREE_ROLES = (
 """For other phases, those least like the colors above first."""
 
 SHOWN_EFFICIENCIES = ("parallel_efficiency", "load_balance", "communication_efficiency")
+ABSENT = (
+    "no phase was seen; mark phases with perfscope.phase, or name functions with "
+    "--phase evaluate='*eval*'"
+)
 
 
 def _context(document: Document) -> Context:
@@ -57,6 +61,7 @@ def _context(document: Document) -> Context:
     drawn = [phase for phase in drawn if len(phase["s_by_rank"]) == len(ranks)]
     bars = rank_bars(ranks, [Segment(p["role"], p["s_by_rank"]) for p in drawn])
     return {
+        "absent": "" if shown else ABSENT,
         "phases": shown,
         "drawn": drawn,
         "left_out": len(found) - len(shown),
@@ -101,4 +106,4 @@ def _phase(row: Mapping[str, Any]) -> Context:
     }
 
 
-SECTION = Section("phases", "Phases by rank", "phases.html", _context)
+SECTION = Section("phases", "Phases by rank", "phases.html", _context, is_folded=True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from perfscope.report.access import Document, mapping, number, rows, text, texts
 from perfscope.report.formats import seconds
 from perfscope.report.labels import status_word
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
+from perfscope.units import counted
 
 SERIOUS = ("fail", "warn")
 CHECKS = (
@@ -20,7 +24,6 @@ def _context(document: Document) -> Context:
     checks = rows(document, "quality")
     replay = mapping(document, "replay")
     error, ideal = number(replay.get("relative_error")), number(replay.get("ideal_runtime_s"))
-    serious = sum(row.get("status") in SERIOUS for row in checks)
     return {
         "checks": Table(
             "quality-table", "Checks of the recording", CHECKS, checks, has_caption=False
@@ -30,16 +33,20 @@ def _context(document: Document) -> Context:
         "replay_error": "" if error is None else (f"{error:.1e}" if error else "0"),
         "ideal": "" if ideal is None else seconds(ideal),
         "assumptions": texts(replay, "edits_assumptions"),
-        "takeaway": _takeaway(len(checks), serious),
+        "takeaway": trust_and_doubts(checks),
     }
 
 
-def _takeaway(checks: int, serious: int) -> str:
-    if not checks:
-        return ""
-    if serious:
-        return f"{serious} of {checks} checks of the recording raise a doubt"
-    return f"None of the {checks} checks of the recording raises a doubt"
+def trust(checks: Sequence[Mapping[str, Any]]) -> str:
+    """How many checks of the recording passed; "" without checks."""
+    passed = sum(text(row, "status") == "pass" for row in checks)
+    return f"{passed} of {counted(len(checks), 'check')} of the recording passed" if checks else ""
 
 
-SECTION = Section("quality", "Quality of the measurement", "quality.html", _context)
+def trust_and_doubts(checks: Sequence[Mapping[str, Any]]) -> str:
+    """How many checks of the recording passed, and which ones raise a doubt; "" without checks."""
+    doubts = "; ".join(text(row, "title") for row in checks if text(row, "status") in SERIOUS)
+    return f"{trust(checks)}; look at: {doubts}" if doubts else trust(checks)
+
+
+SECTION = Section("quality", "Quality of the measurement", "quality.html", _context, is_folded=True)

@@ -13,9 +13,14 @@ Context = dict[str, Any]
 
 @dataclass(frozen=True)
 class Section:
-    """One section: its anchor, its heading, its template, and the pure function that fills it."""
+    """One section: its anchor, its heading, its template, and the pure function that fills it.
+
+    Of one `is_folded` the page shows the heading and the `takeaway` of its context, and the rest
+    once it is unfolded; where its context names what is `absent`, that is all.
+    """
 
     id: str
     title: str
     template: str
     context: Callable[[Document], Context]
+    is_folded: bool = False

@@ -40,7 +40,7 @@ def _context(document: Document) -> Context:
         if (view := _phase(n, row))
     ]
     return {
-        "reason": text(found, "reason") or ("" if shown else "the result holds no stacks"),
+        "absent": "" if shown else text(found, "reason") or "the result holds no stacks",
         "phases": shown,
         "left_out": int(number(found.get("phases_left_out")) or 0),
         "hz": count(number(found.get("hz"))),
@@ -133,4 +133,4 @@ def _takeaway(phases: list[Mapping[str, Any]]) -> str:
     return f"{text(first, 'label')} spends most in {name}: {percent(share)} of its sampled time"
 
 
-SECTION = Section("stacks", "Flame graphs", "stacks.html", _context)
+SECTION = Section("stacks", "Flame graphs", "stacks.html", _context, is_folded=True)

@@ -25,10 +25,12 @@ def _context(document: Document) -> Context:
         time_scale(max(high, default=0.0)),
         x_title="step",
     )
+    is_known = is_drawable or median.is_measured or steps.get("series")
+    reason = f"step times, because {median.reason or 'fewer than two steps were recorded'}"
     return {
-        "count": number(steps.get("count")),
+        "absent": "" if is_known else reason,
         "source": STEP_SOURCES.get(text(steps, "source"), text(steps, "source")),
-        "reason": median.reason or "fewer than two steps were recorded",
+        "reason": reason,
         "median": median,
         "epoch": figure(document, "run", "throughput", "epoch_s_median"),
         "solution": figure(document, "run", "throughput", "time_to_solution_s"),
@@ -76,4 +78,4 @@ def _series(steps: object) -> list[Context]:
     return out
 
 
-SECTION = Section("steps", "Steps", "steps.html", _context)
+SECTION = Section("steps", "Steps", "steps.html", _context, is_folded=True)

@@ -9,7 +9,7 @@ from perfscope.report.access import Document, integers, number, rows, text
 from perfscope.report.charts import Line, Plot, lines
 from perfscope.report.formats import count, decimal, percent, seconds
 from perfscope.report.rank_table import ByRank, rank_table
-from perfscope.report.sections.memory import rank_lines
+from perfscope.report.sections.memory import ABSENT, rank_lines
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import rank_list
@@ -64,7 +64,7 @@ def _context(document: Document) -> Context:
     ]
     nodes = rows(document, "threads", "nodes")
     return {
-        "reason": text(document, "threads", "reason"),
+        "absent": "" if ranks or nodes else text(document, "threads", "reason") or ABSENT,
         "charts": _charts(ranks),
         "table": rank_table("threads-by-rank", "Threads and CPU", numbers_, columns),
         "nodes": Table(
@@ -114,4 +114,4 @@ def _takeaway(nodes: list[Mapping[str, Any]]) -> str:
     return f"On the busiest node {decimal(runnable)} threads wanted to run on {decimal(cpus)} CPUs"
 
 
-SECTION = Section("threads", "Threads and CPU", "threads.html", _context)
+SECTION = Section("threads", "Threads and CPU", "threads.html", _context, is_folded=True)

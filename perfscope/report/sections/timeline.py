@@ -13,7 +13,8 @@ from perfscope.report.formats import Scale, seconds, time_scale
 from perfscope.report.palette import ACCOUNT_ROLES
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import shortened
-from perfscope.report.timeline import Axis, Row, Shown, timeline_picture
+from perfscope.report.timeline import Axis, Row, timeline_picture
+from perfscope.report.views import Shown
 
 NOBODY = "."
 LETTER = re.compile("[a-z]")

@@ -1,0 +1,72 @@
+"""How long a page is: an answer and a line for all that stands behind it, each one click away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfscope.report.build import write_report
+from tests.report import sample_document
+from tests.report.browser import Browser, browser
+from tests.support.environments import REPOSITORY
+from tests.support.requirements import require_browser
+
+MOST_TALLER = 416  # pixels: all rows of a timeline
+MOST_SCREENS, MOST_WORDS, SCREEN = 6.0, 1200, 800
+WORDS = "document.body.innerText.split(/\\s+/).length"
+HEIGHT = "document.documentElement.scrollHeight"
+SHUT = """[...document.querySelectorAll('#findings article, main > section > details')]
+  .filter(e => e.matches('[open]') || e.querySelector(':scope > details[open]')).length"""
+OPENED = """(address => {{
+  location.hash = address;
+  return document.querySelector(address).checkVisibility();
+}})('{0}')"""
+LINKS = "[...document.querySelectorAll('nav a, .top a, .card a')].map(a => a.getAttribute('href'))"
+
+
+def samples() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The kept documents, and those of a test: of two ranks to a thousand."""
+    for path in sorted(REPOSITORY.glob("reports/*/analysis.json")):
+        yield path.parent.name, json.loads(path.read_text(encoding="utf-8"))
+    yield "two_ranks", sample_document.two_ranks_evaluation()
+    yield "thousand_ranks", sample_document.thousand_ranks()
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(str(require_browser()), tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("name", "document"), list(samples()))
+def test_a_page_is_short_and_all_its_evidence_folded(
+    window: Browser, name: str, document: dict[str, Any], tmp_path: Path
+) -> None:
+    page = tmp_path / f"{name}.html"
+    write_report(document, page)
+    window.open(page, height=SCREEN)
+    assert window.run(WORDS) <= MOST_WORDS
+    assert window.run(HEIGHT) <= MOST_SCREENS * SCREEN
+    assert window.run(SHUT) == 0
+
+
+def test_a_link_unfolds_what_it_points_at(window: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    write_report(sample_document.two_ranks_evaluation(), page)
+    window.open(page)
+    links = window.run(LINKS)
+    assert {"#finding-1", "#quality-evidence", "#memory-evidence"} <= set(links)
+    assert all(window.run(OPENED.format(link)) for link in set(links))
+
+
+def test_many_ranks_are_no_longer_than_two(window: Browser, tmp_path: Path) -> None:
+    heights = []
+    for name in ("two_ranks_evaluation", "thousand_ranks"):
+        write_report(getattr(sample_document, name)(), tmp_path / f"{name}.html")
+        window.open(tmp_path / f"{name}.html", height=SCREEN)
+        heights.append(window.run("document.querySelector('#timeline').scrollHeight"))
+    assert heights[1] <= heights[0] + MOST_TALLER
