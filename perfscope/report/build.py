@@ -23,6 +23,7 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import sentence, shortened, stopped, visible_document
 
 HERE = Path(__file__).parent
+SCRIPTS = ("page.js", "timeline.js")
 TITLE_LENGTH = 120
 
 
@@ -35,7 +36,7 @@ def build_html(document: Document) -> str:
     """
     safe = _visible(document)
     style = (HERE / "assets" / "report.css").read_text(encoding="utf-8")
-    script = (HERE / "assets" / "timeline.js").read_text(encoding="utf-8")
+    script = "".join((HERE / "assets" / name).read_text(encoding="utf-8") for name in SCRIPTS)
     page = Page("report", "analysis.json", _title(safe), style, script)
     return render(safe, _sections(), _environment(), page)
 

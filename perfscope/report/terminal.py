@@ -32,6 +32,7 @@ LONGEST_TEXT = 400
 LONGEST_VERDICT = 1000  # as on the page: a verdict is told in full
 LABEL_WIDTH = 27
 MOST_BAR_WIDTH = 28
+LEAST_BESIDE = 24  # the share and the seconds beside a label
 MOST_PARTS = 3  # phases of the critical path that are named
 LEAST_PART = 0.001
 
@@ -191,11 +192,12 @@ def _print_ledger(ledger: list[Json], console: Console) -> None:
         return
     console.print()
     line(console, "Time of all ranks", style="bold")
-    room = min(MOST_BAR_WIDTH, console.width - LABEL_WIDTH - 24)
+    width = min(LABEL_WIDTH, console.width - LEAST_BESIDE)
+    room = min(MOST_BAR_WIDTH, console.width - width - LEAST_BESIDE)
     for row in rows:
         label = clean(row["label"])
-        label = label if len(label) < LABEL_WIDTH else f"{beginning(label, LABEL_WIDTH - 4)}..."
-        label = label.ljust(LABEL_WIDTH)
+        label = label if len(label) < width else f"{beginning(label, width - 4)}..."
+        label = label.ljust(width)
         bar = "#" * max(1, round(room * row["share"])) if room > 4 else ""
         numbers = f"{format_share(row['share']):>8}  {format_seconds(row['seconds']):>10}"
         # one printed row is one line: the width was planned, so it is not wrapped

@@ -20,7 +20,9 @@ from perfscope.report.sections import ORDER
 from tests.report.page_outline import Outline
 from tests.report.sample_document import ALL, everything_null, two_ranks_evaluation
 
-SCRIPT = (build.HERE / "assets" / "timeline.js").read_text(encoding="utf-8")
+SCRIPT = "".join(
+    (build.HERE / "assets" / name).read_text(encoding="utf-8") for name in build.SCRIPTS
+)
 MOST_BYTES = {"null": 150_000, "thousand_ranks": 1_500_000}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ OPENED = """(address => {{
   location.hash = address;
   return document.querySelector(address).checkVisibility();
 }})('{0}')"""
+TOGGLED = "new Promise(done => setTimeout(() => requestAnimationFrame(done), 50))"
+SCROLLABLE = """[...document.querySelectorAll('.scroll')]
+  .filter(e => e.scrollWidth > e.clientWidth).length"""
 LINKS = "[...document.querySelectorAll('nav a, .top a, .card a')].map(a => a.getAttribute('href'))"
 
 
@@ -59,7 +63,7 @@ def test_a_link_unfolds_what_it_points_at(window: Browser, tmp_path: Path) -> No
     write_report(sample_document.two_ranks_evaluation(), page)
     window.open(page)
     links = window.run(LINKS)
-    assert {"#finding-1", "#quality-evidence", "#memory-evidence"} <= set(links)
+    assert {"#finding-rank_zero_evaluation", "#quality-evidence", "#memory-evidence"} <= set(links)
     assert all(window.run(OPENED.format(link)) for link in set(links))
 
 
@@ -70,3 +74,27 @@ def test_many_ranks_are_no_longer_than_two(window: Browser, tmp_path: Path) -> N
         window.open(tmp_path / f"{name}.html", height=SCREEN)
         heights.append(window.run("document.querySelector('#timeline').scrollHeight"))
     assert heights[1] <= heights[0] + MOST_TALLER
+
+
+def test_a_box_takes_a_tab_stop_only_to_be_scrolled(window: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    write_report(sample_document.two_ranks_evaluation(), page)
+    window.open(page, width=400)
+    window.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    window.page("Runtime.evaluate", expression=TOGGLED, awaitPromise=True)
+    stops = window.run("[...document.querySelectorAll('.scroll[tabindex]')].length")
+    assert 0 < stops == window.run(SCROLLABLE)
+
+
+def test_a_finding_is_shown_on_the_timeline(window: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    document = sample_document.two_ranks_evaluation()
+    start = document["timeline"]["start_s"]
+    document["findings"][0]["window_s"] = [start + 10.0, start + 12.0]
+    write_report(document, page)
+    window.open(page)
+    window.run("document.querySelector('[data-window]').click()")
+    window.page("Runtime.evaluate", expression=TOGGLED, awaitPromise=True)
+    shown = window.run("document.querySelector('#timeline-window').textContent")
+    low, high = (float(found) for found in re.findall(r"([\d.]+)\s(?=s\b)", shown)[:2])
+    assert (low, high) == pytest.approx((start + 9.9, start + 12.1), abs=0.05)

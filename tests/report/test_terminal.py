@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from perfscope.report.terminal import print_summary
+from perfscope.units import format_seconds, format_share
 from tests.report import sample_document
 
 MOST_LINES = 60  # of a page at 80 columns
@@ -44,6 +46,26 @@ def test_plain_output_is_ascii(name: str) -> None:
     text = shown(getattr(sample_document, name)())
     assert text.isascii()
     assert "\x1b" not in text
+
+
+def test_every_width_has_the_seconds_of_each_account() -> None:
+    document = sample_document.two_ranks_evaluation()
+    rows = [row for row in document["ledger"] if row["seconds"] > 0]
+    for width in (40, 80):
+        text = shown(document, width=width)
+        for row in rows:
+            share, spent = format_share(row["share"]), format_seconds(row["seconds"])
+            told = rf"{row['label'][:8]}.* {share} +{spent}$"
+            assert re.search(told.replace("\xa0", " "), text, re.MULTILINE)
+
+
+def test_the_verdict_comes_first_and_bars_are_of_a_hundred_per_cent() -> None:
+    document = sample_document.two_ranks_evaluation()
+    text = shown(document, width=200)
+    assert text.index("Verdict: ") < text.index("Can I trust this?") < text.index("Parallel eff")
+    for row in document["ledger"]:
+        bar = re.search(rf"{row['label']} +(#+)", text)
+        assert bar is None or len(bar[1]) == max(1, round(28 * row["share"]))
 
 
 def test_says_what_matters() -> None:
@@ -111,8 +133,6 @@ def test_hostile_text_sends_nothing_to_the_terminal(*, terminal: bool) -> None:
         # the colors of the summary itself are escape sequences of the form ESC [ digits m
         stripped = text
         if character == "\x1b" and terminal:
-            import re
-
             stripped = re.sub(r"\x1b\[[0-9;]*m", "", text)
             assert "\x1b[31mred" not in text
         assert character not in stripped

@@ -7,7 +7,7 @@
   const LEAST_PATTERN = 4; // pixels; narrower pieces have no room for a pattern
   const MOST_PARTS = 3; // of a mixed stretch that are named
   const NOBODY = 255;
-  const AXIS = 30, TOP = 6, RIGHT = 14, TICK_ROOM = 76, MOST_TICKS = 50, SIDE = 3, MOST_HEIGHT = 416, LABEL_ROOM = 13;
+  const AXIS = 30, TOP = 6, RIGHT = 14, TICK_ROOM = 76, MOST_TICKS = 50, SIDE = 3, MOST_HEIGHT = 416, LABEL_ROOM = 13, AROUND = 0.05;
 
   const figure = document.querySelector("[data-timeline]");
   if (!figure) return;
@@ -345,6 +345,7 @@
   const KEYS = {
     "+": "in", "=": "in", "-": "out", "_": "out", Home: "all",
     ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down",
+    w: "in", s: "out", a: "left", d: "right", f: "all", // as in Perfetto
   };
   canvas.addEventListener("keydown", event => {
     const action = KEYS[event.key];
@@ -354,6 +355,18 @@
   });
   for (const button of figure.querySelectorAll("[data-do]")) {
     button.addEventListener("click", actions[button.dataset.do]);
+  }
+
+  // A finding shows when it was, with some time around it.
+  for (const button of document.querySelectorAll("[data-window]")) {
+    const [first, last] = button.dataset.window.split(" ").map(Number);
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const around = (last - first) * AROUND;
+      show(first - around - data.start, last - first + 2 * around);
+      canvas.focus({ preventScroll: true });
+      figure.scrollIntoView({ block: "center" });
+    });
   }
 
   // ---- in place of the picture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,6 +34,7 @@ FOLDED_TITLES = {
     "pass": "passed",
 }
 MOST_PLACES = 8
+ANCHOR = re.compile("[a-z][a-z0-9_]*")
 MOST_LINES = 40
 EVIDENCE = (
     Column("Measured", "label", kind=Kind.TEXT, longest=100),
@@ -83,14 +85,22 @@ def combined(verdict: Mapping[str, Any]) -> str:
 
 
 def finding_view(row: Mapping[str, Any], position: int, of: Wholes) -> Context:
-    """One finding as the page shows it; `position` makes its anchor, `of` names its shares."""
+    """One finding as the page shows it: links to it stay good while its diagnosis keeps its name.
+
+    Args:
+        row: as the document holds it.
+        position: among the findings; makes the anchor where the id cannot.
+        of: names the shares.
+    """
+    name = text(row, "id")
+    anchor = f"finding-{name if ANCHOR.fullmatch(name) else position + 1}"
     window = numbers(row, "window_s")
     basis = text(row, "gain_basis")
     return {
-        "anchor": f"finding-{position + 1}",
+        "anchor": anchor,
         "status": status_word(row.get("status")),
-        "title": text(row, "title") or text(row, "id"),
-        "id": text(row, "id"),
+        "title": text(row, "title") or name,
+        "id": name,
         "summary": text(row, "summary"),
         "gain": saving_text(row, of),
         "saved": _saved(row),
@@ -100,10 +110,11 @@ def finding_view(row: Mapping[str, Any], position: int, of: Wholes) -> Context:
         "planned": planned_text(mapping(row, "planned")),
         "confidence": CONFIDENCES.get(text(row, "confidence"), ""),
         "ranks": rank_list(ranks) if (ranks := integers(row, "ranks")) else "",
+        "window_s": " ".join(map(str, window)),
         "window": f"{seconds(window[0])} to {seconds(window[1])}" if len(window) == 2 else "",
         "where": [place(frame) for frame in rows(row, "where")[:MOST_PLACES]],
         "evidence": Table(
-            f"finding-{position + 1}-evidence",
+            f"{anchor}-evidence",
             f"Evidence for: {shortened(text(row, 'title'), 80)}",
             EVIDENCE,
             rows(row, "evidence")[:MOST_LINES],
