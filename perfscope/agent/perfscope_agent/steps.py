@@ -106,6 +106,10 @@ class Cycle:
             self._is_single = len(_runs(self._pending)) == 1
             self._flush(self._pending[-1].end_ns)
 
+    def drop(self) -> None:
+        """Forgets the calls that were kept back: they were no training."""
+        self._pending.clear()
+
     def _settle_on_single(self, end_ns: int) -> None:
         """One call has been repeated so often that each was a step, whatever came before."""
         first = len(self._pending) - _runs(self._pending)[-1]

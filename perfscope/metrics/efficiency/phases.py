@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
+from perfscope.attribution.own_places import outermost_own, samples_by_stack
 from perfscope.attribution.phase_catalog import source_of
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
@@ -142,7 +143,7 @@ def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, flo
 
 
 def _where(prepared: Prepared, index: int) -> tuple[Frame, ...]:
-    """The functions that do a phase's work, with the line seen most."""
+    """The functions that do a phase's work, with the line seen most; first the one that is it."""
     labels, frames = prepared.labels, prepared.trace.frames
     if not frames:
         return ()
@@ -155,4 +156,23 @@ def _where(prepared: Prepared, index: int) -> tuple[Frame, ...]:
     for level in np.flatnonzero(spent).tolist():
         functions.setdefault((frames[level].function, frames[level].file), []).append(level)
     ranked = sorted(functions.values(), key=lambda levels: -float(spent[levels].sum()))
-    return tuple(frames[max(levels, key=lambda i: spent[i])] for levels in ranked[:MAX_WHERE])
+    inner = [frames[max(levels, key=lambda i: spent[i])] for levels in ranked]
+    own = _own_place(prepared, index)
+    if own is None:
+        return tuple(inner[:MAX_WHERE])
+    others = [one for one in inner if (one.function, one.file) != (own.function, own.file)]
+    return (own, *others)[:MAX_WHERE]
+
+
+def _own_place(prepared: Prepared, index: int) -> Frame | None:
+    """The user's outermost function that is only in this phase and in those inside it."""
+    trace, focus = prepared.trace, prepared.focus
+    wanted, total = np.zeros((2, len(trace.stacks)))
+    for part in prepared.parts:
+        rows = part.phases[prepared.catalog.of_rows(trace, part.phases) == index]
+        start, end, label = part.samples.phase_rows
+        starts = np.concatenate([rows["t0"].astype(np.int64), start[label == index]])
+        ends = np.concatenate([rows["t1"].astype(np.int64), end[label == index]])
+        wanted += samples_by_stack(trace, part.rank, focus, (starts, ends))
+        total += samples_by_stack(trace, part.rank, focus)
+    return outermost_own(trace, wanted, total=total)

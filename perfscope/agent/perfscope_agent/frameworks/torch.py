@@ -7,8 +7,17 @@ from __future__ import annotations
 
 import sys
 
-from .. import metadata, notes, recorder, steps
-from . import learning_rates, torch_compile, torch_devices, torch_profiler, torch_traces, wrap
+from .. import metadata, recorder, steps
+from . import (
+    learning_rates,
+    torch_compile,
+    torch_devices,
+    torch_loaders,
+    torch_own_updates,
+    torch_profiler,
+    torch_traces,
+    wrap,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +27,6 @@ if TYPE_CHECKING:
     AnyFunction = Callable[..., Any]
 
 _SOURCE = "torch"
-_MOST_LOADERS = 8
-_MOST_NOTED = 64
 
 
 class _Loop:
@@ -27,6 +34,8 @@ class _Loop:
 
     def __init__(self) -> None:
         self.cycle = steps.Cycle(sums_samples=True)
+        self.own = torch_own_updates.OwnUpdates(_SOURCE)
+        self.has_backward = False
         self.unit_start_ns = 0  # where the next part of a step begins, 0 with the next batch
         self.unit_samples = 0
         self.forward_start_ns = 0  # 0: no batch was delivered for it
@@ -80,6 +89,7 @@ class _Loop:
                 self.end_evaluation(now_ns)
             return
         self.cycle.cut()
+        self.own.cut(now_ns)
         self.unit_start_ns = 0
         self._end_epoch(now_ns)
 
@@ -93,6 +103,7 @@ class _Loop:
         """The model was set to evaluation, or batches are read without gradients."""
         if not self.evaluation_start_ns:
             self.cycle.cut()
+            self.own.cut(now_ns)
             self.unit_start_ns = 0
             self.forward_start_ns = 0
             self.evaluation_start_ns = now_ns
@@ -111,6 +122,12 @@ class _Loop:
         if self.evaluation_start_ns:
             # A frozen model stays in evaluation mode for good: nothing is written without evidence.
             self.end_evaluation(self.evaluation_end_ns)
+        if not self.has_backward:
+            # What steps before there are gradients only sets the optimizer's state up.
+            self.has_backward = True
+            self.cycle.drop()
+            self.unit_start_ns = self.epoch_start_ns
+        self.own.begins_backward(now_ns, self.unit_samples)
         # An optimizer that was given a closure calls it, forward pass and all, inside its step.
         start_ns = self.forward_start_ns or self.optimizer_start_ns
         self.emit(recorder.Phase.FORWARD, "forward", start_ns, now_ns)
@@ -120,11 +137,14 @@ class _Loop:
 
     def ends_backward(self, now_ns: int) -> None:
         """What is left of an optimizer's step that called it is the optimizer's own work."""
+        self.own.ends_backward(now_ns)
         if self.optimizer_start_ns:
             self.optimizer_start_ns = now_ns
 
     def ends_optimizer(self, key: int, now_ns: int) -> None:
         """An optimizer step is over: a step, or a part of one where an iteration has several."""
+        if self.has_backward:
+            self.own.is_over()
         self.emit(recorder.Phase.OPTIMIZER, "optimizer", self.optimizer_start_ns, now_ns)
         start_ns = self.unit_start_ns or self.optimizer_start_ns
         self.optimizer_start_ns = 0
@@ -142,6 +162,7 @@ class _Loop:
         if self.profiled is not None:
             self.profiled.close()
         self.cycle.cut()
+        self.own.finish()
         self._end_epoch(self.last_unit_end_ns)
         if self.evaluation_start_ns:
             self.end_evaluation(self.evaluation_end_ns)
@@ -153,11 +174,8 @@ backward_depth = 0
 before_backward: list[Callable[[], None]] = []
 after_backward: list[Callable[[int], None]] = []
 """What else wants to know of the outermost backward pass; the end is given in ns."""
-_loaders: list[dict[str, Any]] = []
 _batches = {"asked": 0, "ready": 0, "ready_ns": 0, "late_ns": 0}
 """Of the workers of training loaders: batches, and the time it took to get them."""
-_noted: dict[tuple[int, bool], Any] = {}
-"""Loaders that were looked at, by identity and whether it was for training; weak references."""
 
 
 def install_loader(module: ModuleType) -> None:
@@ -195,7 +213,7 @@ def install_loader(module: ModuleType) -> None:
             if torch_module.compiler.is_compiling():
                 return original(self)
             if recorder.current is not None:
-                _note_loader(self)
+                torch_loaders.note(_SOURCE, self)
             return original(self)
 
         return iterate
@@ -228,69 +246,6 @@ def _count(is_ready: bool | None, is_training: bool, ns: int) -> None:
     _batches["asked"] += 1
     _batches["ready"] += is_ready
     _batches["ready_ns" if is_ready else "late_ns"] += ns
-
-
-def _note_loader(loader: Any) -> None:
-    """Notes a loader once; what a program's own classes do there must not reach the program."""
-    try:
-        is_training = bool(torch_compile.module().is_grad_enabled())
-        known = _noted.get((id(loader), is_training))
-        if len(_loaders) >= _MOST_LOADERS or (known is not None and known() is loader):
-            return
-        _remember(loader, is_training)
-        settings = _settings(loader, is_training)
-        if settings in _loaders:
-            return
-        _loaders.append(settings)
-        if metadata.facts.get("batch_size") is None:
-            metadata.facts["batch_size"] = settings["batch_size"]
-        metadata.framework(_SOURCE, loaders=_loaders)
-    except Exception as error:
-        notes.failure("DataLoader not noted", error)
-
-
-def _remember(loader: Any, is_training: bool) -> None:
-    """Not on the loader itself: programs copy, compare and send theirs."""
-    import weakref
-
-    if len(_noted) >= _MOST_NOTED:
-        _noted.clear()
-    _noted[id(loader), is_training] = weakref.ref(loader)
-
-
-def _settings(loader: Any, is_training: bool) -> dict[str, Any]:
-    """How a loader is set, and which samples it deals out."""
-    return {
-        "batch_size": _number(loader.batch_size),
-        "workers": _number(loader.num_workers),
-        "prefetch_factor": _number(loader.prefetch_factor),
-        "pin_memory": bool(loader.pin_memory),
-        "persistent_workers": bool(loader.persistent_workers),
-        "sampler": type(loader.sampler).__name__,
-        "dataset": type(loader.dataset).__name__,
-        "samples": _samples(loader),
-        "training": is_training,
-    }
-
-
-def _number(value: Any) -> int | None:
-    return None if value is None else int(value)
-
-
-def _samples(loader: Any) -> int | None:
-    """How many samples the data set has; None unless PyTorch itself counts them as well.
-
-    With a batch sampler of the program's the sampler is never asked, and the data set of such a
-    loader need not have a length.
-    """
-    data = sys.modules["torch.utils.data"]
-    sampler = loader.sampler
-    if type(sampler) is data.RandomSampler:
-        return len(sampler.data_source)
-    is_asked = loader.batch_sampler is None or type(loader.batch_sampler) is data.BatchSampler
-    if type(sampler) is data.SequentialSampler and is_asked:
-        return len(sampler.data_source)
-    return None
 
 
 def install_backward(module: ModuleType) -> None:

@@ -1,0 +1,82 @@
+"""The settings of the program's DataLoaders."""
+
+from __future__ import annotations
+
+import sys
+
+from .. import metadata, notes
+from . import torch_compile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_MOST_LOADERS = 8
+_MOST_NOTED = 64
+
+_loaders: list[dict[str, Any]] = []
+_noted: dict[tuple[int, bool], Any] = {}
+"""Loaders that were looked at, by identity and whether it was for training; weak references."""
+
+
+def note(source: str, loader: Any) -> None:
+    """Notes a loader once; what a program's own classes do there must not reach the program."""
+    try:
+        is_training = bool(torch_compile.module().is_grad_enabled())
+        known = _noted.get((id(loader), is_training))
+        if len(_loaders) >= _MOST_LOADERS or (known is not None and known() is loader):
+            return
+        _remember(loader, is_training)
+        settings = _settings(loader, is_training)
+        if settings in _loaders:
+            return
+        _loaders.append(settings)
+        if metadata.facts.get("batch_size") is None:
+            metadata.facts["batch_size"] = settings["batch_size"]
+        metadata.framework(source, loaders=_loaders)
+    except Exception as error:
+        notes.failure("DataLoader not noted", error)
+
+
+def _remember(loader: Any, is_training: bool) -> None:
+    """Not on the loader itself: programs copy, compare and send theirs."""
+    import weakref
+
+    if len(_noted) >= _MOST_NOTED:
+        _noted.clear()
+    _noted[id(loader), is_training] = weakref.ref(loader)
+
+
+def _settings(loader: Any, is_training: bool) -> dict[str, Any]:
+    """How a loader is set, and which samples it deals out."""
+    return {
+        "batch_size": _number(loader.batch_size),
+        "workers": _number(loader.num_workers),
+        "prefetch_factor": _number(loader.prefetch_factor),
+        "pin_memory": bool(loader.pin_memory),
+        "persistent_workers": bool(loader.persistent_workers),
+        "sampler": type(loader.sampler).__name__,
+        "dataset": type(loader.dataset).__name__,
+        "samples": _samples(loader),
+        "training": is_training,
+    }
+
+
+def _number(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _samples(loader: Any) -> int | None:
+    """How many samples the data set has; None unless PyTorch itself counts them as well.
+
+    With a batch sampler of the program's the sampler is never asked, and the data set of such a
+    loader need not have a length.
+    """
+    data = sys.modules["torch.utils.data"]
+    sampler = loader.sampler
+    if type(sampler) is data.RandomSampler:
+        return len(sampler.data_source)
+    is_asked = loader.batch_sampler is None or type(loader.batch_sampler) is data.BatchSampler
+    if type(sampler) is data.SequentialSampler and is_asked:
+        return len(sampler.data_source)
+    return None

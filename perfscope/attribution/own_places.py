@@ -1,0 +1,94 @@
+"""Where something is, as people say it: the outermost function that does that and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.attribution.stack_rules import is_user_file
+
+if TYPE_CHECKING:
+    from perfscope.attribution.focus import Focus
+    from perfscope.matching.intervals import Times
+    from perfscope.trace.model import Frame, Rank, Trace
+
+Weights = npt.NDArray[np.float64]
+"""Samples by stack of the trace."""
+
+ALONE = 0.8
+"""Of a function's samples: what it does nearly always, it does alone. Some fall beside an end."""
+
+MOSTLY = 0.5
+"""Of the samples looked for: a function with fewer of them does not stand for it."""
+
+
+def samples_by_stack(
+    trace: Trace, rank: Rank, focus: Focus, windows: tuple[Times, Times] | None = None
+) -> Weights:
+    """How often the rank's main thread was seen in each stack, of the windows alone if given."""
+    rows = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
+    at = rows["t"].astype(np.int64)
+    chosen = (at >= focus.start_ns) & (at < focus.end_ns)
+    if windows is not None:
+        begun = np.searchsorted(np.sort(windows[0]), at, side="right")
+        chosen &= begun > np.searchsorted(np.sort(windows[1]), at, side="right")
+    seen: Weights = np.bincount(rows["stack"][chosen], minlength=len(trace.stacks)).astype(float)
+    return seen
+
+
+def outermost_own(
+    trace: Trace, wanted: Weights, *, mine: Weights | None = None, total: Weights
+) -> Frame | None:
+    """The user's outermost function that nearly only the wanted runs, with the line seen most.
+
+    Args:
+        trace: the trace.
+        wanted: samples by stack of what is looked for.
+        mine: samples in which a function may run and still be its own; None: the wanted.
+        total: samples by stack of everything that is compared with it.
+    """
+    allowed = wanted if mine is None else mine
+    if allowed.sum() >= ALONE * total.sum():
+        return None  # nearly everything is of this kind: every function would be its own
+    functions: dict[tuple[str, str], int] = {}
+    of_frame = [
+        functions.setdefault((frame.function, frame.file), len(functions)) if _names(frame) else -1
+        for frame in trace.frames
+    ]
+    sums = np.zeros((3, len(functions)))
+    depth = np.full(len(functions), np.inf)
+    for stack in np.flatnonzero(total + wanted).tolist():
+        seen: set[int] = set()
+        for level, frame in enumerate(trace.stacks[stack]):
+            function = of_frame[frame]
+            if function >= 0 and function not in seen:
+                seen.add(function)
+                sums[:, function] += wanted[stack], allowed[stack], total[stack]
+                if wanted[stack]:
+                    depth[function] = min(depth[function], level)
+    own = (sums[1] >= ALONE * sums[2]) & (sums[0] > 0) & (sums[0] >= MOSTLY * wanted.sum())
+    if not np.any(own):
+        return None
+    candidates = np.flatnonzero(own)
+    chosen = int(min(candidates, key=lambda place: (-sums[0][place], depth[place])))
+    return _with_line(trace, wanted, of_frame, chosen)
+
+
+def _names(frame: Frame) -> bool:
+    """Whether people know a frame's name: no module, comprehension or generated file."""
+    return (
+        is_user_file(frame.file)
+        and not frame.file.startswith("<")
+        and not frame.function.rpartition(".")[2].startswith("<")
+    )
+
+
+def _with_line(trace: Trace, wanted: Weights, of_frame: list[int], chosen: int) -> Frame:
+    lines = np.zeros(len(trace.frames))
+    for stack in np.flatnonzero(wanted).tolist():
+        for frame in set(trace.stacks[stack]):
+            if of_frame[frame] == chosen:
+                lines[frame] += wanted[stack]
+    return trace.frames[int(np.argmax(lines))]
