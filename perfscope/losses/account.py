@@ -16,6 +16,7 @@ import numpy as np
 from perfscope.attribution.ledger import INDEX
 from perfscope.losses.cause import OUTSIDE, UNEXPLAINED, LossCause
 from perfscope.losses.entry import Entry, LossAccount
+from perfscope.losses.held_up import HELD_UP, without
 from perfscope.losses.own_time import own_times, work_cells
 from perfscope.losses.parts import whole_parts
 from perfscope.losses.patterns import pattern_of
@@ -81,6 +82,7 @@ class _Making:
         own: Mapping[LossCause, Ints],
         waits: Waited,
     ) -> None:
+        self._results = results
         self._numbers = [rank.number for rank in results.trace.ranks]
         self._places, self._own, self._waits = places, own, waits
         self._waiting = _by_cause(waits, len(self._numbers))
@@ -110,6 +112,7 @@ class _Making:
             frame=self._places.frame(cause),
             pattern=None if table is None else pattern_of(table, self._turns),
             steps=None if table is None else _reach(table, self._waits.steps),
+            without=without(self._results, own) if cause.kind in HELD_UP else (),
         )
 
     def _ranks(self, caused: Floats) -> tuple[int, ...]:
@@ -120,7 +123,7 @@ class _Making:
     def _table(self, cause: LossCause) -> Floats | None:
         """What a cause costs by step and rank; None where that is not known."""
         steps, waits = self._waits.steps, self._waits
-        if steps is None or cause.kind in (LossKind.OUTSIDE, LossKind.COMMUNICATION):
+        if steps is None or cause.kind in (LossKind.OUTSIDE, LossKind.COMMUNICATION, *HELD_UP):
             return None
         shape = steps.count, len(self._numbers)
         indices = [place for place, one in enumerate(waits.causes) if one == cause]

@@ -59,6 +59,7 @@ class Entry:
         steps: numbers of the first and the last step in which it costs time; None where no steps
             are known.
         causes: how many causes are told together in it.
+        without: edits that take its cause away, where these do not follow from the cause.
         saving: what the run would be shorter by without it, or why that is not known.
     """
 
@@ -70,6 +71,7 @@ class Entry:
     pattern: LossPattern | None = None
     steps: tuple[int, int] | None = None
     causes: int = 1
+    without: tuple[Edit, ...] = ()
     saving: Saving | NoSaving = TOO_SMALL
 
     @property

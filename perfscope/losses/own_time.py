@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.attribution.activities import ACTIVITIES
+from perfscope.attribution.activities import ACTIVITIES, stack_activities
+from perfscope.attribution.activity_timeline import GARBAGE, activity_timeline
 from perfscope.attribution.ledger import ACCOUNTS, INDEX
+from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.losses.cause import OTHER_WORK, OUTSIDE, LossCause, cause_of_work
+from perfscope.losses.held_up import held_up
 from perfscope.losses.parts import whole_parts
 from perfscope.losses.waiting import Cells
 from perfscope.matching.pool import dense
@@ -21,11 +24,13 @@ from perfscope.trace.operations import name_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from perfscope.attribution.focus import Focus
     from perfscope.attribution.timeline import Timeline
     from perfscope.losses.places import Places
     from perfscope.metrics.results import Results
     from perfscope.replay.program import Program
     from perfscope.replay.steps import Steps
+    from perfscope.trace.model import Rank
 
 Ints = npt.NDArray[np.int64]
 
@@ -36,18 +41,25 @@ def own_times(results: Results, places: Places) -> dict[LossCause, Ints]:
     """Nanoseconds of each rank by cause, shape (ranks,); waiting for others is not among them."""
     ranks = len(results.trace.ranks)
     found: defaultdict[LossCause, Ints] = defaultdict(lambda: np.zeros(ranks, np.int64))
+    told = stack_activities(results.trace)
     for position, timeline in enumerate(results.timelines):
-        for cause, ns in _of_rank(results, places, position, timeline):
+        for cause, ns in _of_rank(results, places, position, timeline, told):
             found[cause][position] += ns
     return dict(found)
 
 
 def _of_rank(
-    results: Results, places: Places, position: int, timeline: Timeline
+    results: Results,
+    places: Places,
+    position: int,
+    timeline: Timeline,
+    told: npt.NDArray[np.int8],
 ) -> Iterator[tuple[LossCause, int]]:
     totals = np.zeros(len(ACCOUNTS), np.int64)
     np.add.at(totals, timeline.accounts, timeline.lengths)
-    yield from _other_work(results, places, timeline)
+    moments = _Moments.of(results.trace.ranks[position], timeline, places, told)
+    yield from _other_work(results, places, moments)
+    yield from held_up(results, position, moments.training_ns(results.focus))
     for account in OUTSIDE:
         yield LossCause(LossKind.OUTSIDE, account), int(totals[INDEX[account]])
     yield LossCause(LossKind.UNKNOWN), int(totals[INDEX[Account.UNTRACED]])
@@ -61,23 +73,56 @@ def _of_rank(
             yield LossCause(kind, operation=name), ns
 
 
+@dataclass(frozen=True)
+class _Moments:
+    """A partition of a rank's life, shape (moments,); activities are such as are no training."""
+
+    begin: Ints
+    length: Ints
+    account: Ints
+    phase: Ints
+    stack: Ints
+    activity: Ints
+
+    @classmethod
+    def of(
+        cls, rank: Rank, timeline: Timeline, places: Places, told: npt.NDArray[np.int8]
+    ) -> _Moments:
+        """Those of a timeline; collections that were measured count for as long as they took."""
+        found = activity_timeline(rank, timeline, told)
+        account = timeline.accounts[found.segments]
+        activity = places.not_training(found.stacks, account)
+        activity[(found.activities == GARBAGE) & IS_TRAINING[account]] = GARBAGE
+        return cls(
+            found.boundaries[:-1],
+            found.lengths,
+            account.astype(np.int64),
+            timeline.phases[found.segments].astype(np.int64),
+            found.stacks,
+            activity,
+        )
+
+    def training_ns(self, focus: Focus) -> int:
+        """Training work in the focus."""
+        inside = (self.begin >= focus.start_ns) & (self.begin < focus.end_ns)
+        return int(self.length[inside & IS_TRAINING[self.account] & (self.activity < 0)].sum())
+
+
 def _other_work(
-    results: Results, places: Places, timeline: Timeline
+    results: Results, places: Places, moments: _Moments
 ) -> Iterator[tuple[LossCause, int]]:
     """Work that is no training, by account, phase, function and activity."""
-    stacks = timeline.stacks.astype(np.int64)
-    activity = places.not_training(stacks, timeline.accounts)
-    here = np.flatnonzero(_WORK[timeline.accounts] | (activity >= 0))
+    here = np.flatnonzero(_WORK[moments.account] | (moments.activity >= 0))
     work = _Work(
-        timeline.accounts[here].astype(np.int64),
-        timeline.phases[here].astype(np.int64),
-        places.functions_of(stacks[here]),
-        activity[here],
+        moments.account[here],
+        moments.phase[here],
+        places.functions_of(moments.stack[here]),
+        moments.activity[here],
     )
     for cause, mine in work.causes(results, places):
         pieces = here[mine]
-        places.see(cause, stacks[pieces], timeline.lengths[pieces])
-        yield cause, int(timeline.lengths[pieces].sum())
+        places.see(cause, moments.stack[pieces], moments.length[pieces])
+        yield cause, int(moments.length[pieces].sum())
 
 
 @dataclass(frozen=True)

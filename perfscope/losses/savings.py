@@ -55,7 +55,11 @@ class Savings:
             return self._without_transfer(program, entry.cause.operation)
         if entry.pattern is LossPattern.SERIAL and kind is LossKind.WAITING:
             return self.without_turns()
-        if entry.cause.activity is not None or entry.pattern is LossPattern.VARYING:
+        if (
+            entry.without
+            or entry.cause.activity is not None
+            or entry.pattern is LossPattern.VARYING
+        ):
             return self.bound(edits_of(entry))
         return self.replayed(edits_of(entry))
 
@@ -109,6 +113,8 @@ def edits_of(entry: Entry) -> tuple[Edit, ...]:
     step has another one, evenly within each step.
     """
     cause = entry.cause
+    if entry.without:
+        return entry.without
     if cause.kind is LossKind.OTHER_WORK:
         return (
             Edit(

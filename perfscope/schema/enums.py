@@ -252,6 +252,21 @@ class LossKind(Named):
         "Work that is not training",
         "Evaluation, checkpoints, input, files and whatever else is not numeric work.",
     )
+    CPU_WAIT = (
+        "cpu_wait",
+        "Waiting for a CPU",
+        "In training work: ready to run, and another thread had the CPU, or a limit withheld it.",
+    )
+    INTERPRETER_LOCK = (
+        "interpreter_lock",
+        "Waiting for the interpreter lock",
+        "In training work: another thread of the process ran Python code.",
+    )
+    PAGE_FAULTS = (
+        "page_faults",
+        "Page faults",
+        "In training work: the kernel got memory ready that was touched for the first time.",
+    )
     UNKNOWN = "unknown", "Not known", "Time that no mark, call or sample accounts for."
     OUTSIDE = (
         "outside",

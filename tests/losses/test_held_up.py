@@ -1,0 +1,77 @@
+"""Training work in which ranks are held up is lost, to the nanosecond and not twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfscope.losses.account import loss_account
+from perfscope.losses.entry import Entry, LossAccount, Saving
+from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
+from perfscope.replay.segments import SegmentReplay
+from perfscope.schema.enums import Activity, LossKind, PhaseKind
+from perfscope.trace.model import Trace
+from tests.support.trace_builder import TraceBuilder
+
+STEPS = 10
+
+
+def built(queued: float = 0.0, collect_s: float = 0.0) -> Trace:
+    """Two ranks that train 0.8 s of each second and exchange for 0.2 s.
+
+    Rank 0 waits for a CPU for a share of all time, and collects garbage in each step.
+    """
+    builder = TraceBuilder(2, end_s=12.0)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(11.0)
+        for step in range(STEPS):
+            at = 1.0 + step
+            rank.phase(PhaseKind.TRAIN, at, at + 0.8)
+            rank.op("MPI_Allreduce", at + 0.8, at + 1.0, comm=0, seq=step)
+            if number == 0 and collect_s:
+                rank.collection(at + 0.1, at + 0.1 + collect_s)
+        for tick in range(121):
+            waited_s = queued * tick / 10 if number == 0 else 0.0
+            rank.main_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=waited_s)
+    return builder.build()
+
+
+def account_of(trace: Trace) -> LossAccount:
+    results = compute(trace, Options())
+    found = loss_account(results, SegmentReplay(results))
+    assert sum(entry.ns for entry in found.entries) == found.lost_ns
+    return found
+
+
+def of_kind(found: LossAccount, kind: LossKind) -> list[Entry]:
+    return [entry for entry in found.entries if entry.cause.kind is kind]
+
+
+def test_waiting_for_a_cpu_is_no_training_work() -> None:
+    free, queued = account_of(built()), account_of(built(queued=0.25))
+    assert not of_kind(free, LossKind.CPU_WAIT)
+    (entry,) = of_kind(queued, LossKind.CPU_WAIT)
+    assert entry.ranks == (0,)
+    assert entry.own_ns == pytest.approx(0.25 * 0.8e9 * STEPS, abs=2)
+    assert free.training_ns - queued.training_ns == entry.own_ns
+    assert isinstance(entry.saving, Saving)
+    assert entry.saving.seconds == pytest.approx(0.0, abs=1e-6), "rank 1 works as long without it"
+
+
+def test_measured_collections_count_for_as_long_as_they_took() -> None:
+    """No sample saw one."""
+    found = account_of(built(collect_s=0.1))
+    (entry,) = of_kind(found, LossKind.OTHER_WORK)
+    assert entry.cause.activity is Activity.GARBAGE_COLLECTION
+    assert entry.ranks == (0,)
+    assert entry.own_ns == pytest.approx(0.1e9 * STEPS, abs=STEPS)
+
+
+def test_no_time_is_lost_twice() -> None:
+    """Of what is left of training work beside collections, the same part waits for a CPU."""
+    both = account_of(built(queued=0.25, collect_s=0.4))
+    (queued,) = of_kind(both, LossKind.CPU_WAIT)
+    assert queued.own_ns == pytest.approx(0.25 * 0.4e9 * STEPS, abs=2)
+    most = account_of(built(queued=2.0))
+    assert of_kind(most, LossKind.CPU_WAIT)[0].own_ns <= 8e9
+    assert most.training_ns >= 8e9 - 10
