@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfscope.cli.answer import answer, results_in, writing
-from perfscope.cli.options import planned_option
+from perfscope.cli.options import planned_option, verbose_option
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import tell
 
@@ -78,7 +78,7 @@ GATES = ("warn", "fail")
     help="Also check that the figures of the result agree with each other; exit with 1 if not.",
 )
 @click.option("--no-report", is_flag=True, help="Write analysis.json only.")
-@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+@verbose_option
 def analyze(  # noqa: PLR0913 - one argument an option
     paths: tuple[Path, ...],
     *,
@@ -93,7 +93,6 @@ def analyze(  # noqa: PLR0913 - one argument an option
     strict: bool,
     check: bool,
     no_report: bool,
-    verbose: bool,  # noqa: ARG001 - read by the main function
 ) -> int:
     """Say where the time of a recorded run went, why, and what each fix saves.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from perfscope.output import say_json
+from perfscope.errors import ExitCode
+from perfscope.output import say_json, tell
 
 PAGE_SUFFIXES = (".html", ".htm")
 
@@ -41,6 +42,50 @@ def answer(document: dict[str, Any], *, as_json: bool, last: str) -> None:
     line(console, last)
 
 
+def finish_study(
+    document: dict[str, Any],
+    output: Path,
+    *,
+    as_json: bool,
+    last: str = "Report: {page}",
+    beside: Mapping[str, str] | None = None,
+    is_told: bool = True,
+    gates: Callable[[], Sequence[str]] = tuple,
+) -> ExitCode:
+    """Ends a command that makes a study: its files, what stdout says, and the gates.
+
+    Args:
+        document: study.json.
+        output: where to; see `results_in`.
+        as_json: print the document instead of a summary.
+        last: the line below the summary; `{page}` and `{folder}` say where the page lies.
+        beside: further files by name.
+        is_told: whether stdout is free for an answer.
+        gates: what of the user's gates failed, in words; asked when all is written.
+
+    Raises:
+        PerfscopeError: a file cannot be written.
+    """
+    from perfscope.document.build import write
+    from perfscope.files import replace_file
+    from perfscope.report.studies.build import PAGE_FILE, write_page
+    from perfscope.studies.common.document import STUDY_FILE
+
+    place, page = results_in(output, document=STUDY_FILE, page=PAGE_FILE)
+    write(place, document)
+    for name, content in (beside or {}).items():
+        with writing(place.with_name(name)):
+            replace_file(place.with_name(name), content.encode("utf-8"))
+    with writing(page):
+        write_page(document, page)
+    if is_told:
+        answer(document, as_json=as_json, last=last.format(page=page, folder=page.parent))
+    failed = gates()
+    for reason in failed:
+        tell(f"Gate failed: {reason}")
+    return ExitCode.GATE_FAILED if failed else ExitCode.OK
+
+
 def results_in(output: Path, *, document: str, page: str) -> tuple[Path, Path]:
     """Where the document and the page go that `-o` asks for.
 
@@ -68,31 +113,3 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise unwritable(path, error) from error
-
-
-def write_study_files(
-    document: dict[str, Any], output: Path, beside: Mapping[str, str] | None = None
-) -> Path:
-    """Writes study.json, files beside it and the page; returns the page.
-
-    Args:
-        document: of the study.
-        output: where to, made when it is not there; see `results_in`.
-        beside: further files by name.
-
-    Raises:
-        PerfscopeError: one of them cannot be written.
-    """
-    from perfscope.document.build import write
-    from perfscope.files import replace_file
-    from perfscope.report.studies.build import PAGE_FILE, write_page
-    from perfscope.studies.common.document import STUDY_FILE
-
-    place, page = results_in(output, document=STUDY_FILE, page=PAGE_FILE)
-    write(place, document)
-    for name, content in (beside or {}).items():
-        with writing(place.with_name(name)):
-            replace_file(place.with_name(name), content.encode("utf-8"))
-    with writing(page):
-        write_page(document, page)
-    return page

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.answer import answer, write_study_files, writing
+from perfscope.cli.answer import finish_study, writing
 from perfscope.cli.finite import FiniteRange
-from perfscope.cli.options import foa_option, phase_option
-from perfscope.errors import ExitCode, PerfscopeError, UsageError
+from perfscope.cli.options import foa_option, phase_option, study_json_option, verbose_option
+from perfscope.errors import PerfscopeError, UsageError
 from perfscope.output import say_markdown, tell
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def spread(arguments: Sequence[str]) -> list[str]:
 )
 @foa_option
 @phase_option
-@click.option("--json", "as_json", is_flag=True, help="Print study.json instead of a summary.")
+@study_json_option
 @click.option("--markdown", metavar="FILE", help="Write Markdown for a pull request; - is stdout.")
 @click.option(
     "--output",
@@ -106,7 +106,7 @@ def spread(arguments: Sequence[str]) -> list[str]:
     metavar="DIR",
     help="Where study.json and study.html go, or the page itself: NAME.html [default: compare].",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+@verbose_option
 def compare(  # noqa: PLR0913 - one argument an option
     paths: tuple[Path, ...],
     *,
@@ -122,7 +122,6 @@ def compare(  # noqa: PLR0913 - one argument an option
     as_json: bool,
     markdown: str | None,
     output: Path | None,
-    verbose: bool,  # noqa: ARG001 - read by the main function
 ) -> int:
     """Compare runs: environment first, then speed, efficiencies, time and findings.
 
@@ -147,12 +146,13 @@ def compare(  # noqa: PLR0913 - one argument an option
         progress=tell,
     )
     document = build(sides, measure=chosen, factor=factor)
-    directory = output or Path("compare")
-    page = write_study_files(document, directory)
-    to_stdout = _write_markdown(document, markdown)
-    if not to_stdout:
-        answer(document, as_json=as_json, last=f"Report: {page}")
-    return _exit_code(document, fail_on)
+    return finish_study(
+        document,
+        output or Path("compare"),
+        as_json=as_json,
+        is_told=not _write_markdown(document, markdown),
+        gates=lambda: _failed_gates(document, fail_on),
+    )
 
 
 def build(sides: Sequence[Any], *, measure: Measure | None, factor: float) -> Json:
@@ -229,8 +229,8 @@ def _write_markdown(document: Json, file: str | None) -> bool:
     return False
 
 
-def _exit_code(document: Json, fail_on: Sequence[str]) -> int:
-    """0, or 1 with the gates that failed on stderr.
+def _failed_gates(document: Json, fail_on: Sequence[str]) -> list[str]:
+    """The gates that failed, in words.
 
     Raises:
         PerfscopeError: there is a gate, and a side without a run that it could judge.
@@ -249,9 +249,7 @@ def _exit_code(document: Json, fail_on: Sequence[str]) -> int:
     new = [row["id"] for row in found["finding_changes"] if row["change"] == "new"]
     if new and "new-finding" in fail_on:
         failed.append(f"new findings: {', '.join(new)}")
-    for reason in failed:
-        tell(f"Gate failed: {reason}")
-    return ExitCode.GATE_FAILED if failed else ExitCode.OK
+    return failed
 
 
 def _refuse_empty(sides: Sequence[Json]) -> None:

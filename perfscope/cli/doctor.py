@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from perfscope.cli.options import verbose_option
 from perfscope.errors import ExitCode
 from perfscope.output import say_json
 from perfscope.record.rundir import DEFAULT_NAME
@@ -41,13 +42,12 @@ _LABEL_WIDTH = 9
     metavar="SECONDS",
     help="Bound on the start of two ranks with each mpirun.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+@verbose_option
 def doctor(
     *,
     output: Path,
     as_json: bool,
     timeout_s: float,
-    verbose: bool,  # noqa: ARG001 - read by the main function
 ) -> int:
     """See what works on this machine; each line that is not ok names its fix.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from perfscope.cli.options import verbose_option
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import say, tell
 
@@ -40,13 +41,12 @@ perfscope export trace/ --to parquet -o tables/
     metavar="OUT",
     help="The file or directory to make [default: the trace's name in the current directory].",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+@verbose_option
 def export(
     paths: tuple[Path, ...],
     *,
     target_name: str,
     output: Path | None,
-    verbose: bool,  # noqa: ARG001 - read by the main function
 ) -> int:
     """Write a trace for other tools."""
     from perfscope.dataframes.source import Source

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 import perfscope
+from perfscope.cli.options import verbose_option
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
 from perfscope.output import tell, tell_lines, warnings_told
 
@@ -99,8 +100,8 @@ perfscope analyze trace/
 
 @click.group(cls=_LazyGroup, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(perfscope.__version__, prog_name="perfscope")
-@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
-def cli(verbose: bool) -> None:
+@verbose_option
+def cli() -> None:
     """All commands; each is loaded when it is called."""
 
 

@@ -9,9 +9,10 @@ from urllib.parse import quote
 
 import click
 
-from perfscope.cli.answer import answer, write_study_files
+from perfscope.cli.answer import finish_study
 from perfscope.cli.finite import FiniteRange
-from perfscope.errors import ExitCode, PerfscopeError
+from perfscope.cli.options import study_json_option, verbose_option
+from perfscope.errors import PerfscopeError
 from perfscope.output import tell
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ FACTOR = 1.02
     type=click.Choice(["worse"]),
     help="Exit with 1 when the last change of speed was for the worse.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print study.json instead of a summary.")
+@study_json_option
 @click.option(
     "--output",
     "-o",
@@ -47,8 +48,8 @@ FACTOR = 1.02
     metavar="DIR",
     help="Where study.json, study.html and badge.svg go [default: the first DIR].",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
-def history(  # noqa: PLR0913 - one argument an option
+@verbose_option
+def history(
     paths: tuple[Path, ...],
     *,
     factor: float,
@@ -57,7 +58,6 @@ def history(  # noqa: PLR0913 - one argument an option
     fail_on: str | None,
     as_json: bool,
     output: Path | None,
-    verbose: bool,  # noqa: ARG001 - read by the main function
 ) -> int:
     """Show how speed, efficiency and memory changed over the recordings below DIR.
 
@@ -77,13 +77,15 @@ def history(  # noqa: PLR0913 - one argument an option
         factor=factor,
         ignore_command=ignore_command,
     )
-    page = write_study_files(document, directory, {BADGE_FILE: badge_svg(document)})
-    badge = page.with_name(BADGE_FILE)
-    answer(document, as_json=as_json, last=f"Report: {page}; badge: {badge}")
-    if fail_on and document["history"]["badge"]["status"] == "fail":
-        tell(f"Gate failed: {document['verdict']['sentence']}")
-        return ExitCode.GATE_FAILED
-    return ExitCode.OK
+    is_worse = document["history"]["badge"]["status"] == "fail"
+    return finish_study(
+        document,
+        directory,
+        as_json=as_json,
+        last=f"Report: {{page}}; badge: {{folder}}/{BADGE_FILE}",
+        beside={BADGE_FILE: badge_svg(document)},
+        gates=lambda: [document["verdict"]["sentence"]] if fail_on and is_worse else [],
+    )
 
 
 def _read(paths: Sequence[Path]) -> tuple[list[StudyRun], list[Json]]:

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 import click
 
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,  # read by `group.execute`, which shows errors
+    help="Show a traceback with an error.",
+)
+study_json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print study.json instead of a summary."
+)
 foa_option = click.option(
     "--foa", metavar="WINDOW", help="Focus of analysis, as in `perfscope analyze`."
 )

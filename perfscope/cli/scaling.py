@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.answer import answer, write_study_files
-from perfscope.cli.options import foa_option, phase_option
-from perfscope.errors import ExitCode
+from perfscope.cli.answer import finish_study
+from perfscope.cli.options import foa_option, phase_option, study_json_option, verbose_option
 from perfscope.output import tell
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ CSV_FILE = "scaling.csv"
     type=click.Path(path_type=Path),
     help="Series to draw beside: series,size,time_s (or samples_per_s, speedup). May be repeated.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print study.json instead of a summary.")
+@study_json_option
 @click.option(
     "--output",
     "-o",
@@ -59,7 +58,7 @@ CSV_FILE = "scaling.csv"
 )
 @foa_option
 @phase_option
-@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+@verbose_option
 def scaling(  # noqa: PLR0913 - one argument an option
     runs: tuple[Path, ...],
     *,
@@ -71,7 +70,6 @@ def scaling(  # noqa: PLR0913 - one argument an option
     output: Path,
     foa: str | None,
     phase_rules: tuple[str, ...],
-    verbose: bool,  # noqa: ARG001 - read by the main function
 ) -> int:
     """Say what more ranks, cores, GPUs or nodes give, and what limits it.
 
@@ -98,9 +96,8 @@ def scaling(  # noqa: PLR0913 - one argument an option
         loaded, axis=Axis(axis) if axis else None, weak=weak, variant=Variant(formula)
     )
     document = _document(found, series)
-    page = write_study_files(document, output, {CSV_FILE: pop_csv(document)})
-    answer(document, as_json=as_json, last=f"Page: {page}")
-    return ExitCode.OK
+    table = {CSV_FILE: pop_csv(document)}
+    return finish_study(document, output, as_json=as_json, last="Page: {page}", beside=table)
 
 
 def _document(found: Scaling, external: list[Any]) -> Json:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.answer import answer, write_study_files
+from perfscope.cli.answer import finish_study
+from perfscope.cli.options import study_json_option, verbose_option
 from perfscope.cli.run import Steps
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import rewrite, say, say_lines, tell
@@ -137,8 +138,8 @@ def _seconds(_context: click.Context, _option: click.Parameter, value: str | Non
 )
 @click.option("--dry-run", is_flag=True, help="List the configurations and end.")
 @click.option("--only", type=int, hidden=True)
-@click.option("--json", "as_json", is_flag=True, help="Print study.json instead of a summary.")
-@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+@study_json_option
+@verbose_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def sweep(  # noqa: PLR0913 - one argument an option
     command: tuple[str, ...],
@@ -151,7 +152,6 @@ def sweep(  # noqa: PLR0913 - one argument an option
     as_json: bool,
     sbatch: Path | None,
     sbatch_options: tuple[str, ...],
-    verbose: bool,  # noqa: ARG001 - read by the main function
     **asked: Any,
 ) -> int:
     """Runs the plan, or goes on with it, and makes the study."""
@@ -282,9 +282,7 @@ def _study(place: Path, *, as_json: bool) -> int:
     sweep = read(place, progress=lambda text: _tell(text, is_passing=True))
     document = as_document(sweep, judge_study("sweep", sweep))
     rewrite("")
-    page = write_study_files(document, place)
-    answer(document, as_json=as_json, last=f"Report: {page}")
-    return ExitCode.OK
+    return finish_study(document, place, as_json=as_json)
 
 
 def _tell(text: str, *, is_passing: bool = False) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.options import foa_option, phase_option, planned_option
+from perfscope.cli.options import foa_option, phase_option, planned_option, verbose_option
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
 from perfscope.output import say, say_json
 
@@ -61,7 +61,7 @@ phase of the run; RANKS is like 0,2,4-7.
 @foa_option
 @phase_option
 @click.option("--json", "as_json", is_flag=True, help="Print the predictions as JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+@verbose_option
 def whatif(
     paths: tuple[Path, ...],
     *,
@@ -70,7 +70,6 @@ def whatif(
     foa: str | None,
     phase_rules: tuple[str, ...],
     as_json: bool,
-    verbose: bool,  # noqa: ARG001 - read by the main function
 ) -> int:
     """Predicts each edit alone, and all of them together."""
     from perfscope.cli.analyze import parse_rule

@@ -7,12 +7,14 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from math import nan
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.check import chosen, kinds_of, problems
 from perfscope.schema.common import NO_REASON, Metric
 from perfscope.schema.losses import Losses
+
+One = TypeVar("One")
 
 
 class NotAsDeclaredError(ValueError):
@@ -25,11 +27,7 @@ def read_analysis(document: Any) -> Analysis:
     Raises:
         NotAsDeclaredError: something is missing, not declared or of another kind.
     """
-    if (problem := next(problems(document), None)) is not None:
-        raise NotAsDeclaredError(problem)
-    found = _made(document, Analysis)
-    assert isinstance(found, Analysis)
-    return found
+    return read_as(document, Analysis)
 
 
 def read_known(document: Any) -> Analysis:
@@ -46,10 +44,19 @@ def read_known(document: Any) -> Analysis:
 def read_losses(document: Any) -> Losses | None:
     """The loss account of a result; None where it has none, or one of another release."""
     part = document.get("losses") if isinstance(document, dict) else None
-    if part is None or any(problems(part, Losses)):
-        return None
-    found = _made(part, Losses)
-    assert isinstance(found, Losses)
+    return None if part is None or any(problems(part, Losses)) else read_as(part, Losses)
+
+
+def read_as(document: Any, structure: type[One]) -> One:
+    """A document that is declared as this structure.
+
+    Raises:
+        NotAsDeclaredError: something is missing, not declared or of another kind.
+    """
+    if (problem := next(problems(document, structure), None)) is not None:
+        raise NotAsDeclaredError(problem)
+    found = _made(document, structure)
+    assert isinstance(found, structure)
     return found
 
 

@@ -53,10 +53,10 @@ def work_through(
             tally.made += 1
         else:
             tally.found += 1
-        facts = outcome.facts(done) or {}
-        progress.finished(run, facts)
-        if facts.get("end") != outcome.End.FINISHED.value:
-            tally.failed.append(f"{run.name}: {facts.get('reason')}")
+        record = outcome.record(done)
+        progress.finished(run, record)
+        if record is None or record.end != outcome.End.FINISHED.value:
+            tally.failed.append(f"{run.name}: {record.reason if record else 'no record'}")
     progress.close()
     return tally
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 from signal import Signals
-from typing import Any
+from typing import Any, Final
 
 from perfscope import files
 from perfscope.record.rundir import RUN_FILE
+from perfscope.schema.read import read_as
+from perfscope.schema.sweep import RunRecord
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION: Final = "1"
 OUTCOME_FILE = "outcome.json"
 RECORDING = "recording"
 OUTPUT_FILE, ERRORS_FILE = "stdout.txt", "stderr.txt"
@@ -97,19 +99,19 @@ def write(place: Path, outcome: Outcome, *, run: str, configuration: int, repeat
     Raises:
         OSError: the file system takes nothing.
     """
-    document = {
-        "schema_version": SCHEMA_VERSION,
-        "run": run,
-        "configuration": configuration,
-        "repeat": repeat,
-        "end": outcome.end.value,
-        "reason": outcome.reason,
-        "exit_code": outcome.exit_code,
-        "start_unix_s": outcome.start_unix_s,
-        "wall_s": outcome.wall_s,
-        "recording": RECORDING if (place / RECORDING / RUN_FILE).is_file() else None,
-    }
-    content = (json.dumps(document, indent=1) + "\n").encode("ascii")
+    found = RunRecord(
+        schema_version=SCHEMA_VERSION,
+        run=run,
+        configuration=configuration,
+        repeat=repeat,
+        end=outcome.end.value,
+        reason=outcome.reason,
+        exit_code=outcome.exit_code,
+        start_unix_s=outcome.start_unix_s,
+        wall_s=outcome.wall_s,
+        recording=RECORDING if (place / RECORDING / RUN_FILE).is_file() else None,
+    )
+    content = (json.dumps(asdict(found), indent=1) + "\n").encode("ascii")
     files.replace_file(place / OUTCOME_FILE, content, durable=True)
 
 
@@ -185,10 +187,9 @@ def _tail(path: Path) -> bytes:
         return b""
 
 
-def facts(place: Path) -> dict[str, Any] | None:
+def record(place: Path) -> RunRecord | None:
     """The record of a finished run, None when there is none that can be read."""
     try:
-        found = files.read_json(place / OUTCOME_FILE, _MOST_BYTES)
+        return read_as(files.read_json(place / OUTCOME_FILE, _MOST_BYTES), RunRecord)
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None

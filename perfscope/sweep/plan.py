@@ -6,14 +6,17 @@ import hashlib
 import json
 import os
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import perfscope
 from perfscope import files
 from perfscope.errors import PerfscopeError, UnreadableInputError, UsageError
+from perfscope.schema.read import NotAsDeclaredError, read_as
+from perfscope.schema.run import Tool
+from perfscope.schema.sweep import PlanAxis, PlanConfiguration, PlanFile
 from perfscope.sweep.capacity import Demand
 from perfscope.sweep.grid import (
     Axis,
@@ -24,8 +27,8 @@ from perfscope.sweep.grid import (
     shown_values,
 )
 
-SCHEMA_VERSION = "1"
-KIND = "sweep-plan"
+SCHEMA_VERSION: Final = "1"
+KIND: Final = "sweep-plan"
 PLAN_FILE = "plan.json"
 ORDER_SEED = 20_260_101
 MOST_REPEATS = 1000
@@ -118,54 +121,51 @@ class Plan:
             for configuration in order:
                 yield Run(configuration, repeat)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_file(self) -> PlanFile:
         """The plan as it stands in plan.json."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": KIND,
-            "tool": {"name": "perfscope", "version": perfscope.__version__},
-            "identity": self.identity,
-            "command": list(self.command),
-            "shown_command": shown_command(self.command),
-            "directory": self.directory,
-            "axes": [
-                {
-                    "name": axis.name,
-                    "kind": axis.kind.value,
-                    "values": list(axis.values),
-                    "shown_values": [shown_values({axis.name: v})[axis.name] for v in axis.values],
-                }
-                for axis in self.axes
-            ],
-            "configurations": [self._configuration_json(c) for c in self.configurations],
-            "cpus": self.cpus,
-            "repeat": self.repeat,
-            "recording": list(self.recording),
-            "time_limit_s": self.time_limit_s,
-            "search": self.search,
-            "search_repeat": self.search_repeat or self.repeat,
-            "batch": self.batch,
-            "metric": self.metric,
-            "throughput": self.throughput,
-        }
+        return PlanFile(
+            schema_version=SCHEMA_VERSION,
+            kind=KIND,
+            tool=Tool("perfscope", perfscope.__version__),
+            identity=self.identity,
+            command=self.command,
+            shown_command=tuple(shown_command(self.command)),
+            directory=self.directory,
+            axes=tuple(_stored_axis(axis) for axis in self.axes),
+            configurations=tuple(self._configuration(one) for one in self.configurations),
+            cpus=self.cpus,
+            repeat=self.repeat,
+            recording=self.recording,
+            time_limit_s=self.time_limit_s,
+            search=self.search,
+            search_repeat=self.search_repeat or self.repeat,
+            batch=self.batch,
+            metric=self.metric,
+            throughput=self.throughput,
+        )
 
-    def _configuration_json(self, one: Configuration) -> dict[str, Any]:
+    def _configuration(self, one: Configuration) -> PlanConfiguration:
         asked = self.demands.get(one.number)
-        return {
-            "number": one.number,
-            "name": one.name,
-            "label": one.label,
-            "values": dict(one.values),
-            "shown_values": shown_values(one.values),
-            "environment": dict(one.environment),
-            "shown_environment": shown_environment(one.environment),
-            "command": list(one.command),
-            "shown_command": shown_command(one.command),
-            "ranks": asked.ranks if asked else None,
-            "threads": asked.threads if asked else None,
-            "is_here": asked.is_here if asked else None,
-            "refused": self.refused.get(one.number),
-        }
+        return PlanConfiguration(
+            number=one.number,
+            name=one.name,
+            label=one.label,
+            values=dict(one.values),
+            shown_values=shown_values(one.values),
+            environment=dict(one.environment),
+            shown_environment=shown_environment(one.environment),
+            command=tuple(one.command),
+            shown_command=tuple(shown_command(one.command)),
+            ranks=asked.ranks if asked else None,
+            threads=asked.threads if asked else None,
+            is_here=asked.is_here if asked else None,
+            refused=self.refused.get(one.number),
+        )
+
+
+def _stored_axis(axis: Axis) -> PlanAxis:
+    shown = tuple(shown_values({axis.name: value})[axis.name] for value in axis.values)
+    return PlanAxis(axis.name, axis.kind.value, values=axis.values, shown_values=shown)
 
 
 def settle(place: Path, wanted: Plan) -> tuple[Plan, bool]:
@@ -255,7 +255,7 @@ def write(place: Path, plan: Plan) -> None:
     """
     try:
         place.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(plan.as_json(), ensure_ascii=True, indent=1) + "\n"
+        text = json.dumps(asdict(plan.as_file()), ensure_ascii=True, indent=1) + "\n"
         files.replace_file(place / PLAN_FILE, text.encode("ascii"), mode=0o600, durable=True)
     except OSError as error:
         raise unwritable(place, error) from error
@@ -276,6 +276,19 @@ def read(place: Path) -> Plan:
     Raises:
         UnreadableInputError: there is none, it is damaged, or of another version.
     """
+    stored = read_file(place)
+    plan = _plan(stored)
+    if stored.identity != plan.identity:
+        raise _no_plan(place / PLAN_FILE, "it was changed since it was written")
+    return plan
+
+
+def read_file(place: Path) -> PlanFile:
+    """plan.json of a directory, as it stands there.
+
+    Raises:
+        UnreadableInputError: there is none, it is damaged, or of another version.
+    """
     path = place / PLAN_FILE
     try:
         document = files.read_json(path, _MOST_BYTES)
@@ -288,46 +301,36 @@ def read(place: Path) -> Plan:
     if document.get("schema_version") != SCHEMA_VERSION:
         raise _no_plan(path, f"its version is {document.get('schema_version')!r}")
     try:
-        plan = _from_json(document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _no_plan(path, f"it is damaged: {type(error).__name__} {error}") from error
-    if document.get("identity") != plan.identity:
-        raise _no_plan(path, "it was changed since it was written")
-    return plan
+        found = read_as(document, PlanFile)
+    except NotAsDeclaredError as error:
+        raise _no_plan(path, f"it is damaged: {error}") from error
+    if any("/" in one.name or one.name.startswith(".") for one in found.configurations):
+        raise _no_plan(path, "a configuration has a name that is a path")
+    return found
 
 
-def _from_json(document: Mapping[str, Any]) -> Plan:
-    rows: Sequence[Mapping[str, Any]] = document["configurations"]
+def _plan(stored: PlanFile) -> Plan:
+    rows = stored.configurations
     return Plan(
-        command=tuple(map(str, document["command"])),
-        axes=tuple(
-            Axis(str(row["name"]), AxisKind(row["kind"]), tuple(map(str, row["values"])))
-            for row in document["axes"]
-        ),
+        command=stored.command,
+        axes=tuple(Axis(axis.name, AxisKind(axis.kind), axis.values) for axis in stored.axes),
         configurations=tuple(
-            Configuration(
-                int(row["number"]),
-                dict(row["values"]),
-                dict(row["environment"]),
-                tuple(map(str, row["command"])),
-            )
-            for row in rows
+            Configuration(row.number, row.values, row.environment, row.command) for row in rows
         ),
-        refused={int(row["number"]): str(row["refused"]) for row in rows if row["refused"]},
-        cpus=document["cpus"],
+        refused={row.number: row.refused for row in rows if row.refused},
+        cpus=stored.cpus,
         demands={
-            int(row["number"]): Demand(row["ranks"], row["threads"], bool(row["is_here"]))
-            for row in rows
+            row.number: Demand(row.ranks, row.threads, is_here=bool(row.is_here)) for row in rows
         },
-        repeat=int(document["repeat"]),
-        recording=tuple(map(str, document["recording"])),
-        time_limit_s=document["time_limit_s"],
-        search=document["search"],
-        search_repeat=int(document.get("search_repeat") or document["repeat"]),
-        batch=bool(document["batch"]),
-        metric=document["metric"],
-        throughput=document.get("throughput"),
-        directory=str(document["directory"]),
+        repeat=stored.repeat,
+        recording=stored.recording,
+        time_limit_s=stored.time_limit_s,
+        search=stored.search,
+        search_repeat=stored.search_repeat or stored.repeat,
+        batch=stored.batch,
+        metric=stored.metric,
+        throughput=stored.throughput,
+        directory=stored.directory,
     )
 
 

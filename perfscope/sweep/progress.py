@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from perfscope.output import is_terminal, rewrite, shortened, visible
+from perfscope.schema.sweep import RunRecord
 from perfscope.sweep.plan import Run
 from perfscope.units import format_seconds
 
@@ -54,17 +54,16 @@ class Progress:
         if self._is_terminal:
             rewrite("")
 
-    def finished(self, run: Run, facts: Mapping[str, Any]) -> None:
+    def finished(self, run: Run, record: RunRecord | None) -> None:
         """A run is finished, now or before."""
         self._done += 1
-        wall_s = facts.get("wall_s")
-        if isinstance(wall_s, int | float):
-            self._walls.setdefault(run.configuration.number, []).append(float(wall_s))
+        if record is not None:
+            self._walls.setdefault(run.configuration.number, []).append(record.wall_s)
         if not self._line:
             return
-        end = facts.get("reason") or "no record"
-        took = format_seconds(wall_s if isinstance(wall_s, int | float) else None)
-        if not self._is_terminal or facts.get("end") != "finished":
+        end = record.reason if record else "no record"
+        took = format_seconds(record.wall_s if record else None)
+        if not self._is_terminal or record is None or record.end != "finished":
             self._tell(f"{self._line}, {end}, {took}{self._to_go(0.0)}")
         self._line = ""
 

@@ -171,6 +171,16 @@ def test_damaged_plans_are_explained(tmp_path: Path, content: str) -> None:
     assert "cannot be followed" in caught.value.what
 
 
+def test_a_plan_that_names_a_path_is_refused(tmp_path: Path) -> None:
+    plan.settle(tmp_path, sweep_plan(tmp_path / "log"))
+    stored = json.loads((tmp_path / "plan.json").read_text())
+    stored["configurations"][1]["name"] = "../elsewhere"
+    (tmp_path / "plan.json").write_text(json.dumps(stored))
+    with pytest.raises(PerfscopeError, match="cannot be followed") as caught:
+        plan.read(tmp_path)
+    assert "is a path" in caught.value.why
+
+
 def test_a_changed_plan_is_not_followed(tmp_path: Path) -> None:
     plan.settle(tmp_path, sweep_plan(tmp_path / "log"))
     path = tmp_path / "plan.json"

@@ -6,23 +6,15 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from perfscope import files
-from perfscope.errors import UnreadableInputError
-from perfscope.sweep.study import fields
+from perfscope.schema.sweep import PlanConfiguration
+from perfscope.sweep.outcome import OUTCOME_FILE, record
+from perfscope.sweep.plan import MOST_REPEATS, read_file
 
-Json = dict[str, Any]
-PLAN_FILE = "plan.json"
-OUTCOME_FILE = "outcome.json"
 RUNS = "runs"
 OUTPUT_FILES = ("stdout.txt", "stderr.txt")
-SCHEMA_VERSION = "1"
-KIND = "sweep-plan"
 FINISHED, KILLED = "finished", "killed"
 OUT_OF_MEMORY, TIME_LIMIT = "out_of_memory", "time_limit"
-_MOST_BYTES = 256 << 20
-_MOST_REPEATS = 1000
 
 
 @dataclass(frozen=True)
@@ -125,78 +117,49 @@ def read_plan(place: Path) -> StoredPlan:
     Raises:
         UnreadableInputError: there is none, it is damaged, or of another version.
     """
-    path = place / PLAN_FILE
-    try:
-        document = files.read_json(path, _MOST_BYTES)
-        if fields.text(document, "kind") != KIND:
-            raise ValueError("it is no plan of a sweep")
-        if document["schema_version"] != SCHEMA_VERSION:
-            raise ValueError(f"its version is {document['schema_version']!r}")
-        return _plan(place, document)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise UnreadableInputError(
-            f"{path} is no plan of a sweep that can be read.",
-            why=f"{type(error).__name__}: {why}.",
-            action="Name the directory of a sweep: perfscope sweep --resume -o DIR",
-        ) from error
-
-
-def _plan(place: Path, document: Json) -> StoredPlan:
-    axes = tuple(
-        Axis(str(row["name"]), str(row["kind"]), tuple(map(str, row["shown_values"])))
-        for row in document["axes"]
-    )
+    found = read_file(place)
+    axes = tuple(Axis(axis.name, axis.kind, axis.shown_values) for axis in found.axes)
+    varied = [axis for axis in axes if len(axis.values) > 1]
     return StoredPlan(
         place=place,
-        command=tuple(map(str, document["shown_command"])),
+        command=found.shown_command,
         axes=axes,
-        configurations=tuple(
-            _configuration(row, [axis for axis in axes if len(axis.values) > 1])
-            for row in document["configurations"]
-        ),
-        cpus=fields.integer(document, "cpus"),
-        repeat=min(int(document["repeat"]), _MOST_REPEATS),
-        recording=tuple(map(str, document["recording"])),
-        time_limit_s=fields.number(document, "time_limit_s"),
-        search=fields.integer(document, "search"),
-        batch=document["batch"] is True,
-        metric=fields.text(document, "metric") or None,
-        throughput=fields.text(document, "throughput") or None,
-        search_repeat=fields.integer(document, "search_repeat"),
+        configurations=tuple(_configuration(one, varied) for one in found.configurations),
+        cpus=found.cpus,
+        repeat=min(found.repeat, MOST_REPEATS),
+        recording=found.recording,
+        time_limit_s=found.time_limit_s,
+        search=found.search,
+        batch=found.batch,
+        metric=found.metric or None,
+        throughput=found.throughput or None,
+        search_repeat=found.search_repeat,
     )
 
 
-def _configuration(row: Json, varied: Sequence[Axis]) -> Configuration:
-    name = str(row["name"])
-    if "/" in name or name.startswith("."):
-        raise ValueError("a configuration has a name that is a path")
-    values = {str(key): str(value) for key, value in row["shown_values"].items()}
+def _configuration(one: PlanConfiguration, varied: Sequence[Axis]) -> Configuration:
     return Configuration(
-        number=int(row["number"]),
-        name=name,
-        label=_label(row, values, varied),
-        values=values,
-        environment={
-            str(key): None if value is None else str(value)
-            for key, value in row["shown_environment"].items()
-        },
-        command=tuple(map(str, row["shown_command"])),
-        ranks=fields.integer(row, "ranks"),
-        threads=fields.integer(row, "threads"),
-        refused=fields.text(row, "refused") or None,
+        number=one.number,
+        name=one.name,
+        label=_label(one, varied),
+        values=one.shown_values,
+        environment=one.shown_environment,
+        command=one.shown_command,
+        ranks=one.ranks,
+        threads=one.threads,
+        refused=one.refused or None,
     )
 
 
-def _label(row: Json, values: Mapping[str, str], varied: Sequence[Axis]) -> str:
+def _label(one: PlanConfiguration, varied: Sequence[Axis]) -> str:
     """The values that vary; secrets look the same, so the number tells their configurations."""
+    shown = {axis.name: one.shown_values.get(axis.name, "") for axis in varied}
     label = ", ".join(
-        values[axis.name] if axis.kind == "set" else f"{axis.name}={values[axis.name]}"
+        shown[axis.name] if axis.kind == "set" else f"{axis.name}={shown[axis.name]}"
         for axis in varied
     )
-    given = row.get("values", {})
-    is_hidden = any(values[axis.name] != given.get(axis.name) for axis in varied)
-    return f"{label} (configuration {row['number']:d})" if is_hidden else label
+    is_hidden = any(value != one.values.get(name) for name, value in shown.items())
+    return f"{label} (configuration {one.number})" if is_hidden else label
 
 
 def read_runs(plan: StoredPlan) -> list[StoredRun]:
@@ -213,19 +176,17 @@ def read_runs(plan: StoredPlan) -> list[StoredRun]:
 def read_run(plan: StoredPlan, configuration: Configuration, repeat: int) -> StoredRun | None:
     """One finished run; None when it is not there."""
     directory = plan.place / RUNS / f"{configuration.name}-r{repeat}"
-    try:
-        facts = files.read_json(directory / OUTCOME_FILE, _MOST_BYTES)
-    except FileNotFoundError:
+    if not (directory / OUTCOME_FILE).exists():
         return None
-    except (OSError, ValueError):
-        facts = {}
+    found = record(directory)
     recording = directory / "recording"
+    is_recorded = found is not None and found.recording and recording.is_dir()
     return StoredRun(
         name=directory.name,
         configuration=configuration.number,
         repeat=repeat,
-        end=fields.text(facts, "end") or "unknown",
-        reason=fields.text(facts, "reason") or "its record cannot be read",
-        wall_s=fields.number(facts, "wall_s"),
-        recording=recording if fields.text(facts, "recording") and recording.is_dir() else None,
+        end=found.end if found else "unknown",
+        reason=found.reason if found else "its record cannot be read",
+        wall_s=found.wall_s if found else None,
+        recording=recording if is_recorded else None,
     )

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfscope.errors import UnreadableInputError
 from perfscope.schema.enums import Status
 from perfscope.studies.findings import best_at_grid_edge, noise_over_differences
 from perfscope.sweep.study import fabric, quality, why
 from perfscope.sweep.study.model import measure
 from perfscope.sweep.study.noise import contenders
 from perfscope.sweep.study.runs import load_one
-from perfscope.sweep.study.stored import Axis, StoredRun, read_plan
+from perfscope.sweep.study.stored import Axis, StoredRun
 from tests.support.environments import REPOSITORY
 from tests.support.study_runs import made_run
 from tests.support.sweeps import failed_run, judged, made_plan, made_sweep, made_sweep_run
@@ -352,10 +351,3 @@ def test_the_verdict_counts_what_was_not_measured() -> None:
     assert json.dumps(document) == json.dumps(judged(measure(plan, runs)))
     empty = judged(measure(plan, []))
     assert empty["verdict"]["status"] == "info"
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"kind": "sweep-plan"}'])
-def test_a_study_of_a_damaged_plan_is_explained(tmp_path: Path, content: str) -> None:
-    (tmp_path / "plan.json").write_text(content)
-    with pytest.raises(UnreadableInputError):
-        read_plan(tmp_path)
