@@ -19,7 +19,7 @@ from perfscope.matching.waits import Waits
 from perfscope.trace.damage import Damage, Need
 from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, name_of
-from perfscope.trace.worlds import separate_worlds
+from perfscope.trace.worlds import apart, separate_worlds
 from perfscope.units import format_count, format_seconds, format_share
 
 NS = 1e-9
@@ -117,6 +117,13 @@ def _impossible(run: _Run) -> Damage | None:
 
 def _unequal_programs(run: _Run) -> Damage | None:
     """Different programs are one job only where they communicate with each other."""
+    if count := apart(run.trace):
+        named = "; ".join(_numbers(members) for members in run.trace.programs[:3])
+        text = (
+            f"The trace holds {count} programs, which do not communicate with each other: {named}"
+            f"{'; ...' if count > 3 else ''}."
+        )
+        return Damage("unequal_programs", text, SPOILS_COMPARISON)
     programs = [_program(rank) for rank in run.trace.ranks]
     kinds = sorted({program for program in programs if program})
     if len(kinds) < 2 or _communicate(run.waits, np.array([*map(_place(kinds), programs)])):

@@ -15,6 +15,7 @@ from perfscope.replay.model import RefusedEditError
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Format
+from perfscope.trace.worlds import apart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +82,8 @@ def _judge(diagnosis: Diagnosis, run: Facts) -> Finding:
 
 def how_to_be_whole(results: Results) -> str:
     """What to do about ranks that are missing or cannot be compared."""
+    if apart(results.trace):
+        return "Look at each program alone: record it, or cut it out of the trace."
     if results.trace.format is Format.PERFSCOPE:
         return "Record the whole job with perfscope run."
     return "Give perfscope analyze the files of all ranks together."

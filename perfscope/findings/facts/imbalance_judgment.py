@@ -26,7 +26,6 @@ from perfscope.findings.facts.imbalance_facts import (
     persists,
 )
 from perfscope.schema.enums import Confidence, Status
-from perfscope.trace.worlds import apart
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
@@ -137,12 +136,6 @@ def unable(results: Results) -> Quiet | None:
     if "communication" in results.trace.not_recorded:
         text = wording.not_recorded(results.trace, "communication", "")
         return not_measured(text)
-    if programs := apart(results.trace):
-        text = (
-            f"The trace holds {programs} programs that never wait for each other: the work of "
-            "their ranks is not to be compared. Look at each program alone."
-        )
-        return not_applicable(text)
     if _never_meet(results):
         text = "The ranks never communicate: none of them waits for another."
         return not_applicable(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from perfscope.matching.waits import split_operations
 from perfscope.readers.paraver.reader import open_paraver
@@ -72,10 +73,18 @@ def test_ranks_of_different_applications_are_not_compared(tmp_path: Path) -> Non
     assert trace.programs == ((0, 1), (2, 3))
     assert apart(trace) == 2
     assert any("holds 2 applications" in note for note in trace.notes)
-    found = analyze_trace(trace).findings
+    analyzed = analyze_trace(trace)
     for name in ("load_imbalance", "straggler", "transient_imbalance"):
-        assert found[name].status is Status.NOT_APPLICABLE
-        assert "2 programs" in found[name].summary
+        found = analyzed.findings[name]
+        assert found.status is Status.NOT_MEASURED
+        assert "2 programs" in found.summary
+        assert "each program alone" in found.summary
+    document: Any = analyzed.document()
+    for name in ("parallel_efficiency", "load_balance", "communication_efficiency"):
+        assert document["metrics"][name]["value"] is None
+        assert "2 programs" in document["metrics"][name]["reason"]
+    assert document["run"]["damage"][0]["id"] == "unequal_programs"
+    assert document["verdict"]["sentence"].startswith("The trace holds 2 programs")
 
 
 def test_applications_that_send_each_other_messages_are_one_job(tmp_path: Path) -> None:
