@@ -25,6 +25,7 @@ from perfscope.findings.facts.cpu_contention import is_disturbed, waited_as_long
 from perfscope.findings.facts.transport_settings import Setting, fabric_bytes_per_s, slow_settings
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence, Status
+from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
 from perfscope.units import format_seconds
 
 if TYPE_CHECKING:
@@ -242,6 +243,16 @@ def transfer_rows(results: Results) -> tuple[Evidence, ...]:
 def mean(values: Sequence[float]) -> float:
     """The mean; 0 of nothing."""
     return sum(values) / len(values) if values else 0.0
+
+
+def without_data(results: Results) -> tuple[str, ...]:
+    """The collectives that moved nothing, as barriers do, where they make most of the transfer."""
+    rows = results.communication.operations
+    empty = [row for row in rows if row.bytes_sent == row.bytes_received == 0 and row.transfer_s]
+    empty = [row for row in empty if row.name in BY_NAME and IS_COLLECTIVE[BY_NAME[row.name].code]]
+    empty.sort(key=lambda row: -(row.transfer_s or 0.0))
+    spent_s = sum(row.transfer_s or 0.0 for row in empty)
+    return tuple(r.name for r in empty) if spent_s > MAIN_CAUSE_SHARE * moved_s(results) else ()
 
 
 def told_steps(results: Results) -> int:

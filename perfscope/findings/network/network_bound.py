@@ -23,6 +23,7 @@ from perfscope.findings.facts.network_facts import (
     told_steps,
     transfer_rows,
     unknown,
+    without_data,
 )
 from perfscope.schema.enums import Status
 from perfscope.units import counted, format_bytes, format_seconds
@@ -103,6 +104,8 @@ def _title(results: Results, facts: NetworkFacts) -> str:
     most = capitalized(facts.whole.at_most)
     place = sampled_places.calls(results, ", most of it in")
     share = of_window(facts.whole.share)
+    if empty := without_data(results):
+        return f"{most}{share} is spent in calls that move no data ({empty[0]}){place}"
     return f"{most}{share} is data being moved between ranks{place}"
 
 
@@ -145,6 +148,8 @@ def _evidence(results: Results, facts: NetworkFacts, *, is_fault: bool) -> tuple
 def _actions(results: Results, facts: NetworkFacts) -> tuple[str, ...]:
     half = facts.back(HALVED, TWICE)
     actions = [f"Send half as many bytes, as gradients in 16 bits do{half}."]
+    if empty := without_data(results):
+        actions = [f"Call {empty[0]} only where ranks must meet: it moves no data."]
     if facts.gain_s(HIDDEN):
         actions.append(
             "Exchange gradients while the backward pass still runs, as DistributedDataParallel and "

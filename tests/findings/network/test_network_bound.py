@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import Cause
+from perfscope.readers.paraver.reader import open_paraver
 from perfscope.replay.edit_parser import parse_edit
 from perfscope.schema.enums import Basis, PhaseKind, Status
 from perfscope.trace.model import Trace
@@ -219,3 +222,20 @@ def test_beginning_and_ending_move_no_data() -> None:
         enter_s = 1.0 if number == 0 else 14.0
         builder.rank(number).init(15.0, enter_s=enter_s).finalize(15.0)
     assert analyze_trace(builder.build()).findings["network_bound"].status is Status.PASS
+
+
+def test_calls_that_move_no_data_are_not_asked_to_send_less(tmp_path: Path) -> None:
+    """Two ranks that spend half of their time in a barrier which both enter at once."""
+    lines = ["#Paraver (01/02/2024 at 10:00):1000000000_ns:1(4):1:2(1:1,1:1),1", "c:1:1:2:1:2"]
+    for begin in range(0, 1_000_000_000, 20_000_000):
+        for task in (1, 2):
+            where = f"2:1:1:{task}:1"
+            lines.append(f"{where}:{begin + 10_000_000}:50000002:8:50100004:1")
+            lines.append(f"{where}:{begin + 20_000_000}:50000002:0")
+    path = tmp_path / "barriers.prv"
+    path.write_text("\n".join([*lines, ""]))
+    finding = analyze_trace(open_paraver(path)).findings["network_bound"]
+    assert finding.status is Status.FAIL
+    assert "calls that move no data (MPI_Barrier)" in finding.title
+    assert finding.actions[0].startswith("Call MPI_Barrier only where")
+    assert not any("bytes" in action for action in finding.actions)
