@@ -33,7 +33,7 @@ ARROWS = {
     },
     "studies": {"document", "findings", "metrics", "readers", "replay", "schema", "trace"},
     "studies.findings": {"findings", "metrics", "schema", "studies", "sweep.study", "trace"},
-    "sweep": {"record"},
+    "sweep": {"record", "schema"},
     "sweep.study": {"findings", "schema", "studies", "sweep", "trace"},
     "dataframes": {
         *{"attribution", "losses", "matching", "metrics", "readers", "replay", "schema", "trace"},
