@@ -37,6 +37,10 @@ uint64_t ps_collections(uint32_t which);
  * interpreter's lock. The variables lie `offset` bytes behind the frame or, where `inner_offset` is not 0, behind what
  * the pointer there points to. Returns NULL where there is no Python. */
 void *ps_type_of_variable(const void *frame, uint32_t inner_offset, uint32_t offset, void *none);
+/* What a function of Python without arguments returns, as a new reference, or `none` where the process has more than
+ * one interpreter: another one may have a lock of its own, and change what the function looks at. The caller holds the
+ * lock of the first one, without which there will be no second. */
+void *ps_call_alone(void *function, void *none);
 /* Has the calling thread, the main one of the Python that `none` belongs to, note its stack whenever a wait ends. The
  * word at that offset of Python's interpreter makes it look for pending calls (0: nothing more is needed); there may be
  * one current thread for the whole process; looking at frames may begin a garbage collection. Where anything is not as

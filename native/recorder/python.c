@@ -17,6 +17,7 @@ static struct {
     const char *(*text)(void *);
     void *(*item)(void *, const char *);
     long (*integer)(void *);
+    void *(*newest)(void), *(*first)(void), *(*call)(void *);
 } python;
 
 static struct {
@@ -49,6 +50,20 @@ PS_EXPORT void *ps_type_of_variable(const void *frame, uint32_t inner_offset, ui
     void *type = value ? pointer_at(value + sizeof(void *)) : none;
     python.keep(type);
     return type;
+}
+
+PS_EXPORT void *ps_call_alone(void *function, void *none)
+{
+    find(&python.keep, "Py_IncRef");
+    find(&python.newest, "PyInterpreterState_Head");
+    find(&python.first, "PyInterpreterState_Main");
+    find(&python.call, "PyObject_CallNoArgs");
+    if (python.newest && python.first && python.call && python.newest() == python.first())
+        return python.call(function);
+    if (!python.keep)
+        return NULL;
+    python.keep(none);
+    return none;
 }
 
 static uint32_t generation_of(void *details)

@@ -21,7 +21,9 @@ def sample(rec: Recorder) -> None:
     count = getattr(sys, "getallocatedblocks", None)  # CPython alone has it
     if begin_ns < _due_ns or count is None:
         return
-    blocks = count()
+    blocks = rec.look_at_all(count)
+    if blocks is None:
+        return
     spent_ns = rec.now() - begin_ns
     _due_ns = begin_ns + _PERIOD_NS + _SHARE * spent_ns
     rec.python_blocks(blocks)

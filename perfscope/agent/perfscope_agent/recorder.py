@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from . import notes
 from .redact import redact_path, redact_value
@@ -11,6 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+_MAY_HAVE_OWN_LOCK = sys.version_info >= (3, 12)
+"""Whether an interpreter inside the process may have a lock of its own."""
 
 NO_STEP = -1  # as a 32-bit word: UINT32_MAX
 NO_EPOCH = -1
@@ -76,6 +80,7 @@ class Recorder:
         self.type_of_variable = bind(
             "ps_type_of_variable", python_object, pointer, u32, u32, pointer
         )
+        self.call_alone = bind("ps_call_alone", python_object, python_object, python_object)
         self._bind_notes(library, bind)
         self._name = bind("ps_name", u32, ctypes.c_char_p, u32)
         self._stack = bind("ps_stack", u32, ctypes.c_void_p, u32)
@@ -94,6 +99,13 @@ class Recorder:
         address = ctypes.cast(library.ps_stack_notes_wait, pointer).value or 0
         # alone of all these it gives the interpreter's lock away
         self.stack_notes_wait = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)(address)
+
+    def look_at_all(self, function: Callable[[], Any]) -> Any:
+        """What a function of Python returns that looks into all interpreters of the process.
+
+        None where that could crash: since Python 3.12 another one may go on meanwhile.
+        """
+        return self.call_alone(function, None) if _MAY_HAVE_OWN_LOCK else function()
 
     def name(self, text: str) -> int:
         """The id of a name; equal text, equal id.

@@ -43,15 +43,7 @@ There frames become objects when they are looked at. Where the allocation begins
 collection whose finalizers let the other thread go on, the frame may be over before its object is
 finished, which then points into nothing. So there is no collection meanwhile.
 """
-_HAS_LOCKS = sys.version_info >= (3, 12)
-"""Whether each interpreter of a process may have a lock of its own.
-
-Then looking at the frames of all threads meets those of interpreters that go on meanwhile.
-"""
 _LATER_S = 30.0  # a program has its data and its workers by then
-
-_others: Callable[[], list[Any]] | None = None
-"""Lists the interpreters of this process; None where one lock is held by all."""
 
 statistics = {"hz": 0.0, "samples": 0, "cpu_ns": 0}
 """What the sampler did and what it cost, for the metadata file."""
@@ -100,11 +92,8 @@ class Sampler:
         self._done.acquire(True, 1.0)
 
     def _run(self) -> None:
-        global _others
         try:
             block_signals()
-            if _HAS_LOCKS:
-                _others = _list_of_interpreters()
             self._loop()
         except Exception as error:
             notes.failure("stack sampler stopped", error)
@@ -158,7 +147,7 @@ class Sampler:
         if is_held:
             gc.disable()
         try:
-            walks = _walks(note)
+            walks = _walks(rec, note)
         finally:
             if is_held:
                 gc.enable()
@@ -224,7 +213,9 @@ def _leaves(thread_id: int, callee: str) -> tuple[tuple[str, str], ...]:
     return leaves + (((call, blocked.FILE),) if call else ())
 
 
-def _walks(note: noted.Note | None) -> list[tuple[int, list[tuple[CodeType, int]], str]]:
+def _walks(
+    rec: recorder.Recorder, note: noted.Note | None
+) -> list[tuple[int, list[tuple[CodeType, int]], str]]:
     """Kernel id, places and callee of each watched thread; no other thread goes on meanwhile."""
     walks = []
     main = recorder.main_thread
@@ -234,10 +225,10 @@ def _walks(note: noted.Note | None) -> list[tuple[int, list[tuple[CodeType, int]
         callee = "" if is_own else callees.known(code, last)
         if callee is not None and len(watched) == 1:
             return [(watched[main], note[2], callee)]
-    if _others and len(_others()) > 1:
-        notes.add("no stacks of threads were looked at while there were several interpreters")
-        return []
-    frames = sys._current_frames()
+    frames = rec.look_at_all(sys._current_frames)
+    if frames is None:
+        notes.add("only noted stacks were kept while the process had several interpreters")
+        return [(watched[main], note[2], callee or "")] if note and main in watched else []
     try:
         for identity, thread_id in list(watched.items()):
             frame = frames.get(identity)
@@ -254,14 +245,6 @@ def _walks(note: noted.Note | None) -> list[tuple[int, list[tuple[CodeType, int]
         # This frame is among them: a cycle that would keep the program's objects alive.
         frames.clear()
     return walks
-
-
-def _list_of_interpreters() -> Callable[[], list[Any]] | None:
-    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
-    try:
-        return __import__(name).list_all  # type: ignore[no-any-return]
-    except ImportError:
-        return None
 
 
 def _callee(frame: FrameType) -> str:
