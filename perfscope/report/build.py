@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
@@ -21,6 +22,7 @@ from perfscope.report.labels import status_word
 from perfscope.report.sections import ORDER
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import sentence, shortened, stopped, visible_document
+from perfscope.schema.read import read_known
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "timeline.js")
@@ -38,7 +40,9 @@ def build_html(document: Document) -> str:
     style = (HERE / "assets" / "report.css").read_text(encoding="utf-8")
     script = "".join((HERE / "assets" / name).read_text(encoding="utf-8") for name in SCRIPTS)
     page = Page("report", "analysis.json", _title(safe), style, script)
-    return render(safe, _sections(), _environment(), page)
+    result = read_known(safe)
+    contexts = {one.id: one.context(result) for one in _sections() if one.is_typed}
+    return render(safe, _sections(), _environment(), page, contexts)
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,11 @@ class Page:
 
 
 def render(
-    document: Document, sections: Sequence[Section], environment: Environment, page: Page
+    document: Document,
+    sections: Sequence[Section],
+    environment: Environment,
+    page: Page,
+    contexts: Mapping[str, Context] = MappingProxyType({}),
 ) -> str:
     """A page of sections under a policy that allows its style sheet, its script and nothing else.
 
@@ -70,8 +78,12 @@ def render(
         sections: in their order on the page.
         environment: finds their templates and the page's.
         page: what is around the sections.
+        contexts: of the sections whose context is made already.
     """
-    bodies = [_body(section, section.context(document), environment) for section in sections]
+    bodies = [
+        _body(section, contexts.get(section.id) or section.context(document), environment)
+        for section in sections
+    ]
     tool = f"{text(document, 'tool', 'name')} {text(document, 'tool', 'version')}".strip()
     return environment.get_template("page.html").render(
         noun=page.noun,

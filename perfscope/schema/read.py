@@ -15,6 +15,8 @@ from perfscope.schema.common import NO_REASON, Metric
 from perfscope.schema.losses import Losses
 
 One = TypeVar("One")
+PLAIN = {(kind, ...) for kind in (int, float, str, bool)}
+"""Of lists whose items are taken as they are."""
 
 
 class NotAsDeclaredError(ValueError):
@@ -75,6 +77,8 @@ def _made(value: Any, kind: Any) -> Any:
         return kind(**_absent(kind, held.keys()) | held)
     if origin is tuple:
         items = get_args(kind)
+        if items in PLAIN:
+            return tuple(value)
         each = items[:1] * len(value) if items[-1] is Ellipsis else items
         return tuple(_made(item, one) for item, one in zip(value, each, strict=True))
     if origin is dict:

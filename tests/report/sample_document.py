@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from perfscope import __version__
+from perfscope.schema import enums
 from perfscope.schema.efficiency import METRICS
 from tests.report import sample_parts as parts
 from tests.report.sample_activities import activities, no_activities
@@ -357,6 +359,15 @@ def everything_null() -> Json:
     return doc
 
 
+CLOSED = {
+    one.value
+    for kind in vars(enums).values()
+    if isinstance(kind, type) and issubclass(kind, Enum)
+    for one in kind
+}
+"""The values of the closed sets of a document: perfscope writes them, no trace does."""
+
+
 def hostile() -> Json:
     """A run in which every text that a trace can carry is an attack."""
     counter = iter(range(10**9))
@@ -369,7 +380,7 @@ def hostile() -> Json:
             return changed
         if isinstance(value, list):
             return [attack(v, key) for v in value]
-        if isinstance(value, str) and key not in ("status", "gain_basis", "confidence", "id"):
+        if isinstance(value, str) and key != "id" and value not in CLOSED:
             return HOSTILE_TEXTS[next(counter) % len(HOSTILE_TEXTS)]
         return value
 

@@ -10,6 +10,7 @@ from perfscope.registry import members
 from perfscope.report.build import build_html
 from perfscope.report.sections import ORDER
 from perfscope.report.sections.section import Section
+from perfscope.schema.read import read_known
 from tests.report.sample_document import (
     document,
     everything_null,
@@ -44,6 +45,12 @@ ABSENT = {
 }
 
 
+def context(section: str, document: dict[str, Any]) -> dict[str, Any]:
+    """What a section takes from a document."""
+    found = SECTIONS[section]
+    return found.context(read_known(document) if found.is_typed else document)
+
+
 def body(page: str, section: str) -> str:
     """The part of the page that one section fills, with plain spaces."""
     start = page.index(f'<section id="{section}"')
@@ -64,13 +71,13 @@ def test_nothing_measured_is_a_sentence_that_says_why(section: str) -> None:
 def test_a_missing_part_breaks_no_section(section: str, missing: str) -> None:
     document = everything_null()
     del document[missing]
-    SECTIONS[section].context(document)
+    assert context(section, document)
 
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_context_is_a_pure_function_of_the_document(section: str) -> None:
     document = two_ranks_evaluation()
-    assert SECTIONS[section].context(document) == SECTIONS[section].context(document)
+    assert context(section, document) == context(section, document)
 
 
 def test_efficiency_shows_each_value_as_the_product_of_its_factors() -> None:
@@ -215,7 +222,7 @@ def test_phases_of_different_kinds_have_different_colors() -> None:
     document = two_ranks_evaluation()
     names = ("forward", "backward", "optimizer", "input", "evaluate", "user:a", "user:b", "predict")
     document["phases"] = [document["phases"][0] | {"id": name, "label": name} for name in names]
-    drawn = SECTIONS["phases"].context(document)["drawn"]
+    drawn = context("phases", document)["drawn"]
     assert len({phase["role"] for phase in drawn}) == len(names)
 
 

@@ -119,9 +119,9 @@ def _table(
 def _cost_columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
     return (
         Column("Rank", rank_name, kind=Kind.TEXT),
-        Column("Doing", lambda row: phase_words(row.get("phase"), labels), kind=Kind.TEXT),
-        Column("At once", "direct_s", seconds),
-        Column("Through others", "indirect_s", seconds),
+        Column("Phase", lambda row: phase_words(row.get("phase"), labels), kind=Kind.TEXT),
+        Column("Direct", "direct_s", seconds),
+        Column("Indirect", "indirect_s", seconds),
         Column("Of all waiting", "share", percent),
     )
 
@@ -233,4 +233,4 @@ def _takeaway(document: Document) -> str:
     return waiting_sentence(document) or f"The critical path holds {work} of work"
 
 
-SECTION = Section("causes", "Who made whom wait", "causes.html", _context, is_folded=True)
+SECTION = Section("causes", "Root causes of wait time", "causes.html", _context, is_folded=True)

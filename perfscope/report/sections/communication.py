@@ -115,11 +115,11 @@ def _arrival_columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
     return (
         Column("Late rank", rank_name, kind=Kind.TEXT),
         Column("Phase", lambda row: phase_words(text(row, "phase"), labels), kind=Kind.TEXT),
-        Column("Was in", place, kind=Kind.PLACE),
+        Column("Function", place, kind=Kind.PLACE),
         Column("Called from", lambda row: place(mapping(row, "caller")), kind=Kind.PLACE),
-        Column("Others waited", "waiting_s", seconds),
-        Column("Job lost", "stall_s", seconds),
-        Column("Times", "instances", count),
+        Column("Wait time caused", "waiting_s", seconds),
+        Column("Delay of the job", "stall_s", seconds),
+        Column("Occurrences", "instances", count),
     )
 
 

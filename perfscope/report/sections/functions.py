@@ -2,55 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from perfscope.report.access import Document, mapping, maybe_numbers, number, rows, text
 from perfscope.report.formats import percent, seconds
 from perfscope.report.palette import ACCOUNT_ROLES
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
-from perfscope.report.views import place
+from perfscope.report.views import Shown, place_of
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.time import FunctionShare
 
 MOST_FUNCTIONS = 40
 ABSENT = "the stack sampler was off (--stack-hz 0) or the program is not Python"
 
 
-def _context(document: Document) -> Context:
-    labels = {text(row, "id"): text(row, "label") for row in rows(document, "ledger")}
-    found = rows(document, "ledger_functions")
-    largest = max((own for row in found if (own := number(row.get("seconds")))), default=0.0)
-    shown = []
-    for row in found[:MOST_FUNCTIONS]:
-        own = number(row.get("seconds"))
-        account = text(row, "account")
-        by_rank = maybe_numbers(row, "seconds_by_rank")
-        shown.append(
-            {
-                "place": place(row),
-                "seconds": seconds(own),
-                "share": percent(number(row.get("share"))),
-                "width": round(100 * own / largest, 2) if own and largest > 0 else 0,
-                "role": account if account in ACCOUNT_ROLES else "untraced",
-                "account": labels.get(account, account),
-                "busiest": seconds(max((s for s in by_rank if s is not None), default=None)),
-            }
-        )
-    unlabeled = number(mapping(document, "unlabeled").get("share"))
+def _context(result: Analysis) -> Context:
+    found = result.ledger_functions
+    labels = {row.id: row.label for row in result.ledger}
+    share = result.unlabeled.share
     return {
-        "absent": "" if shown else ABSENT,
-        "functions": shown,
-        "left_out": max(len(found) - MOST_FUNCTIONS, 0),
-        "unlabeled": percent(unlabeled) if unlabeled else "",
+        "absent": "" if found else ABSENT,
+        "functions": Table(
+            "functions-table",
+            "Time by function, all ranks together",
+            _columns(labels),
+            found,
+            MOST_FUNCTIONS,
+            "functions",
+        ),
+        "unlabeled": percent(share) if share > 0 else "",
         "takeaway": _takeaway(found),
     }
 
 
-def _takeaway(found: list[Mapping[str, Any]]) -> str:
-    if not found or not text(found[0], "function"):
+def _columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
+    def account(row: FunctionShare) -> Shown:
+        role = row.account if row.account in ACCOUNT_ROLES else "untraced"
+        return Shown(role, labels.get(row.account, row.account))
+
+    return (
+        Column("Function", place_of, kind=Kind.PLACE),
+        Column("Time", "seconds", seconds),
+        Column("Share", "share", percent),
+        Column("Most on one rank", lambda row: max(row.seconds_by_rank, default=None), seconds),
+        Column("Account", account, kind=Kind.KEYED, longest=40),
+    )
+
+
+def _takeaway(found: Sequence[FunctionShare]) -> str:
+    if not found or not found[0].function:
         return ""
-    share = percent(number(found[0].get("share")))
-    return f"{shortened(text(found[0], 'function'), 60)} takes {share} of the ranks’ time"
+    return f"{shortened(found[0].function, 60)} takes {percent(found[0].share)} of the ranks’ time"
 
 
-SECTION = Section("functions", "Functions", "functions.html", _context, is_folded=True)
+SECTION = Section(
+    "functions", "Functions", "functions.html", _context, is_folded=True, is_typed=True
+)

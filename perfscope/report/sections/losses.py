@@ -8,7 +8,8 @@ from typing import Any
 from perfscope.report.formats import percent, seconds
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
-from perfscope.report.views import Place
+from perfscope.report.views import Place, place_of
+from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Basis, LossPattern
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.schema.read import read_losses
@@ -21,10 +22,7 @@ MOST_TOLD = 3
 
 
 def _place(entry: LossEntry) -> Place | None:
-    if entry.where is None:
-        return None
-    file, line = entry.where.file, entry.where.line
-    return Place(entry.where.function, f"{file}:{line}" if file and line else file)
+    return place_of(entry.where) if entry.where else None
 
 
 def _ranks(entry: LossEntry) -> str:
@@ -67,9 +65,9 @@ COLUMNS = (
 )
 
 
-def _context(document: Any) -> Context:
-    found = read_losses(document)
-    if found is None or not found.entries:
+def _context(result: Analysis) -> Context:
+    found = result.losses
+    if not found.entries:
         return {"table": None}
     caption = "Lost time of all ranks by cause"
     whole = Table("losses-all", caption, COLUMNS, found.entries, MOST_ROWS, "causes")
@@ -102,4 +100,4 @@ def _sentence(found: Losses) -> str:
     return f"{training}{rest}{others}"
 
 
-SECTION = Section("losses", "What time was lost to", "losses.html", _context)
+SECTION = Section("losses", "What time was lost to", "losses.html", _context, is_typed=True)

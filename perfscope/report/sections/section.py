@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from perfscope.report.access import Document
-
 Context = dict[str, Any]
 
 
@@ -16,11 +14,13 @@ class Section:
     """One section: its anchor, its heading, its template, and the pure function that fills it.
 
     Of one `is_folded` the page shows the heading and the `takeaway` of its context, and the rest
-    once it is unfolded; where its context names what is `absent`, that is all.
+    once it is unfolded; where its context names what is `absent`, that is all. The context of one
+    that `is_typed` takes the structures of the result, that of others the document.
     """
 
     id: str
     title: str
     template: str
-    context: Callable[[Document], Context]
+    context: Callable[[Any], Context]
     is_folded: bool = False
+    is_typed: bool = False

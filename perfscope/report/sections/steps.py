@@ -44,8 +44,8 @@ def _context(document: Document) -> Context:
 def _takeaway(median: float | None, p95: float | None, longest: float | None) -> str:
     if median is None or p95 is None:
         return ""
-    most = "" if longest is None else f"; the longest took {seconds(longest)}"
-    return f"Half of the steps took at most {seconds(median)}, 95 % at most {seconds(p95)}{most}"
+    most = "" if longest is None else f", longest {seconds(longest)}"
+    return f"Step time: median {seconds(median)}, 95th percentile {seconds(p95)}{most}"
 
 
 def _series(steps: object) -> list[Context]:
