@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/analysis.schema.json from the declaration in perfscope/schema."""
+"""Writes the JSON Schemas in docs from the declarations in perfscope/schema."""
 
 from __future__ import annotations
 
@@ -10,15 +10,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from perfscope.schema.analysis import Analysis  # noqa: E402, the path above finds it
 from perfscope.schema.json_schema import json_schema  # noqa: E402, the path above finds it
+from perfscope.schema.study import Study  # noqa: E402
 
-TARGET = ROOT / "docs" / "analysis.schema.json"
+DOCS = ROOT / "docs"
+DOCUMENTS = {
+    DOCS / "analysis.schema.json": (Analysis, "analysis.json"),
+    DOCS / "study.schema.json": (Study, "study.json"),
+}
 
 
-def text() -> str:
-    """What the file is to hold."""
-    return json.dumps(json_schema(), ensure_ascii=False, indent=1) + "\n"
+def text(target: Path) -> str:
+    """What a file is to hold."""
+    return json.dumps(json_schema(*DOCUMENTS[target]), ensure_ascii=False, indent=1) + "\n"
 
 
 if __name__ == "__main__":
-    TARGET.write_text(text(), encoding="utf-8")
+    for target in DOCUMENTS:
+        target.write_text(text(target), encoding="utf-8")

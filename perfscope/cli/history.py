@@ -123,6 +123,7 @@ def build(
     ignore_command: bool,
 ) -> Json:
     """study.json of a history; `directory` is where the page will lie, for its links."""
+    from perfscope.schema.study import HistoryRunRow
     from perfscope.studies.common import document
     from perfscope.studies.findings.catalog import judge_study
     from perfscope.studies.history import labels as history_words
@@ -131,13 +132,13 @@ def build(
     found = groups(runs, ignore_command=ignore_command)
     shown = body(found, runs, factor=factor) | {"unreadable": list(unreadable)}
     rows = [
-        run.as_json()
-        | {
-            "start_unix_s": run.result.run.start_unix_s,
-            "day": day(run.started_s) if run.started_s else "",
-            "commit": run.result.run.commit,
-            "report": report_link(run, directory),
-        }
+        HistoryRunRow(
+            **vars(run.row()),
+            start_unix_s=run.result.run.start_unix_s,
+            day=day(run.started_s) if run.started_s else "",
+            commit=run.result.run.commit,
+            report=report_link(run, directory),
+        )
         for run in runs
     ]
     return document.build(

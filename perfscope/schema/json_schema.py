@@ -1,4 +1,4 @@
-"""The declaration of analysis.json as JSON Schema, for other people's tools."""
+"""The declarations of analysis.json and study.json as JSON Schema, for other people's tools."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
-def json_schema() -> Json:
-    """The schema of the whole document; structures stand in `$defs` by their names."""
+def json_schema(structure: type = Analysis, title: str = "analysis.json") -> Json:
+    """The schema of a whole document; structures stand in `$defs` by their names."""
     known: dict[str, Json] = {}
-    _refer(Analysis, known)
-    whole = known.pop(Analysis.__name__)
-    return {"$schema": DIALECT, "title": "analysis.json", **whole, "$defs": known}
+    _refer(structure, known)
+    whole = known.pop(structure.__name__)
+    return {"$schema": DIALECT, "title": title, **whole, "$defs": known}
 
 
 def _refer(structure: Any, known: dict[str, Json]) -> Json:

@@ -1,11 +1,68 @@
-"""study.json."""
+"""study.json, whole; docs/study-json.md says more of each field."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from perfscope.schema.findings import Outcome
+from perfscope.schema.findings import HowMeasured, Outcome
+from perfscope.schema.run import Commit, Tool
+
+StudyKind = Literal["scaling", "sweep", "compare", "history"]
+
+
+@dataclass(frozen=True)
+class StudyVerdict:
+    """The sentence on the first screen."""
+
+    status: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class StudyRunRow:
+    """What identifies a run of a study, and how it came out; null is not known."""
+
+    label: str
+    path: str | None
+    command: tuple[str, ...]
+    ranks: int | None
+    hosts: int | None
+    cores: int | None
+    devices: int | None
+    launcher: str | None
+    wall_s: float | None
+    focus_s: float | None
+    steps: int | None
+    batch_size: int | None
+    samples_per_s: float | None
+    step_s_median: float | None
+    parallel_efficiency: float | None
+    exit_code: int | None
+    ending: str | None
+
+
+@dataclass(frozen=True)
+class HistoryRunRow(StudyRunRow):
+    """A run of a history: when it ran, of which commit, and the link to its report."""
+
+    start_unix_s: float | None
+    day: str
+    commit: Commit | None
+    report: str | None
+
+
+@dataclass(frozen=True)
+class SweepRunRow(StudyRunRow):
+    """A run of a sweep: of which configuration, and how it ended."""
+
+    configuration: int
+    repeat: int
+    end: str
+    output: str
+    quality: float | None
+    transport: dict[str, str]
+    pinning: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -14,3 +71,20 @@ class StudyFindingRow(Outcome):
 
     scope: Literal["study"]
     runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """study.json, whole; what its kind found stands under the name of the kind."""
+
+    schema_version: Literal["1"]
+    kind: StudyKind
+    tool: Tool
+    verdict: StudyVerdict
+    runs: tuple[StudyRunRow | HistoryRunRow | SweepRunRow, ...]
+    scaling: dict[str, Any] | None = None
+    sweep: dict[str, Any] | None = None
+    compare: dict[str, Any] | None = None
+    history: dict[str, Any] | None = None
+    findings: tuple[StudyFindingRow, ...]
+    how_measured: tuple[HowMeasured, ...]

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,11 +27,13 @@ from perfscope.schema.check import problems
 from perfscope.schema.enums import EndKind, Status
 from perfscope.schema.json_schema import json_schema
 from perfscope.schema.read import NotAsDeclaredError, read_analysis
+from perfscope.schema.study import Study
 from scripts import make_schema
 from tests.report import sample_document
 from tests.support.environments import REPOSITORY
 
 Json = dict[str, Any]
+KEPT = REPOSITORY / "tests" / "golden" / "expected"
 MODULES = (analysis, communication, devices, findings, replay, resources, run, time)
 SPOILED: dict[str, tuple[Callable[[Json], object], str]] = {
     "missing": (lambda d: d["run"].pop("ranks"), ".run: without ['ranks']"),
@@ -79,9 +82,10 @@ def test_what_is_no_result_at_all_is_told(document: Any) -> None:
     assert list(problems(document))
 
 
-def test_the_schema_for_others_is_that_of_the_declaration() -> None:
-    kept = make_schema.TARGET.read_text(encoding="utf-8")
-    assert kept == make_schema.text(), "make it again: python scripts/make_schema.py"
+@pytest.mark.parametrize("target", make_schema.DOCUMENTS, ids=lambda path: path.name)
+def test_the_schema_for_others_is_that_of_the_declaration(target: Path) -> None:
+    kept = target.read_text(encoding="utf-8")
+    assert kept == make_schema.text(target), "make it again: python scripts/make_schema.py"
 
 
 def test_every_reference_of_the_schema_leads_somewhere() -> None:
@@ -121,3 +125,11 @@ def test_what_is_not_as_declared_is_not_read(name: str) -> None:
     with pytest.raises(NotAsDeclaredError) as raised:
         read_analysis(document)
     assert str(raised.value) == line
+
+
+@pytest.mark.parametrize("kind", ["compare", "scaling"])
+def test_a_study_is_as_declared_and_what_is_not_is_named(kind: str) -> None:
+    document = json.loads((KEPT / kind / "study.json").read_text(encoding="utf-8"))
+    assert list(problems(document, Study)) == []
+    document["runs"][0]["steps"] = "many"
+    assert list(problems(document, Study)) == [".runs[0].steps: 'many' is no int"]

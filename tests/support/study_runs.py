@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from perfscope.schema.enums import Account
+from perfscope.schema.study import HistoryRunRow
 from perfscope.studies.common.runs import StudyRun
 
 Json = dict[str, Any]
@@ -31,6 +32,15 @@ def made_phase(identity: str, seconds: Sequence[float], *, count: int = 1, **mor
         "communication_s_by_rank": [0.0] * len(seconds),
         "windows_s": [],
     } | more
+
+
+def history_row(
+    run: StudyRun, *, start_unix_s: float, day: str, report: str | None
+) -> HistoryRunRow:
+    """A row of `runs` in a history, of no known commit."""
+    return HistoryRunRow(
+        **vars(run.row()), start_unix_s=start_unix_s, day=day, commit=None, report=report
+    )
 
 
 def made_run(

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import perfscope
 from perfscope.document.build import plain, sort_findings
+from perfscope.schema.findings import HowMeasured
+from perfscope.schema.run import Tool
+from perfscope.schema.study import Study, StudyFindingRow, StudyKind, StudyRunRow, StudyVerdict
 
 if TYPE_CHECKING:
     from perfscope.findings.core.finding import Finding
     from perfscope.studies.common.run import StudyRun
 
 Json = dict[str, Any]
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION: Final = "1"
 STUDY_FILE = "study.json"
-KINDS = ("scaling", "sweep", "compare", "history")
 
 
 def build(
-    kind: str,
-    runs: Sequence[StudyRun | Json],
+    kind: StudyKind,
+    runs: Sequence[StudyRun | StudyRunRow],
     *,
     verdict: tuple[str, str],
     body: Json,
@@ -30,25 +32,27 @@ def build(
     """The document of a study.
 
     Args:
-        kind: one of `KINDS`; the body stands under this name.
-        runs: in the order of the study; an object where a run left no recording.
+        kind: of the study; the body stands under this name.
+        runs: in the order of the study.
         verdict: status (`pass`, `warn`, `fail`, `info`) and the sentence on the first screen.
         body: what the kind of study found.
         findings: outcomes of the study's diagnoses.
         how_measured: pairs of term and text.
     """
-    assert kind in KINDS
     status, sentence = verdict
-    document = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": kind,
-        "tool": {"name": "perfscope", "version": perfscope.__version__},
-        "verdict": {"status": status, "sentence": sentence},
-        "runs": [run if isinstance(run, dict) else run.as_json() for run in runs],
-        kind: body,
-        "findings": [finding.row for finding in sort_findings(findings)],
-        "how_measured": [{"term": term, "text": text} for term, text in how_measured],
-    }
-    cleaned = plain(document)
+    cleaned = plain(
+        Study(
+            schema_version=SCHEMA_VERSION,
+            kind=kind,
+            tool=Tool("perfscope", perfscope.__version__),
+            verdict=StudyVerdict(status, sentence),
+            runs=tuple(run if isinstance(run, StudyRunRow) else run.row() for run in runs),
+            findings=cast(
+                "tuple[StudyFindingRow, ...]", tuple(one.row for one in sort_findings(findings))
+            ),
+            how_measured=tuple(HowMeasured(term, text) for term, text in how_measured),
+            **{kind: body},
+        )
+    )
     assert isinstance(cleaned, dict)
     return cleaned

@@ -12,6 +12,7 @@ from perfscope.schema.common import Metric
 from perfscope.schema.devices import Devices
 from perfscope.schema.read import read_known
 from perfscope.schema.run import Throughput
+from perfscope.schema.study import StudyRunRow
 from perfscope.schema.time import Phase
 from perfscope.units import counted
 
@@ -178,28 +179,28 @@ class StudyRun:
         missing = len(run.missing_ranks)
         return f"{counted(missing, 'rank')} left no recording" if missing else ""
 
-    def as_json(self) -> Json:
-        """The object of study.json's `runs`: what identifies a run and how it came out."""
+    def row(self) -> StudyRunRow:
+        """The run as study.json names it."""
         run = self.result.run
-        return {
-            "label": self.label,
-            "path": str(self.path),
-            "command": list(run.command),
-            "ranks": self.ranks,
-            "hosts": len(self.hosts) or None,
-            "cores": self.cores,
-            "devices": self.devices,
-            "launcher": run.launcher or None,
-            "wall_s": run.wall_s,
-            "focus_s": self.focus_s,
-            "steps": run.throughput.steps,
-            "batch_size": run.batch_size,
-            "samples_per_s": run.throughput.samples_per_s.value,
-            "step_s_median": run.throughput.step_s_median.value,
-            "parallel_efficiency": self.result.metrics.parallel_efficiency.value,
-            "exit_code": run.exit_code,
-            "ending": self.ending or None,
-        }
+        return StudyRunRow(
+            label=self.label,
+            path=str(self.path),
+            command=run.command,
+            ranks=self.ranks,
+            hosts=len(self.hosts) or None,
+            cores=self.cores,
+            devices=self.devices,
+            launcher=run.launcher or None,
+            wall_s=run.wall_s,
+            focus_s=self.focus_s,
+            steps=run.throughput.steps,
+            batch_size=run.batch_size,
+            samples_per_s=run.throughput.samples_per_s.value,
+            step_s_median=run.throughput.step_s_median.value,
+            parallel_efficiency=self.result.metrics.parallel_efficiency.value,
+            exit_code=run.exit_code,
+            ending=self.ending or None,
+        )
 
 
 def parse_cpu_list(text: str) -> set[int]:

@@ -32,7 +32,7 @@ def as_document(sweep: Sweep, findings: Sequence[Finding]) -> Json:
     """study.json of a sweep and what was found in it."""
     return document.build(
         "sweep",
-        [run.as_json() for run in sweep.runs],
+        [run.row() for run in sweep.runs],
         verdict=_verdict(sweep),
         body=_body(sweep),
         findings=findings,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+from perfscope.schema.study import StudyRunRow, SweepRunRow
 from perfscope.studies.common.runs import StudyRun
 from perfscope.sweep.study.quality import Quality
 from perfscope.sweep.study.stored import RUNS, StoredRun
 
-Json = dict[str, Any]
+UNKNOWN: dict[str, Any] = {one.name: None for one in fields(StudyRunRow)} | {"command": ()}
+"""What is known of a run that left no recording."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +37,22 @@ class SweepRun:
         """Whether it came to its end and can be compared."""
         return not self.failure
 
-    def as_json(self) -> Json:
-        """The object of study.json's `runs`."""
-        base = self.run.as_json() if self.run is not None else {"command": []}
-        stored = self.stored
-        return base | {
+    def row(self) -> SweepRunRow:
+        """The run as study.json names it."""
+        stored, run = self.stored, self.run
+        known = vars(run.row()) if run is not None else UNKNOWN | {"wall_s": stored.wall_s}
+        told = {
             "label": stored.name,
             "path": f"{RUNS}/{stored.name}/recording" if stored.recording else None,
-            "configuration": stored.configuration,
-            "repeat": stored.repeat,
-            "end": stored.end,
             "ending": self.failure or None,
-            "output": f"{RUNS}/{stored.name}/",
-            "wall_s": stored.wall_s if self.run is None else self.run.result.run.wall_s,
-            "quality": None if self.quality is None else self.quality.value,
-            "transport": {} if self.run is None else self.run.transport,
-            "pinning": {} if self.run is None else self.run.pinning,
         }
+        return SweepRunRow(
+            **(known | told),
+            configuration=stored.configuration,
+            repeat=stored.repeat,
+            end=stored.end,
+            output=f"{RUNS}/{stored.name}/",
+            quality=None if self.quality is None else self.quality.value,
+            transport={} if run is None else run.transport,
+            pinning={} if run is None else run.pinning,
+        )

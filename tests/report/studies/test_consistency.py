@@ -24,6 +24,7 @@ from perfscope.units import format_ratio
 from tests.report.studies import test_compare_page, test_scaling_page, test_sweep_page
 from tests.studies.history import test_history
 from tests.support.environments import REPOSITORY
+from tests.support.study_runs import history_row
 
 Json = dict[str, Any]
 KEPT = {
@@ -36,8 +37,7 @@ KEPT = {
 def history() -> Json:
     runs = test_history.series()
     found = test_history.made(runs) | {"unreadable": []}
-    rows = [run.as_json() | {"start_unix_s": 1.8e9, "day": "2027-01-15"} for run in runs]
-    rows = [row | {"commit": None, "report": None} for row in rows]
+    rows = [history_row(run, start_unix_s=1.8e9, day="2027-01-15", report=None) for run in runs]
     measured = how_measured(found)
     return build("history", rows, verdict=verdict(found), body=found, how_measured=measured)
 

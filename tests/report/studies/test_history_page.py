@@ -14,18 +14,21 @@ from perfscope.report.studies.badge import badge_svg
 from perfscope.report.studies.build import build_html
 from perfscope.report.studies.sections.history_index import safe_path
 from perfscope.report.studies.terminal import print_study
+from perfscope.schema.check import problems
+from perfscope.schema.study import Study
 from perfscope.studies.common import document
 from perfscope.studies.history.history import body, groups
 from perfscope.studies.history.labels import how_measured, verdict
 from tests.report.sample_document import HOSTILE_TEXTS
 from tests.studies.history.test_history import series
+from tests.support.study_runs import history_row
 
 
 def made(*, change_at: int | None = 16) -> dict[str, Any]:
     runs = series(change_at=change_at)
     found = body(groups(runs), runs) | {"unreadable": [{"path": "x", "reason": "it is damaged"}]}
     rows = [
-        run.as_json() | {"day": "2027-01-01", "report": f"./{run.label}/report.html"}
+        history_row(run, start_unix_s=0.0, day="2027-01-01", report=f"./{run.label}/report.html")
         for run in runs
     ]
     return document.build(
@@ -34,6 +37,7 @@ def made(*, change_at: int | None = 16) -> dict[str, Any]:
 
 
 def test_the_page_shows_trend_change_index_and_what_was_not_read() -> None:
+    assert list(problems(made(), Study)) == []
     page = build_html(made()).replace("\xa0", " ")
     assert page == build_html(made()).replace("\xa0", " ")
     assert "-10.0 %" in page

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perfscope.schema.check import problems
 from perfscope.schema.enums import Status
+from perfscope.schema.study import Study
 from perfscope.studies.findings import best_at_grid_edge, noise_over_differences
 from perfscope.sweep.study import fabric, quality, why
 from perfscope.sweep.study.model import measure
@@ -84,7 +86,7 @@ def test_a_killed_rank_wins_nothing_where_the_launcher_says_all_is_well(tmp_path
     (place / "analysis.json").write_text(json.dumps(document), encoding="utf-8")
     found = load_one(plan, stored)
     assert found.failure == "it did not end by itself: rank 1 was killed by signal 9"
-    assert found.as_json()["end"] == "killed"
+    assert found.row().end == "killed"
     assert measure(plan, [found]).results[0].status == "failed"
 
 
@@ -348,6 +350,7 @@ def test_the_verdict_counts_what_was_not_measured() -> None:
     assert "1 of 3 failed; 1 of 3 not run for want of CPUs" in sentence
     statuses = [row["status"] for row in document["sweep"]["configurations"]]
     assert statuses == ["measured", "failed", "refused"]
+    assert list(problems(document, Study)) == []
     assert json.dumps(document) == json.dumps(judged(measure(plan, runs)))
     empty = judged(measure(plan, []))
     assert empty["verdict"]["status"] == "info"
