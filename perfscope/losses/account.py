@@ -17,6 +17,7 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.losses.cause import OUTSIDE, UNEXPLAINED, LossCause
 from perfscope.losses.entry import Entry, LossAccount
 from perfscope.losses.held_up import HELD_UP, without
+from perfscope.losses.no_cpu import queue_of
 from perfscope.losses.own_time import own_times, work_cells
 from perfscope.losses.parts import whole_parts
 from perfscope.losses.patterns import pattern_of
@@ -24,7 +25,7 @@ from perfscope.losses.places import Places
 from perfscope.losses.savings import Savings
 from perfscope.losses.turns import Turns
 from perfscope.losses.waiting import Cells, Waited, waited
-from perfscope.schema.enums import LossKind
+from perfscope.schema.enums import LossKind, LossPattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,6 +47,9 @@ MOST_PRICED = 24
 
 TAKES_PART = 0.1
 """Of what the rank causes that causes most: one that causes less is not named."""
+
+BY_QUEUE = 0.5
+"""Of the waiting for ranks: what they had no CPU in, from which on that is its pattern."""
 
 
 def loss_account(results: Results, replay: Replay) -> LossAccount:
@@ -88,6 +92,7 @@ class _Making:
         self._waiting = _by_cause(waits, len(self._numbers))
         self._work: dict[LossCause, Cells] = {}
         self._turns: Floats = np.empty(0)
+        self._queue = queue_of(results, waits.steps) if waits.steps is not None else None
         program = replay.program
         if waits.steps is not None and program is not None:
             self._work = work_cells(results, program, waits.steps, places)
@@ -110,10 +115,16 @@ class _Making:
             waiting_ns=waiting_ns,
             ranks=self._ranks(caused),
             frame=self._places.frame(cause),
-            pattern=None if table is None else pattern_of(table, self._turns),
+            pattern=None if table is None else self._pattern(cause, table),
             steps=None if table is None else _reach(table, self._waits.steps),
             without=without(self._results, own) if cause.kind in HELD_UP else (),
         )
+
+    def _pattern(self, cause: LossCause, table: Floats) -> LossPattern | None:
+        found = pattern_of(table, self._turns)
+        if found is None or cause.kind is not LossKind.WAITING or self._queue is None:
+            return found
+        return LossPattern.SYSTEM if self._queue.share(table) >= BY_QUEUE else found
 
     def _ranks(self, caused: Floats) -> tuple[int, ...]:
         order = np.argsort(-caused, kind="stable")

@@ -29,6 +29,9 @@ NS = 1e-9
 PASSING = (LossPattern.WINDOW, LossPattern.BURSTS, LossPattern.ONCE)
 """Patterns of what slows a rank down for a time: without it, it is as fast as the others."""
 
+BY_CHANCE = (LossPattern.VARYING, LossPattern.SYSTEM)
+"""Patterns of what falls on one rank now and on another one then."""
+
 NOT_KNOWN = "nothing is known of this time, so that nothing can be taken away"
 NOT_IN_WINDOW = "it lies outside the focus of analysis, which is what is replayed"
 SMALL_ONES = "several small causes are told together"
@@ -55,11 +58,7 @@ class Savings:
             return self._without_transfer(program, entry.cause.operation)
         if entry.pattern is LossPattern.SERIAL and kind is LossKind.WAITING:
             return self.without_turns()
-        if (
-            entry.without
-            or entry.cause.activity is not None
-            or entry.pattern is LossPattern.VARYING
-        ):
+        if entry.without or entry.cause.activity is not None or entry.pattern in BY_CHANCE:
             return self.bound(edits_of(entry))
         return self.replayed(edits_of(entry))
 
@@ -128,5 +127,4 @@ def edits_of(entry: Entry) -> tuple[Edit, ...]:
     where = Edit(phase=cause.phase or None, function=cause.function)
     if entry.pattern in PASSING:
         return (replace(where, level=Level.AS_OTHERS, ranks=entry.ranks),)
-    is_varying = entry.pattern is LossPattern.VARYING
-    return (replace(where, level=Level.SHARED if is_varying else Level.EVEN),)
+    return (replace(where, level=Level.SHARED if entry.pattern in BY_CHANCE else Level.EVEN),)

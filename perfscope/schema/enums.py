@@ -284,6 +284,7 @@ class LossPattern(Named):
     BURSTS = "bursts", "in few steps, much at a time"
     WINDOW = "window", "in one part of the run"
     ONCE = "once", "once"
+    SYSTEM = "system", "while those who are late have no CPU"
 
 
 class Direction(Enum):

@@ -9,7 +9,7 @@ from perfscope.losses.entry import Entry, LossAccount, Saving
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.segments import SegmentReplay
-from perfscope.schema.enums import Activity, LossKind, PhaseKind
+from perfscope.schema.enums import Activity, LossKind, LossPattern, PhaseKind
 from perfscope.trace.model import Trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -75,3 +75,24 @@ def test_no_time_is_lost_twice() -> None:
     most = account_of(built(queued=2.0))
     assert of_kind(most, LossKind.CPU_WAIT)[0].own_ns <= 8e9
     assert most.training_ns >= 8e9 - 10
+
+
+@pytest.mark.parametrize("has_cpu", [False, True])
+def test_ranks_that_are_late_for_lack_of_a_cpu_are_told_apart(has_cpu: bool) -> None:
+    """In each step rank 0 or 1 works 0.2 s longer, and has a CPU meanwhile or not."""
+    builder = TraceBuilder(2, end_s=42.0)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(41.0)
+        for step in range(40):
+            at, is_late = 1.0 + step, step * 7 % 5 % 2 == number
+            came = at + (0.9 if is_late else 0.7)
+            rank.phase(PhaseKind.TRAIN, at, came)
+            rank.op("MPI_Allreduce", came, at + 1.0, comm=0, seq=step, sent=8, received=8)
+            rank.step(step, at, at + 1.0)
+        for tick in range(421):
+            done, now = divmod(max(0, tick - 10), 10)
+            late = [step * 7 % 5 % 2 == number for step in range(done + 1)]
+            waited_s = 0.2 * sum(late[:-1]) + 0.02 * now * late[-1]
+            rank.main_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=0.0 if has_cpu else waited_s)
+    (waiting,) = of_kind(account_of(builder.build()), LossKind.WAITING)
+    assert waiting.pattern is (LossPattern.VARYING if has_cpu else LossPattern.SYSTEM)

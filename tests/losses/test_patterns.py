@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from perfscope.losses.no_cpu import Queue
 from perfscope.losses.patterns import pattern_of
 from perfscope.schema.enums import LossPattern
 
@@ -68,12 +71,12 @@ def turns_of(pattern: LossPattern) -> Floats:
     return TURNS if pattern is LossPattern.SERIAL else NO_TURNS
 
 
-@pytest.mark.parametrize("pattern", LossPattern)
+@pytest.mark.parametrize("pattern", MADE)
 def test_each_pattern_is_told_as_itself(pattern: LossPattern) -> None:
     assert pattern_of(MADE[pattern](), turns_of(pattern)) is pattern
 
 
-@pytest.mark.parametrize("pattern", LossPattern)
+@pytest.mark.parametrize("pattern", MADE)
 def test_a_little_of_everything_else_does_not_hide_it(pattern: LossPattern) -> None:
     made = MADE[pattern]()
     noise = np.random.default_rng(2).exponential(1.0, made.shape)
@@ -89,3 +92,45 @@ def test_what_the_same_rank_causes_is_serial_where_it_waits_as_well() -> None:
 def test_nothing_is_told_of_no_loss_or_few_steps() -> None:
     assert pattern_of(nothing(), NO_TURNS) is None
     assert pattern_of(static()[:7], NO_TURNS[:7]) is None
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.sampled_from(tuple(MADE)), st.integers(2, 9), st.integers(60, 400), st.integers(0, 2**32))
+def test_random_losses_are_told_as_they_were_made(
+    pattern: LossPattern, ranks: int, steps: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    made = np.zeros((steps, ranks))
+    rank = int(random.integers(ranks))
+    turns = np.zeros(steps)
+    match pattern:
+        case LossPattern.STATIC:
+            made[:, rank] = random.uniform(0.5, 1.5, steps)
+        case LossPattern.SERIAL:
+            made[:] = random.uniform(0.5, 1.5, made.shape)
+            turns[:] = random.uniform(0.4, 1.0, steps)
+        case LossPattern.VARYING:
+            late = (np.arange(steps) + rank) % ranks
+            made[np.arange(steps), random.permuted(late)] = random.uniform(0.5, 1.5, steps)
+        case LossPattern.BURSTS:
+            made[int(random.integers(5)) :: int(random.integers(8, 14)), rank] = 1.0
+        case LossPattern.WINDOW:
+            length = int(steps * random.uniform(0.1, 0.6))
+            begin = int(random.integers(steps - length))
+            made[begin : begin + length, rank] = random.uniform(0.5, 1.5, length)
+        case _:
+            made[int(random.integers(steps)), rank] = 1.0
+    assert pattern_of(made, turns) is pattern
+
+
+def test_late_without_a_cpu_is_told_from_late_with_one() -> None:
+    """Rank 1 is late by 10 ms in each step; only where it lacks a CPU meanwhile that is why."""
+    late = np.zeros((40, 2))
+    late[:, 1] = 10.0
+    both, own, none = np.full((10, 2), 40.0), np.zeros((10, 2)), np.zeros((10, 2))
+    own[:, 1] = 40.0
+    assert Queue(own, 4).share(late) == 1.0
+    assert Queue(0.25 * own, 4).share(late) == pytest.approx(0.25)
+    assert Queue(both, 4).share(late) == 0.0, "the other one waits as long for a CPU"
+    assert Queue(none, 4).share(late) == 0.0
+    assert Queue(own[:, ::-1], 4).share(late) == 0.0, "the one that is in time waits for a CPU"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perfscope.losses.entry import NoSaving, Saving
-from perfscope.losses.savings import Savings, edits_of
+from perfscope.losses.savings import BY_CHANCE, Savings, edits_of
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import LossKind, LossPattern
 
@@ -90,7 +90,7 @@ def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -
         return savings.bound(list(edits), after=after)
     if first.pattern is LossPattern.SERIAL:
         return savings.without_turns(after)
-    if first.pattern is LossPattern.VARYING:
+    if first.pattern in BY_CHANCE:
         return savings.bound([Edit(level=Level.SHARED)], after=after)
     edits = dict.fromkeys(edit for one in entries for edit in edits_of(one))
     return savings.replayed(list(edits), after=after)

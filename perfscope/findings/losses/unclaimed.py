@@ -32,7 +32,12 @@ WORTH = 0.03
 LEFT = 0.5
 """Of what a loss costs: where less is left after a diagnosis' change, it explains the loss."""
 
-JUDGED = ("lost_to_static_waiting", "lost_to_once_waiting", "lost_to_transfer")
+JUDGED = (
+    "lost_to_static_waiting",
+    "lost_to_once_waiting",
+    "lost_to_system_waiting",
+    "lost_to_transfer",
+)
 """What diagnoses of their own judge in every run, so that it is no news here."""
 
 AT_START = (Activity.IMPORTING, Activity.COMPILING)

@@ -111,6 +111,10 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
         "{ranks} {work} longer once, and the others wait",
         "Do it on all ranks at once, or while the others work.",
     ),
+    LossPattern.SYSTEM: (
+        "{ranks} {work} longer while no CPU is free for them, and the others wait",
+        "Give each rank cores of its own, and keep other programs off them.",
+    ),
 }
 """By pattern of waiting: what is seen, and what to change."""
 

@@ -1,0 +1,64 @@
+"""Whether the ranks that others wait for were late because they had no CPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from perfscope.metrics.results import Results
+    from perfscope.replay.steps import Steps
+
+    Floats = npt.NDArray[np.float64]
+
+SAMPLES = 4
+"""Of the waiting for CPUs, that a stretch of the run must have to be told from others."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Nanoseconds that each rank waited for a CPU, shape (stretches, ranks), of so many steps."""
+
+    waited: Floats
+    steps: int
+
+    def share(self, charged: Floats) -> float:
+        """The share of a loss that ranks cause while they lack a CPU for as long.
+
+        A rank that waits longer for a CPU than another one is late by the difference, and each of
+        the others waits as long for it at most.
+
+        Args:
+            charged: the loss by step and by the rank that causes it, shape (steps, ranks).
+        """
+        caused, others = _in_stretches(charged, self.steps), charged.shape[1] - 1
+        if not caused.any():
+            return 0.0
+        late = self.waited - self.waited.min(axis=1, keepdims=True)
+        return float(np.minimum(caused, others * late).sum() / caused.sum())
+
+
+def queue_of(results: Results, steps: Steps) -> Queue | None:
+    """That of a run; None where it was not sampled."""
+    starts, ranks = results.steps.starts_ns[:: steps.size], results.trace.ranks
+    sampled = all(len(rank.main_samples) > SAMPLES for rank in ranks)
+    if not sampled or len(starts) != steps.count or not len(steps.numbers):
+        return None
+    edges = np.append(starts, results.focus.end_ns)
+    grown = [
+        np.diff(np.interp(edges, rank.main_samples["t"], rank.main_samples["queue_delay_ns"]))
+        for rank in ranks
+    ]
+    period = max(float(np.median(np.diff(rank.main_samples["t"]))) for rank in ranks)
+    stretch = max(1, int(np.ceil(SAMPLES * period / max(1.0, float(np.median(np.diff(edges)))))))
+    return Queue(_in_stretches(np.stack(grown, axis=1), stretch), stretch)
+
+
+def _in_stretches(values: Floats, stretch: int) -> Floats:
+    """Sums of so many rows each."""
+    found: Floats = np.add.reduceat(values, np.arange(0, len(values), stretch), axis=0)
+    return found
