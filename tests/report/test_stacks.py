@@ -10,7 +10,8 @@ import pytest
 from perfscope.report.build import build_html
 from perfscope.report.drawing import WIDTH
 from perfscope.report.flame import Box, flame
-from tests.report.sample_document import HOSTILE_TEXTS, four_ranks_healthy, hostile
+from tests.report.sample_document import four_ranks_healthy, hostile
+from tests.report.sample_hostile import HOSTILE_TEXTS
 
 
 def section(page: str, name: str) -> str:

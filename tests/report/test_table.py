@@ -17,7 +17,7 @@ from perfscope.report.studies.terminal import print_table
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.report.views import Place
 from perfscope.units import MISSING
-from tests.report.sample_document import HOSTILE_TEXTS
+from tests.report.sample_hostile import HOSTILE_TEXTS
 
 COLUMNS = (
     Column("Name", "name", kind=Kind.CODE, longest=40),

@@ -14,7 +14,8 @@ from perfscope.report.build import build_html
 from perfscope.report.formats import Scale
 from perfscope.report.timeline import Axis, Row, ticks, timeline_picture
 from perfscope.report.views import Shown
-from tests.report.sample_document import HOSTILE_TEXTS, thousand_ranks, two_ranks_evaluation
+from tests.report.sample_document import thousand_ranks, two_ranks_evaluation
+from tests.report.sample_hostile import HOSTILE_TEXTS
 
 SECONDS = Scale(1.0, "s")
 ACCOUNTS = {"a": Shown("training", "Training"), "c": Shown("evaluation", "<Evaluation>")}

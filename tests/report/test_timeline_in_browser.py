@@ -11,7 +11,8 @@ import pytest
 
 from perfscope.report.build import write_report
 from tests.report.browser import Browser, browser
-from tests.report.sample_document import HOSTILE_TEXTS, document
+from tests.report.sample_document import document
+from tests.report.sample_hostile import HOSTILE_TEXTS
 from tests.report.sample_parts import Json, Shape
 from tests.support.requirements import require_browser
 

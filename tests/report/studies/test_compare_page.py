@@ -16,7 +16,7 @@ from perfscope.studies.common import document
 from perfscope.studies.compare import labels as compare_words
 from perfscope.studies.compare.compare import FACTOR, body
 from perfscope.studies.compare.sides import Side, make_side
-from tests.report.sample_document import HOSTILE_TEXTS
+from tests.report.sample_hostile import HOSTILE_TEXTS
 from tests.support.study_runs import made_run
 
 GAIN = {

@@ -19,7 +19,7 @@ from perfscope.schema.study import Study
 from perfscope.studies.common import document
 from perfscope.studies.history.history import body, groups
 from perfscope.studies.history.labels import how_measured, verdict
-from tests.report.sample_document import HOSTILE_TEXTS
+from tests.report.sample_hostile import HOSTILE_TEXTS
 from tests.studies.history.test_history import series
 from tests.support.study_runs import history_row
 
