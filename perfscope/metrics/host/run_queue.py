@@ -42,18 +42,6 @@ class CpuWait:
         return self.in_work_s + self.in_transfer_s
 
 
-def run_queue_s(rank: Rank, t0_ns: int, t1_ns: int) -> float | None:
-    """Seconds between two moments in which the main thread waited for a CPU; None not sampled.
-
-    Between two samples the waiting is taken to be even.
-    """
-    rows = _samples(rank)
-    if len(rows) < 2 or t1_ns <= t0_ns:
-        return None
-    delay = np.interp([t0_ns, t1_ns], rows["t"], rows["queue_delay_ns"])
-    return float(delay[1] - delay[0]) / 1e9
-
-
 def cpu_waits(prepared: Prepared) -> tuple[CpuWait, ...]:
     """Of every rank whose main thread was sampled."""
     found = (

@@ -27,7 +27,6 @@ class Reduced:
         names: list[str],
     ) -> None:
         self.locations: list[dict[str, Any]] = found["locations"]
-        self.by_type: npt.NDArray[np.uint64] = found["by_type"]
         self.rows_dropped: bool = found["rows_dropped"]
         self.phases_dropped: bool = found["phases_dropped"]
         self.impossible_sizes = 0

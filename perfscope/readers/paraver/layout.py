@@ -77,7 +77,6 @@ class Labels:
     calls: dict[int, str] = field(default_factory=lambda: dict(CALLS))
     types: dict[int, str] = field(default_factory=dict)
     nodes: list[str] = field(default_factory=list)
-    has_labels: bool = False
 
     def operation(self, value: int) -> int:
         """The code of a call; MPI_OTHER for one that perfscope does not tell apart."""
@@ -148,7 +147,6 @@ def _read_pcf(path: Path, labels: Labels, tell: Callable[[str], None]) -> None:
                 labels.calls[int(words[0])] = " ".join(words[1:])
         elif not words:
             section = "" if section == "VALUES" else section
-    labels.has_labels = True
 
 
 def _is_number(text: str) -> bool:

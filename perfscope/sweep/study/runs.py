@@ -26,7 +26,6 @@ from perfscope.sweep.study.stored import (
 )
 
 Json = dict[str, Any]
-SIGKILL_CODE = 137
 
 
 def load(plan: StoredPlan, *, progress: Callable[[str], None] = lambda _: None) -> list[SweepRun]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from perfscope.metrics.compute import compute
-from perfscope.metrics.host.run_queue import run_queue_s
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -22,20 +21,6 @@ def built() -> TraceBuilder:
     return builder
 
 
-def test_between_any_two_moments() -> None:
-    first, second = built().build().ranks
-    assert run_queue_s(first, 0, 5_000_000_000) == 0.0
-    assert run_queue_s(first, 5_000_000_000, 9_000_000_000) == pytest.approx(1.0)
-    assert run_queue_s(first, 6_010_000_000, 6_030_000_000) == pytest.approx(0.005)
-    assert run_queue_s(second, 5_000_000_000, 9_000_000_000) == 0.0
-
-
-def test_what_was_not_sampled_is_unknown() -> None:
-    rank = built().build().ranks[0]
-    rank.main_samples = rank.main_samples[:0]
-    assert run_queue_s(rank, 0, 5_000_000_000) is None
-
-
 def test_it_is_told_by_what_the_rank_was_in() -> None:
     """From 5 s to 11 s a quarter of the time: 4.8 s of work and 1.2 s of transfer."""
     waits = compute(built().build()).resources.cpu_waits
@@ -45,3 +30,9 @@ def test_it_is_told_by_what_the_rank_was_in() -> None:
     assert waits[0].transfer_s == pytest.approx(2.0)
     assert waits[0].in_transfer_s == pytest.approx(1.2 / 4)
     assert waits[1].lost_s == 0.0
+
+
+def test_what_was_not_sampled_is_not_told() -> None:
+    trace = built().build()
+    trace.ranks[1].main_samples = trace.ranks[1].main_samples[:0]
+    assert [one.rank for one in compute(trace).resources.cpu_waits] == [0]

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 MOST_ROWS = 40
 LONGEST_LABEL = 48
-LONGEST_REASON = 60
 
 
 def _print(document: Json, console: Console) -> None:
