@@ -13,6 +13,7 @@ from perfscope.matching.intervals import Times
 from perfscope.trace.model import Rank, Table
 from perfscope.trace.operations import OperationClass, codes_mask
 
+Rows = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Small = npt.NDArray[np.int32]
 """Columns of small numbers: a large recording has many rows."""
@@ -65,9 +66,13 @@ class Pool:
         """Positions in `Trace.ranks` of world ranks, -1 for those that are not recorded."""
         return _positions(numbers, self.numbers)
 
-    def is_of(self, *classes: OperationClass) -> Bools:
-        """Which rows are of one of the classes."""
-        return codes_mask(classes)[self.op]
+    def is_of(self, *classes: OperationClass, rows: Rows | None = None) -> Bools:
+        """Which rows, all or these, are of one of the classes."""
+        return codes_mask(classes)[self.op if rows is None else self.op[rows]]
+
+    def by_rank(self, rows: Rows) -> list[Rows]:
+        """Ascending rows in parts, one for each position in `Trace.ranks`."""
+        return np.split(rows, np.searchsorted(rows, self.offsets[1:-1]))
 
 
 _COLUMNS = (

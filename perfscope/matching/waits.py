@@ -149,7 +149,7 @@ def _completion_needs(
     rows, first = waits[usable], started[usable]
     if not len(rows):
         return
-    tests = rows[posted.pool.is_of(OperationClass.TEST)[rows]]
+    tests = rows[posted.pool.is_of(OperationClass.TEST, rows=rows)]
     need[tests] = posted.pool.enter[tests]
     order = np.argsort(posted_need[first], kind="stable")  # the latest need is written last
     rows, first = rows[order], first[order]

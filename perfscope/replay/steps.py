@@ -111,8 +111,9 @@ def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[I
 
     def own(moments: Ints, row: Ints) -> Ints:
         place, rank = np.zeros(len(row), np.int64), program.row_rank[row]
-        for number, clock in enumerate(clocks):
-            mine = rank == number
+        order = np.argsort(rank, kind="stable")
+        bounds = np.searchsorted(rank[order], np.arange(1, len(clocks)))
+        for mine, clock in zip(np.split(order, bounds), clocks, strict=True):
             place[mine] = clock.at(moments[mine])
         return between(place, row)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.facts.tracing import traced_often
+from perfscope.findings.facts.tracing import Traced, traced_often
 from perfscope.metrics.host.memory_kinds import MemoryKind
 from perfscope.schema.enums import Status
 from perfscope.units import format_bytes
@@ -90,15 +91,22 @@ class Cause:
     where: tuple[Frame, ...] = ()
 
 
-def cause_of(results: Results, rank: int, growth: MemoryGrowth | None) -> Cause:
+def compiled_again(results: Results) -> list[Traced]:
+    """What was compiled too often, for calls that keep what they compiled."""
+    return [one for one in traced_often(results) if not (one.is_pipeline or one.is_torch)]
+
+
+def cause_of(
+    results: Results, rank: int, growth: MemoryGrowth | None, again: Sequence[Traced]
+) -> Cause:
     """What makes a rank grow: compiling again, calls of a model, Python's objects or native code.
 
     Args:
         results: the run.
         rank: number of the rank.
         growth: its growth over time, None where the run was too short to tell.
+        again: what was compiled too often in the run.
     """
-    again = [one for one in traced_often(results) if not (one.is_pipeline or one.is_torch)]
     keeper = keeping(results, rank)
     if again and again[0].times > thresholds.TRACED_FAIL:
         unit = keeper or most_called(results, rank)

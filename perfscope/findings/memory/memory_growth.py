@@ -10,6 +10,7 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.growth_causes import (
     cause_of,
+    compiled_again,
     is_known_per_call,
     is_slight,
     is_too_short,
@@ -61,7 +62,7 @@ PHASE_SHARE = 0.2  # of the growth, in one phase: worth a word
 def judge(run: Facts) -> Outcome:
     """Whether memory keeps growing, on which ranks, by what, and when the node is full."""
     results = run.results
-    found = [_of_rank(results, rank.number) for rank in results.trace.ranks]
+    found = _of_ranks(results)
     growing = [one for one in found if one.status is not Status.PASS]
     if not growing:
         short = [one for one in found if one.is_short]
@@ -124,12 +125,20 @@ def _is_soon(full_s: float, worst: _Grown) -> bool:
     return full_s < GROWTH_LONG_S and is_sure
 
 
-def _of_rank(results: Results, rank: int) -> _Grown:
-    peak = next((m.peak_bytes for m in results.resources.memory if m.rank == rank), 0)
-    growth = next((g for g in results.memory_growth if g.rank == rank), None)
-    if growth is not None and growth.steady_bytes < _least(peak):
-        growth = None
-    cause = cause_of(results, rank, growth)
+def _of_ranks(results: Results) -> list[_Grown]:
+    peaks = {one.rank: one.peak_bytes for one in results.resources.memory}
+    growths = {one.rank: one for one in results.memory_growth}
+    again = compiled_again(results)
+    found = []
+    for rank in (rank.number for rank in results.trace.ranks):
+        growth = growths.get(rank)
+        if growth is not None and growth.steady_bytes < _least(peaks.get(rank, 0)):
+            growth = None
+        found.append(_of_rank(rank, growth, cause_of(results, rank, growth, again)))
+    return found
+
+
+def _of_rank(rank: int, growth: MemoryGrowth | None, cause: Cause) -> _Grown:
     by_call = per_call(cause)
     if growth is None:
         grew = cause.calls is not None and (cause.calls.growth_bytes or 0.0) >= MANY

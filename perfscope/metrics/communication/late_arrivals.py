@@ -148,9 +148,11 @@ def _last_exits(prepared: Prepared, late: _Late) -> Times:
     pool, instances = prepared.waits.pool, prepared.waits.instances
     rows = np.sort(instances.members)
     result = np.full(len(late.rank), np.iinfo(np.int64).min, np.int64)
-    for position, rank in enumerate(prepared.trace.ranks):
-        mine = np.flatnonzero(late.rank == position)
-        own = rows[(pool.rank[rows] == position) & (pool.tid[rows] == rank.main_tid)]
+    order = np.argsort(late.rank, kind="stable")
+    bounds = np.searchsorted(late.rank[order], np.arange(1, len(prepared.trace.ranks)))
+    parts = zip(prepared.trace.ranks, pool.by_rank(rows), np.split(order, bounds), strict=True)
+    for rank, members, mine in parts:
+        own = members[pool.tid[members] == rank.main_tid]
         began = rank.start_ns if rank.init_exit_ns is None else rank.init_exit_ns
         if not len(own):
             result[mine] = began

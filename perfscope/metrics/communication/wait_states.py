@@ -101,7 +101,7 @@ def _kinds(waits: Waits, rows: Rows) -> Rows:
     """The kind of each wait, as a place in `KINDS`: by the operation, and whom it waited for."""
     pool, cause = waits.pool, waits.cause[rows]
     is_caused = cause >= 0
-    completes = pool.is_of(OperationClass.WAIT, OperationClass.TEST)[rows]
+    completes = pool.is_of(OperationClass.WAIT, OperationClass.TEST, rows=rows)
     # a wait is of the kind of what completed in it
     op = np.where(completes & is_caused, pool.op[cause], pool.op[rows])
     kinds = _BY_CODE[op]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
@@ -44,7 +45,7 @@ def users(trace: Trace) -> Users:
     what has worked there. A rank of which nothing tells uses none.
     """
     found: Users = {number: {} for number in range(len(trace.gpus))}
-    listed = {rank.number: _listed(trace, rank) for rank in trace.ranks}
+    listed = _listed(trace)
     shown = {rank.host for rank in trace.ranks if listed[rank.number]}
     for rank in trace.ranks:
         if rank.host in shown:
@@ -58,7 +59,7 @@ def users(trace: Trace) -> Users:
 
 def unknown(trace: Trace) -> tuple[int, ...]:
     """Ranks of which nothing tells which GPU they use, or only an assumption."""
-    listed = {rank.number: _listed(trace, rank) for rank in trace.ranks}
+    listed = _listed(trace)
     shown = {rank.host for rank in trace.ranks if listed[rank.number]}
     return tuple(
         rank.number
@@ -77,15 +78,22 @@ def may_use(trace: Trace) -> set[int]:
     return found
 
 
-def _listed(trace: Trace, rank: Rank) -> list[int]:
-    pids = {rank.pid, *(worker.get("pid") for worker in rank.workers)}
-    numbers = set()
-    for other in trace.ranks:
-        rows = other.gpu_processes
-        for number, pid in {(int(row["gpu"]), int(row["pid"])) for row in rows}:
-            if pid in pids and trace.gpus[number].host == rank.host:
-                numbers.add(number)
-    return sorted(numbers)
+def _listed(trace: Trace) -> dict[int, list[int]]:
+    """By rank the GPUs on which the driver of their node shows it, or one of its workers."""
+    shown: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+    for rank in trace.ranks:
+        for number, pid in set(rank.gpu_processes[["gpu", "pid"]].tolist()):
+            shown[trace.gpus[number].host, pid].add(number)
+    return {
+        rank.number: sorted(
+            {
+                number
+                for pid in (rank.pid, *(worker.get("pid", -1) for worker in rank.workers))
+                for number in shown.get((rank.host, pid), ())
+            }
+        )
+        for rank in trace.ranks
+    }
 
 
 def _told(trace: Trace, rank: Rank) -> tuple[list[int], Source]:

@@ -37,11 +37,10 @@ def totals_of(process: ProcessFile, rank: Rank) -> dict[int, Total]:
     known = _recorded((rank.operations, rank.background))
     totals: dict[int, Total] = {}
     replaced = []
-    for code in range(MAX_OPERATIONS):
-        count, ns, sent, received = (int(value) for value in process.header["totals"][code])
+    told = process.header["totals"]
+    for code in sorted({*np.flatnonzero(told != np.zeros(1, told.dtype)).tolist(), *known}):
+        count, ns, sent, received = told[code].item()
         total, seen = (count, ns, sent, received), known.get(code)
-        if not any(total) and seen is None:
-            continue
         life_ns = max(1, rank.end_ns - rank.start_ns)
         possible = KNOWN[code] and ns <= life_ns * min(MAX_THREADS_PER_RANK, max(count, 1))
         possible = possible and max(count, sent, received) < MAX_AMOUNT

@@ -16,6 +16,10 @@ START_SPREAD_NS = 10 * 10**9
 """Ranks of one job may start this far apart: one that fails at once can be gone by then."""
 
 
+_Clock = tuple[str, int]
+"""The boot and the time namespace whose moments they are."""
+
+
 @dataclass
 class World:
     """Processes that are the ranks of one job."""
@@ -23,6 +27,8 @@ class World:
     job: str
     size: int
     processes: dict[int, ProcessFile] = field(default_factory=dict)
+    _lives: dict[_Clock, tuple[int, int]] = field(default_factory=dict)
+    """Latest start and earliest last sign of life, of those whose clocks can be compared."""
 
     @property
     def rank_seconds(self) -> float:
@@ -33,7 +39,20 @@ class World:
         """Whether the process can be rank `number` of this world."""
         if self.size != size or self.job != job or number in self.processes:
             return False
-        return all(_overlap(process, other) for other in self.processes.values())
+        return self.overlaps(process)
+
+    def overlaps(self, process: ProcessFile) -> bool:
+        """Whether the process and each of these can have lived at the same time."""
+        start, end = _life(process)
+        latest, earliest = self._lives.get(_clock(process), (start, end))
+        return max(start, latest) <= min(end, earliest) + START_SPREAD_NS
+
+    def add(self, number: int, process: ProcessFile) -> None:
+        """Makes the process rank `number`."""
+        self.processes[number] = process
+        start, end = _life(process)
+        latest, earliest = self._lives.get(_clock(process), (start, end))
+        self._lives[_clock(process)] = max(start, latest), min(end, earliest)
 
 
 @dataclass
@@ -63,7 +82,8 @@ def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) ->
     else:
         chosen = max(rest, key=lambda p: (_trained(p), _life_ns(p)))
         rest = [process for process in rest if process is not chosen]
-        world, others = World("", 1, {0: chosen}), []
+        world, others = World("", 1), []
+        world.add(0, chosen)
         if chosen.role == "worker":
             notes.append("No process was a rank; the longest-living one is analyzed as rank 0.")
     if ranks_requested is not None and ranks_requested > world.size and len(worlds) <= 1:
@@ -98,8 +118,8 @@ def _worlds(processes: Sequence[ProcessFile]) -> tuple[list[World], list[Process
             continue
         same_job = [w for w in mpi_worlds if w.job in ("", _job(process))]
         home = next((w for w in same_job if w.size == size and number not in w.processes), None)
-        if home is not None and all(_overlap(process, p) for p in home.processes.values()):
-            home.processes[number] = process
+        if home is not None and home.overlaps(process):
+            home.add(number, process)
         elif same_job:
             rest.append(process)
         else:
@@ -115,7 +135,7 @@ def _place(process: ProcessFile, number: int, *, size: int, worlds: list[World])
     else:
         world = World(job, size)
         worlds.append(world)
-    world.processes[number] = process
+    world.add(number, process)
 
 
 def _job(process: ProcessFile) -> str:
@@ -188,9 +208,11 @@ def _life_ns(process: ProcessFile) -> int:
     return process.last_sign_ns - process.start_ns
 
 
-def _overlap(one: ProcessFile, other: ProcessFile) -> bool:
-    """Whether both can have lived at the same time, each until its last sign of life."""
-    start = max(one.unix_ns(one.start_ns), other.unix_ns(other.start_ns))
-    end = min(one.unix_ns(one.last_sign_ns), other.unix_ns(other.last_sign_ns))
-    same_clock = one.boot_id == other.boot_id and one.time_namespace == other.time_namespace
-    return start <= end + START_SPREAD_NS or not same_clock
+def _life(process: ProcessFile) -> tuple[int, int]:
+    """When the process began, and its last sign of life."""
+    return process.unix_ns(process.start_ns), process.unix_ns(process.last_sign_ns)
+
+
+def _clock(process: ProcessFile) -> _Clock:
+    """What processes share whose moments can be compared."""
+    return process.boot_id, process.time_namespace
