@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.facts.device_facts import has_accelerators
 from perfscope.metrics.devices.devices import BSC
 from perfscope.schema.run import JudgedEfficiency
-from perfscope.trace.damage import Need
 from perfscope.trace.model import Format
 from perfscope.units import format_share
 
@@ -55,9 +53,9 @@ def headline(results: Results) -> Headline:
             "parallel_efficiency", "parallel efficiency", whole.value, whole.reason, lost
         )
     tree = found.efficiency[BSC].parallel_efficiency
-    spoiled = why_spoiled(results.damage, Need.EVERY_RANK)
-    value, reason = (None, spoiled) if spoiled else (tree.value, tree.reason)
-    return Headline("device_efficiency", "device efficiency", value, reason, _devices(found))
+    return Headline(
+        "device_efficiency", "device efficiency", tree.value, tree.reason, _devices(found)
+    )
 
 
 def unwatched(results: Results) -> str:

@@ -139,6 +139,14 @@ def _dropped_records(trace: Trace) -> QualityRow:
             "dropped_records", Status.PASS, "No record was dropped", "0 records dropped."
         )
     ranks = ", ".join(f"rank {rank}: {format_count(count)}" for rank, count in dropped.items())
+    if trace.format is not Format.PERFSCOPE:
+        return QualityRow(
+            "dropped_records",
+            Status.WARN,
+            "Records were left out",
+            f"Their times are no times that can be used: {ranks}. What they tell of is missing "
+            "from every figure, and looks like idle time. Copy or export the trace again.",
+        )
     return QualityRow(
         "dropped_records",
         Status.WARN,

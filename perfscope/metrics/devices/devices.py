@@ -11,6 +11,7 @@ import numpy as np
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.soundness import why_spoiled
 from perfscope.engine import engine
 from perfscope.matching.intervals import Cumulative, union
 from perfscope.metrics.devices.device_collectives import DeviceCommunication, device_communication
@@ -21,6 +22,7 @@ from perfscope.metrics.devices.matrix_kernels import MatrixTime, matrix_time
 from perfscope.schema.common import Metric
 from perfscope.schema.devices import DeviceFactors, HostCopies, Stream
 from perfscope.schema.enums import Account, IdleCause
+from perfscope.trace.damage import Need
 from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import Rank
 
@@ -180,14 +182,17 @@ def devices(prepared: Prepared) -> DevicesResult | None:
     )
     focus = prepared.focus
     kernels = _kernels(prepared)
+    uses = [device.use for device in used]
+    factors = {name: efficiency(uses, name, focus.kind) for name in (BSC, TALP)}
+    offload = _offload(prepared)
+    if spoiled := why_spoiled(prepared.damage, Need.EVERY_RANK):
+        factors = {name: _withheld(tree, spoiled) for name, tree in factors.items()}
+        offload = replace(offload, value=None, reason=spoiled)
     return DevicesResult(
         devices=used,
         kernels=kernels,
-        efficiency={
-            BSC: efficiency([device.use for device in used], BSC, focus.kind),
-            TALP: efficiency([device.use for device in used], TALP, focus.kind),
-        },
-        offload_efficiency=_offload(prepared),
+        efficiency=factors,
+        offload_efficiency=offload,
         communication=device_communication(prepared),
         launch_delay_s=tuple(launch_delays(activity) for _, activity in places),
         unlinked_rows=sum(activity.without_launch for _, activity in places),
@@ -316,6 +321,14 @@ def efficiency(uses: Sequence[Occupancy], formula: str, foa: str) -> DeviceFacto
         communication_efficiency=metric(longest, max(active, default=0)),
         orchestration_efficiency=metric(max(active, default=0), window),
     )
+
+
+def _withheld(tree: DeviceFactors, reason: str) -> DeviceFactors:
+    """No ratio over all devices may be told: some are missing, or their time is."""
+    unknown = {
+        name: replace(found, value=None, reason=reason) for name, found in vars(tree).items()
+    }
+    return DeviceFactors(**unknown)
 
 
 def _offload(prepared: Prepared) -> Metric:

@@ -33,6 +33,7 @@ from perfscope.readers.kineto.ranks import MOST_RANKS, number_ranks, process_of
 from perfscope.readers.kineto.runs import refuse_several_runs
 from perfscope.readers.kineto.window import judged_from
 from perfscope.schema.enums import EndKind
+from perfscope.trace.damage import Damage, Need
 from perfscope.trace.model import (
     COUNTER_DTYPE,
     OPERATION_DTYPE,
@@ -56,6 +57,9 @@ NOT_RECORDED = {
     "environment": "a profiler trace does not hold the environment",
     "messages": "a profiler trace holds no point-to-point messages",
 }
+
+MOST_LEFT_OUT = 0.1
+"""Profilers write a few durations below 0; where more is no time, the file is damaged."""
 
 
 def is_kineto(place: Place) -> bool:
@@ -86,6 +90,7 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
     ranks = []
     for number, contents in sorted(ranked.items()):
         rank, said = _rank(number, contents, groups, names, options)
+        rank.dropped_records = _left_out(contents)
         ranks.append(rank)
         notes += said
         notes += _losses(contents)
@@ -117,6 +122,7 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
         source=str(paths[0] if len(paths) == 1 else paths[0].parent),
         format=Format.KINETO,
         not_recorded=_not_recorded(ranks, are_foreign=all(map(is_foreign, ranked.values()))),
+        damage=_without_times(ranked),
         judged_from_ns=judged,
         judged_reason=reason,
     )
@@ -247,6 +253,25 @@ def _clock_domains(ranks: Sequence[Rank], ranked: dict[int, KinetoContents]) -> 
         if contents.part.process:
             key = f"in {contents.path}"
         rank.clock_domain = domains.setdefault(key, len(domains))
+
+
+def _left_out(contents: KinetoContents) -> int:
+    """Events whose times are none: they did happen, but nobody knows when or for how long."""
+    return sum(contents.counts[key] for key in ("without_time", "damaged", "negative"))
+
+
+def _without_times(ranked: dict[int, KinetoContents]) -> list[Damage]:
+    """What was left out looks like idle time: of much of it nothing can be told any more."""
+    for number, contents in ranked.items():
+        lost = _left_out(contents)
+        kept = sum(len(table) for table in (contents.host, contents.device, contents.calls))
+        if lost > MOST_LEFT_OUT * (lost + kept):
+            text = (
+                f"The profile of rank {number} is damaged: {lost:,} of its "
+                f"{counted(lost + kept, 'event')} have no usable time."
+            )
+            return [Damage("dropped_records", text, frozenset({Need.EVERY_RANK}))]
+    return []
 
 
 def _losses(contents: KinetoContents) -> list[str]:

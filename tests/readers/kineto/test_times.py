@@ -191,3 +191,22 @@ def test_one_kernel_in_many_before_its_launch_is_no_other_clock(tmp_path: Path) 
     (use,) = found(open_trace(writer.write(tmp_path / "t.json"))).devices
     assert use.idle_reason is None
     assert np.isclose(sum(use.idle_s.values()), use.use.idle_ns / 1e9)
+
+
+def test_events_left_out_are_counted_and_many_are_damage(tmp_path: Path) -> None:
+    few = damaged(tmp_path / "few.json", dur=float("nan"))
+    document = analysis(few, Options())
+    rows = {row["id"]: row for row in document["quality"]}
+    assert rows["dropped_records"]["title"] == "Records were left out"
+    assert "rank 0: 1." in rows["dropped_records"]["detail"]
+    assert document["run"]["damage"] == []
+    written = job().document()
+    kernels = [event for event in written["traceEvents"] if event.get("cat") == "kernel"]
+    for event in kernels[::2]:
+        event["dur"] = float("nan")
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps(written))
+    document = analysis(open_trace(path), Options())
+    assert "damaged: 10 of its" in document["verdict"]["sentence"]
+    for tree in document["devices"]["efficiency"].values():
+        assert [factor["value"] for factor in tree.values()] == [None] * 4
