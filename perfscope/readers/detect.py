@@ -6,6 +6,7 @@ A reader module offers `READER`, a `Reader`; `perfscope.readers.registry` finds 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import stat
 import zlib
@@ -25,6 +26,8 @@ DEEPEST = 6
 MOST_NAMED = 5
 GZIP = b"\x1f\x8b"
 _SHOWN_BYTES = 24
+_NSYS_TABLE = b"TARGET_INFO_SESSION_START_TIME"
+_MPROF_LINE = re.compile(rb"CMDLINE |(MEM|FUNC \S+|CHLD \d+) [\d.]+ \d+\.\d+\s")
 _KINDS = (
     (b"SQLite format 3\0", "an SQLite database"),
     (b"PK\x03\x04", "a zip archive"),
@@ -98,13 +101,22 @@ class Place:
             return "a gzip file that cannot be decompressed or holds nothing"
         if is_own_result(self):
             return "a result of perfscope analyze; give what was analyzed"
-        for magic, kind in _KINDS:
-            if self.head.startswith(magic):
-                return kind + packed
+        kind = _kind(self.head)
+        if kind:
+            return kind + packed
         first = self.head[:_SHOWN_BYTES]
         if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in first):
             return f"text that begins with {first.decode('ascii')!r}{packed}"
         return f"data that begins with the bytes {first[:8].hex(' ')}{packed}"
+
+
+def _kind(head: bytes) -> str:
+    """What other tools' content that begins so is called; empty where it is not known."""
+    if _MPROF_LINE.match(head):
+        return "memory over time from memory_profiler (mprof), which is not read"
+    if head.startswith(b"SQLite format 3\0") and _NSYS_TABLE in head:
+        return "an SQLite export of Nsight Systems (nsys), which is not read"
+    return next((kind for magic, kind in _KINDS if head.startswith(magic)), "")
 
 
 def is_own_result(place: Place) -> bool:

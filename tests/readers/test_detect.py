@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -196,3 +197,32 @@ def test_files_of_a_format_that_are_runs_of_their_own_are_no_exception(tmp_path:
 def test_a_run_within_a_run_is_left_alone(tmp_path: Path) -> None:
     write_runs(tmp_path, ".", "inner")
     assert [source.paths for source in found(tmp_path, *readers())] == [(tmp_path,)]
+
+
+def test_an_export_of_nsys_is_named_and_another_database_is_not_taken_for_it(
+    tmp_path: Path,
+) -> None:
+    for name, table in (("a.db", "TARGET_INFO_SESSION_START_TIME"), ("b.db", "notes")):
+        database = sqlite3.connect(tmp_path / name)
+        database.execute(f"CREATE TABLE {table} (utcEpochNs INTEGER)")
+        database.commit()
+        database.close()
+    assert "Nsight Systems" in Place(tmp_path / "a.db", is_directory=False).description()
+    assert Place(tmp_path / "b.db", is_directory=False).description() == "an SQLite database"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "CMDLINE python train.py",
+        "MEM 12.5 1700000000.1234",
+        "FUNC __main__.step 11.0 1700000000.10 16.0 1700000000.30 0",
+        "CHLD 0 30.5 1700000000.1234",
+    ],
+)
+def test_memory_over_time_from_mprof_is_named_by_any_first_line(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "memory"
+    file.write_text(line + "\n")
+    assert "memory_profiler" in Place(file, is_directory=False).description()
+    file.write_text("MEM or FUNC, as prose\n")
+    assert "memory_profiler" not in Place(file, is_directory=False).description()
