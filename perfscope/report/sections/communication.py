@@ -48,13 +48,19 @@ def _context(document: Document) -> Context:
     used = [part for part in parts if any(part[2]) and len(part[2]) == longest]
     ranks = rank_numbers(document, longest)
     bars = rank_bars(ranks, [Segment(role, values) for role, _, values in used])
+    operations = rows(communication, "operations")
+    beside = {
+        "horovod": horovod(document),
+        "cost": collective_cost(document),
+        "tensors": tensors(document),
+    }
     return {
-        "absent": "" if used or rows(communication, "operations") else ABSENT,
+        "absent": "" if used or operations or arrivals or any(beside.values()) else ABSENT,
         "operations": Table(
             "operations",
             "Operations over the whole life of the ranks, all ranks together",
             OPERATIONS,
-            rows(communication, "operations"),
+            operations,
             MOST_OPERATIONS,
             "operations",
         ),
@@ -82,9 +88,7 @@ def _context(document: Document) -> Context:
         ],
         "exchange": _exchange(mapping(communication, "gradient_exchange"), ranks),
         "takeaway": _takeaway(arrivals),
-        "horovod": horovod(document),
-        "cost": collective_cost(document),
-        "tensors": tensors(document),
+        **beside,
     }
 
 
