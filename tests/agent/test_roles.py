@@ -25,8 +25,11 @@ POOL = """
 import multiprocessing, os
 def square(x):
     return x * x
+def begin(barrier):
+    barrier.wait(60)  # no worker is over before the other one has begun
 if __name__ == "__main__":
-    with multiprocessing.get_context({method!r}).Pool(2) as pool:
+    context = multiprocessing.get_context({method!r})
+    with context.Pool(2, begin, (context.Barrier(2),)) as pool:
         print(pool.map(square, range(4)))
 """
 CHILD = """
