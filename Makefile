@@ -76,6 +76,10 @@ bench-suites: environments ## test suites of MPI, recorded and unrecorded, an ho
 bench-compare: environments ## how often compare and history are right on simulated runs, some minutes
 	@$(BIN)/python -m benchmarks.compare --document
 
+.PHONY: corpus
+corpus: environments ## programs as people start them, each unrecorded and recorded, about 5 minutes; writes docs/corpus.md
+	@$(BIN)/python -m benchmarks.corpus --document
+
 bench-engine: environments ## what reading large traces costs, beside other tools (LARGE=--large: 10^8 OTF2 events); writes docs
 	@$(BIN)/python -m benchmarks.engine.otf2 $(LARGE) --document docs/engine.md
 	@$(BIN)/python -m benchmarks.engine.kineto --document docs/kineto.md

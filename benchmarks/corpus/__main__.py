@@ -1,0 +1,101 @@
+"""Runs the programs of the corpus and prints the table: `python -m benchmarks.corpus [NAME...]`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.corpus.runs import Outcome, Program, measure
+from benchmarks.jobs import ROOT, prefix
+
+TORCHRUN = ("torchrun", "--nproc-per-node", "2")
+MPIEXEC = ("mpiexec", "-n", "2")
+PROGRAMS = (
+    Program("language_model", "word_language_model of pytorch/examples", "torch"),
+    Program("hogwild", "mnist_hogwild of pytorch/examples", "torch", ranks=2),
+    Program("gpt_data_parallel", "nanoGPT with DDP", "torch", TORCHRUN, 2),
+    Program("averaged_gradients", "the tutorial on distributed PyTorch", "torch", TORCHRUN, 2),
+    Program("sharded", "FSDP2 of pytorch/examples", "torch", TORCHRUN, 2),
+    Program("tensor_parallel", "tensor parallel of pytorch/examples", "torch", TORCHRUN, 2),
+    Program("horovod_classifier", "pytorch_mnist of Horovod", "horovod", MPIEXEC, 2),
+    Program("horovod_throughput", "pytorch_synthetic_benchmark of Horovod", "horovod", MPIEXEC, 2),
+    Program("keras_classifier", "mnist_convnet of keras-io", "tensorflow"),
+    Program("heat_equation", "two-dimensional heat equations with mpi4py", "mpich", MPIEXEC, 2),
+)
+DOCUMENT = ROOT / "docs" / "corpus.md"
+BEGIN, END = "<!-- table -->", "<!-- end of the table -->"
+CLOSE = 0.1
+"""Samples a second are right within this share: the program's clock starts and ends elsewhere."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs what is asked for; 1 when a program's result was not the same recorded."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="programs; all without")
+    parser.add_argument("--document", action="store_true", help="write docs/corpus.md")
+    asked = parser.parse_args(words)
+    chosen = [one for one in PROGRAMS if not asked.names or one.name in asked.names]
+    found = []
+    for program in chosen:
+        if not (prefix(program.environment) / "bin" / "python").exists():
+            print(f"{program.name}: environment {program.environment} is missing")
+            continue
+        outcome = measure(program)
+        print(_row(outcome), flush=True)
+        print(f"    {outcome.verdict}", flush=True)
+        found.append(outcome)
+    if asked.document:
+        _write(found, DOCUMENT)
+    return int(not all(outcome.is_same for outcome in found))
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """The outcomes as Markdown."""
+    head = (
+        "| program | in the style of | same result | CPU time added | ranks | steps, of those that "
+        "the program counts | samples/s, printed by the program | unlabeled | loud findings |"
+    )
+    return "\n".join([head, "|---|---|---|---:|---:|---:|---:|---:|---|", *map(_row, outcomes)])
+
+
+def _row(outcome: Outcome) -> str:
+    program = outcome.program
+    cells = (
+        f"`{program.name}`",
+        program.style,
+        "yes" if outcome.is_same else "**no**",
+        f"{outcome.overhead:+.1%}",
+        _of(outcome.ranks, program.ranks),
+        _of(*outcome.steps),
+        _rate(*outcome.samples_per_s),
+        "unknown" if outcome.unlabeled is None else f"{outcome.unlabeled:.1%}",
+        ", ".join(f"`{name}`" for name in outcome.loud) or "none",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _of(measured: int, told: float | None) -> str:
+    if told is None:
+        return f"{measured}, not told"
+    text = f"{measured} of {told:.0f}"
+    return text if measured == told else f"**{text}**"
+
+
+def _rate(measured: float | None, told: float | None) -> str:
+    if told is None:
+        return "not printed"
+    if measured is None:
+        return f"**not known**, {told:,.0f}"
+    text = f"{measured:,.0f}, {told:,.0f}"
+    return text if abs(measured / told - 1) <= CLOSE else f"**{text}**"
+
+
+def _write(outcomes: Sequence[Outcome], document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
+    document.write_text(f"{before}{BEGIN}\n{table(outcomes)}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

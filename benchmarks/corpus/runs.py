@@ -1,0 +1,135 @@
+"""One program of the corpus, unrecorded and recorded, and what the two runs tell."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.jobs import AS_ROOT, prefix
+
+PROGRAMS = Path(__file__).parent / "programs"
+LONGEST_S = 300.0
+TIMED = re.compile(rb"^(seconds|samples/s) .*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program and how its users start it.
+
+    Attributes:
+        name: its file, without the ending.
+        style: the public programs whose structure it has.
+        environment: where its packages are.
+        launcher: the words before Python's, of that environment; empty: Python alone.
+        ranks: how many it has.
+    """
+
+    name: str
+    style: str
+    environment: str
+    launcher: tuple[str, ...] = ()
+    ranks: int = 1
+
+    def command(self) -> list[str]:
+        """What the user types."""
+        place = prefix(self.environment) / "bin"
+        script = str(PROGRAMS / f"{self.name}.py")
+        if not self.launcher:
+            return [str(place / "python"), script]
+        first = str(place / self.launcher[0])
+        python = [] if self.launcher[0] == "torchrun" else [str(place / "python")]
+        return [first, *self.launcher[1:], *python, script]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A finished command: what it printed on stdout, its exit code, the CPU seconds it used."""
+
+    stdout: bytes
+    exit_code: int
+    cpu_s: float
+
+    def said(self, word: str) -> float | None:
+        """The number behind a word that the program prints at the beginning of a line."""
+        found = re.search(rf"^{re.escape(word)} ([0-9.]+)$", self.stdout.decode(), re.MULTILINE)
+        return float(found[1]) if found else None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the two runs of a program tell.
+
+    Attributes:
+        program: the program.
+        is_same: same output, times left out, and same exit code.
+        overhead: CPU seconds that recording added, as a share of those without.
+        ranks: ranks that were found.
+        steps: steps that were found, and that the program counted.
+        samples_per_s: the same of samples a second.
+        unlabeled: share of the ranks' time that no cause is known of.
+        loud: findings that call for a change.
+        verdict: the first sentence of the result.
+    """
+
+    program: Program
+    is_same: bool
+    overhead: float
+    ranks: int
+    steps: tuple[int, float | None]
+    samples_per_s: tuple[float | None, float | None]
+    unlabeled: float | None
+    loud: tuple[str, ...]
+    verdict: str
+
+
+def measure(program: Program) -> Outcome:
+    """Runs a program twice and reads what perfscope says of the recorded run."""
+    perfscope = str(Path(sys.executable).with_name("perfscope"))
+    with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
+        plain = _run(program.command(), folder)
+        recording = str(Path(folder) / "run")
+        recorded = _run([perfscope, "run", "-o", recording, "--", *program.command()], folder)
+        _run([perfscope, "analyze", recording], folder)
+        document = json.loads((Path(recording) / "analysis.json").read_text(encoding="utf-8"))
+    return Outcome(
+        program=program,
+        is_same=_without_times(plain) == _without_times(recorded),
+        overhead=recorded.cpu_s / plain.cpu_s - 1 if plain.cpu_s else 0.0,
+        ranks=int(document["run"]["ranks"]),
+        steps=(int(document["steps"]["count"]), recorded.said("steps")),
+        samples_per_s=(
+            document["run"]["throughput"]["samples_per_s"]["value"],
+            recorded.said("samples/s"),
+        ),
+        unlabeled=document["unlabeled"]["share"],
+        loud=tuple(one["id"] for one in document["findings"] if one["status"] == "fail"),
+        verdict=document["verdict"]["sentence"],
+    )
+
+
+def _without_times(ran: Ran) -> tuple[bytes, int]:
+    return TIMED.sub(b"", ran.stdout), ran.exit_code
+
+
+def _run(command: list[str], folder: str) -> Ran:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        command,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=folder,
+        timeout=LONGEST_S,
+        env={**os.environ, **AS_ROOT, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Ran(done.stdout, done.returncode, spent)
