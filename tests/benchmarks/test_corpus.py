@@ -1,0 +1,57 @@
+"""The corpus: what counts as the same result, and what its table marks as not right."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.corpus.__main__ import PROGRAMS, table
+from benchmarks.corpus.runs import PROGRAMS as FOLDER
+from benchmarks.corpus.runs import TIMED, Outcome, Program, Ran
+
+
+def outcome(
+    *,
+    is_same: bool = True,
+    steps: tuple[int, float | None] = (30, 30.0),
+    samples_per_s: tuple[float | None, float | None] = (95.0, 100.0),
+) -> Outcome:
+    return Outcome(
+        program=Program("sharded", "one of pytorch/examples", "torch", ("torchrun",), 2),
+        is_same=is_same,
+        overhead=0.01,
+        ranks=2,
+        steps=steps,
+        samples_per_s=samples_per_s,
+        unlabeled=0.02,
+        loud=(),
+        verdict="Nothing to fix.",
+    )
+
+
+def test_every_program_of_the_folder_is_run() -> None:
+    assert sorted(f"{one.name}.py" for one in PROGRAMS) == sorted(
+        path.name for path in FOLDER.glob("*.py")
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "marked"),
+    [
+        (outcome(), []),
+        (outcome(is_same=False), ["**no**"]),
+        (outcome(steps=(29, 30.0)), ["**29 of 30**"]),
+        (outcome(steps=(29, None)), []),
+        (outcome(samples_per_s=(80.0, 100.0)), ["**80, 100**"]),
+        (outcome(samples_per_s=(None, 100.0)), ["**not known**, 100"]),
+        (outcome(samples_per_s=(80.0, None)), []),
+    ],
+)
+def test_what_is_not_right_is_bold(one: Outcome, marked: list[str]) -> None:
+    cells = [cell.strip() for cell in table([one]).splitlines()[-1].split("|")]
+    assert [cell for cell in cells if "**" in cell] == marked
+
+
+def test_a_number_is_read_behind_its_word_and_times_do_not_count() -> None:
+    ran = Ran(b"steps 30\nseconds 1.25\nloss 0.5\n", 0, 1.0)
+    assert (ran.said("steps"), ran.said("loss"), ran.said("samples/s")) == (30.0, 0.5, None)
+    assert TIMED.sub(b"", ran.stdout) == b"steps 30\n\nloss 0.5\n"
