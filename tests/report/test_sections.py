@@ -250,3 +250,18 @@ def test_exposed_gradient_exchange_is_shown_or_said_not_to_be_measured() -> None
         "reason": "collectives of backend nccl do not block the host",
     }
     assert "backend nccl do not block" in shown(document, "communication")
+
+
+def test_a_run_that_lost_nothing_is_not_called_unmeasured() -> None:
+    found = four_ranks_healthy()
+    found["losses"] |= {"entries": [], "life_ns": 4_000_000_000}
+    page = build_html(found)
+    assert "all their 4.00\u00a0s were training work" in page
+    assert "no rank left a recording of its time" not in page
+
+
+def test_communication_of_devices_alone_is_not_called_absent() -> None:
+    found = everything_null()
+    found["devices"] = found["devices"] | {"communication": {"bytes": 1}}
+    assert "what their devices do is told with them" in build_html(found)
+    assert "no communication was recorded" not in build_html(found)

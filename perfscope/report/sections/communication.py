@@ -23,6 +23,7 @@ from perfscope.report.views import place, rank_bars
 MOST_OPERATIONS = 60
 MOST_ARRIVALS = 20
 ABSENT = "no communication was recorded; a program that runs by itself has none"
+OF_DEVICES = "the ranks’ main threads do not communicate; what their devices do is told with them"
 PARTS = (
     ("communication_wait", "Waiting for another rank", "wait_s_by_rank"),
     ("communication_transfer", "Moving data", "transfer_s_by_rank"),
@@ -54,8 +55,9 @@ def _context(document: Document) -> Context:
         "cost": collective_cost(document),
         "tensors": tensors(document),
     }
+    absent = ABSENT if mapping(document, "devices", "communication") == {} else OF_DEVICES
     return {
-        "absent": "" if used or operations or arrivals or any(beside.values()) else ABSENT,
+        "absent": "" if used or operations or arrivals or any(beside.values()) else absent,
         "operations": Table(
             "operations",
             "Operations over the whole life of the ranks, all ranks together",

@@ -14,7 +14,10 @@ from perfscope.schema.analysis import Analysis
 from perfscope.schema.time import FunctionShare
 
 MOST_FUNCTIONS = 40
-ABSENT = "the stack sampler was off (--stack-hz 0) or the program is not Python"
+ABSENT = (
+    "no stacks were sampled: by --stack-hz 0, in a program that is not Python, or in a trace of "
+    "another tool"
+)
 
 
 def _context(result: Analysis) -> Context:

@@ -68,7 +68,7 @@ COLUMNS = (
 def _context(result: Analysis) -> Context:
     found = result.losses
     if not found.entries:
-        return {"table": None}
+        return {"table": None, "life": seconds(found.life_ns * NS) if found.life_ns else ""}
     caption = "Lost time of all ranks by cause"
     whole = Table("losses-all", caption, COLUMNS, found.entries, MOST_ROWS, "causes")
     is_all = len(found.entries) <= MOST_SHOWN
