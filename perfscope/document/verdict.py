@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.damage import spoils_comparison
@@ -14,7 +15,7 @@ from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, place, wholes
 from perfscope.losses.words import label
-from perfscope.schema.enums import LossKind, Status
+from perfscope.schema.enums import Account, LossKind, Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Need
 from perfscope.units import format_ratio, format_share
@@ -218,21 +219,27 @@ def _healthy(
     not_made = sum(finding.status in OPEN for finding in findings)
     rest = f" {not_made} of {len(findings)} diagnoses could not be made." if not_made else ""
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
-    lost = _lost(losses)
+    work = _work(results)
+    lost = _lost(losses, work)
     if _is_inefficient(results):
         why = lost or leading.lost_to
         return f"The efficiency is low: {subject}{why and f'; {why}'}.{rest}"
     if lost:
         return f"No change was found that saves {of_window(WARN_SHARE)}: {subject}; {lost}.{rest}"
     share = losses.training_share if losses else None
-    training = f", {format_share(share)} of the ranks' time is training work" if share else ""
+    training = f", {format_share(share)} of the ranks' time is {work}" if share else ""
     return (
         f"{_found_nothing(results)}: {subject}{training}, and no finding is worth "
         f"{of_window(WARN_SHARE)}.{rest}"
     )
 
 
-def _lost(losses: LossAccount | None) -> str:
+def _work(results: Results) -> str:
+    """What ranks do that lose nothing; where nothing tells what training is, all computation."""
+    return "training work" if results.ledger.ns[INDEX[Account.TRAINING]].any() else "computation"
+
+
+def _lost(losses: LossAccount | None, work: str) -> str:
     """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
     share = losses.training_share if losses else None
     if losses is None or share is None:
@@ -246,7 +253,7 @@ def _lost(losses: LossAccount | None) -> str:
     pattern = f", {first.pattern.label}" if first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""
     return (
-        f"{format_share(share)} of the ranks' time is training work, and most of the rest is lost "
+        f"{format_share(share)} of the ranks' time is {work}, and most of the rest is lost "
         f"to: {label(first)}{where}, {format_share(first.ns / losses.window_ns)}{pattern}"
     )
 

@@ -25,10 +25,10 @@ def whole_parts(whole: int, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.
     parts = np.floor(exact).astype(np.int64)
     order = np.argsort(parts - exact, kind="stable")
     left = whole - int(parts.sum())
-    # rounding may also leave too much: then it is taken where most was given
-    step = 1 if left > 0 else -1
-    chosen = order if left > 0 else order[::-1][parts[order[::-1]] > 0]
-    full, rest = divmod(abs(left), max(1, len(chosen)))
-    parts[chosen] += step * full
-    parts[chosen[:rest]] += step
+    if left < 0:  # floating point gave too much; the largest part is far larger than that
+        parts[np.argmax(parts)] += left
+        return parts
+    full, rest = divmod(left, len(parts))
+    parts += full
+    parts[order[:rest]] += 1
     return parts

@@ -13,6 +13,7 @@ from perfscope.schema.analysis import Analysis
 from perfscope.schema.check import chosen, kinds_of, problems
 from perfscope.schema.common import NO_REASON, Metric
 from perfscope.schema.losses import Losses
+from perfscope.schema.time import LedgerAccount
 
 One = TypeVar("One")
 PLAIN = {(kind, ...) for kind in (int, float, str, bool)}
@@ -47,6 +48,13 @@ def read_losses(document: Any) -> Losses | None:
     """The loss account of a result; None where it has none, or one of another release."""
     part = document.get("losses") if isinstance(document, dict) else None
     return None if part is None or any(problems(part, Losses)) else read_as(part, Losses)
+
+
+def read_ledger(document: Any) -> tuple[LedgerAccount, ...]:
+    """The accounts of a result; none where it has none, or those of another release."""
+    part = document.get("ledger") if isinstance(document, dict) else None
+    kind = tuple[LedgerAccount, ...]
+    return () if part is None or any(problems(part, kind)) else _made(part, kind)
 
 
 def read_as(document: Any, structure: type[One]) -> One:

@@ -217,7 +217,7 @@ def test_a_low_efficiency_without_a_finding_is_not_called_healthy() -> None:
     assert found["status"] == "warn"
     assert found["sentence"].startswith(
         "The efficiency is low: 2 ranks, parallel efficiency 0.211; 0 % of the ranks' time is "
-        "training work, and most of the rest is lost to: Communication, not told apart: "
+        "computation, and most of the rest is lost to: Communication, not told apart: "
         "MPI_Win_flush, 78.9 %."
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perfscope.losses.parts import whole_parts
 
 
+@example(31_625_638_753_468_414, [1.0, 1.8014398509481984e16, 2.0])
 @given(
     st.integers(0, 10**18),
     st.lists(st.floats(0, 1e18, allow_subnormal=False), min_size=1, max_size=50),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +11,14 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Place, place_of
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.enums import Basis, LossPattern
+from perfscope.schema.enums import Account, Basis, LossPattern
 from perfscope.schema.losses import LossEntry, Losses
-from perfscope.schema.read import read_losses
+from perfscope.schema.read import read_ledger, read_losses
+from perfscope.schema.time import LedgerAccount
 from perfscope.units import counted
 
 NS = 1e-9
+TRAINING_WORK, COMPUTATION = "training work", "computation"
 MOST_SHOWN, MOST_ROWS = 6, 40
 MOST_RANKS = 4
 MOST_TOLD = 3
@@ -66,14 +69,16 @@ COLUMNS = (
 
 
 def _context(result: Analysis) -> Context:
-    found = result.losses
+    found, work = result.losses, _work(result.ledger)
     if not found.entries:
-        return {"table": None, "life": seconds(found.life_ns * NS) if found.life_ns else ""}
+        life = seconds(found.life_ns * NS) if found.life_ns else ""
+        return {"table": None, "life": life, "work": work}
     caption = "Lost time of all ranks by cause"
     whole = Table("losses-all", caption, COLUMNS, found.entries, MOST_ROWS, "causes")
     is_all = len(found.entries) <= MOST_SHOWN
     return {
-        "takeaway": _sentence(found),
+        "takeaway": _sentence(found, work),
+        "work": work,
         "lost": seconds(found.lost_ns * NS),
         "life": seconds(found.life_ns * NS),
         "table": replace(whole, id="losses-table", rows=found.entries[:MOST_SHOWN]),
@@ -84,10 +89,16 @@ def _context(result: Analysis) -> Context:
 def takeaway(document: Any) -> str:
     """How much of the analyzed window was training work, and what took most of the rest."""
     found = read_losses(document)
-    return _sentence(found) if found else ""
+    return _sentence(found, _work(read_ledger(document))) if found else ""
 
 
-def _sentence(found: Losses) -> str:
+def _work(ledger: Sequence[LedgerAccount]) -> str:
+    """What ranks do that lose nothing; where nothing tells what training is, all computation."""
+    trains = any(one.seconds for one in ledger if one.id == Account.TRAINING.value)
+    return TRAINING_WORK if trains else COMPUTATION
+
+
+def _sentence(found: Losses, work: str) -> str:
     if found.training_share is None:
         return ""
     inside = [entry for entry in found.entries if entry.share]
@@ -96,7 +107,7 @@ def _sentence(found: Losses) -> str:
     more = len(inside) - len(told)
     others = f" and {counted(more, 'more cause')}" if more > 0 else ""
     share = percent(found.training_share)
-    training = f"{share} of the ranks’ time in the analyzed window was training work"
+    training = f"{share} of the ranks’ time in the analyzed window was {work}"
     return f"{training}{rest}{others}"
 
 
