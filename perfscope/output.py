@@ -7,6 +7,7 @@ stands beside it or look like a line of perfscope's own.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -249,3 +250,23 @@ def _write_utf8(text: str) -> None:
     sys.stdout.flush()
     binary.write(data)
     binary.flush()
+
+
+def finish() -> None:
+    """Writes what stdout still holds.
+
+    Raises:
+        OSError: it takes no more.
+    """
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def give_up() -> None:
+    """Drops what stdout does not take: Python would try again at its end, and complain."""
+    try:
+        finish()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -19,7 +19,7 @@ import click
 import perfscope
 from perfscope.cli.options import verbose_option
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
-from perfscope.output import tell, tell_lines, warnings_told
+from perfscope.output import finish, give_up, tell, tell_lines, warnings_told
 
 # Command -> what `perfscope --help` says of it; its module is loaded when it is used.
 COMMANDS = {
@@ -119,6 +119,7 @@ def execute(words: list[str]) -> int:
         _refuse_nothing(words)
         with warnings_told():
             outcome = cli.main(args=words, prog_name="perfscope", standalone_mode=False)
+        finish()
     except click.ClickException as error:
         shown = StringIO()
         error.show(file=shown)
@@ -129,11 +130,13 @@ def execute(words: list[str]) -> int:
     except PerfscopeError as error:
         return _explain(error, words)
     except BrokenPipeError:
+        give_up()
         return _CLOSED_PIPE
     except MemoryError as error:
         return _explain(_too_large(error), words)
     except OSError as error:
         known = error.errno in _NO_ROOM
+        give_up()
         return _explain(_no_room(error) if known else _unexpected(error), words)
     except Exception as error:  # noqa: BLE001 - the last net: a user never sees a bare traceback
         return _explain(_unexpected(error), words)

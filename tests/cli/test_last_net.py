@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,13 +13,17 @@ from perfscope.cli.main import main
 from perfscope.errors import ExitCode
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", [["doctor"], ["--help"], ["sweep", "--help"]], ids=" ".join)
-def test_a_full_output_is_told_in_three_lines(words: list[str], tmp_path: Path) -> None:
+def test_a_full_output_is_told_in_three_lines(
+    words: list[str], unbuffered: str, tmp_path: Path
+) -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
             [sys.executable, "-m", "perfscope", *words],
             cwd=tmp_path,
             stdout=full,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
             stderr=subprocess.PIPE,
             text=True,
             check=False,
