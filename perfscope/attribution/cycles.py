@@ -131,6 +131,8 @@ def _loops(token: Ints) -> tuple[int, int]:
         begin = (len(token) - MOST_EVENTS) // 2
         token = token[begin : begin + MOST_EVENTS]
     chance = float(np.sum((np.bincount(token) / len(token)) ** 2))
+    if chance == 1.0:
+        return 1, 1  # all are alike: no likeness is beyond chance, and each is a turn
     lags = np.arange(1, min(MOST_LAG, len(token) // MIN_PERIODS) + 1)
     same = np.array([np.mean(token[lag:] == token[:-lag]) for lag in lags.tolist()])
     likeness = (same - chance) / (1.0 - chance)
