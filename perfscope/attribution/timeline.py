@@ -27,7 +27,7 @@ from perfscope.matching.intervals import (
 from perfscope.matching.waits import Waits
 from perfscope.schema.enums import Account, PhaseKind
 from perfscope.trace.model import Format, Rank, Table, Trace
-from perfscope.trace.operations import OperationClass, codes_mask
+from perfscope.trace.operations import OperationClass
 
 TRAINING_KINDS = (PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER)
 SPECIAL_ACCOUNTS = {
@@ -218,9 +218,7 @@ def _communication_layer(parts: RankParts, waits: Waits) -> Layer:
     after = np.where(
         known, INDEX[Account.COMMUNICATION_TRANSFER], INDEX[Account.COMMUNICATION_OTHER]
     )
-    after = np.where(
-        codes_mask([OperationClass.FILE])[pool.op[rows][main]], INDEX[Account.IO], after
-    )
+    after = np.where(pool.is_of(OperationClass.FILE, rows=rows)[main], INDEX[Account.IO], after)
     wait = np.full(len(enter), INDEX[Account.COMMUNICATION_WAIT], np.int64)
     if np.all(enter[1:] >= leave[:-1]):
         nothing = np.full(len(enter), NOTHING, np.int64)

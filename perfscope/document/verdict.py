@@ -16,6 +16,7 @@ from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, place, wholes
 from perfscope.losses.words import label
 from perfscope.schema.enums import Account, LossKind, Status
+from perfscope.schema.losses import name_of_work
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Need
 from perfscope.units import format_ratio, format_share
@@ -219,7 +220,7 @@ def _healthy(
     not_made = sum(finding.status in OPEN for finding in findings)
     rest = f" {not_made} of {len(findings)} diagnoses could not be made." if not_made else ""
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
-    work = _work(results)
+    work = name_of_work(trains=bool(results.ledger.ns[INDEX[Account.TRAINING]].any()))
     lost = _lost(losses, work)
     if _is_inefficient(results):
         why = lost or leading.lost_to
@@ -232,11 +233,6 @@ def _healthy(
         f"{_found_nothing(results)}: {subject}{training}, and no finding is worth "
         f"{of_window(WARN_SHARE)}.{rest}"
     )
-
-
-def _work(results: Results) -> str:
-    """What ranks do that lose nothing; where nothing tells what training is, all computation."""
-    return "training work" if results.ledger.ns[INDEX[Account.TRAINING]].any() else "computation"
 
 
 def _lost(losses: LossAccount | None, work: str) -> str:

@@ -21,13 +21,27 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
+Seconds = tuple[float, float, float]
+"""By what a rank was held up, in the order of `HELD_UP`."""
+
 HELD_UP = (LossKind.CPU_WAIT, LossKind.INTERPRETER_LOCK, LossKind.PAGE_FAULTS)
 
 MOST = 0.98
 """Of a rank's work at most: some of it was done."""
 
 
-def held_up(results: Results, position: int, training_ns: int) -> Iterator[tuple[LossCause, int]]:
+def held_up_s(results: Results) -> list[Seconds]:
+    """Of all work between calls of each rank; 0 where it was not measured."""
+    queued = {one.rank: one.in_work_s for one in results.resources.cpu_waits}
+    locked = {one.rank: one.waited_s for one in results.lock_waits}
+    faults = {one.rank: one.fault_s for one in results.fault_times if one.least_s > 0}
+    numbers = [rank.number for rank in results.trace.ranks]
+    return [(queued.get(n, 0.0), locked.get(n, 0.0), faults.get(n, 0.0)) for n in numbers]
+
+
+def held_up(
+    results: Results, position: int, training_ns: int, found: Seconds
+) -> Iterator[tuple[LossCause, int]]:
     """Nanoseconds of a rank's training work in which it was held up, by what.
 
     The three exclude each other: without a CPU a thread runs nothing, a thread that waits for the
@@ -38,23 +52,15 @@ def held_up(results: Results, position: int, training_ns: int) -> Iterator[tuple
         results: the run.
         position: of the rank.
         training_ns: its training work in the focus.
+        found: what it was held up by in all of its work, see `held_up_s`.
     """
     work_ns = _work_ns(results, position)
     part = training_ns / work_ns if work_ns else 0.0
     left = training_ns
-    for kind, seconds in zip(HELD_UP, _seconds(results, position), strict=True):
+    for kind, seconds in zip(HELD_UP, found, strict=True):
         ns = min(round(seconds * 1e9 * part), left)
         left -= ns
         yield LossCause(kind), ns
-
-
-def _seconds(results: Results, position: int) -> tuple[float, float, float]:
-    """Of all work between calls of a rank; 0 where it was not measured."""
-    number = results.trace.ranks[position].number
-    queued = (one.in_work_s for one in results.resources.cpu_waits if one.rank == number)
-    locked = (one.waited_s for one in results.lock_waits if one.rank == number)
-    faults = (one.fault_s for one in results.fault_times if one.rank == number and one.least_s > 0)
-    return next(queued, 0.0), next(locked, 0.0), next(faults, 0.0)
 
 
 def _work_ns(results: Results, position: int) -> int:

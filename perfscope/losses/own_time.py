@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from perfscope.attribution.activity_timeline import GARBAGE, activity_timeline
 from perfscope.attribution.ledger import ACCOUNTS, INDEX
 from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.losses.cause import OTHER_WORK, OUTSIDE, LossCause, cause_of_work
-from perfscope.losses.held_up import held_up
+from perfscope.losses.held_up import held_up, held_up_s
 from perfscope.losses.parts import whole_parts
 from perfscope.losses.waiting import Cells
 from perfscope.matching.pool import dense
@@ -42,24 +43,26 @@ def own_times(results: Results, places: Places) -> dict[LossCause, Ints]:
     ranks = len(results.trace.ranks)
     found: defaultdict[LossCause, Ints] = defaultdict(lambda: np.zeros(ranks, np.int64))
     told = stack_activities(results.trace)
-    for position, timeline in enumerate(results.timelines):
-        for cause, ns in _of_rank(results, places, position, timeline, told):
+    ranks_held = zip(results.trace.ranks, results.timelines, held_up_s(results), strict=True)
+    for position, (rank, timeline, held_s) in enumerate(ranks_held):
+        moments = _Moments.of(rank, timeline, places, told)
+        training_ns = moments.training_ns(results.focus)
+        parts = chain(
+            _other_work(results, places, moments),
+            held_up(results, position, training_ns, held_s),
+            _by_account(results, position, timeline),
+        )
+        for cause, ns in parts:
             found[cause][position] += ns
     return dict(found)
 
 
-def _of_rank(
-    results: Results,
-    places: Places,
-    position: int,
-    timeline: Timeline,
-    told: npt.NDArray[np.int8],
+def _by_account(
+    results: Results, position: int, timeline: Timeline
 ) -> Iterator[tuple[LossCause, int]]:
+    """What the accounts alone tell: outside the focus, not known, and communication."""
     totals = np.zeros(len(ACCOUNTS), np.int64)
     np.add.at(totals, timeline.accounts, timeline.lengths)
-    moments = _Moments.of(results.trace.ranks[position], timeline, places, told)
-    yield from _other_work(results, places, moments)
-    yield from held_up(results, position, moments.training_ns(results.focus))
     for account in OUTSIDE:
         yield LossCause(LossKind.OUTSIDE, account), int(totals[INDEX[account]])
     yield LossCause(LossKind.UNKNOWN), int(totals[INDEX[Account.UNTRACED]])

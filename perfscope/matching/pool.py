@@ -66,13 +66,19 @@ class Pool:
         """Positions in `Trace.ranks` of world ranks, -1 for those that are not recorded."""
         return _positions(numbers, self.numbers)
 
-    def is_of(self, *classes: OperationClass, rows: Rows | None = None) -> Bools:
+    def is_of(self, *classes: OperationClass, rows: Rows | slice | None = None) -> Bools:
         """Which rows, all or these, are of one of the classes."""
         return codes_mask(classes)[self.op if rows is None else self.op[rows]]
 
     def by_rank(self, rows: Rows) -> list[Rows]:
         """Ascending rows in parts, one for each position in `Trace.ranks`."""
         return np.split(rows, np.searchsorted(rows, self.offsets[1:-1]))
+
+
+def places_by_rank(rank: Rows, ranks: int) -> list[Rows]:
+    """The places at which each position in `Trace.ranks` stands, ascending; `ranks` parts."""
+    order = np.argsort(rank, kind="stable")
+    return np.split(order, np.searchsorted(rank[order], np.arange(1, ranks)))
 
 
 _COLUMNS = (

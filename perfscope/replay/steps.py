@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.matching.pool import places_by_rank
 from perfscope.metrics.efficiency.steps import step_numbers
 
 if TYPE_CHECKING:
@@ -110,10 +111,9 @@ def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[I
         return np.clip(place, cuts[segment], cuts[segment + 1])
 
     def own(moments: Ints, row: Ints) -> Ints:
-        place, rank = np.zeros(len(row), np.int64), program.row_rank[row]
-        order = np.argsort(rank, kind="stable")
-        bounds = np.searchsorted(rank[order], np.arange(1, len(clocks)))
-        for mine, clock in zip(np.split(order, bounds), clocks, strict=True):
+        place = np.zeros(len(row), np.int64)
+        parts = places_by_rank(program.row_rank[row], len(clocks))
+        for mine, clock in zip(parts, clocks, strict=True):
             place[mine] = clock.at(moments[mine])
         return between(place, row)
 

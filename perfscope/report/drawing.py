@@ -87,11 +87,7 @@ class Drawing:
     ) -> None:
         """A line through points; one that is not a number interrupts it."""
         path = _path(*_thinned(self.x.at(x), self.y.at(y)))
-        dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-        self._parts.append(
-            f'<path d="{path}" fill="none" stroke-width="{_short(width)}"{dashed}'
-            f' class="s-{role}"/>'
-        )
+        self._stroke(path, role, width, dashes, unfilled=True)
 
     def area(self, x: Values, low: Values, high: Values, role: str) -> None:
         """What lies between two lines."""
@@ -168,6 +164,15 @@ class Drawing:
             Markup("".join(self._parts)),
         )
 
+    def _stroke(
+        self, path: str, role: str, width: float, dashes: str, *, unfilled: bool = False
+    ) -> None:
+        fill = ' fill="none"' if unfilled else ""
+        dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+        self._parts.append(
+            f'<path d="{path}"{fill} stroke-width="{_short(width)}"{dashed} class="s-{role}"/>'
+        )
+
     def _straight(
         self,
         start: tuple[float, float],
@@ -176,11 +181,8 @@ class Drawing:
         width: float = 0.8,
         dashes: str = "",
     ) -> None:
-        dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
         path = _path(np.array([start[0], end[0]]), np.array([start[1], end[1]]))
-        self._parts.append(
-            f'<path d="{path}" stroke-width="{_short(width)}"{dashed} class="s-{role}"/>'
-        )
+        self._stroke(path, role, width, dashes)
 
 
 def ticks(limits: tuple[float, float], scale: Scale, *, most: int = 7) -> list[tuple[float, str]]:

@@ -8,6 +8,11 @@ from perfscope.schema.common import Place
 from perfscope.schema.enums import Account, Activity, Basis, LossKind, LossPattern
 
 
+def name_of_work(*, trains: bool) -> str:
+    """What ranks do that lose nothing: where nothing tells what training is, all computation."""
+    return "training work" if trains else "computation"
+
+
 @dataclass(frozen=True)
 class LossSaving:
     """Seconds that the run would be shorter by without a cause; null with a reason."""

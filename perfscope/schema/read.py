@@ -46,15 +46,20 @@ def read_known(document: Any) -> Analysis:
 
 def read_losses(document: Any) -> Losses | None:
     """The loss account of a result; None where it has none, or one of another release."""
-    part = document.get("losses") if isinstance(document, dict) else None
-    return None if part is None or any(problems(part, Losses)) else read_as(part, Losses)
+    found = _part(document, "losses", Losses)
+    assert found is None or isinstance(found, Losses)
+    return found
 
 
 def read_ledger(document: Any) -> tuple[LedgerAccount, ...]:
     """The accounts of a result; none where it has none, or those of another release."""
-    part = document.get("ledger") if isinstance(document, dict) else None
-    kind = tuple[LedgerAccount, ...]
-    return () if part is None or any(problems(part, kind)) else _made(part, kind)
+    return _part(document, "ledger", tuple[LedgerAccount, ...]) or ()
+
+
+def _part(document: Any, name: str, kind: Any) -> Any:
+    """A part of a result; None where it is missing or not as declared."""
+    part = document.get(name) if isinstance(document, dict) else None
+    return None if part is None or any(problems(part, kind)) else _made(part, kind)
 
 
 def read_as(document: Any, structure: type[One]) -> One:

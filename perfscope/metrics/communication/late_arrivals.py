@@ -11,7 +11,7 @@ from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import callers_of, frames_of
 from perfscope.matching.collectives import NONBLOCKING_CODES
 from perfscope.matching.intervals import Times
-from perfscope.matching.pool import dense
+from perfscope.matching.pool import dense, places_by_rank
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import OperationClass
 
@@ -125,15 +125,15 @@ def _doings(prepared: Prepared, late: _Late) -> tuple[Ints, Ints]:
     phase = np.full(len(late.rank), -1, np.int64)
     stack = np.full(len(late.rank), -1, np.int64)
     left = _last_exits(prepared, late)
-    for position, part in enumerate(prepared.parts):
-        mine = np.flatnonzero(late.rank == position)
+    places = places_by_rank(late.rank, len(prepared.parts))
+    for position, (part, here) in enumerate(zip(prepared.parts, places, strict=True)):
         gaps = part.samples.gaps
-        if not len(mine) or not len(gaps.start):
+        if not len(here) or not len(gaps.start):
             continue
-        first = np.searchsorted(gaps.end, left[mine], side="right")
-        behind = np.searchsorted(gaps.start, late.enter[mine], side="left")
+        first = np.searchsorted(gaps.end, left[here], side="right")
+        behind = np.searchsorted(gaps.start, late.enter[here], side="left")
         found = behind > first
-        mine, first, behind = mine[found], first[found], behind[found]
+        mine, first, behind = here[found], first[found], behind[found]
         gap = _longest(gaps.end - gaps.start, first, behind)
         stack[mine] = part.samples.gap_stack[gap]
         timeline = prepared.timelines[position]
@@ -148,10 +148,9 @@ def _last_exits(prepared: Prepared, late: _Late) -> Times:
     pool, instances = prepared.waits.pool, prepared.waits.instances
     rows = np.sort(instances.members)
     result = np.full(len(late.rank), np.iinfo(np.int64).min, np.int64)
-    order = np.argsort(late.rank, kind="stable")
-    bounds = np.searchsorted(late.rank[order], np.arange(1, len(prepared.trace.ranks)))
-    parts = zip(prepared.trace.ranks, pool.by_rank(rows), np.split(order, bounds), strict=True)
-    for rank, members, mine in parts:
+    ranks = prepared.trace.ranks
+    places = places_by_rank(late.rank, len(ranks))
+    for rank, members, mine in zip(ranks, pool.by_rank(rows), places, strict=True):
         own = members[pool.tid[members] == rank.main_tid]
         began = rank.start_ns if rank.init_exit_ns is None else rank.init_exit_ns
         if not len(own):

@@ -9,17 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
-from perfscope.attribution.own_places import outermost_own, samples_by_stack
+from perfscope.attribution.own_places import Weights, outermost_own, samples_by_stack
 from perfscope.attribution.phase_catalog import source_of
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
+from perfscope.attribution.timeline import RankParts
+from perfscope.matching.intervals import Times
 from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.metrics.efficiency.hybrid import PART, has_threads
 from perfscope.metrics.efficiency.pop import EMPTY, tree, withheld
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.damage import Need
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Table
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,12 @@ PHASE_IDEAL = Metric(None, "s", "is computed for the run as a whole only")
 
 def phases(prepared: Prepared) -> tuple[PhaseResult, ...]:
     """All phases that occur in the focus of analysis, in the order of `PhaseKind`."""
-    seconds = _seconds(prepared)
+    seconds, trace = _seconds(prepared), prepared.trace
+    seen = np.zeros(len(trace.stacks))
+    for part in prepared.parts:
+        seen += samples_by_stack(trace, part.rank, prepared.focus)
     found = [
-        _phase(prepared, index, seconds[index])
+        _phase(prepared, index, seconds[index], seen)
         for index in range(len(prepared.catalog.ids))
         if seconds[index].any()
     ]
@@ -76,7 +81,9 @@ def _seconds(prepared: Prepared) -> npt.NDArray[np.int64]:
     return result
 
 
-def _phase(prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64]) -> PhaseResult:
+def _phase(
+    prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64], seen: Weights
+) -> PhaseResult:
     trace = prepared.trace
     total = account_ns.sum(axis=1)
     communication = account_ns[:, IS_COMMUNICATION].sum(axis=1)
@@ -93,7 +100,7 @@ def _phase(prepared: Prepared, index: int, account_ns: npt.NDArray[np.int64]) ->
         count=count,
         seconds_by_rank=tuple((total / 1e9).tolist()),
         communication_s_by_rank=tuple((communication / 1e9).tolist()),
-        where=_where(prepared, index),
+        where=_where(prepared, index, seen),
         efficiency=_efficiency(prepared, index, account_ns[entering], entering.tolist()),
         windows_s=tuple(windows),
     )
@@ -123,10 +130,7 @@ def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, flo
     found: list[tuple[int, float, float]] = []
     sources: dict[str, int] = {}
     for part in prepared.parts:
-        rows = part.phases[prepared.catalog.of_rows(prepared.trace, part.phases) == index]
-        marked = rows["t0"].astype(np.int64), rows["t1"].astype(np.int64)
-        start, end, label = part.samples.phase_rows
-        sampled = start[label == index], end[label == index]
+        rows, marked, sampled = _occurrences(prepared, part, index)
         origins = ((source_of(part.rank.metadata, rows), marked), ("sampled", sampled))
         for source, (first, last) in origins:
             inside = np.flatnonzero((last > focus.start_ns) & (first < focus.end_ns))
@@ -142,8 +146,24 @@ def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, flo
     return windows, sum(sources.values()), source
 
 
-def _where(prepared: Prepared, index: int) -> tuple[Frame, ...]:
-    """The functions that do a phase's work, with the line seen most; first the one that is it."""
+def _occurrences(
+    prepared: Prepared, part: RankParts, index: int
+) -> tuple[Table, tuple[Times, Times], tuple[Times, Times]]:
+    """Where a rank marked the phase: the rows, their starts and ends; and where samples show it."""
+    rows = part.phases[prepared.catalog.of_rows(prepared.trace, part.phases) == index]
+    start, end, label = part.samples.phase_rows
+    marked = rows["t0"].astype(np.int64), rows["t1"].astype(np.int64)
+    return rows, marked, (start[label == index], end[label == index])
+
+
+def _where(prepared: Prepared, index: int, seen: Weights) -> tuple[Frame, ...]:
+    """The functions that do a phase's work, with the line seen most; first the one that is it.
+
+    Args:
+        prepared: the run.
+        index: of the phase.
+        seen: samples by stack, of the whole focus.
+    """
     labels, frames = prepared.labels, prepared.trace.frames
     if not frames:
         return ()
@@ -157,22 +177,18 @@ def _where(prepared: Prepared, index: int) -> tuple[Frame, ...]:
         functions.setdefault((frames[level].function, frames[level].file), []).append(level)
     ranked = sorted(functions.values(), key=lambda levels: -float(spent[levels].sum()))
     inner = [frames[max(levels, key=lambda i: spent[i])] for levels in ranked]
-    own = _own_place(prepared, index)
+    own = _own_place(prepared, index, seen)
     if own is None:
         return tuple(inner[:MAX_WHERE])
     others = [one for one in inner if (one.function, one.file) != (own.function, own.file)]
     return (own, *others)[:MAX_WHERE]
 
 
-def _own_place(prepared: Prepared, index: int) -> Frame | None:
+def _own_place(prepared: Prepared, index: int, seen: Weights) -> Frame | None:
     """The user's outermost function that is only in this phase and in those inside it."""
-    trace, focus = prepared.trace, prepared.focus
-    wanted, total = np.zeros((2, len(trace.stacks)))
+    trace, wanted = prepared.trace, np.zeros(len(prepared.trace.stacks))
     for part in prepared.parts:
-        rows = part.phases[prepared.catalog.of_rows(trace, part.phases) == index]
-        start, end, label = part.samples.phase_rows
-        starts = np.concatenate([rows["t0"].astype(np.int64), start[label == index]])
-        ends = np.concatenate([rows["t1"].astype(np.int64), end[label == index]])
-        wanted += samples_by_stack(trace, part.rank, focus, (starts, ends))
-        total += samples_by_stack(trace, part.rank, focus)
-    return outermost_own(trace, wanted, total=total)
+        _, marked, sampled = _occurrences(prepared, part, index)
+        starts, ends = (np.concatenate(both) for both in zip(marked, sampled, strict=True))
+        wanted += samples_by_stack(trace, part.rank, prepared.focus, (starts, ends))
+    return outermost_own(trace, wanted, total=seen)

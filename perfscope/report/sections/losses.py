@@ -12,13 +12,12 @@ from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Place, place_of
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Account, Basis, LossPattern
-from perfscope.schema.losses import LossEntry, Losses
+from perfscope.schema.losses import LossEntry, Losses, name_of_work
 from perfscope.schema.read import read_ledger, read_losses
 from perfscope.schema.time import LedgerAccount
 from perfscope.units import counted
 
 NS = 1e-9
-TRAINING_WORK, COMPUTATION = "training work", "computation"
 MOST_SHOWN, MOST_ROWS = 6, 40
 MOST_RANKS = 4
 MOST_TOLD = 3
@@ -93,9 +92,8 @@ def takeaway(document: Any) -> str:
 
 
 def _work(ledger: Sequence[LedgerAccount]) -> str:
-    """What ranks do that lose nothing; where nothing tells what training is, all computation."""
-    trains = any(one.seconds for one in ledger if one.id == Account.TRAINING.value)
-    return TRAINING_WORK if trains else COMPUTATION
+    training = Account.TRAINING.value
+    return name_of_work(trains=any(one.seconds for one in ledger if one.id == training))
 
 
 def _sentence(found: Losses, work: str) -> str:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from perfscope.schema.losses import LossEntry
     from perfscope.studies.common.run import StudyRun
 
+MOST_LOSSES = 12
+LEAST_SHARE = 0.005
+"""Of the time of a mean rank: what is less in all runs of a study is not told."""
+
 ONCE = ("start_up", "shutdown")
 """Accounts of what happens once a run, whatever its steps."""
 

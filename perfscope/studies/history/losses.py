@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfscope.studies.common import spent
+from perfscope.studies.common.spent import LEAST_SHARE, MOST_LOSSES
 from perfscope.studies.history.change_points import Change, change_points
 
 if TYPE_CHECKING:
     from perfscope.studies.common.run import StudyRun
-
-MOST_LOSSES = 12
-LEAST_SHARE = 0.005
-"""Of the time of a mean rank: what is less at every point is not told."""
 
 
 @dataclass(frozen=True)

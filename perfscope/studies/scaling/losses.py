@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from perfscope.studies.common import spent
+from perfscope.studies.common.spent import LEAST_SHARE, MOST_LOSSES
 from perfscope.studies.scaling.laws import model_of
 
 if TYPE_CHECKING:
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
     from perfscope.studies.scaling import models
     from perfscope.studies.scaling.growth import Growth
     from perfscope.studies.scaling.series import Point
-
-MOST_LOSSES = 12
-LEAST_SHARE = 0.005
-"""Of the time of a mean rank: what is less at every size is not told."""
 
 
 @dataclass(frozen=True)
