@@ -35,6 +35,12 @@ WORD = "secret" + "word"
         "missing ['password_hash_rounds', 'epoch10']",
         '{"keys": ["layer1", "conv2d64"], "key": {"name": "epoch10"}}',
         "{'session': {'steps': ['epoch10']}}",
+        "auth=('layer1','conv2d')",
+        "auth=['block3', 'layer4.conv2']",
+        "authenticate=(Layer1, Conv2d)",
+        "auth=('fp16', 'bf16')",
+        "pass1: conv2d",
+        "single_pass=('fuse1', 'split2')",
         "rows: {'tokens': {'train': 'tokens10k', 'valid': 'tokens1k'}}",
     ],
 )
@@ -46,6 +52,7 @@ def test_labels_in_brackets_stay(text: str) -> None:
     "text",
     [
         "auth=('me','§')",
+        "auth=('user1', '§')",
         "login=('me', '§')",
         "requests.get(url, auth=('me', '§'), timeout=3)",
         "auth=HTTPBasicAuth('me', '§')",

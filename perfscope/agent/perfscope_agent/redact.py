@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import secret_brackets, secret_lists, secret_logins, secret_names
+from . import secret_brackets, secret_lists, secret_logins, secret_names, secret_tools
 from .secret_tokens import BEGINNINGS, is_long_enough, is_suspicious, looks_random
 
 REDACTED = "[redacted]"
@@ -91,10 +91,7 @@ def _is_suspicious(text: str) -> bool:
     words = "".join(c if c.isalnum() else " " for c in text).split()
     if any(is_suspicious(word) for word in words):
         return True
-    spaced = f" {' '.join(lower.split())}" if "-" in lower else ""
-    if " -p" in spaced or " -u" in spaced:
-        return True
-    if secret_lists.has_options(text):
+    if secret_lists.has_options(text) or secret_tools.may_hold_commands(text):
         return True
     has_values = any(c in text for c in "=: >\t\n＝：([{")
     return has_values and (any(secret_names.may_name(w.lower()) for w in words))
@@ -115,6 +112,7 @@ def _redacted(text: str, evidence: int) -> str:
     text = patterns["cookie"].sub(r"\1" + REDACTED, text)
     text = patterns["scheme"].sub(_scheme, text)
     text = secret_lists.without_listed(text, redact_arguments)
+    text = secret_tools.without_commands(text)
     text = secret_lists.without_entries(secret_brackets.without_held(text))
     text = _without_named(text)
     text = patterns["element"].sub(_element, text)
@@ -319,7 +317,7 @@ def redact_arguments(arguments: Sequence[str]) -> list[str]:
     result: list[str] = []
     option = ""
     evidence = secret_logins.evidence(arguments)
-    for argument in arguments:
+    for argument in _without_told(arguments):
         is_option = argument.startswith("-") and len(argument) > 1 and " " not in argument
         if option and not (is_option and argument.startswith("--")):
             safe = _argument_behind(option, argument, evidence)
@@ -334,6 +332,21 @@ def redact_arguments(arguments: Sequence[str]) -> list[str]:
             option = "" if "=" in argument else argument
         result.append(_argument(argument, evidence, is_option=is_option))
     return result
+
+
+def _without_told(arguments: Sequence[str]) -> list[str]:
+    """The words of a command, and of the scripts that shells get in it, as tools may be shown."""
+    words = secret_tools.without_told(arguments)
+    for place, word in enumerate(words[1:], 1):
+        before = words[place - 1]
+        is_script = before.startswith("-") and before.endswith("c") and before[1:].isalpha()
+        if is_script and " " in word and not _is_python(words[:place]):
+            words[place] = secret_tools.without_commands(word, is_script=True)
+    return words
+
+
+def _is_python(words: Sequence[str]) -> bool:
+    return any(word.rpartition("/")[2].startswith(("python", "pypy")) for word in words)
 
 
 def _is_header(argument: str) -> bool:

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 _patterns = {}  # type: dict[str, re.Pattern[str]]
 
 REDACTED = "[redacted]"
+_OPENINGS = ("['", '["', "('", '("', "[b'", "(b'")
 
 
 def has_options(text: str) -> bool:
-    """Whether quoted options may stand in the text."""
-    return "'-" in text or '"-' in text
+    """Whether the quoted words of a command may stand in the text."""
+    if "'-" in text or '"-' in text:
+        return True
+    return any(mark in text for mark in _OPENINGS) and ("'," in text or '",' in text)
 
 
 def _compiled() -> dict[str, re.Pattern[str]]:
@@ -34,6 +37,10 @@ def _compiled() -> dict[str, re.Pattern[str]]:
     _patterns.update(
         item=re.compile(quoted, re.S),
         opening=re.compile(r"[\[(]\s*"),
+        command=re.compile(
+            r"(?i)\b(?:command|cmd|argv|args|popen|run|call|check_call|check_output|spawn\w*|exec\w*)"
+            r"[^\w,;]{0,12}$"
+        ),
         between=re.compile(r"\s*,\s*"),
         entry=re.compile(
             r"(?i)(\b(?:name|key)\\*[\"']?\s*[:=]\s*\\*[\"']?)([\w.-]{1,80})(\\*[\"']?[\s,;]*\\*[\"']?"
@@ -55,7 +62,9 @@ def without_listed(text: str, redacted_words: Redactor) -> str:
     kept, place = [], 0
     for group in _lists(text):
         words = [text[start:end] for start, end in group]
-        if not any(word.startswith("-") for word in words):
+        before = text[max(group[0][0] - 40, 0) : group[0][0]]
+        is_command = any(word.startswith("-") for word in words)
+        if not is_command and not _compiled()["command"].search(before):
             continue
         for (start, end), word, safe in zip(group, words, redacted_words(words)):
             if safe != word:

@@ -1,0 +1,226 @@
+"""Secrets in commands of installed tools: `redis-cli -a X`, `vault write p value=X`, `passwd me X`.
+
+What an option of one letter holds only its program knows. A program of the user's own - a script, a
+file beside it, what a launcher starts - is told presets, optimizers and partitions in this way; a
+tool that is found by its name alone is told passwords as well, and nobody who looks at a recording
+needs what it was told. So of a tool's command only what cannot be a password is kept: numbers,
+places, what stands behind letters that by convention mean a file, a number or a format, and words.
+"""
+
+from __future__ import annotations
+
+from . import secret_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from typing import Sequence
+
+REDACTED = "[redacted]"
+_INTERPRETERS = ("python", "pypy", "perl", "ruby", "julia", "Rscript", "node", "java")
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+_STARTS = ("run", "exec", "launch", "deepspeed")  # as mpirun, srun and mpiexec end
+_SCRIPTS = (".py", ".pyc", ".pyz", ".sh", ".jl", ".R", ".r", ".pl", ".rb", ".js", ".lua", ".jar")
+_OF_PEOPLE = "uUhH"  # a user, a host; a password behind its `:` is another rule's
+_CONVENTIONAL = "bdefgijlmnoqrvyz"  # a directory, a file, a number, a format; never a password
+_STORES = frozenset("set put write add create store login auth authenticate user".split())
+_PRINTS = ("echo", "printf")
+_LABELS = ("command", "cmd", "run", "running", "exec", "executing", "executed", "$", "+")
+
+_patterns = {}  # type: dict[str, re.Pattern[str]]
+
+
+def _compiled() -> dict[str, re.Pattern[str]]:
+    if _patterns:
+        return _patterns
+    import re
+
+    _patterns.update(
+        word=re.compile(
+            r"(?<![^\s=;|&(])(?:\"[^\"\n]*\"|'[^'\n]*')|[;|&()\n]+|[^\s;|&()\"'\n]+|[\"']"
+        ),
+        option=re.compile(r"(?:^|[\s'\"])-[A-Za-z][A-Za-z]?\S*"),
+        command=re.compile(r"\bCommand (\"[^\"]*\"|'[^']*') (?:returned|died|timed)"),
+    )
+    return _patterns
+
+
+def may_hold_commands(text: str) -> bool:
+    """Whether a command with options of one letter may stand in the text; a quick look."""
+    place = text.find("-")
+    while place >= 0:
+        is_start = place == 0 or text[place - 1] in " \t\n'\""
+        if is_start and text[place + 1 : place + 2].isalpha():
+            return True
+        place = text.find("-", place + 1)
+    return tells_of_commands(text)
+
+
+def tells_of_commands(text: str) -> bool:
+    """Whether a sentence says that a command follows: `command failed: vault write p value=X`."""
+    lower = text.lower()
+    return any(label in lower for label in ("command", "cmd", "running", "execut"))
+
+
+def without_told(words: Sequence[str], *, is_command: bool = True) -> list[str]:
+    """The words of one command without what a tool may have been told as a secret.
+
+    Args:
+        words: the program and its arguments.
+        is_command: they surely are one; a sentence has no options, but it has words.
+    """
+    result = list(words)
+    start = _program_at(words)
+    if start is None:
+        return result
+    hides_words = is_command and _stores(words[start])
+    for place in range(start + 1, len(words)):
+        word, before = words[place], words[place - 1]
+        if word.startswith("-"):
+            result[place] = _option(word, words) if is_command else word
+        elif len(before) == 2 and before[0] == "-" and before[1].isalpha():
+            result[place] = _behind_letter(before[1], word)
+        elif is_command and not before.startswith("--"):
+            result[place] = _shown(word, hides_words)
+            hides_words = hides_words or _stores(word)
+    return result
+
+
+def _program_at(words: Sequence[str]) -> int | None:
+    """Where the name of a tool stands; None for a program of the user's own."""
+    start = 0
+    while start < len(words) and "=" in words[start] and words[start][:1].isalpha():
+        start += 1  # variables of its environment
+    if start >= len(words):
+        return None
+    program = words[start]
+    directory, _, name = program.rpartition("/")
+    if not name[:1].isalnum() or (
+        directory and directory.rpartition("/")[2] not in ("bin", "sbin")
+    ):
+        return None
+    if name in _SHELLS or name.endswith((*_STARTS, *_SCRIPTS)):
+        return None
+    if any(_is_own(word) for word in words[start:]) or _wraps(words[start + 1 :]):
+        return None
+    return start
+
+
+def _is_own(word: str) -> bool:
+    return word.rpartition("/")[2].startswith(_INTERPRETERS) or word.endswith(_SCRIPTS)
+
+
+def _wraps(words: Sequence[str]) -> bool:
+    """Whether only switches and numbers stand in front of a program: `nice -n 5 ./train`."""
+    for word in words:
+        if word.startswith(("./", "../")):
+            return True
+        if not (word.startswith("-") or secret_names.is_number(word) or "=" in word):
+            return False
+    return False
+
+
+def _stores(word: str) -> bool:
+    """Whether what follows is stored or lets somebody in: `put`, `passwd`, `add_user`."""
+    words = secret_names.words_of(word.rpartition("/")[2])
+    is_secret = secret_names.kind_of(words[-1]) == secret_names.SECRET if words else False
+    return is_secret or bool(_STORES.intersection(words[-1:]))
+
+
+def _is_harmless(value: str) -> bool:
+    if len(value) < 3 or secret_names.is_trivial(value) or secret_names.is_number(value):
+        return True
+    return secret_names.is_place(value) or "://" in value or any(c.isspace() for c in value)
+
+
+def _behind_letter(letter: str, value: str) -> str:
+    if letter in _OF_PEOPLE:
+        user, comma, password = value.partition(",")
+        return user + comma + REDACTED if comma and password and letter == "u" else value
+    if letter in _CONVENTIONAL and "=" not in value:
+        return value
+    name, equals, inner = value.partition("=")
+    if equals:
+        return value if _is_harmless(inner) else name + equals + REDACTED
+    mapping = value.replace("/tcp", "").replace("/udp", "").rpartition(":")
+    is_mapping = bool(mapping[0]) and mapping[2].isdigit()
+    return value if _is_harmless(value) or is_mapping else REDACTED
+
+
+def _option(word: str, words: Sequence[str]) -> str:
+    """An option that may hold its value itself: `-pX`, `--from-literal=name=X`."""
+    name, equals, value = word.partition("=")
+    if word.startswith("--") or equals:
+        inner = value.partition("=")
+        is_told = bool(inner[1]) and not _is_harmless(inner[2])
+        return name + equals + inner[0] + "=" + REDACTED if is_told else word
+    others = [w for w in words if w != word and len(w) > 3 and w[0] == "-" and w[1:].isalpha()]
+    is_long = any(len(w) > 4 for w in others) or secret_names.kind_of(word) != secret_names.PLAIN
+    if word[1:2] not in ("p", "P") or len(word) < 6 or is_long or _is_harmless(word[2:]):
+        return word
+    return word if any(c in ",:/" for c in word) else word[:2] + REDACTED
+
+
+def _shown(word: str, hides_words: bool) -> str:
+    """An argument that is no option: `value=X`, `/p:X`, or a word behind one that stores it."""
+    name, equals, value = word.partition("=")
+    if equals:
+        is_variable = name.replace("_", "").replace("-", "").replace(".", "").isalnum()
+        is_told = is_variable and not value.startswith("=") and not _is_harmless(value)
+        return name + equals + REDACTED if is_told else word
+    letter, colon, told = word[1:].partition(":")
+    if word.startswith("/") and colon and letter.isalpha() and "/" not in told:
+        is_told = letter == "p" or secret_names.kind_of(letter) == secret_names.SECRET
+        return word[: len(letter) + 2] + REDACTED if is_told else word
+    if not hides_words or _stores(word) or _is_harmless(word) or "/" in word:
+        return word
+    is_name = len(secret_names.words_of(word)) > 1 and secret_names.kind_of(word) != ""
+    return word if is_name or "." in word else REDACTED
+
+
+def without_commands(text: str, *, is_script: bool = False) -> str:
+    """The text without what tools are told in the commands that stand in it.
+
+    Args:
+        text: what a program printed, or a script for a shell.
+        is_script: it is such a script, whose words are programs and arguments.
+    """
+    whole = _compiled()["command"].search(text)
+    if whole is not None and not is_script:  # what Python says of a command given to a shell
+        start, end = whole.span(1)
+        inner = without_commands(text[start + 1 : end - 1], is_script=True)
+        return text[: start + 1] + inner + text[end - 1 :]
+    if not is_script and not tells_of_commands(text) and not _compiled()["option"].search(text):
+        return text
+    kept, place, begin, is_command = [], 0, 0, is_script
+    found = list(_compiled()["word"].finditer(text))
+    for number in range(len(found) + 1):
+        mark = found[number].group() if number < len(found) else ";"
+        is_label = not is_script and (mark.endswith(":") or mark in _LABELS[-2:])
+        if not is_label and mark[0] not in ";|&()\n":
+            continue
+        group, begin = found[begin:number], number + 1
+        words = [one.group() for one in group]
+        for one, safe in zip(group, _segment(words, is_command, is_piped=mark == "|")):
+            if safe != one.group():
+                kept.append(text[place : one.start()] + safe)
+                place = one.end()
+        if is_label:
+            is_command = any(word.rstrip(":").lower() in _LABELS for word in [*words[-3:], mark])
+    return "".join(kept) + text[place:]
+
+
+def _segment(tokens: list[str], is_script: bool, *, is_piped: bool) -> list[str]:
+    """The words of one command of a script or a text, with their quotes."""
+    marks = [token[0] if token[0] in "\"'" and len(token) > 1 else "" for token in tokens]
+    bare = [token[1:-1] if mark else token for token, mark in zip(tokens, marks)]
+    if is_piped and is_script and bare[0] in _PRINTS:
+        safe = [bare[0], *(w if w.startswith("-") else REDACTED for w in bare[1:])]
+    else:
+        safe = without_told(bare, is_command=is_script)
+    return [
+        mark
+        + (without_commands(word, is_script=is_script) if mark and shown == word else shown)
+        + mark
+        for mark, word, shown in zip(marks, bare, safe)
+    ]

@@ -1,0 +1,83 @@
+"""What tools are told is taken out of their commands, and what programs are told stays."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from subprocess import CalledProcessError
+
+import pytest
+
+from perfscope.record.redact import redact_arguments, redact_value
+
+# Put together here so that no scanner takes this file for a leak.
+WORD = "sword" + "fish"
+
+OPTIONS = """redis-cli -a § ping|redis-cli -h cache -p 6379 -a § GET k
+    |openssl enc -aes-256-cbc -k § -in a -out b|ldapsearch -x -D cn=admin -w § -b dc=x
+    |zip -P § a.zip data|/usr/bin/unzip -P § a.zip|ipmitool -H h -U me -P § power status
+    |snmpget -v2c -c § host oid|snmpwalk -v3 -A § -X § host|mosquitto_pub -u me -P § -t x
+    |sqlcmd -S h -U me -P §|kinit -p me@X -w §|useradd -p § me|ssh-keygen -N § -f k
+    |mutool -p § a.pdf|lftp -u me,§ h|curl -d value=§ http://h|ssh-keygen -t rsa -P § -f k"""
+WORDS = """vault write secret/p value=§|vault kv put secret/p value=§|consul kv put app/db §
+    |htpasswd -b .htpasswd me §|rabbitmqctl add_user me §|openssl passwd §|7z a -p§ x.7z data
+    |xfreerdp /u:me /p:§ /v:h|nmcli dev wifi connect net password §|mysqladmin password §
+    |mc alias set s https://h me §|redis-cli AUTH §|steamcmd +login me §|wpa_passphrase net §
+    |kubectl create secret generic x --from-literal=v=§|etcdctl put key §|isql -U sa -P§ db
+    |vncviewer -passwd § h|aws configure set x.secret §"""
+
+
+def commands(text: str) -> list[str]:
+    return [case.strip() for case in text.split("|")]
+
+
+@pytest.mark.parametrize("command", [*commands(OPTIONS), *commands(WORDS)])
+def test_what_a_tool_is_told_is_taken_out(command: str) -> None:
+    text = command.replace("§", WORD)
+    words = shlex.split(text)
+    script = f"cd /x && {text}; python train.py -a relu6"
+    for shown in (
+        " ".join(redact_arguments(words)),
+        redact_value(str(CalledProcessError(1, words))),
+        redact_value(str(CalledProcessError(1, text))),
+        redact_value(json.dumps({"cmd": words})),
+        redact_value(f"command failed: {text}"),
+        redact_arguments(["bash", "-c", script])[-1],
+    ):
+        assert WORD not in shown
+        assert words[0] in shown
+        assert redact_value(redact_value(shown)) == redact_value(shown)
+    assert redact_arguments(["bash", "-c", script])[-1].endswith("python train.py -a relu6")
+    assert redact_arguments(redact_arguments(words)) == redact_arguments(words)
+
+
+@pytest.mark.parametrize("command", commands(OPTIONS))
+def test_an_option_of_a_tool_is_known_in_a_sentence(command: str) -> None:
+    assert WORD not in redact_value(f"could not reach it with {command.replace('§', WORD)}")
+
+
+@pytest.mark.parametrize("before", ["echo", "printf"])
+def test_what_a_script_pipes_into_a_tool_is_taken_out(before: str) -> None:
+    shown = redact_arguments(["sh", "-c", f"{before} {WORD} | sudo -S ls; echo done"])[-1]
+    assert shown == f"{before} [redacted] | sudo -S ls; echo done"
+
+
+ORDINARY = """train.py -a relu6 -k 5x5 -w adamw -P fp16 -p resnet50
+    |python -m train -a mish -w cosine
+    |./solver -k spectral -p gauss|torchrun --nproc-per-node 2 train.py -a vit -k rbf
+    |srun -A research -p gpu ./solver -k fast|mpirun -n 2 ./lmp -in in.lj -sf gpu -k on g 1
+    |mpiexec -n 4 lmp -in in.lj -sf gpu|accelerate launch train.py -m resnet
+    |nvidia-smi -q -d UTILIZATION
+    |gcc -O2 -Wall -pthread -o x x.c -lm|git rev-parse --short HEAD|git log -n 1 --format=%H
+    |ls -la /x|ps -o pid,comm|ffmpeg -i a.mp4 -f rawvideo pipe:|tar -xzf a.tar.gz -C /x
+    |make -j 8 all|numactl -C 0-3 python train.py -w cosine|env OMP_NUM_THREADS=4 python x.py -k rbf
+    |docker run -u 1000:100 -p 8888:8888 image|ssh node1 hostname|pip install torch==2.1
+    |perf stat -e cycles -x , ls|nice -n 5 ./train -a relu|cmake --build . -j 4|wandb sync run"""
+
+
+@pytest.mark.parametrize("command", commands(ORDINARY))
+def test_what_a_program_is_told_stays(command: str) -> None:
+    words = shlex.split(command)
+    assert redact_arguments(words) == words
+    for text in (str(CalledProcessError(1, words)), f"command failed: {command}"):
+        assert redact_value(text) == text
