@@ -10,6 +10,7 @@ static struct {
 };
 
 static ps_word notice; /* an error handler that remembers that there was an error */
+static ps_word first_of_self; /* the handler of MPI_COMM_SELF when the library had started */
 static bool is_ready;
 static bool has_failed;
 static ps_lock asking = ATOMIC_FLAG_INIT;
@@ -27,6 +28,18 @@ void ps_questions_start(void)
                ps_resolve(&library.release) &&
                PS_CALL(&library.create, ps_call_2, (ps_word)(uintptr_t)note_error, (ps_word)&notice) == 0;
     notice = ps_handle(notice);
+    if (is_ready && PS_CALL(&library.get, ps_call_2, ps_abi.comm_self, (ps_word)&first_of_self) == 0) {
+        ps_word taken = first_of_self;
+        first_of_self = ps_handle(first_of_self);
+        PS_CALL(&library.release, ps_call_1, (ps_word)&taken);
+    }
+}
+
+/* MPICH tells MPI_COMM_WORLD's handler of errors that belong to no communicator, as long as nobody gave MPI_COMM_SELF
+ * one; one that was given, be it the same as before, cannot be taken away again. */
+static bool takes_errors_of_none(ps_word self)
+{
+    return ps_abi.abi == PS_ABI_OPENMPI || ps_handle(self) != first_of_self;
 }
 
 /* Errors that belong to no communicator are told to the handler of one of these two, which one depends on the
@@ -49,7 +62,8 @@ void ps_question_begin(ps_question *question)
         return;
     }
     PS_CALL(&library.set, ps_call_2, ps_abi.comm_world, notice);
-    PS_CALL(&library.set, ps_call_2, ps_abi.comm_self, notice);
+    if (takes_errors_of_none(question->self))
+        PS_CALL(&library.set, ps_call_2, ps_abi.comm_self, notice);
     has_failed = false;
 }
 
@@ -59,7 +73,8 @@ bool ps_question_end(ps_question *question)
         return true;
     bool is_answered = !has_failed;
     PS_CALL(&library.set, ps_call_2, ps_abi.comm_world, ps_handle(question->world));
-    PS_CALL(&library.set, ps_call_2, ps_abi.comm_self, ps_handle(question->self));
+    if (takes_errors_of_none(question->self))
+        PS_CALL(&library.set, ps_call_2, ps_abi.comm_self, ps_handle(question->self));
     PS_CALL(&library.release, ps_call_1, (ps_word)&question->world);
     PS_CALL(&library.release, ps_call_1, (ps_word)&question->self);
     ps_release(&asking);

@@ -66,3 +66,15 @@ def test_a_handle_that_is_none_meets_the_error_handler_of_its_own_call_alone(
     [recording] = recorded.recordings
     sends = recording.operations("MPI_Send")
     assert [send.sent for send in sends][:2] == [24, 40]
+
+
+@pytest.mark.parametrize("name", ["mpich", "intelmpi"])
+def test_errors_of_no_communicator_still_meet_the_handler_of_the_world(
+    name: str, start: Start, tmp_path: Path
+) -> None:
+    mpi = environments.mpi(name)
+    recorded = start(mpi, 1, "inherited_errors.py")
+    command = mpi.python_command(1, running.JOBS / "inherited_errors.py")
+    plain = run_plain(command, cwd=tmp_path, variables=mpi.variables)
+    assert plain.stdout.endswith("heard 1\n")
+    assert (recorded.exit_code, recorded.stdout) == (plain.returncode, plain.stdout)
