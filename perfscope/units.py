@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isnan
 
 MISSING = "–"
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -17,7 +18,7 @@ def format_seconds(seconds: float | None) -> str:
 
     Clocks count whole nanoseconds: what is less is what floating-point sums leave, and is `0 s`.
     """
-    if seconds is None:
+    if seconds is None or isnan(seconds):
         return MISSING
     if abs(seconds) >= _HOURS_FROM_S:
         hours, minutes = divmod(round(seconds / 60), 60)
@@ -33,7 +34,7 @@ def format_seconds(seconds: float | None) -> str:
 
 def format_bytes(size_bytes: float | None) -> str:
     """A size in powers of 1024 with three significant digits: `512 B`, `1.50 GiB`."""
-    if size_bytes is None:
+    if size_bytes is None or isnan(size_bytes):
         return MISSING
     value, unit = float(size_bytes), 0
     while abs(value) >= 999.5 and unit < len(_BYTE_UNITS) - 1:
@@ -43,7 +44,7 @@ def format_bytes(size_bytes: float | None) -> str:
 
 def format_share(share: float | None) -> str:
     """A share of a whole as a percentage: `31.2 %`, `< 0.1 %` for little, `0 %` for nothing."""
-    if share is None:
+    if share is None or isnan(share):
         return MISSING
     percent = 100 * share
     if percent == 0:
@@ -53,7 +54,7 @@ def format_share(share: float | None) -> str:
 
 def format_count(count: float | None) -> str:
     """A number of things, thousands apart: `12,345`."""
-    return MISSING if count is None else f"{count:,.0f}"
+    return MISSING if count is None or isnan(count) else f"{count:,.0f}"
 
 
 def counted(number: float, noun: str, several: str = "") -> str:
@@ -74,7 +75,7 @@ def were(number: float, noun: str, several: str = "") -> str:
 
 def format_ratio(ratio: float | None) -> str:
     """An efficiency or other ratio around one: `0.625`."""
-    return MISSING if ratio is None else f"{ratio:.3f}"
+    return MISSING if ratio is None or isnan(ratio) else f"{ratio:.3f}"
 
 
 def parse_bytes(text: str) -> int:

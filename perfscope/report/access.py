@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfscope.savings import Wholes
+from perfscope.report.formats import number
 from perfscope.schema.common import NO_REASON
 
+__all__ = ["number"]
 Document = Mapping[str, Any]
 
 
@@ -54,29 +54,11 @@ def text(document: Any, *path: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def number(value: Any) -> float | None:
-    """The value as a finite number, None when it is anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return value
-
-
 def total(values: Iterable[float | None]) -> float | None:
     """The sum; None where a part is missing, as it would be too little."""
     known = list(values)
     found = [value for value in known if value is not None]
     return sum(found) if len(found) == len(known) else None
-
-
-def part_of(part: float | None, whole: float | None) -> float | None:
-    """The part as a share of the whole; None where either is missing or the whole is nothing."""
-    return part / whole if part is not None and whole else None
-
-
-def rank_name(row: Mapping[str, Any], key: str = "rank") -> str:
-    """`rank 3`; a missing number is no rank 0."""
-    rank = number(row.get(key))
-    return "a rank not known" if rank is None else f"rank {int(rank)}"
 
 
 def _follow(document: Any, path: Sequence[str]) -> Any:
@@ -85,13 +67,6 @@ def _follow(document: Any, path: Sequence[str]) -> Any:
             return None
         document = document.get(key)
     return document
-
-
-def wholes(document: Any) -> Wholes:
-    """The lengths of which savings are shares: the run, and its analyzed window."""
-    window = numbers(document, "run", "focus_of_analysis_s")
-    length_s = window[1] - window[0] if len(window) == 2 else None
-    return Wholes(number(mapping(document, "run").get("wall_s")), length_s)
 
 
 @dataclass(frozen=True)

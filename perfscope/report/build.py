@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
@@ -17,32 +16,31 @@ from markupsafe import Markup
 from perfscope.files import replace_file
 from perfscope.registry import members
 from perfscope.report import formats
-from perfscope.report.access import Document, rows, text
 from perfscope.report.labels import status_word
 from perfscope.report.sections import ORDER
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import sentence, shortened, stopped, visible_document
+from perfscope.schema.analysis import Analysis
 from perfscope.schema.read import read_known
+from perfscope.schema.run import Tool
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "timeline.js")
 TITLE_LENGTH = 120
 
 
-def build_html(document: Document) -> str:
+def build_html(document: dict[str, Any]) -> str:
     """The whole report as one HTML page; the same document gives the same page, byte for byte.
 
     Args:
         document: the result document, as analysis.json holds it. Its texts come from the recorded
             job and are not trusted.
     """
-    safe = _visible(document)
+    result = _visible(read_known(document))
     style = (HERE / "assets" / "report.css").read_text(encoding="utf-8")
     script = "".join((HERE / "assets" / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    page = Page("report", "analysis.json", _title(safe), style, script)
-    result = read_known(safe)
-    contexts = {one.id: one.context(result) for one in _sections() if one.is_typed}
-    return render(safe, _sections(), _environment(), page, contexts)
+    page = Page("report", "analysis.json", result.tool, _title(result), style, script)
+    return render(result, _sections(), _environment(), page)
 
 
 @dataclass(frozen=True)
@@ -52,6 +50,7 @@ class Page:
     Attributes:
         noun: what it is called.
         source: the file that holds all that it shows.
+        tool: what made that.
         title: of the browser's tab.
         style: its style sheet.
         script: what moves on it, "" for a page without a script.
@@ -59,32 +58,27 @@ class Page:
 
     noun: str
     source: str
+    tool: Tool
     title: str
     style: str
     script: str = ""
 
 
 def render(
-    document: Document,
+    result: Any,
     sections: Sequence[Section],
     environment: Environment,
     page: Page,
-    contexts: Mapping[str, Context] = MappingProxyType({}),
 ) -> str:
     """A page of sections under a policy that allows its style sheet, its script and nothing else.
 
     Args:
-        document: already made visible.
+        result: what the sections take, already made visible.
         sections: in their order on the page.
         environment: finds their templates and the page's.
         page: what is around the sections.
-        contexts: of the sections whose context is made already.
     """
-    bodies = [
-        _body(section, contexts.get(section.id) or section.context(document), environment)
-        for section in sections
-    ]
-    tool = f"{text(document, 'tool', 'name')} {text(document, 'tool', 'version')}".strip()
+    bodies = [_body(section, section.context(result), environment) for section in sections]
     return environment.get_template("page.html").render(
         noun=page.noun,
         source=page.source,
@@ -92,7 +86,7 @@ def render(
         policy=_policy(page),
         style=Markup(page.style),
         script=Markup(page.script),
-        generator=tool or "perfscope",
+        generator=f"{page.tool.name} {page.tool.version}".strip() or "perfscope",
         sections=bodies,
     )
 
@@ -112,7 +106,7 @@ def _body(section: Section, context: Context, environment: Environment) -> Conte
     }
 
 
-def write_report(document: Document, path: Path) -> None:
+def write_report(document: dict[str, Any], path: Path) -> None:
     """Writes the report of the document to a file, replacing one that is there.
 
     Raises:
@@ -130,18 +124,16 @@ def write_page(page: str, path: Path) -> None:
     replace_file(path, page.encode("utf-8"))
 
 
-def _title(document: Document) -> str:
-    sentence = text(document, "verdict", "sentence")
-    status = status_word(document.get("verdict", {}).get("status")).word
-    return shortened(f"{status}: {sentence}" if sentence else "perfscope report", TITLE_LENGTH)
+def _title(result: Analysis) -> str:
+    status, said = status_word(result.verdict.status.value).word, result.verdict.sentence
+    return shortened(f"{status}: {said}" if said else "perfscope report", TITLE_LENGTH)
 
 
-def _visible(document: Document) -> Document:
-    """The document with its texts made visible; the timeline's section checks its long rows."""
-    safe: dict[str, Any] = visible_document(dict(document))
-    if levels := rows(document, "timeline", "levels"):
-        safe["timeline"] = {**safe["timeline"], "levels": levels}
-    return safe
+def _visible(result: Analysis) -> Analysis:
+    """The result with its texts made visible; the timeline's section checks its long rows."""
+    safe = visible_document(result)
+    assert isinstance(safe, Analysis)
+    return replace(safe, timeline=replace(safe.timeline, levels=result.timeline.levels))
 
 
 def _policy(page: Page) -> str:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 from perfscope import units
-from perfscope.report.access import number
 
 NBSP = "\u00a0"  # keeps a number and its unit on one line
+
+
+def number(value: Any) -> float | None:
+    """The value as a finite number, None when it is anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return value
+
+
+def part_of(part: float | None, whole: float | None) -> float | None:
+    """The part as a share of the whole; None where either is missing or the whole is nothing."""
+    return part / whole if part is not None and whole else None
 
 
 def seconds(value: float | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from perfscope.schema.efficiency import ACCEPTABLE_FROM, GOOD_FROM
+from perfscope.schema.enums import Basis
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,9 @@ STATUSES = {
 UNKNOWN_STATUS = StatusWord("–", "Unknown", "none")
 
 GAIN_BASES = {
-    "replay": "predicted by replaying the recorded run with the fix applied",
-    "upper_bound": "an upper bound of what this change alone saves",
+    Basis.REPLAY: "predicted by replaying the recorded run with the fix applied",
+    Basis.UPPER_BOUND: "an upper bound of what this change alone saves",
 }
-CONFIDENCES = {"high": "high", "medium": "medium", "low": "low"}
 
 OWN_PHASE = "user:"  # before the name that a program gave a phase
 

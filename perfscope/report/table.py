@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from perfscope.report.access import number
+from perfscope.report.formats import number
 from perfscope.report.labels import StatusWord, band
 from perfscope.report.text import shortened
 from perfscope.report.views import Place, Shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from perfscope.output import LONGEST_TEXT, shortened, shortened_apart, visible
@@ -18,13 +19,18 @@ __all__ = [
 
 
 def visible_document(value: Any) -> Any:
-    """The same document with every text, also those used as keys, made visible."""
+    """The same document, or structure, with every text made visible, also those used as keys."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):
         return {visible(str(key)): visible_document(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [item if type(item) in (int, float) else visible_document(item) for item in value]
+        return type(value)(
+            item if type(item) in (int, float) else visible_document(item) for item in value
+        )
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {one.name: visible_document(getattr(value, one.name)) for one in fields(value)}
+        return replace(value, **parts)
     return value
 
 

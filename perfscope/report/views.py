@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 from urllib.parse import urlsplit
 
-from perfscope.report.access import number, text
 from perfscope.report.charts import Segment
 from perfscope.schema import common
-from perfscope.schema.resources import MemoryLine
+from perfscope.schema.communication import LateArrival
+from perfscope.schema.replay import PathOfLine
+from perfscope.schema.resources import MemoryLine, StackNode, TopFunction
 from perfscope.schema.time import FunctionShare
 
 MOST_RANKS_SHOWN = 64
@@ -43,20 +43,16 @@ class Shown:
     label: str
 
 
-def place(row: Mapping[str, Any]) -> Place:
-    """The place that a row with function, file and line names."""
-    file, line = text(row, "file"), number(row.get("line"))
-    return Place(text(row, "function"), f"{file}:{int(line)}" if file and line else file)
-
-
-InSource = common.Place | FunctionShare | MemoryLine
+InSource = (
+    common.Place | FunctionShare | LateArrival | MemoryLine | PathOfLine | StackNode | TopFunction
+)
 """What names a place in the source of the program."""
 
 
 def place_of(found: InSource) -> Place:
     """The place in the source that a row names."""
     at = f"{found.file}:{found.line}" if found.file and found.line else found.file
-    return Place(found.function, at)
+    return Place(found.function or "", at or "")
 
 
 def rank_list(ranks: Sequence[float], *, most: int = 12) -> str:

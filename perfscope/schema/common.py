@@ -19,6 +19,11 @@ class Metric:
     foa: str | None = None
     formula: str | None = None
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether there is a value."""
+        return self.value is not None
+
 
 @dataclass(frozen=True)
 class Place:

@@ -13,7 +13,6 @@ from perfscope.schema.analysis import Analysis
 from perfscope.schema.check import chosen, kinds_of, problems
 from perfscope.schema.common import NO_REASON, Metric
 from perfscope.schema.losses import Losses
-from perfscope.schema.time import LedgerAccount
 
 One = TypeVar("One")
 PLAIN = {(kind, ...) for kind in (int, float, str, bool)}
@@ -39,8 +38,13 @@ def read_known(document: Any) -> Analysis:
     What it holds is known to be of the declared kinds. A text or list that is missing is empty, a
     number that may be missing None, one that may not is nan, and a count 0.
     """
-    found = _made(document, Analysis)
-    assert isinstance(found, Analysis)
+    return known(document, Analysis)
+
+
+def known(document: Any, structure: type[One]) -> One:
+    """The same of any structure, such as a finding of a study."""
+    found = _made(document, structure)
+    assert isinstance(found, structure)
     return found
 
 
@@ -49,11 +53,6 @@ def read_losses(document: Any) -> Losses | None:
     found = _part(document, "losses", Losses)
     assert found is None or isinstance(found, Losses)
     return found
-
-
-def read_ledger(document: Any) -> tuple[LedgerAccount, ...]:
-    """The accounts of a result; none where it has none, or those of another release."""
-    return _part(document, "ledger", tuple[LedgerAccount, ...]) or ()
 
 
 def _part(document: Any, name: str, kind: Any) -> Any:
@@ -70,9 +69,7 @@ def read_as(document: Any, structure: type[One]) -> One:
     """
     if (problem := next(problems(document, structure), None)) is not None:
         raise NotAsDeclaredError(problem)
-    found = _made(document, structure)
-    assert isinstance(found, structure)
-    return found
+    return known(document, structure)
 
 
 def _made(value: Any, kind: Any) -> Any:

@@ -42,7 +42,8 @@ def attacked(document: Json) -> Json:
         if isinstance(value, dict):
             changed = {k: attack(v, k) for k, v in value.items()}
             if key in ("versions", "environment", "series", "unmatched"):
-                return {**changed, **{text: changed.get("loss", text) for text in HOSTILE_TEXTS}}
+                kept = {"series": changed.get("loss"), "unmatched": 3}
+                return {**changed, **{text: kept.get(key, text) for text in HOSTILE_TEXTS}}
             return changed
         if isinstance(value, list):
             return [attack(v, key) for v in value]

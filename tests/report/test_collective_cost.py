@@ -6,12 +6,13 @@ from typing import Any
 
 from perfscope.report.sections._collective_cost import collective_cost
 from perfscope.report.table import Table
+from perfscope.schema.read import read_known
 from tests.report.sample_document import two_ranks_evaluation
 
 
 def shown(document: dict[str, Any]) -> Any:
     """The context of the section, with ordinary spaces."""
-    found = collective_cost(document)
+    found = collective_cost(read_known(document).collectives.cost)
     assert found is not None
     return spaced(found)
 

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import nan
+
 import pytest
 
-from perfscope.report.access import maybe_numbers, numbers, part_of, rank_name, total
+from perfscope.report.formats import part_of
 from perfscope.report.sections._horovod import horovod
-from perfscope.units import MISSING, counted, format_seconds
+from perfscope.schema.read import read_known
+from perfscope.units import (
+    MISSING,
+    counted,
+    format_bytes,
+    format_count,
+    format_ratio,
+    format_seconds,
+    format_share,
+)
+from tests.report import sample_document
+from tests.report.sample_parts import Shape
 
 
 def test_a_missing_median_of_a_rank_is_no_zero() -> None:
-    document = {
-        "horovod": {
-            "locations": [{"rank": 0}, {"rank": 1}],
-            "exposed": {
-                "step_wait_s_median_by_rank": [0.012, None],
-                "step_transfer_s_median_by_rank": [None, 0.0],
-            },
-        }
-    }
-    shown = horovod(document)
+    document = sample_document.document(Shape(ranks=2, horovod=True))
+    found = document["horovod"]
+    found["exposed"]["step_wait_s_median_by_rank"] = [0.012, None]
+    found["exposed"]["step_transfer_s_median_by_rank"] = [None, 0.0]
+    del found["locations"][0]["data_s"]
+    shown = horovod(read_known(document).horovod)
     assert shown is not None
     first, second = ([cell.text for cell in row] for row in shown["ranks"].cells)
     assert (second[1], first[2]) == (MISSING, MISSING)
@@ -27,22 +37,20 @@ def test_a_missing_median_of_a_rank_is_no_zero() -> None:
     assert first[3] == MISSING  # the row does not hold it
 
 
-def test_an_array_with_a_hole_is_read_whole_with_its_hole_or_not_at_all() -> None:
-    document = {"values": [1.0, None, "2", float("nan"), 3]}
-    assert maybe_numbers(document, "values") == [1.0, None, None, None, 3]
-    assert numbers(document, "values") == []
-    assert numbers({"values": [1, 2.5]}, "values") == [1, 2.5]
+@pytest.mark.parametrize(
+    "write", [format_seconds, format_bytes, format_share, format_count, format_ratio]
+)
+def test_a_figure_that_a_document_does_not_hold_is_missing(
+    write: Callable[[float | None], str],
+) -> None:
+    assert write(nan) == write(None) == MISSING
 
 
-def test_a_sum_and_a_share_with_a_part_that_is_missing_are_missing() -> None:
-    assert total([1.0, None]) is None
-    assert total([1.0, 2.0]) == 3.0
+def test_a_share_with_a_part_that_is_missing_is_missing() -> None:
     assert part_of(None, 2.0) is None
     assert part_of(1.0, None) is None
     assert part_of(1.0, 0.0) is None
     assert part_of(1.0, 4.0) == 0.25
-    assert rank_name({}) == "a rank not known"
-    assert rank_name({"rank": 0}) == "rank 0"
 
 
 @pytest.mark.parametrize("dust", [3.9e-14, -2.9e-20, 9.6e-17, -9.9e-10])

@@ -115,10 +115,10 @@ def test_the_script_gets_every_level_whole() -> None:
 
 @pytest.mark.parametrize(
     "row",
-    ["a" * 255, "a" * 257, "a" * 255 + "z", "a" * 255 + "<", "", None, 7],
-    ids=["short", "long", "unknown letter", "markup", "empty", "none", "number"],
+    ["a" * 255, "a" * 257, "a" * 255 + "z", "a" * 255 + "<", ""],
+    ids=["short", "long", "unknown letter", "markup", "empty"],
 )
-def test_a_level_with_a_broken_row_is_left_out(row: object) -> None:
+def test_a_level_with_a_broken_row_is_left_out(row: str) -> None:
     document = two_ranks_evaluation()
     document["timeline"]["levels"][0]["rows"][1] = row
     assert len(given(document)["levels"]) == 2

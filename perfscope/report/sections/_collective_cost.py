@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from perfscope.report.access import Document, mapping, number, rows, text, texts
 from perfscope.report.formats import bytes_, count, percent, seconds
 from perfscope.report.sections.section import Context
 from perfscope.report.table import Column, Kind, Table
+from perfscope.schema.common import CostLine
+from perfscope.schema.communication import AllreduceModel, CollectiveCost, CollectiveFit, Fusion
 from perfscope.units import MISSING
 
 MOST_CLASSES = 20
@@ -25,45 +25,40 @@ UNFIT = "no line through the seconds of these calls by their sizes fits them"
 MOST_FIT_ERROR = 0.5  # typical, of the seconds of a call
 
 
-def collective_cost(document: Document) -> Context | None:
+def collective_cost(cost: CollectiveCost | None) -> Context | None:
     """What the section shows of it; None where no collective of known size was recorded."""
-    cost = mapping(document, "collectives", "cost")
-    classes = sorted(
-        rows(cost, "classes"),
-        key=lambda row: -(number(row.get("calls")) or 0.0) * (number(row.get("seconds")) or 0.0),
-    )
-    if not classes:
+    if cost is None or not cost.classes:
         return None
-    predictions = rows(cost, "allreduce")
-    size = bytes_(number(predictions[0].get("size_bytes"))) if predictions else ""
-    measured = seconds(number(cost.get("allreduce_measured_s")))
-    fits = [line for row in rows(cost, "fits") for line in _fit(row)]
+    models = cost.allreduce
+    size = bytes_(models[0].size_bytes) if models else ""
+    measured = seconds(cost.allreduce_measured_s)
+    fits = [line for fit in cost.fits for line in _fit(fit)]
     return {
         "classes": Table(
             "bandwidth",
             "Collectives by size: median from the last arrival to the last exit",
             CLASSES,
-            classes,
+            sorted(cost.classes, key=lambda row: -row.calls * row.seconds),
             MOST_CLASSES,
             "sizes",
-            more=int(number(cost.get("classes_left_out")) or 0),
+            more=cost.classes_left_out,
         ),
         "fits": Table("latency-bandwidth", "Latency and bandwidth", FITS, fits),
-        "reason": text(cost, "reason") or ("" if fits else UNFIT),
+        "reason": cost.reason or ("" if fits else UNFIT),
         "predictions": Table(
             "allreduce-ways",
             f"An allreduce of {size}, by the way it is done; it took {measured}",
             PREDICTIONS,
-            predictions,
+            models,
         ),
-        "assumptions": texts(cost, "assumptions"),
+        "assumptions": cost.assumptions,
         "tori": Table(
             "tori",
             f"Seconds of an allreduce of {size} on every torus of so many ranks",
             TORI,
-            [row for row in predictions if rows(row, "tori")],
+            [model for model in models if model.tori],
         ),
-        "fusion": _fusion(mapping(cost, "fusion")),
+        "fusion": _fusion(cost.fusion) if cost.fusion else None,
     }
 
 
@@ -76,75 +71,61 @@ def _rate(bytes_per_s: float | None) -> str:
     return f"{bytes_per_s:.3g} B/s"
 
 
-def _fit(row: Mapping[str, Any]) -> list[Context]:
+def _fit(fit: CollectiveFit) -> list[Context]:
     """One line for each piece, from the smallest sizes on."""
-    bounds = row.get("pieces_meet_at_bytes")
-    meets = [number(x) for x in bounds] if isinstance(bounds, list) else []
-    edges = [number(row.get("least_bytes")), *meets, number(row.get("most_bytes"))]
-    pieces = rows(row, "pieces") or [row]
+    pieces: Sequence[CostLine | CollectiveFit] = fit.pieces or (fit,)
+    edges = (fit.least_bytes, *fit.pieces_meet_at_bytes, fit.most_bytes)
     return [
         {
-            "name": text(row, "name"),
-            "ranks": number(row.get("ranks")),
+            "name": fit.name,
+            "ranks": fit.ranks,
             "sizes": f"{bytes_(low)} to {bytes_(high)}",
-            "latency": _with_interval(piece, "latency_s", "latency_interval_s", seconds),
-            "rate": _with_interval(piece, "bytes_per_s", "bytes_per_s_interval", _rate),
-            "error": number(piece.get("typical_error")),
+            "latency": _with_interval(piece.latency_s, piece.latency_interval_s, seconds),
+            "rate": _with_interval(piece.bytes_per_s, piece.bytes_per_s_interval, _rate),
+            "error": piece.typical_error,
         }
         for piece, low, high in zip(pieces, edges, edges[1:], strict=False)
         if _holds(piece)
     ]
 
 
-def _holds(piece: Mapping[str, Any]) -> bool:
+def _holds(piece: CostLine | CollectiveFit) -> bool:
     """Whether a line fits its calls: one that misses them by half tells nothing, as no slope."""
-    error = number(piece.get("typical_error"))
-    has_slope = number(piece.get("bytes_per_s")) is not None
-    return has_slope and error is not None and error <= MOST_FIT_ERROR
+    return piece.bytes_per_s is not None and piece.typical_error <= MOST_FIT_ERROR
 
 
 def _with_interval(
-    piece: Mapping[str, Any], key: str, interval: str, shown: Callable[[float | None], str]
+    value: float | None,
+    interval: tuple[float | None, float | None],
+    shown: Callable[[float | None], str],
 ) -> str:
     """A value and, in brackets, its interval."""
-    ends = piece.get(interval)
-    value = shown(number(piece.get(key)))
-    if not isinstance(ends, list) or len(ends) != 2:
-        return value
-    low, high = number(ends[0]), number(ends[1])
+    low, high = interval
     spread = f"{shown(low)} or more" if high is None else f"{shown(low)} to {shown(high)}"
-    return f"{value} ({spread})"
+    return f"{shown(value)} ({spread})"
 
 
-def _fusion(found: Mapping[str, Any]) -> Context | None:
-    """What one allreduce in place of several would save; None where there are no such."""
-    if not found:
-        return None
+def _fusion(found: Fusion) -> Context:
+    """What one allreduce in place of several would save."""
     return {
-        "calls": count(number(found.get("calls"))),
-        "groups": count(number(found.get("groups"))),
-        "most": bytes_(number(found.get("most_bytes"))),
-        "seconds": seconds(number(found.get("seconds"))),
-        "latency": seconds(number(found.get("latency_s"))),
-        "saved": seconds(number(found.get("saved_s"))),
-        "is_dominant": found.get("is_dominant") is True,
+        "calls": count(found.calls),
+        "groups": count(found.groups),
+        "most": bytes_(found.most_bytes),
+        "seconds": seconds(found.seconds),
+        "latency": seconds(found.latency_s),
+        "saved": seconds(found.saved_s),
+        "is_dominant": found.is_dominant,
     }
 
 
-def _torus(shape: Mapping[str, Any]) -> str:
-    return f"{int(number(shape.get('x')) or 0)} × {int(number(shape.get('y')) or 0)}"
+def _fastest_torus(model: AllreduceModel) -> str | None:
+    torus = model.torus
+    return f"{seconds(torus.seconds)} ({torus.x} × {torus.y})" if torus else None
 
 
-def _fastest_torus(row: Mapping[str, Any]) -> str:
-    torus = mapping(row, "torus")
-    written = seconds(number(torus.get("seconds")))
-    return f"{written} ({_torus(torus)})" if torus else written
-
-
-def _tori(row: Mapping[str, Any]) -> str:
+def _tori(model: AllreduceModel) -> str:
     """Every shape of the torus at one number of ranks."""
-    shapes = rows(row, "tori")
-    cells = [f"{_torus(shape)}: {seconds(number(shape.get('seconds')))}" for shape in shapes]
+    cells = [f"{torus.x} × {torus.y}: {seconds(torus.seconds)}" for torus in model.tori]
     left = len(cells) - MOST_TORI
     return ", ".join(cells[:MOST_TORI]) + (f", and {left} more" if left > 0 else "")
 

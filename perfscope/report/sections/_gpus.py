@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 
-from perfscope.report.access import integers, mapping, number, numbers, rows, text
 from perfscope.report.charts import MOST_LINES, Line, Plot, lines
-from perfscope.report.formats import PLAIN, byte_scale, bytes_, count, percent
+from perfscope.report.formats import PLAIN, Scale, byte_scale, bytes_, count, percent
 from perfscope.report.sections.section import Context
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.report.views import rank_list
+from perfscope.schema.common import Series
+from perfscope.schema.devices import Device, Gpu, GpuSeries, SampledGpus
 from perfscope.schema.enums import IdleCause, member
 
 MOST_GPUS = 64
-CHARTS = (
-    ("busy", "Share of time in which a kernel ran on each GPU", "time with a kernel"),
-    ("memory_bytes", "Memory in use on each GPU", "memory in use"),
-    ("sm_mhz", "Clock of the processors of each GPU, in MHz", "MHz"),
+
+
+def _plain(_: float) -> Scale:
+    """The axis of what has no unit that grows."""
+    return PLAIN
+
+
+CHARTS: tuple[tuple[Callable[[GpuSeries], Series], str, str, Callable[[float], Scale]], ...] = (
+    (
+        attrgetter("busy"),
+        "Share of time in which a kernel ran on each GPU",
+        "time with a kernel",
+        _plain,
+    ),
+    (attrgetter("memory_bytes"), "Memory in use on each GPU", "memory in use", byte_scale),
+    (attrgetter("sm_mhz"), "Clock of the processors of each GPU, in MHz", "MHz", _plain),
 )
 _REASONS = {
     "power_cap": "at its power limit",
@@ -31,34 +44,28 @@ _REASONS = {
 }
 
 
-def sampled_gpus(found: Mapping[str, Any]) -> Context:
-    """What the samples of the driver show, from the object `sampled`."""
-    gpus = rows(found, "gpus")
+def sampled_gpus(found: SampledGpus) -> Context:
+    """What the samples of the driver show."""
     return {
         "gpus": Table(
-            "gpus-sampled", "GPUs over the analyzed window", GPUS, gpus, MOST_GPUS, "GPUs"
+            "gpus-sampled", "GPUs over the analyzed window", GPUS, found.gpus, MOST_GPUS, "GPUs"
         ),
-        "gpu_charts": _charts(gpus[:MOST_GPUS]),
-        "gpu_reason": text(found, "reason"),
+        "gpu_charts": _charts(found.gpus[:MOST_GPUS]),
+        "gpu_reason": found.reason,
     }
 
 
-def idle_causes(devices: list[Mapping[str, Any]]) -> list[Context]:
-    """What idle devices waited for, most first, all devices together."""
+def idle_causes(devices: Sequence[Device]) -> list[tuple[str, float, float]]:
+    """What idle devices waited for, most first, all devices together: seconds and their share."""
     totals: dict[str, float] = {}
     for device in devices:
-        for name, value in mapping(device, "idle_s_by_cause").items():
-            if (spent := number(value)) is not None:
-                totals[name] = totals.get(name, 0.0) + spent
+        for name, spent in device.idle_s_by_cause.items():
+            totals[name] = totals.get(name, 0.0) + spent
     whole = sum(totals.values())
     return [
-        {
-            "cause": _cause(name),
-            "seconds": value,
-            "share": value / whole,
-        }
-        for name, value in sorted(totals.items(), key=lambda pair: -pair[1])
-        if value > 0
+        (_cause(name), s, s / whole)
+        for name, s in sorted(totals.items(), key=lambda one: -one[1])
+        if s > 0
     ]
 
 
@@ -67,83 +74,70 @@ def _cause(name: str) -> str:
     return known.label if known else "other"
 
 
-def _name(row: Mapping[str, Any]) -> str:
-    index = number(row.get("index"))
-    number_ = f"GPU {int(index)}" if index is not None and index >= 0 else "GPU"
-    instance = f" {text(row, 'uuid')[:12]}" if text(row, "board") else ""
-    return f"{text(row, 'host')} {number_}{instance}"
+def _name(gpu: Gpu) -> str:
+    number = f" {gpu.index}" if gpu.index >= 0 else ""
+    instance = f" {gpu.uuid[:12]}" if gpu.board else ""
+    return f"{gpu.host} GPU{number}{instance}"
 
 
-def _label(row: Mapping[str, Any]) -> str:
-    return f"{_name(row)} (lost during the run)" if row.get("is_lost") is True else _name(row)
+def _label(gpu: Gpu) -> str:
+    return f"{_name(gpu)} (lost during the run)" if gpu.is_lost else _name(gpu)
 
 
-def _ranks(row: Mapping[str, Any]) -> str:
-    ranks = integers(row, "ranks")
-    return rank_list(ranks) if ranks else "none known"
-
-
-def _throttled(row: Mapping[str, Any]) -> str:
-    told = [
-        f"{_REASONS[name]} {percent(number(share))}"
-        for name, share in mapping(row, "throttled").items()
-        if name in _REASONS
-    ]
+def _throttled(gpu: Gpu) -> str:
+    told = [f"{_REASONS[n]} {percent(s)}" for n, s in gpu.throttled.items() if n in _REASONS]
     return ", ".join(told) or "no"
 
 
-def _of(key: str, most: str, unit: str) -> Callable[[Mapping[str, Any]], str | None]:
+def _of(value: float | None, limit: float | None, unit: str) -> str | None:
     """A value with the largest one that it can have."""
-
-    def written(row: Mapping[str, Any]) -> str | None:
-        value, limit = number(row.get(key)), number(row.get(most))
-        if value is None:
-            return None
-        return f"{count(value)} of {count(limit)} {unit}" if limit else f"{count(value)} {unit}"
-
-    return written
+    if value is None:
+        return None
+    return f"{count(value)} of {count(limit)} {unit}" if limit else f"{count(value)} {unit}"
 
 
-def _memory(row: Mapping[str, Any]) -> str:
-    peak, whole = (number(row.get(f"memory_{key}_bytes")) for key in ("peak", "total"))
-    return f"{bytes_(peak)} of {bytes_(whole)}"
+def _memory(gpu: Gpu) -> str:
+    return f"{bytes_(gpu.memory_peak_bytes)} of {bytes_(gpu.memory_total_bytes)}"
 
 
-def _prefixed(word: str, key: str) -> Note:
-    """A text of the row behind a word, beside what stands in the cell."""
-    return Note(lambda row: f"{word} {found}" if (found := text(row, key)) else "", is_below=False)
+def _known_by(gpu: Gpu) -> str:
+    return f"by {gpu.known_by}" if gpu.known_by else ""
+
+
+def _peak_phase(gpu: Gpu) -> str:
+    return f"in {gpu.memory_peak_phase}" if gpu.memory_peak_phase else ""
 
 
 GPUS = (
-    Column("GPU", _label, kind=Kind.TEXT, note=Note(lambda row: text(row, "name"), is_below=False)),
-    Column("Ranks", _ranks, kind=Kind.TEXT, longest=200, note=_prefixed("by", "known_by")),
+    Column("GPU", _label, kind=Kind.TEXT, note=Note(lambda gpu: gpu.name, is_below=False)),
+    Column(
+        "Ranks",
+        lambda gpu: rank_list(gpu.ranks) if gpu.ranks else "none known",
+        kind=Kind.TEXT,
+        longest=200,
+        note=Note(_known_by, is_below=False),
+    ),
     Column("Time with a kernel", "busy", percent),
     Column("Time with memory traffic", "memory_busy", percent),
-    Column("Peak of memory", _memory, kind=Kind.TEXT, note=_prefixed("in", "memory_peak_phase")),
-    Column("Processors’ clock", _of("sm_mhz", "sm_mhz_most", "MHz")),
-    Column("Power", _of("power_w", "power_limit_w", "W")),
+    Column("Peak of memory", _memory, kind=Kind.TEXT, note=Note(_peak_phase, is_below=False)),
+    Column("Processors’ clock", lambda gpu: _of(gpu.sm_mhz, gpu.sm_mhz_most, "MHz")),
+    Column("Power", lambda gpu: _of(gpu.power_w, gpu.power_limit_w, "W")),
     Column("Hottest", "celsius_most", "{:,.0f} °C".format),
     Column("Slowed down", _throttled, kind=Kind.TEXT, longest=400),
 )
 
 
-def _charts(gpus: list[Mapping[str, Any]]) -> list[Context]:
+def _charts(gpus: Sequence[Gpu]) -> list[Context]:
     out = []
-    for key, title, y_title in CHARTS:
-        series = []
-        for row in gpus:
-            x, y = (numbers(row, "series", key, part) for part in ("seconds", "values"))
-            if len(x) == len(y) > 1:
-                series.append(Line(_name(row), x, y))
-        if series:
-            largest = max(value for line in series for value in line.y)
-            scale = byte_scale(largest) if key == "memory_bytes" else PLAIN
-            plot = Plot(f"{title}, over time", y_title, scale, height=180.0)
+    for get, title, y_title, scale in CHARTS:
+        of_gpu = [(_name(gpu), get(gpu.series)) for gpu in gpus]
+        shown = [
+            Line(name, one.seconds, one.values) for name, one in of_gpu if len(one.seconds) > 1
+        ]
+        if shown:
+            largest = max(value for line in shown for value in line.y)
+            plot = Plot(f"{title}, over time", y_title, scale(largest), height=180.0)
             out.append(
-                {
-                    "title": title,
-                    "svg": lines(plot, series),
-                    "is_banded": len(series) > MOST_LINES,
-                }
+                {"title": title, "svg": lines(plot, shown), "is_banded": len(shown) > MOST_LINES}
             )
     return out

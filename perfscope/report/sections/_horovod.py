@@ -2,47 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import zip_longest
 
-from perfscope.report.access import Document, mapping, maybe_numbers, rank_name, rows, text
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.sections.section import Context
 from perfscope.report.table import Column, Kind, Table
+from perfscope.schema.communication import Horovod
 
 MOST_RANKS = 64
 RANKS = (
-    Column("Rank", rank_name, kind=Kind.TEXT),
-    Column("Wait per step", "wait_s", seconds),
-    Column("Transfer per step", "transfer_s", seconds),
-    Column("Sending tensors", "data_s", seconds),
-    Column("Agreeing", "control_s", seconds),
-    Column("Idle", "idle_s", seconds),
-    Column("Cycles", "control_cycles", count),
-    Column("Allreduces", "allreduces", count),
-    Column("Median size", "median", bytes_),
-    Column("Largest", "most", bytes_),
+    Column("Rank", lambda row: f"rank {row[0].rank}", kind=Kind.TEXT),
+    Column("Wait per step", 1, seconds),
+    Column("Transfer per step", 2, seconds),
+    Column("Sending tensors", lambda row: row[0].data_s, seconds),
+    Column("Agreeing", lambda row: row[0].control_s, seconds),
+    Column("Idle", lambda row: row[0].idle_s, seconds),
+    Column("Cycles", lambda row: row[0].control_cycles, count),
+    Column("Allreduces", lambda row: row[0].fusion_bytes.allreduces, count),
+    Column("Median size", lambda row: row[0].fusion_bytes.median, bytes_),
+    Column("Largest", lambda row: row[0].fusion_bytes.most, bytes_),
 )
 
 
-def horovod(document: Document) -> Context | None:
+def horovod(found: Horovod | None) -> Context | None:
     """What the template shows of Horovod; None where the job did not use it."""
-    locations = rows(document, "horovod", "locations")
-    if not locations:
+    if found is None or not found.locations:
         return None
-    exposed = mapping(document, "horovod", "exposed")
-    of_steps = zip_longest(
-        maybe_numbers(exposed, "step_wait_s_median_by_rank")[: len(locations)],
-        maybe_numbers(exposed, "step_transfer_s_median_by_rank")[: len(locations)],
-    )
-    found = [
-        {**location, **mapping(location, "fusion_bytes"), "wait_s": wait, "transfer_s": transfer}
-        for location, (wait, transfer) in zip_longest(locations, of_steps, fillvalue=(None, None))
-        if isinstance(location, Mapping)
-    ]
+    places, exposed = found.locations, found.exposed
+    waits = exposed.step_wait_s_median_by_rank[: len(places)]
+    transfers = exposed.step_transfer_s_median_by_rank[: len(places)]
+    held = [*zip_longest(places, waits, transfers)]
     return {
-        "reason": text(exposed, "reason"),
+        "reason": exposed.reason,
         "ranks": Table(
-            "horovod", "Horovod’s thread on each rank", RANKS, found, MOST_RANKS, "ranks"
+            "horovod", "Horovod’s thread on each rank", RANKS, held, MOST_RANKS, "ranks"
         ),
     }

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import zip_longest
-from typing import Any
 
-from perfscope.report.access import Document, integers, mapping, maybe_numbers, number, rows, text
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.sections.section import Context
 from perfscope.report.table import Column, Kind, Table
+from perfscope.schema.communication import TensorActivity, TensorFusions, Tensors, TensorSkew
 from perfscope.units import format_share
 
 MOST_RANKS = 64
@@ -17,40 +15,38 @@ MOST_ACTIVITIES = 40
 MOST_TENSORS = 20
 
 
-def tensors(document: Document) -> Context | None:
+def tensors(found: Tensors | None) -> Context | None:
     """What the template shows of tensors; None where no timeline was read."""
-    found = mapping(document, "tensors")
-    if not found:
+    if found is None:
         return None
-    negotiations = mapping(found, "negotiations")
     return {
-        "negotiations": count(number(negotiations.get("count"))),
-        "told": count(number(negotiations.get("with_ranks"))),
-        "reason": text(found, "reason"),
+        "negotiations": count(found.negotiations.count),
+        "told": count(found.negotiations.with_ranks),
+        "reason": found.reason,
         "ranks": _ranks(found),
         "activities": Table(
             "tensor-activities",
             "What was done with tensors",
             ACTIVITIES,
-            rows(found, "activities"),
+            found.activities,
             MOST_ACTIVITIES,
             "activities",
         ),
-        "fused": _fused(mapping(found, "fusions")),
+        "fused": _fused(found.fusions),
         "rows": Table(
             "tensors",
             "Tensors by the time between the first rank and the last",
             TENSORS,
-            rows(found, "tensors"),
+            found.tensors,
             MOST_TENSORS,
             "tensors",
         ),
     }
 
 
-def _ranks(found: Mapping[str, Any]) -> Table:
+def _ranks(found: Tensors) -> Table:
     """Readiness by rank; without rows where the timeline does not tell the ranks."""
-    waits = mapping(found, "wait_s_by_rank")
+    waits = found.wait_s_by_rank
     columns = (
         Column("Rank", 0, kind=Kind.TEXT),
         Column("Last", 1, count),
@@ -61,41 +57,31 @@ def _ranks(found: Mapping[str, Any]) -> Table:
             for place, name in enumerate(waits, start=4)
         ),
     )
-    names = [f"rank {rank}" for rank in integers(found, "ranks")]
-    by_rank = [
-        *(maybe_numbers(found, key) for key in ("last_by_rank", "first_by_rank", "late_s_by_rank")),
-        *(maybe_numbers(waits, name) for name in waits),
-    ]
+    names = [f"rank {rank}" for rank in found.ranks]
+    by_rank = (found.last_by_rank, found.first_by_rank, found.late_s_by_rank, *waits.values())
     lines = zip_longest(names, *(values[: len(names)] for values in by_rank))
     held = list(lines) if waits else []
     return Table("tensor-ranks", "Readiness by rank", columns, held, MOST_RANKS, "ranks")
 
 
-def _activity(row: Mapping[str, Any]) -> str:
-    depth = min(max(int(number(row.get("depth")) or 0), 0), 8)
-    return "\u2003" * depth + text(row, "name")
+def _activity(row: TensorActivity) -> str:
+    return "\u2003" * min(max(row.depth, 0), 8) + row.name
 
 
-def _fused(found: Mapping[str, Any]) -> str:
-    operations = count(number(found.get("operations")))
-    tensors_ = mapping(found, "tensors")
-    if not tensors_:
+def _fused(found: TensorFusions) -> str:
+    if found.tensors is None:
         return ""
     said = (
-        f"{operations} operations on the wire, of {count(number(tensors_.get('least')))} to "
-        f"{count(number(tensors_.get('most')))} tensors each"
+        f"{count(found.operations)} operations on the wire, of {count(found.tensors.least)} to "
+        f"{count(found.tensors.most)} tensors each"
     )
-    sizes = mapping(found, "bytes")
-    if not sizes:
-        return f"{said}."
-    return f"{said}; {bytes_(number(sizes.get('median')))} in the median."
+    return f"{said}; {bytes_(found.bytes.median)} in the median." if found.bytes else f"{said}."
 
 
-def _mostly_last(row: Mapping[str, Any]) -> str | None:
-    last, share = number(row.get("last_rank")), number(row.get("last_share"))
-    if last is None or share is None:
+def _mostly_last(row: TensorSkew) -> str | None:
+    if row.last_rank is None or row.last_share is None:
         return None
-    return f"rank {int(last)}, {format_share(share)}"
+    return f"rank {row.last_rank}, {format_share(row.last_share)}"
 
 
 ACTIVITIES = (

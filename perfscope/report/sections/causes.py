@@ -3,111 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from perfscope.report.access import (
-    Document,
-    mapping,
-    maybe_numbers,
-    number,
-    part_of,
-    rank_name,
-    rows,
-    text,
-    total,
-)
-from perfscope.report.formats import percent, seconds
+from perfscope.report.formats import part_of, percent, seconds
 from perfscope.report.labels import phase_words
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Note, Table
-from perfscope.report.views import place
+from perfscope.report.views import place_of
+from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import NO_REASON
-from perfscope.schema.enums import WaitKind, member
+from perfscope.schema.communication import WaitState
+from perfscope.schema.replay import CriticalPath, DelayCosts, Waits
+from perfscope.schema.time import Phase
 
 MOST_ROWS = 12
 LEAST_REST = 0.005  # of all waiting: below it, three digits show no difference
+MEANING = Note(lambda state: state.kind.meaning, is_below=False)
 MOST_RANKS = 3  # that one kind of waiting names
-LINES = (Column("Line", place, kind=Kind.PLACE), Column("Time", "seconds", seconds))
+LINES = (Column("Line", place_of, kind=Kind.PLACE), Column("Time", "seconds", seconds))
 PAIRS = (
-    Column("Waiting rank", lambda row: rank_name(row, "waiter"), kind=Kind.TEXT),
-    Column("For rank", lambda row: rank_name(row, "cause")),
+    Column("Waiting rank", lambda pair: f"rank {pair.waiter}", kind=Kind.TEXT),
+    Column("For rank", lambda pair: f"rank {pair.cause}"),
     Column("Time", "seconds", seconds),
 )
 
 
-def _context(document: Document) -> Context:
-    replay = mapping(document, "replay")
-    path, costs = mapping(replay, "critical_path"), mapping(replay, "delay_costs")
-    whole = number(path.get("seconds"))
-    labels = phase_labels(document)
-    reason = f"critical path and delay costs: {text(replay, 'reason') or NO_REASON}"
-    kinds = _kinds(rows(document, "collectives", "wait_states"))
+def _context(result: Analysis) -> Context:
+    replay = result.replay
+    reason = f"critical path and delay costs: {replay.reason or NO_REASON}"
+    kinds = _kinds(result.collectives.wait_states)
+    labels = phase_labels(result.phases)
     return {
-        "absent": "" if path or kinds else reason,
-        "is_known": bool(path),
+        "absent": "" if replay.critical_path or kinds else reason,
+        "is_known": bool(replay.critical_path),
         "reason": reason,
-        "takeaway": _takeaway(document),
-        "work": seconds(number(path.get("work_s"))),
-        "transfer": seconds(number(path.get("transfer_s"))),
-        "whole": seconds(whole),
-        "tables": [table for table in _tables(path, whole, labels) if table],
-        "lines": Table(
-            "path-by-line",
-            "Critical path by line of the program, where samples tell it",
-            LINES,
-            rows(path, "by_line"),
-            MOST_ROWS,
-            "lines",
-        ),
+        "takeaway": _takeaway(result),
+        "kinds": kinds,
+        **(_path(replay.critical_path, labels) if replay.critical_path else {}),
+        "causes": None,
+        **(_costs(replay.delay_costs, labels, _at_end(result)) if replay.delay_costs else {}),
+        "matrix": _matrix(replay.waits, result.run.ranks - 1) if replay.waits else None,
+        "pairs": _pairs(replay.waits) if replay.waits else None,
+    }
+
+
+def _costs(costs: DelayCosts, labels: Mapping[str, str], at_end: str) -> Context:
+    return {
         "causes": Table(
             "delay-costs",
             "Delay costs, all waiting ranks together",
             _cost_columns(labels),
-            rows(costs, "causes"),
+            costs.causes,
             MOST_ROWS,
             "causes",
-            more=int(number(costs.get("causes_left_out")) or 0),
+            more=costs.causes_left_out,
         ),
-        "waiting": seconds(number(costs.get("waiting_s"))),
-        "at_end": _at_end(document),
-        "unattributed": seconds(number(costs.get("unattributed_s"))),
-        "matrix": _matrix(mapping(replay, "waits"), _highest_rank(document)),
-        "pairs": _pairs(mapping(replay, "waits")),
-        "kinds": kinds,
+        "waiting": seconds(costs.waiting_s),
+        "at_end": at_end,
+        "unattributed": seconds(costs.unattributed_s),
     }
 
 
-def phase_labels(document: Document) -> dict[str, str]:
+def phase_labels(phases: Sequence[Phase]) -> dict[str, str]:
     """What people call the phases of the run, by id."""
-    return {text(row, "id"): text(row, "label") for row in rows(document, "phases")}
+    return {phase.id: phase.label for phase in phases}
 
 
-def _tables(path: Mapping[str, Any], whole: float | None, labels: Mapping[str, str]) -> list[Table]:
+def _path(path: CriticalPath, labels: Mapping[str, str]) -> Context:
     """What the critical path is made of, one table a view."""
-    by_rank = [
-        (
-            rank_name(row),
-            total(number(row.get(key)) for key in ("work_s", "transfer_s")),
-        )
-        for row in rows(path, "by_rank")
-    ]
-    by_phase = [
-        (phase_words(row.get("phase"), labels), number(row.get("seconds")))
-        for row in rows(path, "by_phase")
-    ]
-    by_operation = [
-        (text(row, "name"), number(row.get("seconds"))) for row in rows(path, "by_operation")
-    ]
-    return [
-        _table("rank", "Rank", by_rank, whole),
-        _table("phase", "Phase", by_phase, whole),
-        _table("operation", "Operation (transfer)", by_operation, whole),
-    ]
+    by_rank = [(f"rank {row.rank}", row.work_s + row.transfer_s) for row in path.by_rank]
+    by_phase = [(phase_words(row.phase, labels), row.seconds) for row in path.by_phase]
+    by_operation = [(row.name, row.seconds) for row in path.by_operation]
+    views = (("Rank", by_rank), ("Phase", by_phase), ("Operation (transfer)", by_operation))
+    names = ("rank", "phase", "operation")
+    return {
+        "work": seconds(path.work_s),
+        "transfer": seconds(path.transfer_s),
+        "whole": seconds(path.seconds),
+        "tables": [
+            _table(name, head, parts, path.seconds)
+            for name, (head, parts) in zip(names, views, strict=True)
+            if parts
+        ],
+        "lines": Table(
+            "path-by-line",
+            "Critical path by line of the program, where samples tell it",
+            LINES,
+            path.by_line,
+            MOST_ROWS,
+            "lines",
+        ),
+    }
 
 
-def _table(
-    name: str, head: str, parts: Sequence[tuple[str, float | None]], whole: float | None
-) -> Table:
+def _table(name: str, head: str, parts: Sequence[tuple[str, float]], whole: float) -> Table:
     columns = (
         Column(head, 0, kind=Kind.TEXT),
         Column("Time", 1, seconds),
@@ -118,67 +106,50 @@ def _table(
 
 def _cost_columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
     return (
-        Column("Rank", rank_name, kind=Kind.TEXT),
-        Column("Phase", lambda row: phase_words(row.get("phase"), labels), kind=Kind.TEXT),
+        Column("Rank", lambda row: f"rank {row.rank}", kind=Kind.TEXT),
+        Column("Phase", lambda row: phase_words(row.phase, labels), kind=Kind.TEXT),
         Column("Direct", "direct_s", seconds),
         Column("Indirect", "indirect_s", seconds),
         Column("Of all waiting", "share", percent),
     )
 
 
-def _pairs(waits: Mapping[str, Any]) -> Table | None:
+def _pairs(waits: Waits) -> Table | None:
     """The pairs of ranks with most waiting, where the matrix shows blocks of ranks."""
-    if (number(waits.get("ranks_per_block")) or 1) <= 1:
+    if waits.ranks_per_block <= 1:
         return None
     caption = "The pairs of ranks with most waiting"
-    return Table("waiting-pairs", caption, PAIRS, rows(waits, "pairs"), MOST_ROWS, "pairs")
+    return Table("waiting-pairs", caption, PAIRS, waits.pairs, MOST_ROWS, "pairs")
 
 
-def _kinds(states: Sequence[Mapping[str, Any]]) -> Table:
+def _kinds(states: Sequence[WaitState]) -> Table:
     """Waiting by kind, with the ranks that others waited for most."""
-    whole = total(number(row.get("seconds")) for row in states)
+    whole = sum(state.seconds for state in states)
     columns = (
-        Column("Kind", _kind, kind=Kind.TEXT, longest=40, note=Note(_meaning, is_below=False)),
+        Column("Kind", lambda state: state.kind.label, kind=Kind.TEXT, longest=40, note=MEANING),
         Column("Time", "seconds", seconds),
-        Column("Of all waiting", lambda row: part_of(number(row.get("seconds")), whole), percent),
+        Column("Of all waiting", lambda state: part_of(state.seconds, whole), percent),
         Column("Most for", _most_for, kind=Kind.TEXT, longest=90),
     )
     caption = "Waiting of all ranks by what they waited for"
     return Table("wait-states", caption, columns, states)
 
 
-def _kind(row: Mapping[str, Any]) -> str:
-    kind = member(WaitKind, text(row, "kind"))
-    return kind.label if kind else text(row, "kind")
-
-
-def _meaning(row: Mapping[str, Any]) -> str:
-    kind = member(WaitKind, text(row, "kind"))
-    return kind.meaning if kind else ""
-
-
-def _most_for(row: Mapping[str, Any]) -> str:
-    causes = rows(row, "by_rank")
-    known = [(number(one.get("rank")), seconds(number(one.get("seconds")))) for one in causes]
+def _most_for(state: WaitState) -> str:
     named = [
-        f"{'not known' if rank is None else f'rank {int(rank)}'} ({time})" for rank, time in known
+        f"{'not known' if one.rank is None else f'rank {one.rank}'} ({seconds(one.seconds)})"
+        for one in state.by_rank
     ]
-    rest = len(named) > MOST_RANKS or bool(number(row.get("left_out_s")))
+    rest = len(named) > MOST_RANKS or state.left_out_s
     return ", ".join(named[:MOST_RANKS]) + (", others" if rest else "")
 
 
-def _highest_rank(document: Document) -> int:
-    return int(number(mapping(document, "run").get("ranks")) or 1) - 1
-
-
-def _matrix(waits: Mapping[str, Any], highest: int) -> Table | None:
+def _matrix(waits: Waits, highest: int) -> Table | None:
     """Waiting by blocks of ranks; None where nobody waited."""
-    size = int(number(waits.get("ranks_per_block")) or 1)
-    blocks = waits.get("blocks_s")
-    table = [maybe_numbers(row) for row in blocks] if isinstance(blocks, list) else []
-    if not any(any(row) for row in table):
+    size, blocks = waits.ranks_per_block, waits.blocks_s
+    if not any(any(row) for row in blocks):
         return None
-    labels = [_block_label(place * size, size, highest) for place in range(len(table))]
+    labels = [_block_label(place * size, size, highest) for place in range(len(blocks))]
     columns = (
         Column("Waiting", 0, kind=Kind.TEXT),
         *(Column(label, n, lambda s: seconds(s) if s else "") for n, label in enumerate(labels, 1)),
@@ -186,7 +157,7 @@ def _matrix(waits: Mapping[str, Any], highest: int) -> Table | None:
     caption = "Time that the ranks of a line waited for those of a column"
     if size > 1:
         caption += f", {size} ranks together"
-    held = [(label, *row) for label, row in zip(labels, table, strict=True)]
+    held = [(label, *row) for label, row in zip(labels, blocks, strict=True)]
     return Table("waits", caption, columns, held)
 
 
@@ -195,42 +166,39 @@ def _block_label(first: int, size: int, highest: int) -> str:
     return str(first) if size == 1 else f"{first}–{last}"
 
 
-def _at_end(document: Document) -> str:
+def _at_end(result: Analysis) -> str:
     """Waiting after a rank's last call until the last rank is done; "" where there is none.
 
     The replay counts it, and no call does: without its name two sums of waiting would differ.
     """
-    waiting = number(mapping(document, "replay", "delay_costs").get("waiting_s"))
-    in_calls = total(maybe_numbers(document, "collectives", "wait_s_by_rank"))
-    if waiting is None or in_calls is None or waiting - in_calls < LEAST_REST * waiting:
+    if result.replay.delay_costs is None:
         return ""
-    return seconds(waiting - in_calls)
+    waiting = result.replay.delay_costs.waiting_s
+    rest = waiting - sum(result.collectives.wait_s_by_rank)
+    return "" if rest < LEAST_REST * waiting else seconds(rest)
 
 
-def waiting_sentence(document: Document) -> str:
+def waiting_sentence(result: Analysis) -> str:
     """What most of all waiting is due to, or that nobody's work explains it; "" where unknown."""
-    costs = mapping(document, "replay", "delay_costs")
-    waiting, unknown = (number(costs.get(key)) for key in ("waiting_s", "unattributed_s"))
-    causes = rows(costs, "causes")
-    share = number(causes[0].get("share")) if causes else None
-    if not waiting or not share or share <= 0:
+    costs = result.replay.delay_costs
+    if costs is None or not costs.waiting_s or not costs.causes or costs.causes[0].share <= 0:
         return ""
-    at_end = ", with that at the end" if _at_end(document) else ""
+    waiting, most = costs.waiting_s, costs.causes[0]
+    at_end = ", with that at the end" if _at_end(result) else ""
     of = f"of all waiting ({seconds(waiting)}{at_end})"
-    phase = phase_words(causes[0].get("phase"), phase_labels(document))
-    due = f"due to {phase} on {rank_name(causes[0])}"
-    rest = part_of(unknown, waiting)
-    if rest is not None and rest > share:
-        return f"{percent(rest)} {of} is due to nobody’s work; {percent(share)} is {due}"
-    return f"{percent(share)} {of} is {due}"
+    phase = phase_words(most.phase, phase_labels(result.phases))
+    due = f"due to {phase} on rank {most.rank}"
+    rest = costs.unattributed_s / waiting
+    if rest > most.share:
+        return f"{percent(rest)} {of} is due to nobody’s work; {percent(most.share)} is {due}"
+    return f"{percent(most.share)} {of} is {due}"
 
 
-def _takeaway(document: Document) -> str:
-    path = mapping(document, "replay", "critical_path")
-    if not path:
+def _takeaway(result: Analysis) -> str:
+    path = result.replay.critical_path
+    if path is None:
         return ""
-    work = seconds(number(path.get("work_s")))
-    return waiting_sentence(document) or f"The critical path holds {work} of work"
+    return waiting_sentence(result) or f"The critical path holds {seconds(path.work_s)} of work"
 
 
 SECTION = Section("causes", "Root causes of wait time", "causes.html", _context, is_folded=True)

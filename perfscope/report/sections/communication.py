@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from perfscope.report.access import Document, mapping, number, numbers, rank_name, rows, text
 from perfscope.report.charts import Segment
 from perfscope.report.formats import bytes_, count, seconds
 from perfscope.report.labels import phase_words
@@ -18,17 +16,15 @@ from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
-from perfscope.report.views import place, rank_bars
+from perfscope.report.views import Place, Shown, place_of, rank_bars
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.communication import GradientExchange, LateArrival
+from perfscope.schema.devices import Devices
 
 MOST_OPERATIONS = 60
 MOST_ARRIVALS = 20
 ABSENT = "no communication was recorded; a program that runs by itself has none"
 OF_DEVICES = "the ranks’ main threads do not communicate; what their devices do is told with them"
-PARTS = (
-    ("communication_wait", "Waiting for another rank", "wait_s_by_rank"),
-    ("communication_transfer", "Moving data", "transfer_s_by_rank"),
-    ("communication_other", "Other communication", "other_s_by_rank"),
-)
 OPERATIONS = (
     Column("Operation", "name", kind=Kind.CODE, longest=40),
     Column("Calls", "calls", count),
@@ -41,40 +37,58 @@ OPERATIONS = (
 )
 
 
-def _context(document: Document) -> Context:
-    communication = mapping(document, "collectives")
-    arrivals = rows(communication, "late_arrivals")
-    parts = [(role, label, numbers(communication, key)) for role, label, key in PARTS]
-    longest = max(len(values) for _, _, values in parts)
-    used = [part for part in parts if any(part[2]) and len(part[2]) == longest]
-    ranks = rank_numbers(document, longest)
-    bars = rank_bars(ranks, [Segment(role, values) for role, _, values in used])
-    operations = rows(communication, "operations")
+def _context(result: Analysis) -> Context:
+    found = result.collectives
+    by_rank = _by_rank(result)
     beside = {
-        "horovod": horovod(document),
-        "cost": collective_cost(document),
-        "tensors": tensors(document),
+        "horovod": horovod(result.horovod),
+        "cost": collective_cost(found.cost),
+        "tensors": tensors(result.tensors),
     }
-    absent = ABSENT if mapping(document, "devices", "communication") == {} else OF_DEVICES
+    is_known = by_rank["used"] or found.operations or found.late_arrivals or any(beside.values())
+    absent = OF_DEVICES if isinstance(result.devices, Devices) else ABSENT
     return {
-        "absent": "" if used or operations or arrivals or any(beside.values()) else absent,
+        "absent": "" if is_known else absent,
         "operations": Table(
             "operations",
             "Operations over the whole life of the ranks, all ranks together",
             OPERATIONS,
-            operations,
+            found.operations,
             MOST_OPERATIONS,
             "operations",
         ),
         "arrivals": Table(
             "late-arrivals",
             "Late ranks, and what they did before they arrived",
-            _arrival_columns(phase_labels(document)),
-            arrivals,
+            _arrival_columns(phase_labels(result.phases)),
+            found.late_arrivals,
             MOST_ARRIVALS,
             "late arrivals",
         ),
-        "used": [{"role": role, "label": label} for role, label, _ in used],
+        "matched": count(found.matched_calls),
+        "unmatched": [
+            (name, count(calls)) for name, calls in [*found.unmatched.items()][:MOST_OPERATIONS]
+        ],
+        "takeaway": _takeaway(found.late_arrivals),
+        **by_rank,
+        **beside,
+    }
+
+
+def _by_rank(result: Analysis) -> Context:
+    """Waiting and transfer of each rank, and what is exposed of gradient exchanges."""
+    found = result.collectives
+    parts = (
+        ("communication_wait", "Waiting for another rank", found.wait_s_by_rank),
+        ("communication_transfer", "Moving data", found.transfer_s_by_rank),
+        ("communication_other", "Other communication", found.other_s_by_rank),
+    )
+    longest = max(len(values) for _, _, values in parts)
+    used = [part for part in parts if any(part[2]) and len(part[2]) == longest]
+    ranks = rank_numbers(result.run, longest)
+    bars = rank_bars(ranks, [Segment(role, values) for role, _, values in used])
+    return {
+        "used": [Shown(role, label) for role, label, _ in used],
         "chart": draw(bars, "Seconds in communication by rank") if used else "",
         "ranks_per_bar": bars.ranks_per_bar,
         "table": rank_table(
@@ -83,31 +97,25 @@ def _context(document: Document) -> Context:
             ranks,
             [ByRank(label, v, seconds) for _, label, v in used],
         ),
-        "matched": count(number(communication.get("matched_calls"))),
-        "unmatched": [
-            (name, count(number(value)))
-            for name, value in list(mapping(communication, "unmatched").items())[:MOST_OPERATIONS]
-        ],
-        "exchange": _exchange(mapping(communication, "gradient_exchange"), ranks),
-        "takeaway": _takeaway(arrivals),
-        **beside,
+        "exchange": _exchange(found.gradient_exchange, ranks),
     }
 
 
-def _exchange(found: Mapping[str, Any], ranks: list[int]) -> Context | None:
+def _exchange(found: GradientExchange | None, ranks: list[int]) -> Context | None:
     """What is exposed of gradient exchanges inside the backward pass; None where there are none."""
-    exposed = mapping(found, "exposed_s")
+    if found is None:
+        return None
+    if not found.exposed_s.is_measured:
+        return {"reason": found.exposed_s.reason}
     parts = (
-        ("Exposed", numbers(found, "exposed_s_by_rank")),
-        ("Waiting", numbers(found, "wait_s_by_rank")),
-        ("Transfer", numbers(found, "transfer_s_by_rank")),
+        ("Exposed", found.exposed_s_by_rank),
+        ("Waiting", found.wait_s_by_rank),
+        ("Transfer", found.transfer_s_by_rank),
     )
-    if number(exposed.get("value")) is None:
-        return {"reason": text(exposed, "reason")} if exposed else None
     return {
         "reason": "",
-        "count": count(number(found.get("exchanges"))),
-        "exposed": seconds(number(exposed.get("value"))),
+        "count": count(found.exchanges),
+        "exposed": seconds(found.exposed_s.value),
         "table": rank_table(
             "gradient-exchange",
             "Median seconds per exchange",
@@ -117,25 +125,29 @@ def _exchange(found: Mapping[str, Any], ranks: list[int]) -> Context | None:
     }
 
 
+def _caller(row: LateArrival) -> Place:
+    return place_of(row.caller) if row.caller else Place("", "")
+
+
 def _arrival_columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
     return (
-        Column("Late rank", rank_name, kind=Kind.TEXT),
-        Column("Phase", lambda row: phase_words(text(row, "phase"), labels), kind=Kind.TEXT),
-        Column("Function", place, kind=Kind.PLACE),
-        Column("Called from", lambda row: place(mapping(row, "caller")), kind=Kind.PLACE),
+        Column("Late rank", lambda row: f"rank {row.rank}", kind=Kind.TEXT),
+        Column("Phase", lambda row: phase_words(row.phase, labels), kind=Kind.TEXT),
+        Column("Function", place_of, kind=Kind.PLACE),
+        Column("Called from", _caller, kind=Kind.PLACE),
         Column("Wait time caused", "waiting_s", seconds),
         Column("Delay of the job", "stall_s", seconds),
         Column("Occurrences", "instances", count),
     )
 
 
-def _takeaway(arrivals: list[Mapping[str, Any]]) -> str:
-    if not arrivals or number(arrivals[0].get("waiting_s")) is None:
+def _takeaway(arrivals: Sequence[LateArrival]) -> str:
+    if not arrivals:
         return ""
     first = arrivals[0]
-    waiting = seconds(number(first.get("waiting_s")))
-    waited = f"The others waited longest for {rank_name(first)}: {waiting} in all"
-    late = place(first)
+    waiting = seconds(first.waiting_s)
+    waited = f"The others waited longest for rank {first.rank}: {waiting} in all"
+    late = place_of(first)
     if not late.function:
         return waited
     at = f" ({shortened(late.short_location, 60)})" if late.location else ""

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import TypeVar
 
-from perfscope.report.access import (
-    Document,
-    figure,
-    mapping,
-    maybe_numbers,
-    number,
-    numbers,
-    part_of,
-    rank_name,
-    rows,
-    text,
-    total,
-)
-from perfscope.report.formats import bytes_, count, percent, ratio, seconds
+from perfscope.report.formats import bytes_, count, part_of, percent, ratio, seconds
 from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections._gpus import idle_causes, sampled_gpus
 from perfscope.report.sections.ledger import rank_numbers
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.devices import Device, DeviceCommunication, Devices, HostCopies
 from perfscope.schema.efficiency import DEVICE_FACTORS
 from perfscope.schema.enums import Account, member
 
+One = TypeVar("One")
 MOST_DEVICES = 64
 MOST_STREAMS = 64
 MOST_KERNELS = 30
@@ -50,27 +41,26 @@ _HOST: dict[Account | None, str] = {
 }
 
 
-def _context(document: Document) -> Context:
-    read = maybe_numbers(document, "io", "read_bytes_by_rank")
-    written = maybe_numbers(document, "io", "written_bytes_by_rank")
-    ranks = rank_numbers(document, max(len(read), len(written))) if read or written else []
-    found = mapping(document, "devices")
+def _context(result: Analysis) -> Context:
+    found, files = result.devices, result.io
+    read, written = files.read_bytes_by_rank, files.written_bytes_by_rank
+    count_ = max(len(read), len(written))
     return {
-        "io_reason": text(mapping(document, "io"), "reason"),
+        "io_reason": files.reason,
         "table": rank_table(
             "io-by-rank",
             "Bytes read from and written to files and devices",
-            ranks,
+            rank_numbers(result.run, count_) if count_ else [],
             [ByRank("Read", read, bytes_), ByRank("Written", written, bytes_)],
         ),
-        "reason": text(found, "reason") or "nothing was recorded of accelerators",
-        **sampled_gpus(mapping(found, "sampled")),
-        **_devices(found),
+        "reason": found.reason or "nothing was recorded of accelerators",
+        **sampled_gpus(found.sampled),
+        **(_devices(found) if isinstance(found, Devices) else {"devices": ()}),
     }
 
 
-def _devices(found: Mapping[str, Any]) -> Context:
-    devices = rows(found, "devices")
+def _devices(found: Devices) -> Context:
+    devices = found.devices
     return {
         "devices": Table(
             "devices-by-rank", "What each device did", DEVICES, devices, MOST_DEVICES, "devices"
@@ -79,7 +69,7 @@ def _devices(found: Mapping[str, Any]) -> Context:
             "streams",
             "Idle time of streams by cause",
             STREAMS,
-            _parts(devices, "streams"),
+            _parts(devices, lambda device: device.streams),
             MOST_STREAMS,
             "streams",
         ),
@@ -87,10 +77,10 @@ def _devices(found: Mapping[str, Any]) -> Context:
             "kernels",
             "Most time by name, all ranks together",
             KERNELS,
-            rows(found, "kernels"),
+            found.kernels,
             MOST_KERNELS,
             "kernels",
-            more=int(number(found.get("kernels_left_out")) or 0),
+            more=found.kernels_left_out,
         ),
         "factors": Table(
             "device-efficiency",
@@ -98,11 +88,11 @@ def _devices(found: Mapping[str, Any]) -> Context:
             EFFICIENCY,
             _factors(found),
         ),
-        "offload": figure(found, "offload_efficiency"),
-        "offload_text": ratio(figure(found, "offload_efficiency").value),
-        "threshold": seconds(number(found.get("kernel_wait_below_s"))),
-        "exchange": _exchange(mapping(found, "communication")),
-        "unlinked": count(number(found.get("unlinked_rows"))),
+        "offload": found.offload_efficiency,
+        "offload_text": ratio(found.offload_efficiency.value),
+        "threshold": seconds(found.kernel_wait_below_s),
+        "exchange": _exchange(found.communication),
+        "unlinked": count(found.unlinked_rows),
         "causes": Table(
             "devices-causes",
             "What idle devices waited for, all devices together",
@@ -113,90 +103,85 @@ def _devices(found: Mapping[str, Any]) -> Context:
             "devices-copies",
             "Copies between host and device",
             COPIES,
-            _parts(devices, "host_copies"),
+            _parts(devices, lambda device: device.host_copies),
             MOST_STREAMS,
             "copies",
         ),
-        "window": _window(found) if found.get("is_part") is True else "",
+        "window": " to ".join(map(seconds, found.window_s)) if found.is_part else "",
         "takeaway": _takeaway(devices),
     }
 
 
-def _window(found: Mapping[str, Any]) -> str:
-    """From when to when a profiler watched the devices, where that was not all the time."""
-    moments = numbers(found, "window_s")
-    return f"{seconds(moments[0])} to {seconds(moments[1])}" if len(moments) == 2 else ""
+def _parts(
+    devices: Sequence[Device], get: Callable[[Device], Sequence[One]]
+) -> list[tuple[Device, One]]:
+    """The rows of one kind of all devices, each with the device that it is of."""
+    return [(device, part) for device in devices for part in get(device)]
 
 
-def _parts(devices: list[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
-    """The rows of one kind of all devices, each with the rank and the device that it is of."""
-    return [
-        {**part, "rank": device.get("rank"), "device": device.get("device")}
-        for device in devices
-        for part in rows(device, key)
-    ]
+def _direction(copies: HostCopies) -> str:
+    """Which way, and the kind of memory of the host where the trace tells it."""
+    memory = {None: "", True: ", pageable", False: ", pinned"}[copies.pageable]
+    return f"{copies.direction.value}{memory}"
 
 
-def _memory(pageable: object) -> str:
-    """The kind of memory of the host, where the trace tells it."""
-    if not isinstance(pageable, bool):
-        return ""
-    return ", pageable" if pageable else ", pinned"
+def _factors(found: Devices) -> list[tuple[str, float | None, float | None]]:
+    bsc, talp = found.efficiency.bsc, found.efficiency.talp
+    return [(label, getattr(bsc, name).value, getattr(talp, name).value) for name, label in FACTORS]
 
 
-def _factors(found: Mapping[str, Any]) -> list[tuple[str, float | None, float | None]]:
-    def value(name: str, key: str) -> float | None:
-        return figure(found, "efficiency", name, key).value
-
-    return [(label, value("bsc", key), value("talp", key)) for key, label in FACTORS]
+def _idle_share(device: Device) -> float | None:
+    return part_of(device.idle_s, device.busy_s + device.idle_s)
 
 
-def _idle_share(row: Mapping[str, Any]) -> float | None:
-    return part_of(
-        number(row.get("idle_s")), total(number(row.get(key)) for key in ("busy_s", "idle_s"))
-    )
-
-
-def _most_of_it(row: Mapping[str, Any]) -> str:
+def _most_of_it(device: Device) -> str:
     """What the host did during most of the idle time; "" where that is not known."""
     known = [
         (spent, _HOST.get(member(Account, name), ""))
-        for name, value in mapping(row, "idle_s_by_host").items()
-        if (spent := number(value)) is not None
+        for name, spent in device.idle_s_by_host.items()
     ]
     most, why = max(known, default=(0.0, ""))
     return f"{seconds(most)} while the host was {why}" if why else ""
 
 
-def _exchange(found: Mapping[str, Any]) -> Context:
+def _exchange(found: DeviceCommunication) -> Context:
     return {
-        "reason": text(found, "reason"),
-        "matched": count(number(found.get("matched"))),
-        "unmatched": count(number(found.get("unmatched"))),
+        "reason": found.reason,
+        "matched": count(found.matched),
+        "unmatched": count(found.unmatched),
         "ranks": Table(
             "device-communication",
             "Communication kernels, matched over ranks",
             EXCHANGE,
-            rows(found, "ranks"),
+            found.ranks,
             MOST_DEVICES,
             "ranks",
         ),
     }
 
 
-def _takeaway(devices: list[Mapping[str, Any]]) -> str:
+def _takeaway(devices: Sequence[Device]) -> str:
     """The idlest device, and what its host did meanwhile."""
     if not devices:
         return ""
-    worst = max(devices, key=lambda row: number(row.get("idle_s")) or 0.0)
-    which = f"Device {count(number(worst.get('device')))} of {rank_name(worst)}"
+    worst = max(devices, key=lambda device: device.idle_s)
+    which = f"Device {count(worst.device)} of rank {worst.rank}"
     said = f"{which} was idle for {percent(_idle_share(worst))} of the time"
     why = _most_of_it(worst)
     return f"{said}: {why}" if why else said
 
 
-_RANK = Column("Rank", rank_name, kind=Kind.TEXT)
-_DEVICE = Column("Device", "device", count)
+def _of(name: str) -> Callable[[tuple[Device, object]], object]:
+    """A field of a part of a device."""
+    get = attrgetter(name)
+    return lambda row: get(row[1])
+
+
+_RANK = Column("Rank", lambda row: f"rank {row.rank}", kind=Kind.TEXT)
+_OF_DEVICE = (
+    Column("Rank", lambda row: f"rank {row[0].rank}", kind=Kind.TEXT),
+    Column("Device", lambda row: row[0].device, count),
+)
 EFFICIENCY = (
     Column("Factor", 0, kind=Kind.TEXT),
     Column("bsc", 1, ratio),
@@ -209,7 +194,7 @@ DEVICES = (
         "device",
         count,
         Kind.TEXT,
-        note=Note(lambda row: text(row, "name"), is_below=False),
+        note=Note(lambda device: device.name, is_below=False),
     ),
     Column("Compute", "compute_s", seconds),
     Column("Communication", "communication_s", seconds),
@@ -217,7 +202,7 @@ DEVICES = (
     Column("Hidden by compute", "overlap", percent),
     Column(
         "Copies, fills",
-        lambda row: total(number(row.get(key)) for key in ("memcpy_s", "memset_s")),
+        lambda device: device.memcpy_s + device.memset_s,
         seconds,
     ),
     Column("Busy", "busy_s", seconds),
@@ -226,33 +211,31 @@ DEVICES = (
     Column("Most of it", _most_of_it, kind=Kind.TEXT),
 )
 CAUSES = (
-    Column("Cause", "cause", kind=Kind.TEXT),
-    Column("Time", "seconds", seconds),
-    Column("Of the idle time", "share", percent),
+    Column("Cause", 0, kind=Kind.TEXT),
+    Column("Time", 1, seconds),
+    Column("Of the idle time", 2, percent),
 )
 COPIES = (
-    _RANK,
-    _DEVICE,
+    *_OF_DEVICE,
     Column(
         "Direction, memory of the host",
-        lambda row: text(row, "direction") + _memory(row.get("pageable")),
+        lambda row: _direction(row[1]),
         kind=Kind.TEXT,
     ),
-    Column("Copies", "count", count),
-    Column("Bytes", "bytes", bytes_),
-    Column("Time", "seconds", seconds),
-    Column("While no kernel ran", "exposed_s", seconds),
+    Column("Copies", _of("count"), count),
+    Column("Bytes", _of("bytes"), bytes_),
+    Column("Time", _of("seconds"), seconds),
+    Column("While no kernel ran", _of("exposed_s"), seconds),
 )
 STREAMS = (
-    _RANK,
-    _DEVICE,
-    Column("Stream", "stream", count),
-    Column("Rows", "rows", count),
-    Column("Busy", "busy_s", seconds),
-    Column("Host wait", "host_wait_s", seconds),
-    Column("Kernel wait", "kernel_wait_s", seconds),
-    Column("Other", "other_s", seconds),
-    Column("Before and after", "edge_s", seconds),
+    *_OF_DEVICE,
+    Column("Stream", _of("stream"), count),
+    Column("Rows", _of("rows"), count),
+    Column("Busy", _of("busy_s"), seconds),
+    Column("Host wait", _of("host_wait_s"), seconds),
+    Column("Kernel wait", _of("kernel_wait_s"), seconds),
+    Column("Other", _of("other_s"), seconds),
+    Column("Before and after", _of("edge_s"), seconds),
 )
 EXCHANGE = (
     _RANK,

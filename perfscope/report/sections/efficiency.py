@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document, figure, mapping, number
 from perfscope.report.formats import percent, ratio
 from perfscope.report.labels import band, focus_words, formula_words, useful_words
 from perfscope.report.sections.section import Context, Section
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.common import Metric
 from perfscope.schema.efficiency import EFFICIENCIES
+from perfscope.schema.time import Metrics
 
 SPLIT = {
     "input": "input wait",
@@ -18,27 +20,26 @@ SPLIT = {
 }
 
 
-def _context(document: Document) -> Context:
-    headline = figure(document, "metrics", "parallel_efficiency")
-    split = mapping(document, "metrics", "productive_split")
+def _context(result: Analysis) -> Context:
+    metrics = result.metrics
+    headline = metrics.parallel_efficiency
     return {
-        "root": node(mapping(document, "metrics"), "training_efficiency"),
-        "useful": useful_words(headline.useful),
-        "focus": focus_words(headline.focus),
-        "formula": formula_words(headline.formula),
-        "takeaway": _takeaway(document),
+        "root": node(metrics, "training_efficiency"),
+        "useful": useful_words(headline.useful or ""),
+        "focus": focus_words(headline.foa or ""),
+        "formula": formula_words(headline.formula or ""),
+        "takeaway": _takeaway(metrics),
         "split": [
             f"{SPLIT.get(name, name)} {percent(share)}"
-            for name, value in split.items()
-            if (share := number(value))
+            for name, share in metrics.productive_split.items()
+            if share
         ],
     }
 
 
-def node(metrics: object, identity: str) -> Context:
-    """One node of the tree with its children, from an object that holds the metrics."""
-    word = EFFICIENCIES[identity]
-    own = figure(metrics, identity)
+def node(metrics: Metrics, identity: str) -> Context:
+    """One node of the tree with its children."""
+    word, own = EFFICIENCIES[identity], metric_of(metrics, identity)
     return {
         "label": word.label,
         "meaning": word.meaning,
@@ -51,21 +52,28 @@ def node(metrics: object, identity: str) -> Context:
     }
 
 
-def _formula(metrics: object, identity: str) -> str:
+def metric_of(metrics: Metrics, identity: str) -> Metric:
+    """One factor of the tree."""
+    found = getattr(metrics, identity)
+    assert isinstance(found, Metric)
+    return found
+
+
+def _formula(metrics: Metrics, identity: str) -> str:
     """The product that makes this node, in numbers; "" when a factor is missing."""
-    word = EFFICIENCIES[identity]
-    figures = [figure(metrics, identity), *(figure(metrics, child) for child in word.children)]
-    if not word.children or not all(found.is_measured for found in figures):
+    children = EFFICIENCIES[identity].children
+    figures = [metric_of(metrics, name) for name in (identity, *children)]
+    if not children or not all(found.is_measured for found in figures):
         return ""
     own, *factors = (ratio(found.value) for found in figures)
     return f"{own} = {' × '.join(factors)}"
 
 
-def _takeaway(document: Document) -> str:
+def _takeaway(metrics: Metrics) -> str:
     leaves = {
         word.label: value
         for word in EFFICIENCIES.values()
-        if not word.children and (value := figure(document, "metrics", word.id).value) is not None
+        if not word.children and (value := metric_of(metrics, word.id).value) is not None
     }
     if not leaves:
         return ""

@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
-from perfscope.report.access import (
-    Document,
-    integers,
-    mapping,
-    number,
-    numbers,
-    rows,
-    text,
-    texts,
-    wholes,
-)
 from perfscope.report.formats import count, evidence, seconds
-from perfscope.report.labels import CONFIDENCES, GAIN_BASES, status_word
+from perfscope.report.labels import GAIN_BASES, status_word
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
-from perfscope.report.views import place, rank_list, safe_link
+from perfscope.report.views import place_of, rank_list, safe_link
 from perfscope.savings import Wholes
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.enums import Basis, Status
+from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
+from perfscope.schema.run import Run, Verdict
 
-OPEN_STATUSES = ("fail", "warn", "info")
-FOLDED_STATUSES = ("not_measured", "not_applicable", "error", "pass")
 FOLDED_TITLES = {
-    "not_measured": "could not be made: not measured",
-    "not_applicable": "do not apply to this run",
-    "error": "failed to run",
-    "pass": "passed",
+    Status.NOT_MEASURED: "could not be made: not measured",
+    Status.NOT_APPLICABLE: "do not apply to this run",
+    Status.ERROR: "failed to run",
+    Status.PASS: "passed",
 }
+"""What is said of the findings that the page folds, by their status."""
+
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
 MOST_LINES = 40
@@ -40,7 +32,7 @@ EVIDENCE = (
     Column("Measured", "label", kind=Kind.TEXT, longest=100),
     Column(
         "Value",
-        lambda row: evidence(row.get("value"), text(row, "unit")),
+        lambda fact: evidence(fact.value, fact.unit),
         kind=Kind.TEXT,
         longest=100,
     ),
@@ -48,43 +40,47 @@ EVIDENCE = (
 )
 
 
-def saving_text(row: Mapping[str, Any], of: Wholes) -> str:
-    """What the first action of a finding saves, with its wholes and interval; "" if not known.
+def wholes(run: Run) -> Wholes:
+    """The lengths of which savings are shares: the run, and its analyzed window."""
+    start, end = run.focus_of_analysis_s
+    return Wholes(run.wall_s, end - start)
 
-    A finding of several runs has one number alone, that of all its cost.
-    """
-    found = mapping(row, "first_action") or row
-    gain = number(found.get("gain_s"))
-    if gain is None:
+
+def saving_text(row: Outcome, of: Wholes) -> str:
+    """What the first action of a finding saves, with its wholes and interval; "" if not known."""
+    return _saving(_first(row), of)
+
+
+def _first(row: Outcome) -> Outcome | FirstAction:
+    """What saves first; a finding of several runs has one number alone, that of all its cost."""
+    return (row.first_action if isinstance(row, FindingRow) else None) or row
+
+
+def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
+    if found.gain_s is None:
         return ""
-    is_bound = text(found, "gain_basis") == "upper_bound"
-    return of.saving(gain, is_bound=is_bound, interval=numbers(found, "gain_interval_s"))
+    is_bound = found.gain_basis is Basis.UPPER_BOUND
+    return of.saving(found.gain_s, is_bound=is_bound, interval=found.gain_interval_s)
 
 
-def _saved(row: Mapping[str, Any]) -> str:
-    """The seconds alone of what the first action saves; "" if not known."""
-    found = mapping(row, "first_action") or row
-    gain = number(found.get("gain_s"))
-    at_most = "up to " if text(found, "gain_basis") == "upper_bound" else ""
-    return "" if gain is None else f"{at_most}{seconds(gain)}"
+def _saved(found: Outcome | FirstAction) -> str:
+    """The seconds alone; "" if not known."""
+    at_most = "up to " if found.gain_basis is Basis.UPPER_BOUND else ""
+    return "" if found.gain_s is None else f"{at_most}{seconds(found.gain_s)}"
 
 
-def cost_text(row: Mapping[str, Any], of: Wholes) -> str:
+def _cost(row: Outcome, of: Wholes) -> str:
     """What the whole fault costs, where its first action saves something else; else ""."""
-    gain, first = number(row.get("gain_s")), number(mapping(row, "first_action").get("gain_s"))
-    if gain is None or first is None or first == gain:
-        return ""
-    is_bound = text(row, "gain_basis") == "upper_bound"
-    return of.saving(gain, is_bound=is_bound, interval=numbers(row, "gain_interval_s"))
+    return "" if _first(row).gain_s in (None, row.gain_s) else _saving(row, of)
 
 
-def combined(verdict: Mapping[str, Any]) -> str:
+def combined(verdict: Verdict) -> str:
     """What the findings save together, in the words of the verdict; "" where not known."""
-    told = text(verdict, "combined_text")
+    told = verdict.combined_text or ""
     return f"{told[:1].upper()}{told[1:]}"
 
 
-def finding_view(row: Mapping[str, Any], position: int, of: Wholes) -> Context:
+def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
     """One finding as the page shows it: links to it stay good while its diagnosis keeps its name.
 
     Args:
@@ -92,51 +88,46 @@ def finding_view(row: Mapping[str, Any], position: int, of: Wholes) -> Context:
         position: among the findings; makes the anchor where the id cannot.
         of: names the shares.
     """
-    name = text(row, "id")
-    anchor = f"finding-{name if ANCHOR.fullmatch(name) else position + 1}"
-    window = numbers(row, "window_s")
-    basis = text(row, "gain_basis")
+    anchor = f"finding-{row.id if ANCHOR.fullmatch(row.id) else position + 1}"
+    window = row.window_s or ()
     return {
         "anchor": anchor,
-        "status": status_word(row.get("status")),
-        "title": text(row, "title") or name,
-        "id": name,
-        "summary": text(row, "summary"),
+        "status": status_word(row.status.value),
+        "title": row.title or row.id,
+        "id": row.id,
+        "summary": row.summary,
         "gain": saving_text(row, of),
-        "saved": _saved(row),
-        "cost": cost_text(row, of),
-        "gain_basis": GAIN_BASES.get(basis, basis),
-        "assumptions": texts(row, "assumptions")[:MOST_LINES],
-        "planned": planned_text(mapping(row, "planned")),
-        "confidence": CONFIDENCES.get(text(row, "confidence"), ""),
-        "ranks": rank_list(ranks) if (ranks := integers(row, "ranks")) else "",
+        "saved": _saved(_first(row)),
+        "cost": _cost(row, of),
+        "gain_basis": GAIN_BASES[row.gain_basis] if row.gain_basis else "",
+        "assumptions": row.assumptions[:MOST_LINES],
+        "planned": planned_text(row.planned) if isinstance(row, FindingRow) else "",
+        "confidence": row.confidence.value,
+        "ranks": rank_list(row.ranks) if row.ranks else "",
         "window_s": " ".join(map(str, window)),
-        "window": f"{seconds(window[0])} to {seconds(window[1])}" if len(window) == 2 else "",
-        "where": [place(frame) for frame in rows(row, "where")[:MOST_PLACES]],
+        "window": " to ".join(map(seconds, window)),
+        "where": [place_of(frame) for frame in row.where[:MOST_PLACES]],
         "evidence": Table(
             f"{anchor}-evidence",
-            f"Evidence for: {shortened(text(row, 'title'), 80)}",
+            f"Evidence for: {shortened(row.title, 80)}",
             EVIDENCE,
-            rows(row, "evidence")[:MOST_LINES],
+            row.evidence[:MOST_LINES],
             has_caption=False,
         ),
-        "actions": texts(row, "actions")[:MOST_LINES],
-        "references": [
-            _reference(reference) for reference in texts(row, "references")[:MOST_LINES]
-        ],
-        "overlaps": texts(row, "overlaps")[:MOST_LINES],
+        "actions": row.actions[:MOST_LINES],
+        "references": [_reference(reference) for reference in row.references[:MOST_LINES]],
+        "overlaps": row.overlaps[:MOST_LINES],
     }
 
 
-def planned_text(planned: Mapping[str, Any]) -> str:
+def planned_text(planned: PlannedRun | None) -> str:
     """The gain over the planned run; "" where nobody asked."""
-    if not planned:
+    if planned is None:
         return ""
-    gain = number(planned.get("gain_s"))
-    of = f"of {count(number(planned.get('steps')))} planned steps"
-    if gain is not None:
-        return f"{of}: {seconds(gain)}"
-    return f"{of}: not known, {text(planned, 'reason')}"
+    of = f"of {count(planned.steps)} planned steps"
+    if planned.gain_s is not None:
+        return f"{of}: {seconds(planned.gain_s)}"
+    return f"{of}: not known, {planned.reason}"
 
 
 def _reference(reference: str) -> Context:
@@ -146,33 +137,30 @@ def _reference(reference: str) -> Context:
     return {"title": title if link else reference, "link": link}
 
 
-def _context(document: Document) -> Context:
-    found = [
-        (text(row, "status"), finding_view(row, position, wholes(document)))
-        for position, row in enumerate(rows(document, "findings"))
-    ]
-    titles = {view["id"]: view["title"] for _, view in found}
+def all_findings(rows: Sequence[Outcome], of: Wholes) -> Context:
+    """What the page shows of the findings of a run, or of a study."""
+    found = [(row.status, finding_view(row, n, of)) for n, row in enumerate(rows)]
     anchors = {view["id"]: view["anchor"] for _, view in found}
-    quiet = {view["id"] for status, view in found if status in FOLDED_STATUSES}
+    quiet = {view["id"] for status, view in found if status in FOLDED_TITLES}
     for _, view in found:  # what was not found, or not looked for, shares its seconds with nothing
         view["overlaps"] = [
             other for other in view["overlaps"] if other in anchors and other not in quiet
         ]
     return {
-        "open": [
-            view
-            for status, view in found
-            if status in OPEN_STATUSES or status not in FOLDED_STATUSES
-        ],
+        "open": [view for status, view in found if status not in FOLDED_TITLES],
         "folded": [
-            {"title": FOLDED_TITLES[wanted], "findings": views}
-            for wanted in FOLDED_STATUSES
-            if (views := [view for status, view in found if status == wanted])
+            {"title": title, "findings": views}
+            for folded, title in FOLDED_TITLES.items()
+            if (views := [view for status, view in found if status is folded])
         ],
-        "titles": titles,
+        "titles": {view["id"]: view["title"] for _, view in found},
         "anchors": anchors,
         "count": len(found),
     }
+
+
+def _context(result: Analysis) -> Context:
+    return all_findings(result.findings, wholes(result.run))
 
 
 SECTION = Section("findings", "All findings", "findings.html", _context)

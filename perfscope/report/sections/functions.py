@@ -59,6 +59,4 @@ def _takeaway(found: Sequence[FunctionShare]) -> str:
     return f"{shortened(found[0].function, 60)} takes {percent(found[0].share)} of the ranks’ time"
 
 
-SECTION = Section(
-    "functions", "Functions", "functions.html", _context, is_folded=True, is_typed=True
-)
+SECTION = Section("functions", "Functions", "functions.html", _context, is_folded=True)

@@ -2,50 +2,64 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document, mapping, number, numbers, rows, text
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from perfscope.report.charts import Segment, stacked_bars
 from perfscope.report.formats import percent, seconds, time_scale
 from perfscope.report.palette import ACCOUNT_ROLES
 from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.views import RankBars, rank_bars
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.run import Run
+from perfscope.schema.time import LedgerAccount
 
 
-def account_views(document: Document) -> list[Context]:
-    """Every account in the order of the ledger: name, color role, seconds and share."""
+@dataclass(frozen=True)
+class AccountView:
+    """One account: its color role, and seconds of each rank."""
+
+    role: str
+    label: str
+    meaning: str
+    seconds: float
+    share: float
+    s_by_rank: list[float]
+
+
+def account_views(ledger: Sequence[LedgerAccount]) -> list[AccountView]:
+    """Every account in the order of the ledger."""
     return [
-        {
-            "role": role if (role := text(row, "id")) in ACCOUNT_ROLES else "untraced",
-            "label": text(row, "label"),
-            "meaning": text(row, "meaning"),
-            "seconds": spent,
-            "share": max(number(row.get("share")) or 0.0, 0.0),
-            "s_by_rank": [ns / 1e9 for ns in numbers(row, "ns_by_rank")],
-        }
-        for row in rows(document, "ledger")
-        if (spent := number(row.get("seconds"))) is not None
+        AccountView(
+            row.id if row.id in ACCOUNT_ROLES else "untraced",
+            row.label,
+            row.meaning,
+            row.seconds,
+            max(row.share, 0.0),
+            [ns / 1e9 for ns in row.ns_by_rank],
+        )
+        for row in ledger
     ]
 
 
-def rank_numbers(document: Document, count: int) -> list[int]:
+def rank_numbers(run: Run, count: int) -> list[int]:
     """The numbers of the recorded ranks when there are `count` of them, else 0, 1, 2 ..."""
-    missing = set(numbers(document, "run", "missing_ranks"))
-    world = int(number(mapping(document, "run").get("ranks")) or 0)
-    recorded = [rank for rank in range(world) if rank not in missing]
+    missing = {*run.missing_ranks}
+    recorded = [rank for rank in range(run.ranks) if rank not in missing]
     return recorded if len(recorded) == count else list(range(count))
 
 
-def _context(document: Document) -> Context:
-    accounts = account_views(document)
-    used = [account for account in accounts if account["seconds"] > 0 and account["s_by_rank"]]
-    ranks = rank_numbers(document, len(used[0]["s_by_rank"]) if used else 0)
-    bars = rank_bars(ranks, [Segment(a["role"], a["s_by_rank"]) for a in used])
-    unlabeled = mapping(document, "unlabeled")
-    share, target = number(unlabeled.get("share")), number(unlabeled.get("target"))
+def _context(result: Analysis) -> Context:
+    accounts = account_views(result.ledger)
+    used = [one for one in accounts if one.seconds > 0 and one.s_by_rank]
+    ranks = rank_numbers(result.run, len(used[0].s_by_rank) if used else 0)
+    bars = rank_bars(ranks, [Segment(one.role, one.s_by_rank) for one in used])
+    share = result.unlabeled.share
     return {
         "absent": "" if used else "no rank left a recording of its time",
         "used": used,
-        "unused": [account["label"] for account in accounts if account["seconds"] <= 0],
+        "unused": [one.label for one in accounts if one.seconds <= 0],
         "chart": draw(bars, "Time of each rank by account, in seconds") if used else "",
         "ranks_per_bar": bars.ranks_per_bar,
         "takeaway": _takeaway(used),
@@ -53,10 +67,10 @@ def _context(document: Document) -> Context:
             "ledger-table",
             "Seconds in each account",
             ranks,
-            [ByRank(a["label"], a["s_by_rank"], seconds) for a in used],
+            [ByRank(one.label, one.s_by_rank, seconds) for one in used],
         ),
         "unlabeled": percent(share) if share else "",
-        "target": percent(target) if target is not None else "",
+        "target": percent(result.unlabeled.target),
     }
 
 
@@ -67,12 +81,12 @@ def draw(bars: RankBars, label: str) -> str:
     return stacked_bars(label, bars.labels, bars.segments, scale=scale)
 
 
-def _takeaway(used: list[Context]) -> str:
+def _takeaway(used: Sequence[AccountView]) -> str:
     if not used:
         return ""
-    largest = max(used, key=lambda account: account["seconds"])
-    name = f"{largest['label'][:1].lower()}{largest['label'][1:]}"
-    return f"Largest share of the ranks’ time: {name}, {percent(largest['share'])}"
+    largest = max(used, key=lambda account: account.seconds)
+    name = f"{largest.label[:1].lower()}{largest.label[1:]}"
+    return f"Largest share of the ranks’ time: {name}, {percent(largest.share)}"
 
 
 SECTION = Section("ledger", "Time by rank", "ledger.html", _context, is_folded=True)

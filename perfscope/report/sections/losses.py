@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from perfscope.report.formats import percent, seconds
 from perfscope.report.sections.section import Context, Section
@@ -13,7 +12,6 @@ from perfscope.report.views import Place, place_of
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Account, Basis, LossPattern
 from perfscope.schema.losses import LossEntry, Losses, name_of_work
-from perfscope.schema.read import read_ledger, read_losses
 from perfscope.schema.time import LedgerAccount
 from perfscope.units import counted
 
@@ -85,10 +83,9 @@ def _context(result: Analysis) -> Context:
     }
 
 
-def takeaway(document: Any) -> str:
+def takeaway(result: Analysis) -> str:
     """How much of the analyzed window was training work, and what took most of the rest."""
-    found = read_losses(document)
-    return _sentence(found, _work(read_ledger(document))) if found else ""
+    return _sentence(result.losses, _work(result.ledger))
 
 
 def _work(ledger: Sequence[LedgerAccount]) -> str:
@@ -109,4 +106,4 @@ def _sentence(found: Losses, work: str) -> str:
     return f"{training}{rest}{others}"
 
 
-SECTION = Section("losses", "What time was lost to", "losses.html", _context, is_typed=True)
+SECTION = Section("losses", "What time was lost to", "losses.html", _context)

@@ -106,4 +106,4 @@ def _takeaway(ranks: Sequence[MemoryOfRank]) -> str:
     return f"The largest peak is {bytes_(most.peak_bytes)}, on rank {most.rank}"
 
 
-SECTION = Section("memory", "Memory", "memory.html", _context, is_folded=True, is_typed=True)
+SECTION = Section("memory", "Memory", "memory.html", _context, is_folded=True)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document, mapping, number, numbers, rows, text
 from perfscope.report.formats import seconds
 from perfscope.report.sections.section import Context, Section
+from perfscope.schema.analysis import Analysis
 
 
-def _context(document: Document) -> Context:
-    window = numbers(document, "run", "focus_of_analysis_s")
-    tool = mapping(document, "tool")
+def _context(result: Analysis) -> Context:
+    run, tool = result.run, result.tool
+    start, end = run.focus_of_analysis_s
     return {
-        "terms": [(text(row, "term"), text(row, "text")) for row in rows(document, "how_measured")],
-        "focus": (
-            f"{seconds(window[0])} to {seconds(window[1])}, {seconds(window[1] - window[0])} in all"
-            if len(window) == 2 and number(window[1]) is not None
-            else ""
-        ),
-        "focus_reason": text(document, "run", "focus_reason"),
-        "tool": f"{text(tool, 'name')} {text(tool, 'version')}".strip(),
-        "schema": text(document, "schema_version"),
+        "terms": [(one.term, one.text) for one in result.how_measured],
+        "focus": f"{seconds(start)} to {seconds(end)}, {seconds(end - start)} in all",
+        "focus_reason": run.focus_reason,
+        "tool": f"{tool.name} {tool.version}".strip(),
+        "schema": result.schema_version,
     }
 
 

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime, timezone
-from typing import Any
 
-from perfscope.report.access import (
-    Document,
-    figure,
-    integers,
-    mapping,
-    number,
-    rows,
-    text,
-    texts,
-    wholes,
-)
 from perfscope.report.formats import decimal, percent, ratio, seconds, whole_percent
 from perfscope.report.labels import band, formula_words, status_word
-from perfscope.report.sections.findings import combined, finding_view
+from perfscope.report.sections.efficiency import metric_of
+from perfscope.report.sections.findings import combined, finding_view, wholes
 from perfscope.report.sections.ledger import account_views
-from perfscope.report.sections.quality import SERIOUS, trust
+from perfscope.report.sections.quality import trust
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.devices import Devices
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
+from perfscope.schema.run import Run, Throughput
+from perfscope.schema.time import LedgerAccount, Metrics
 from perfscope.units import counted
 
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
@@ -34,27 +27,26 @@ MOST_ARGUMENTS = 40
 ACCOUNTS = (
     Column(
         "Account",
-        lambda row: Shown(row["role"], row["label"]),
+        lambda part: Shown(part["role"], part["label"]),
         kind=Kind.KEYED,
         longest=40,
-        hint=lambda row: row["meaning"],
+        hint=lambda part: part["meaning"],
     ),
     Column("Time", "seconds", seconds),
     Column("Share", "share", percent),
 )
 
 
-def _context(document: Document) -> Context:
-    verdict = mapping(document, "verdict")
-    top, segments, checks = _top(document), _segments(document), rows(document, "quality")
-    command = texts(document, "run", "command")
+def _context(result: Analysis) -> Context:
+    verdict, command = result.verdict, result.run.command
+    top, segments = _top(result), _segments(result.ledger)
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
-        "facts": _facts(mapping(document, "run")),
-        "verdict": text(verdict, "sentence") or "There is no verdict on this run.",
-        "status": status_word(verdict.get("status")),
-        "tiles": _tiles(document),
+        "facts": _facts(result.run),
+        "verdict": verdict.sentence or "There is no verdict on this run.",
+        "status": status_word(verdict.status.value),
+        "tiles": _tiles(result),
         "segments": segments,
         "accounts": Table(
             "overview-ledger",
@@ -66,60 +58,46 @@ def _context(document: Document) -> Context:
         "top": top,
         "combined": combined(verdict),
         "gains": sum(bool(finding["gain"]) for finding in top),
-        "trust": trust(checks),
+        "trust": trust(result.quality),
         "doubts": [
-            {
-                "status": status_word(row.get("status")),
-                "title": text(row, "title"),
-                "detail": text(row, "detail"),
-            }
-            for row in checks
-            if row.get("status") in SERIOUS
+            {"status": status_word(one.status.value), "title": one.title, "detail": one.detail}
+            for one in result.quality
+            if one.status.is_fault
         ],
     }
 
 
-def _facts(run: Mapping[str, Any]) -> list[str]:
-    ranks = number(run.get("ranks"))
-    hosts = len(rows(run, "hosts"))
-    facts = []
-    if ranks is not None:
-        facts.append(counted(ranks, "rank"))
-    if hosts:
-        facts.append(counted(hosts, "host"))
-    if launcher := text(run, "launcher"):
-        facts.append(launcher)
-    if (wall := number(run.get("wall_s"))) is not None:
-        facts.append(f"ran for {seconds(wall)}")
-    if (batch := number(run.get("batch_size"))) is not None:
-        facts.append(f"batch size {int(batch):,}")
+def _facts(run: Run) -> list[str]:
+    facts = [counted(run.ranks, "rank")]
+    if run.hosts:
+        facts.append(counted(len(run.hosts), "host"))
+    if run.launcher:
+        facts.append(run.launcher)
+    facts.append(f"ran for {seconds(run.wall_s)}")
+    if run.batch_size is not None:
+        facts.append(f"batch size {run.batch_size:,}")
     if started := started_at(run):
         facts.append(f"started {started}")
-    if (code := number(run.get("exit_code"))) is not None:
-        facts.append(f"exit code {int(code)}")
-    if missing := integers(run, "missing_ranks"):
-        facts.append(f"{counted(len(missing), 'rank')} left no recording")
+    if run.exit_code is not None:
+        facts.append(f"exit code {run.exit_code}")
+    if run.missing_ranks:
+        facts.append(f"{counted(len(run.missing_ranks), 'rank')} left no recording")
     return facts
 
 
-def started_at(run: Mapping[str, Any]) -> str:
+def started_at(run: Run) -> str:
     """When the run started, in UTC; "" when that is not known."""
-    start = number(run.get("start_unix_s"))
-    if start is None:
-        return ""
     try:
-        return datetime.fromtimestamp(start, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+        start = datetime.fromtimestamp(run.start_unix_s, timezone.utc)
     except (ValueError, OverflowError, OSError):
         return ""
+    return start.strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _tiles(document: Document) -> list[Context]:
+def _tiles(result: Analysis) -> list[Context]:
     """The headline figures: throughput, step time, and the two efficiencies with their factors."""
-    throughput = ("run", "throughput")
-    p95 = figure(document, *throughput, "step_s_p95")
-    speed = figure(document, *throughput, "samples_per_s")
-    step = figure(document, *throughput, "step_s_median")
-    steps = number(mapping(document, *throughput).get("steps"))
+    throughput = result.run.throughput
+    speed, step = throughput.samples_per_s, throughput.step_s_median
     return [
         {
             "label": "Throughput",
@@ -139,29 +117,29 @@ def _tiles(document: Document) -> list[Context]:
             "band": None,
             "formula": "",
             "reason": step.reason,
-            "note": _step_note(steps, p95.value),
+            "note": _step_note(throughput),
             "meaning": "A step is one iteration of the training loop.",
         },
-        *_device_tile(document),
-        _efficiency_tile(document, "parallel_efficiency"),
-        _efficiency_tile(document, "training_efficiency"),
+        *([_device_tile(result.devices)] if result.devices.value is not None else []),
+        _efficiency_tile(result.metrics, "parallel_efficiency"),
+        _efficiency_tile(result.metrics, "training_efficiency"),
     ]
 
 
-def _step_note(steps: float | None, p95: float | None) -> str:
+def _step_note(throughput: Throughput) -> str:
+    p95 = throughput.step_s_p95.value
     if p95 is None:
         return ""
-    of = f"the {int(steps):,} steps" if steps else "the steps"
+    of = f"the {throughput.steps:,} steps" if throughput.steps else "the steps"
     return f"95 % of {of} took at most {seconds(p95)}."
 
 
-def _efficiency_tile(document: Document, identity: str) -> Context:
-    word = EFFICIENCIES[identity]
-    own = figure(document, "metrics", identity)
+def _efficiency_tile(metrics: Metrics, identity: str) -> Context:
+    word, own = EFFICIENCIES[identity], metric_of(metrics, identity)
     factors = [
         f"{EFFICIENCIES[child].label.lower()} {ratio(found.value)}"
         for child in word.children
-        if (found := figure(document, "metrics", child)).is_measured
+        if (found := metric_of(metrics, child)).is_measured
     ]
     return {
         "label": word.label,
@@ -170,66 +148,64 @@ def _efficiency_tile(document: Document, identity: str) -> Context:
         "band": band(own.value),
         "reason": own.reason,
         "formula": " × ".join(factors) if len(factors) == len(word.children) else "",
-        "variant": formula_words(own.formula),
+        "variant": formula_words(own.formula or ""),
         "note": "",
         "meaning": word.meaning,
     }
 
 
-def _device_tile(document: Document) -> list[Context]:
+def _device_tile(found: Devices) -> Context:
     """The device tree, which leads where devices were measured."""
-    tree = ("devices", "efficiency", text(document, "devices", "formula"))
-    own = figure(document, *tree, "parallel_efficiency")
-    if own.value is None:
-        return []
-    is_part = mapping(document, "devices").get("is_part") is True
-    part = ", in the steps that a profiler watched" if is_part else ""
+    tree = found.efficiency.bsc
+    own = tree.parallel_efficiency
+    part = ", in the steps that a profiler watched" if found.is_part else ""
     factors = [
-        f"{label.lower()} {ratio(figure(document, *tree, key).value)}"
-        for key, label in DEVICE_FACTORS.items()
+        f"{label.lower()} {ratio(getattr(tree, name).value)}"
+        for name, label in DEVICE_FACTORS.items()
     ]
-    return [
-        {
-            "label": "Device parallel efficiency",
-            "value": ratio(own.value),
-            "unit": band(own.value).word,
-            "band": band(own.value),
-            "reason": "",
-            "formula": " × ".join(factors),
-            "variant": formula_words(own.formula),
-            "note": "",
-            "meaning": f"Share of the devices’ time in kernels that compute{part}.",
-        }
-    ]
+    return {
+        "label": "Device parallel efficiency",
+        "value": ratio(own.value),
+        "unit": band(own.value).word,
+        "band": band(own.value),
+        "reason": "",
+        "formula": " × ".join(factors),
+        "variant": formula_words(own.formula or ""),
+        "note": "",
+        "meaning": f"Share of the devices’ time in kernels that compute{part}.",
+    }
 
 
-def _segments(document: Document) -> list[Context]:
+def _segments(ledger: Sequence[LedgerAccount]) -> list[Context]:
     """The accounts as parts of one bar, positions in percent of its width."""
     start = 0.0
     out = []
-    for account in account_views(document):
-        width = account["share"] * 100
+    for account in account_views(ledger):
+        width = account.share * 100
         if width > 0:
             out.append(
-                account
-                | {
+                {
+                    "role": account.role,
+                    "label": account.label,
+                    "meaning": account.meaning,
+                    "seconds": account.seconds,
+                    "share": account.share,
                     "x": round(start, 3),
                     "width": round(width, 3),
                     "middle": round(start + width / 2, 2),
-                    "label_text": whole_percent(account["share"]),
-                    "is_labeled": account["share"] >= LABELED_FROM,
+                    "label_text": whole_percent(account.share),
+                    "is_labeled": account.share >= LABELED_FROM,
                 }
             )
         start += width
     return out
 
 
-def _top(document: Document) -> list[Context]:
+def _top(result: Analysis) -> list[Context]:
     """The findings that the verdict names, most seconds first, with their anchors."""
-    found: dict[str, Context] = {}
-    for position, row in enumerate(rows(document, "findings")):
-        found.setdefault(text(row, "id"), finding_view(row, position, wholes(document)))
-    return [found[name] for name in texts(document, "verdict", "top") if name in found]
+    places = {row.id: (row, n) for n, row in enumerate(result.findings)}
+    of = wholes(result.run)
+    return [finding_view(*places[name], of) for name in result.verdict.top if name in places]
 
 
 SECTION = Section("overview", "Overview", "overview.html", _context)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import cycle, zip_longest
-from typing import Any
+from collections.abc import Sequence
+from itertools import cycle
 
-from perfscope.report.access import Document, figure, integers, number, numbers, rows, text
 from perfscope.report.charts import Segment
 from perfscope.report.formats import ratio, seconds
 from perfscope.report.labels import PHASE_SOURCES
@@ -14,8 +12,11 @@ from perfscope.report.palette import PHASE_ROLES
 from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.views import place, rank_bars, rank_list
+from perfscope.report.views import place_of, rank_bars, rank_list
+from perfscope.schema.analysis import Analysis
 from perfscope.schema.efficiency import EFFICIENCIES
+from perfscope.schema.time import Phase
+from perfscope.units import MISSING
 
 MOST_PHASES = 40
 MOST_DRAWN = len(PHASE_ROLES)
@@ -50,14 +51,14 @@ ABSENT = (
 )
 
 
-def _context(document: Document) -> Context:
-    found = rows(document, "phases")
+def _context(result: Analysis) -> Context:
+    found = result.phases
     shown = [_phase(row) for row in found[:MOST_PHASES]]
     drawn = [phase for phase in shown if any(phase["s_by_rank"])][:MOST_DRAWN]
     free = cycle(_free_roles([phase["id"] for phase in drawn]))
     for phase in drawn:
         phase["role"] = ROLES.get(phase["id"]) or next(free)
-    ranks = rank_numbers(document, len(drawn[0]["s_by_rank"]) if drawn else 0)
+    ranks = rank_numbers(result.run, len(drawn[0]["s_by_rank"]) if drawn else 0)
     drawn = [phase for phase in drawn if len(phase["s_by_rank"]) == len(ranks)]
     bars = rank_bars(ranks, [Segment(p["role"], p["s_by_rank"]) for p in drawn])
     return {
@@ -84,25 +85,29 @@ def _free_roles(phases: Sequence[str]) -> list[str]:
     return [role for role in FREE_ROLES if role not in used]
 
 
-def _phase(row: Mapping[str, Any]) -> Context:
-    by_rank = numbers(row, "seconds_by_rank")
+def _phase(phase: Phase) -> Context:
+    own, metrics = phase.seconds_by_rank, phase.metrics
     longest, inside = max(
-        zip_longest(by_rank, numbers(row, "communication_s_by_rank")),
-        key=lambda pair: pair[0] or 0.0,
+        zip(own, phase.communication_s_by_rank, strict=True),
+        key=lambda pair: pair[0],
         default=(None, None),
     )
-    measured = {name: figure(row, "metrics", name) for name in SHOWN_EFFICIENCIES}
+    shown = (
+        (metrics.parallel_efficiency, metrics.load_balance, metrics.communication_efficiency)
+        if metrics
+        else ()
+    )
     return {
-        "id": text(row, "id"),
-        "label": text(row, "label") or text(row, "id"),
-        "source": PHASE_SOURCES.get(text(row, "source"), text(row, "source")),
-        "count": number(row.get("count")),
-        "ranks": rank_list(integers(row, "ranks")),
-        "s_by_rank": by_rank,
+        "id": phase.id,
+        "label": phase.label or phase.id,
+        "source": PHASE_SOURCES.get(phase.source, phase.source),
+        "count": phase.count,
+        "ranks": rank_list(phase.ranks),
+        "s_by_rank": own,
         "longest": seconds(longest),
         "communication": seconds(inside),
-        "where": [place(frame) for frame in rows(row, "where")[:3]],
-        "efficiencies": [ratio(measured[name].value) for name in SHOWN_EFFICIENCIES],
+        "where": [place_of(frame) for frame in phase.where[:3]],
+        "efficiencies": [ratio(one.value) for one in shown] or [MISSING] * 3,
     }
 
 

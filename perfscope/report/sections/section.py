@@ -14,8 +14,8 @@ class Section:
     """One section: its anchor, its heading, its template, and the pure function that fills it.
 
     Of one `is_folded` the page shows the heading and the `takeaway` of its context, and the rest
-    once it is unfolded; where its context names what is `absent`, that is all. The context of one
-    that `is_typed` takes the structures of the result, that of others the document.
+    once it is unfolded; where its context names what is `absent`, that is all. The context of a
+    section of a run takes the structures of its result, that of a study's the document.
     """
 
     id: str
@@ -23,4 +23,3 @@ class Section:
     template: str
     context: Callable[[Any], Context]
     is_folded: bool = False
-    is_typed: bool = False

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document, figure, mapping, number, numbers, text
+from collections.abc import Mapping, Sequence
+
 from perfscope.report.charts import Line, Plot, band, lines
 from perfscope.report.formats import decimal, seconds, time_scale
 from perfscope.report.labels import STEP_SOURCES
 from perfscope.report.sections.section import Context, Section
+from perfscope.schema.analysis import Analysis
 
 MOST_SERIES = 6
 MOST_POINTS = 400
 
 
-def _context(document: Document) -> Context:
-    steps = mapping(document, "steps")
-    ordinals = numbers(steps, "numbers")
-    high, low = numbers(steps, "max_seconds"), numbers(steps, "min_seconds")
-    median = figure(document, "run", "throughput", "step_s_median")
-    p95 = figure(document, "run", "throughput", "step_s_p95")
-    is_drawable = len(ordinals) > 1 and len(ordinals) == len(high) == len(low)
+def _context(result: Analysis) -> Context:
+    steps, throughput = result.steps, result.run.throughput
+    low, high = steps.min_seconds, steps.max_seconds
+    median, p95 = throughput.step_s_median, throughput.step_s_p95
+    is_drawable = len(steps.numbers) > 1
+    longest = max(high, default=None)
     plot = Plot(
         "Step time of the fastest and the slowest rank over the steps",
         "step time",
-        time_scale(max(high, default=0.0)),
+        time_scale(longest or 0.0),
         x_title="step",
     )
-    is_known = is_drawable or median.is_measured or steps.get("series")
+    is_known = is_drawable or median.is_measured or steps.series
     reason = f"step times, because {median.reason or 'fewer than two steps were recorded'}"
     return {
         "absent": "" if is_known else reason,
-        "source": STEP_SOURCES.get(text(steps, "source"), text(steps, "source")),
+        "source": STEP_SOURCES.get(steps.source or "", steps.source),
         "reason": reason,
         "median": median,
-        "epoch": figure(document, "run", "throughput", "epoch_s_median"),
-        "solution": figure(document, "run", "throughput", "time_to_solution_s"),
+        "epoch": throughput.epoch_s_median,
+        "solution": throughput.time_to_solution_s,
         "p95": p95,
-        "takeaway": _takeaway(median.value, p95.value, max(high, default=None)),
-        "chart": band(plot, ordinals, low, high) if is_drawable else "",
-        "series": _series(steps),
+        "takeaway": _takeaway(median.value, p95.value, longest),
+        "chart": band(plot, steps.numbers, low, high) if is_drawable else "",
+        "series": _series(steps.series),
     }
 
 
@@ -48,31 +49,21 @@ def _takeaway(median: float | None, p95: float | None, longest: float | None) ->
     return f"Step time: median {seconds(median)}, 95th percentile {seconds(p95)}{most}"
 
 
-def _series(steps: object) -> list[Context]:
+def _series(series: Mapping[str, Sequence[tuple[float, float]]]) -> list[Context]:
     """The values that the training program reported over time, such as its loss."""
     out: list[Context] = []
-    for name, points in mapping(steps, "series").items():
-        pairs = (
-            [
-                (x, y)
-                for point in points
-                if isinstance(point, list) and len(point) == 2
-                if (x := number(point[0])) is not None and (y := number(point[1])) is not None
-            ]
-            if isinstance(points, list)
-            else []
-        )
-        if len(pairs) < 2 or len(out) == MOST_SERIES:
+    for name, points in series.items():
+        if len(points) < 2 or len(out) == MOST_SERIES:
             continue
-        thin = pairs[:: -(-len(pairs) // MOST_POINTS)]
+        thin = points[:: -(-len(points) // MOST_POINTS)]
         plot = Plot(f"{name} over time", "", from_zero=False, height=170.0)
         line = Line(name, [x for x, _ in thin], [y for _, y in thin])
         out.append(
             {
                 "name": name,
                 "chart": lines(plot, [line]),
-                "first": decimal(pairs[0][1]),
-                "last": decimal(pairs[-1][1]),
+                "first": decimal(points[0][1]),
+                "last": decimal(points[-1][1]),
             }
         )
     return out

@@ -105,6 +105,4 @@ def _takeaway(nodes: Sequence[ThreadsOfNode]) -> str:
     return f"Busiest node: {decimal(runnable)} runnable threads on {decimal(cpus)} CPUs"
 
 
-SECTION = Section(
-    "threads", "Threads and CPU", "threads.html", _context, is_folded=True, is_typed=True
-)
+SECTION = Section("threads", "Threads and CPU", "threads.html", _context, is_folded=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
-from perfscope.report.access import Document, mapping, number, rank_name, rows, text, texts
 from perfscope.report.formats import Scale, seconds, time_scale
 from perfscope.report.palette import ACCOUNT_ROLES
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import shortened
 from perfscope.report.timeline import Axis, Row, timeline_picture
 from perfscope.report.views import Shown
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.time import Timeline, TimelineLevel, TimelineRow
 
 NOBODY = "."
 LETTER = re.compile("[a-z]")
@@ -22,60 +22,55 @@ MOST_ROWS = 64
 LONGEST_HOST = 14
 
 
-def _context(document: Document) -> Context:
-    found = mapping(document, "timeline")
-    ranks = rows(found, "rows")[:MOST_ROWS]
+def _context(result: Analysis) -> Context:
+    found = result.timeline
+    ranks = found.rows[:MOST_ROWS]
     accounts = _accounts(found)
-    levels = _levels(found, len(ranks), set(accounts))
-    length_s = number(found.get("length_s")) or 0.0
-    if not levels or length_s <= 0:
-        return {"reason": text(found, "reason") or "no rank left a recording of its time"}
-    axis = _axis(number(found.get("start_s")) or 0.0, length_s)
+    levels = _levels(found.levels, len(ranks), {*accounts})
+    if not levels or not found.length_s > 0:
+        return {"reason": found.reason or "no rank left a recording of its time"}
+    axis = _axis(found.start_s, found.length_s)
     used = [accounts[letter] for letter in accounts if _is_used(levels, letter)]
     names = [_name(row) for row in ranks]
     labels = _labels(ranks)
-    coarsest = levels[0]
-    finest = [_spent(row, levels[-1]["bin_s"]) for row in levels[-1]["rows"]]
-    drawn = [Row(*row) for row in zip(names, labels, coarsest["rows"], finest, strict=True)]
+    coarsest, finest = levels[0], levels[-1]
+    spent = [_spent(row, finest.bin_s) for row in finest.rows]
+    drawn = [Row(*row) for row in zip(names, labels, coarsest.rows, spent, strict=True)]
     return {
         "reason": "",
         "from": seconds(axis.start_s),
-        "length": seconds(length_s),
+        "length": seconds(found.length_s),
         "chart": timeline_picture(
-            "What each rank did over time", drawn, coarsest["bin_s"], axis, accounts
+            "What each rank did over time", drawn, coarsest.bin_s, axis, accounts
         ),
         "used": used,
         "has_gaps": _is_used(levels, NOBODY),
-        "finest": seconds(levels[-1]["bin_s"]),
+        "finest": seconds(finest.bin_s),
         "rows": len(ranks),
-        "left_out": int(number(found.get("ranks_left_out")) or 0),
+        "left_out": found.ranks_left_out,
         "data": _data(axis, accounts, list(zip(names, labels, strict=True)), levels),
     }
 
 
-def _accounts(found: Mapping[str, Any]) -> dict[str, Shown]:
+def _accounts(found: Timeline) -> dict[str, Shown]:
     """The accounts by letter."""
-    out = {}
-    for row in rows(found, "accounts"):
-        letter, role = text(row, "letter"), text(row, "id")
-        if LETTER.fullmatch(letter):
-            out[letter] = Shown(role if role in ACCOUNT_ROLES else "untraced", text(row, "label"))
-    return out
+    return {
+        one.letter: Shown(one.id if one.id in ACCOUNT_ROLES else "untraced", one.label)
+        for one in found.accounts
+        if LETTER.fullmatch(one.letter)
+    }
 
 
-def _levels(found: Mapping[str, Any], ranks: int, letters: set[str]) -> list[Context]:
+def _levels(levels: Sequence[TimelineLevel], ranks: int, letters: set[str]) -> list[TimelineLevel]:
     """The levels that hold a known letter for each bin of each rank, coarsest first."""
     known = letters | {NOBODY}
-    out = []
-    for level in rows(found, "levels"):
-        bins, bin_s = number(level.get("bins")), number(level.get("bin_s"))
-        cells = texts(level, "rows")
-        is_whole = len(cells) == ranks > 0 and all(
-            len(row) == bins and set(row) <= known for row in cells
-        )
-        if is_whole and bins and bin_s and bin_s > 0:
-            out.append({"bin_s": bin_s, "rows": cells})
-    return out
+    return [
+        level
+        for level in levels
+        if len(level.rows) == ranks > 0
+        and all(len(row) == level.bins > 0 and {*row} <= known for row in level.rows)
+        and level.bin_s > 0
+    ]
 
 
 def _spent(cells: str, bin_s: float) -> dict[str, float]:
@@ -83,8 +78,8 @@ def _spent(cells: str, bin_s: float) -> dict[str, float]:
     return {letter: count * bin_s for letter, count in Counter(cells).items()}
 
 
-def _is_used(levels: list[Context], letter: str) -> bool:
-    return any(letter in row for level in levels for row in level["rows"])
+def _is_used(levels: Sequence[TimelineLevel], letter: str) -> bool:
+    return any(letter in row for level in levels for row in level.rows)
 
 
 def _axis(start_s: float, length_s: float) -> Axis:
@@ -93,17 +88,15 @@ def _axis(start_s: float, length_s: float) -> Axis:
     return Axis(start_s, length_s, Scale(1.0, "s") if end_s >= 1 else time_scale(end_s))
 
 
-def _name(row: Mapping[str, Any]) -> str:
-    host = text(row, "host")
-    return rank_name(row) + (f" on {host}" if host else "")
+def _name(row: TimelineRow) -> str:
+    return f"rank {row.rank}" + (f" on {row.host}" if row.host else "")
 
 
-def _labels(ranks: list[Mapping[str, Any]]) -> list[str]:
+def _labels(ranks: Sequence[TimelineRow]) -> list[str]:
     """What stands before each bar: the rank, with its host where there are several."""
-    hosts = {text(row, "host") for row in ranks}
+    is_one = len({row.host for row in ranks}) == 1
     return [
-        rank_name(row)
-        + (f" · {shortened(text(row, 'host'), LONGEST_HOST)}" if len(hosts) > 1 else "")
+        f"rank {row.rank}" + ("" if is_one else f" · {shortened(row.host, LONGEST_HOST)}")
         for row in ranks
     ]
 
@@ -112,7 +105,7 @@ def _data(
     axis: Axis,
     accounts: dict[str, Shown],
     ranks: list[tuple[str, str]],
-    levels: list[Context],
+    levels: Sequence[TimelineLevel],
 ) -> str:
     """What the script draws, as JSON text."""
     return json.dumps(
@@ -126,7 +119,7 @@ def _data(
                 for letter, shown in accounts.items()
             ],
             "rows": [{"name": name, "label": label} for name, label in ranks],
-            "levels": [{"bin": level["bin_s"], "rows": level["rows"]} for level in levels],
+            "levels": [{"bin": level.bin_s, "rows": level.rows} for level in levels],
         },
         separators=(",", ":"),
     )

@@ -13,6 +13,7 @@ from perfscope.report.access import Document, text
 from perfscope.report.labels import status_word
 from perfscope.report.studies.section import StudySection
 from perfscope.report.text import shortened, visible_document
+from perfscope.schema.run import Tool
 
 HERE = Path(__file__).parent
 PAGE_FILE = "study.html"
@@ -33,7 +34,8 @@ def build_html(document: Document) -> str:
     safe: Document = visible_document(dict(document))
     sheets = [build.HERE / "assets" / "report.css", *sorted((HERE / "assets").glob("*.css"))]
     style = "".join(path.read_text(encoding="utf-8") for path in sheets)
-    page = build.Page("study", "study.json", _title(safe), style)
+    tool = Tool(text(safe, "tool", "name"), text(safe, "tool", "version"))
+    page = build.Page("study", "study.json", tool, _title(safe), style)
     return build.render(safe, _sections(safe), _environment(), page)
 
 

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from perfscope.report.access import Document, rows
 from perfscope.report.sections import findings
-from perfscope.report.studies.section import FINDINGS, StudySection
+from perfscope.report.studies.section import FINDINGS, Context, StudySection
+from perfscope.savings import Wholes
+from perfscope.schema.findings import Outcome
+from perfscope.schema.read import known
+from perfscope.schema.study import StudyFindingRow
+
+
+def outcomes(document: Document) -> list[Outcome]:
+    """The findings of a study."""
+    return [known(row, StudyFindingRow) for row in rows(document, "findings")]
+
+
+def _context(document: Document) -> Context:
+    return findings.all_findings(outcomes(document), Wholes(None, None))
 
 
 def _applies(document: Document) -> bool:
@@ -15,7 +28,7 @@ SECTION = StudySection(
     "findings",
     "All findings",
     findings.SECTION.template,
-    findings.SECTION.context,
+    _context,
     place=FINDINGS,
     applies=_applies,
 )

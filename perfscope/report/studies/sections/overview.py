@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from perfscope.report.access import Document, rows, text
 from perfscope.report.labels import status_word
-from perfscope.report.sections.findings import OPEN_STATUSES, finding_view
+from perfscope.report.sections.findings import FOLDED_TITLES, finding_view
 from perfscope.report.studies.build import KINDS
 from perfscope.report.studies.section import OVERVIEW, Context, StudySection
+from perfscope.report.studies.sections.findings import outcomes
 from perfscope.savings import Wholes
 
 
 def _context(document: Document) -> Context:
-    found = rows(document, "findings")
+    found = outcomes(document)
     top = [
         finding_view(row, position, Wholes(None, None))
         for position, row in enumerate(found)
-        if text(row, "status") in OPEN_STATUSES
+        if row.status not in FOLDED_TITLES
     ]
     runs = rows(document, "runs")
     ranks = sorted({int(row["ranks"]) for row in runs if isinstance(row.get("ranks"), int)})
