@@ -6,15 +6,26 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from perfscope.matching.collectives import NONBLOCKING_CODES, Instances
+from perfscope.matching.collectives import (
+    NONBLOCKING_CODES,
+    TO_ALL_CODES,
+    TO_ROOT_CODES,
+    Instances,
+    rooted_need,
+)
 from perfscope.matching.messages import Messages, Rows
 from perfscope.matching.pool import Bools, Pool
+from perfscope.matching.rendezvous import SYNCHRONOUS
+from perfscope.trace.framework_codes import BLOCKING_FORM
 from perfscope.trace.model import Format, Trace
 from perfscope.trace.operations import MAX_OPERATIONS, OperationClass, code_of
 from perfscope.units import format_count, format_seconds, format_share
 
 MAX_VIOLATIONS = 0.01
 """Share of operations that may be over before what they needed had begun."""
+
+FEWEST_VIOLATIONS = 3
+"""Of one pair of ranks: a single one may be a message that was taken for another."""
 
 LARGEST_ERROR_SHARE = 0.5
 """The clocks may be wrong by this share of the mean length of an operation between hosts."""
@@ -58,15 +69,15 @@ def check_clocks(
     """
     domains = {rank.number: rank.clock_domain for rank in trace.ranks}
     everywhere = np.ones(len(trace.communicators), np.bool_)
-    if len(set(domains.values())) <= 1:
-        return _of_one_host(trace, pool, instances, messages, requests)
+    checked = _of_one_host(trace, pool, instances, messages, requests)
+    if checked.reason or len(set(domains.values())) <= 1:
+        return checked
     alone = np.array(
         [len({domains.get(n, 0) for n in c.members}) <= 1 for c in trace.communicators], np.bool_
     )
     home = np.array([rank.clock_domain for rank in trace.ranks], np.int64)
-    lengths, late = _meetings(pool, instances, ~alone)
-    spent, early = _receives(pool, messages, requests, home)
-    lengths, late = np.concatenate([lengths, spent]), np.concatenate([late, early])
+    found = _dependent(pool, instances, messages, requests, ~alone, home)
+    lengths, late = found.lengths, found.late
     violations, error = int(np.count_nonzero(late)), _error_ns(trace)
     is_told = _is_told(trace)
     reason = ""
@@ -105,15 +116,22 @@ def _of_one_host(
     everywhere = np.ones(len(trace.communicators), np.bool_)
     if trace.format is Format.PERFSCOPE:
         return ClockCheck(everywhere)
-    together = np.array([len(c.members) > 1 for c in trace.communicators], np.bool_)
-    lengths, late = _meetings(pool, instances, together)
-    spent, early = _receives(pool, messages, requests, np.arange(len(trace.ranks)))
-    lengths, late = np.concatenate([lengths, spent]), np.concatenate([late, early])
-    violations = int(np.count_nonzero(late))
-    if violations <= MAX_VIOLATIONS * len(lengths):
+    domains = {rank.number: rank.clock_domain for rank in trace.ranks}
+    together = np.array(
+        [
+            len(c.members) > 1 and len({domains.get(number, 0) for number in c.members}) == 1
+            for c in trace.communicators
+        ],
+        np.bool_,
+    )
+    home = np.array([rank.clock_domain for rank in trace.ranks], np.int64)
+    found = _dependent(pool, instances, messages, requests, together, home, is_within=True)
+    violations, count = found.worst(len(trace.ranks))
+    if not violations:
         return ClockCheck(everywhere)
-    reason = _contradiction(violations, len(lengths), "ranks of one host")
-    return ClockCheck(~together, len(lengths), violations, reason=reason)
+    reason = _contradiction(violations, count, "ranks of one host")
+    alone = np.array([len(c.members) <= 1 for c in trace.communicators], np.bool_)
+    return ClockCheck(alone, count, violations, reason=reason)
 
 
 def impossible(
@@ -128,7 +146,7 @@ def impossible(
         len(c.members) > 1 and len({domains.get(number) for number in c.members}) == 1
         for c in trace.communicators
     ]
-    lengths, late = _meetings(pool, instances, np.array(alone, np.bool_))
+    meetings, late = _meetings(pool, instances, np.array(alone, np.bool_))
     home = np.array([rank.clock_domain for rank in trace.ranks], np.int64)
     received = pool.is_of(OperationClass.RECV, OperationClass.SENDRECV) & (messages.send_of >= 0)
     rows = np.flatnonzero(received)
@@ -136,7 +154,7 @@ def impossible(
     together = home[pool.rank[rows]] == home[pool.rank[sends]]
     rows, sends = rows[together], sends[together]
     early = pool.exit[rows] < pool.enter[sends]
-    return len(lengths) + len(rows), int(np.count_nonzero(late)) + int(np.count_nonzero(early))
+    return len(meetings) + len(rows), int(np.count_nonzero(late)) + int(np.count_nonzero(early))
 
 
 def _error_ns(trace: Trace) -> int:
@@ -150,40 +168,138 @@ def _is_told(trace: Trace) -> bool:
     return all(rank.clock_error_ns >= 0 for rank in trace.ranks)
 
 
+@dataclass(frozen=True)
+class _Dependent:
+    """Calls that could not end before another rank had begun something.
+
+    Attributes:
+        lengths: of the calls.
+        late: they ended before it all the same.
+        rank: positions of the ranks that made them.
+        other: of the rank of which they needed something; -1 for many at once.
+    """
+
+    lengths: Rows
+    late: Bools
+    rank: Rows
+    other: Rows
+
+    def worst(self, ranks: int) -> tuple[int, int]:
+        """Calls that ended too early, and all, of all ranks or of those who contradict most.
+
+        Two of many ranks do little together: what they say is not lost among the others.
+        """
+        violations = int(np.count_nonzero(self.late))
+        if violations > MAX_VIOLATIONS * len(self.late):
+            return violations, len(self.late)
+        low, high = np.minimum(self.rank, self.other), np.maximum(self.rank, self.other)
+        _, group = np.unique((low + 1) * (ranks + 1) + high, return_inverse=True)
+        count = np.bincount(group)
+        wrong = np.bincount(group, weights=self.late).astype(np.int64)
+        told = (wrong >= FEWEST_VIOLATIONS) & (wrong > MAX_VIOLATIONS * count)
+        if not np.any(told):
+            return 0, 0
+        most = int(np.argmax(np.where(told, wrong / np.maximum(count, 1), 0)))
+        return int(wrong[most]), int(count[most])
+
+
+def _dependent(
+    pool: Pool,
+    instances: Instances,
+    messages: Messages,
+    requests: tuple[Rows, Rows],
+    crossing: Bools,
+    home: Rows,
+    *,
+    is_within: bool = False,
+) -> _Dependent:
+    """Calls that needed something of a rank with another home, or of another rank of the same."""
+    met, meeting_late = _meetings(pool, instances, crossing)
+    ended, end_late = _later_meetings(pool, instances, requests, crossing)
+    rows, other, late = _exchanges(pool, messages, requests, home, is_within=is_within)
+    every = np.concatenate([met, ended, rows])
+    return _Dependent(
+        pool.exit[every] - pool.enter[every],
+        np.concatenate([meeting_late, end_late, late]),
+        pool.rank[every].astype(np.int64),
+        np.concatenate([np.full(len(met) + len(ended), -1), other]).astype(np.int64),
+    )
+
+
 def _meetings(pool: Pool, instances: Instances, crossing: Bools) -> tuple[Rows, Bools]:
-    """Length of each call of a collective between hosts, and whether it ended too early."""
+    """Each call of a blocking collective between hosts, and whether it ended too early."""
     if not len(instances):
         return np.empty(0, np.int64), np.empty(0, np.bool_)
     members, group = instances.members, instances.instance_of_member
-    begin = instances.starts[:-1]
+    begin, op = instances.starts[:-1], instances.op
     latest = np.maximum.reduceat(pool.enter[members], begin)
-    contributed = np.minimum.reduceat(pool.sent[members], begin) > 0
-    strict = _MEETING_CODES[instances.op] & (contributed | (instances.op == _BARRIER))
-    wanted = crossing[instances.comm] & ~NONBLOCKING_CODES[instances.op]
-    chosen = wanted[group]
+    need = np.where(_is_strict(pool, instances)[group], latest[group], pool.enter[members])
+    if np.any(TO_ALL_CODES[op] | TO_ROOT_CODES[op]):
+        # nobody has what a root sends, nor the root what the others send, before it is sent
+        giving = np.where(pool.sent[members] > 0, pool.enter[members], np.iinfo(np.int64).min)
+        given = np.maximum.reduceat(giving, begin)
+        rooted = rooted_need(pool, members, begin, group, op, given)
+        has_got = TO_ROOT_CODES[op][group] | (pool.received[members] > 0)
+        need = np.where(has_got, np.maximum(need, rooted), need)
+    chosen = (crossing[instances.comm] & ~NONBLOCKING_CODES[op])[group]
     rows = members[chosen]
-    late = (pool.exit[rows] < latest[group[chosen]]) & strict[group[chosen]]
-    return pool.exit[rows] - pool.enter[rows], late
+    return rows, pool.exit[rows] < need[chosen]
+
+
+def _is_strict(pool: Pool, instances: Instances) -> Bools:
+    """Of which instances nobody ends before all have begun."""
+    op = BLOCKING_FORM[instances.op]
+    least = np.minimum.reduceat(pool.sent[instances.members], instances.starts[:-1])
+    strict: Bools = _MEETING_CODES[op] & ((least > 0) | (op == _BARRIER))
+    return strict
+
+
+def _later_meetings(
+    pool: Pool, instances: Instances, requests: tuple[Rows, Rows], crossing: Bools
+) -> tuple[Rows, Bools]:
+    """Calls in which nonblocking collectives ended, and whether they ended too early."""
+    started, finished = requests
+    if not len(instances) or not np.any(NONBLOCKING_CODES[instances.op]):
+        return np.empty(0, np.int64), np.empty(0, np.bool_)
+    members, group = instances.members, instances.instance_of_member
+    latest = np.maximum.reduceat(pool.enter[members], instances.starts[:-1])
+    wanted = crossing[instances.comm] & NONBLOCKING_CODES[instances.op]
+    chosen = (wanted & _is_strict(pool, instances))[group]
+    need = np.full(len(pool), -1, np.int64)
+    need[members[chosen]] = latest[group[chosen]]
+    known = (started >= 0) & (finished >= 0)
+    known[known] = need[started[known]] >= 0
+    rows = finished[known]
+    return rows, pool.exit[rows] < need[started[known]]
 
 
 _BARRIER = code_of("MPI_Barrier")
 
 
-def _receives(
-    pool: Pool, messages: Messages, requests: tuple[Rows, Rows], home: Rows
-) -> tuple[Rows, Bools]:
-    """Length of each call that ended with a message from another host, and whether too early."""
+def _exchanges(
+    pool: Pool, messages: Messages, requests: tuple[Rows, Rows], home: Rows, *, is_within: bool
+) -> tuple[Rows, Rows, Bools]:
+    """Calls that ended with a message of another rank, or its arrival there.
+
+    Returns:
+        their rows, positions of the other ranks, and whether they ended too early.
+    """
     blocking = pool.is_of(OperationClass.RECV, OperationClass.SENDRECV) & (messages.send_of >= 0)
     started, finished = requests
     known = (started >= 0) & (finished >= 0)
     started, finished = started[known], finished[known]
     arrived = pool.is_of(OperationClass.IRECV)[started] & (messages.send_of[started] >= 0)
-    received = np.flatnonzero(blocking)
-    rows = np.concatenate([received, finished[arrived]])
-    sends = messages.send_of[np.concatenate([received, started[arrived]])]
-    across = home[pool.rank[rows]] != home[pool.rank[sends]]
-    rows, sends = rows[across], sends[across]
-    return pool.exit[rows] - pool.enter[rows], pool.exit[rows] < pool.enter[sends]
+    received, starts_only = np.flatnonzero(blocking), pool.is_of(OperationClass.ISEND)
+    # a synchronous send does not end before its message is waited for
+    into = np.flatnonzero(pool.is_of(OperationClass.RECV) & (messages.send_of >= 0))
+    into = into[(np.isin(pool.op, SYNCHRONOUS) & ~starts_only)[messages.send_of[into]]]
+    rows = np.concatenate([received, finished[arrived], messages.send_of[into]])
+    others = np.concatenate([messages.send_of[np.concatenate([received, started[arrived]])], into])
+    wanted = (home[pool.rank[rows]] == home[pool.rank[others]]) == is_within
+    wanted &= pool.rank[rows] != pool.rank[others]
+    rows, others = rows[wanted], others[wanted]
+    late = pool.exit[rows] < pool.enter[others]
+    return rows, pool.rank[others].astype(np.int64), late
 
 
 def _contradiction(violations: int, operations: int, between: str) -> str:

@@ -141,7 +141,7 @@ def _instances(
     counted = np.where(silent, np.iinfo(np.int64).min, pool.enter[members])
     latest = np.maximum.reduceat(counted, begin)
     last = _first_row_where(counted == latest[group], members, group, len(counts))
-    own = _rooted_need(pool, members, begin, group, op, latest)
+    own = rooted_need(pool, members, begin, group, op, latest)
     is_rooted = TO_ALL_CODES[op] | TO_ROOT_CODES[op]
     synchronizing = N_TO_N_CODES[op].copy()
     blocking = ~NONBLOCKING_CODES[op]
@@ -214,7 +214,7 @@ def _root_rows(
     return _first_row_where(is_root, members, group, count)
 
 
-def _rooted_need(
+def rooted_need(
     pool: Pool,
     members: npt.NDArray[np.int64],
     begin: npt.NDArray[np.int64],

@@ -11,7 +11,7 @@ mpi4py.rc.errors = "default"
 
 from mpi4py import MPI  # noqa: E402
 
-heard = []
+heard: list[bool] = []
 
 
 def listen(_handle: MPI.Comm, _code: int) -> None:
