@@ -17,6 +17,7 @@ from perfscope.output import say_markdown, tell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from perfscope.schema.compare import ComparedSide
     from perfscope.studies.common.measures import Measure
 
 Json = dict[str, Any]
@@ -235,31 +236,34 @@ def _failed_gates(document: Json, fail_on: Sequence[str]) -> list[str]:
     Raises:
         PerfscopeError: there is a gate, and a side without a run that it could judge.
     """
-    found = document["compare"]
+    from perfscope.schema.compare import Answer, Compare
+    from perfscope.schema.read import known
+
+    found = known(document["compare"], Compare)
     if fail_on:
-        _refuse_empty(found["sides"])
+        _refuse_empty(found.sides)
     failed = []
-    for row in found["comparisons"]:
-        if row["answer"] == "slower" and "slower" in fail_on:
-            failed.append(f"{row['side']} is slower than {row['against']}")
-        if row["answer"] in ("unclear", "unknown") and "unclear" in fail_on:
-            failed.append(f"{row['side']} against {row['against']} is not clear")
-    if found["unlike"] and "unlike" in fail_on:
+    for row in found.comparisons:
+        if row.answer is Answer.SLOWER and "slower" in fail_on:
+            failed.append(f"{row.side} is slower than {row.against}")
+        if row.answer in (Answer.UNCLEAR, Answer.UNKNOWN) and "unclear" in fail_on:
+            failed.append(f"{row.side} against {row.against} is not clear")
+    if found.unlike and "unlike" in fail_on:
         failed.append("the sides are not alike")
-    new = [row["id"] for row in found["finding_changes"] if row["change"] == "new"]
+    new = [row.id for row in found.finding_changes if row.change == "new"]
     if new and "new-finding" in fail_on:
         failed.append(f"new findings: {', '.join(new)}")
     return failed
 
 
-def _refuse_empty(sides: Sequence[Json]) -> None:
+def _refuse_empty(sides: Sequence[ComparedSide]) -> None:
     """A gate lets nothing pass because all of its runs crashed, nor calls that slower."""
-    empty = next((side for side in sides if not side["runs"]), None)
+    empty = next((side for side in sides if not side.runs), None)
     if empty is None:
         return
-    reasons = [str(row["reason"]) for row in empty["left_out"]]
+    reasons = [one.reason for one in empty.left_out]
     raise PerfscopeError(
-        f"No run of {empty['label']} counts, so --fail-on has nothing to judge.",
+        f"No run of {empty.label} counts, so --fail-on has nothing to judge.",
         why=f"Of its {len(reasons)} runs the first: {reasons[0]}." if reasons else "It is empty.",
         action="See why they failed (perfscope analyze RUN), and record runs that end well.",
     )

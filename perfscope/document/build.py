@@ -36,6 +36,7 @@ from perfscope.files import replace_file
 from perfscope.findings.core.certainty import is_firm
 from perfscope.output import json_text
 from perfscope.schema.analysis import Analysis
+from perfscope.schema.check import key_of
 from perfscope.schema.findings import FindingRow, FirstAction
 from perfscope.schema.run import Tool
 
@@ -136,7 +137,7 @@ def plain(value: Any) -> Any:
     """
     if is_dataclass(value):
         found = ((one, getattr(value, one.name)) for one in fields(value))
-        return {one.name: plain(item) for one, item in found if item is not one.default}
+        return {key_of(one.name): plain(item) for one, item in found if item is not one.default}
     if isinstance(value, dict):
         return {plain(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -44,8 +44,13 @@ def problems(
 
 @cache
 def kinds_of(structure: type) -> dict[str, Any]:
-    """The declared kind of each field of a structure."""
-    return get_type_hints(structure)
+    """The declared kind of each field of a structure, by its key in a document."""
+    return {key_of(name): kind for name, kind in get_type_hints(structure).items()}
+
+
+def key_of(name: str) -> str:
+    """The key of a field: a word of Python has a `_` behind it, as in `from_`."""
+    return name.removesuffix("_")
 
 
 def chosen(document: Any, kinds: tuple[Any, ...]) -> Any:
@@ -62,7 +67,7 @@ def chosen(document: Any, kinds: tuple[Any, ...]) -> Any:
 
 
 def _keys(kind: Any) -> set[str]:
-    return {field.name for field in fields(kind)} if is_dataclass(kind) else set()
+    return {key_of(field.name) for field in fields(kind)} if is_dataclass(kind) else set()
 
 
 def _of_object(document: Any, kind: Any, path: str, *, is_whole: bool) -> Iterator[str]:
@@ -70,7 +75,7 @@ def _of_object(document: Any, kind: Any, path: str, *, is_whole: bool) -> Iterat
         yield f"{path}: no object"
         return
     declared = kinds_of(kind)
-    needed = {field.name for field in fields(kind) if field.default is MISSING}
+    needed = {key_of(field.name) for field in fields(kind) if field.default is MISSING}
     if is_whole and (missing := needed - document.keys()):
         yield f"{path}: without {sorted(missing)}"
     if is_whole and (extra := document.keys() - declared.keys()):

@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.check import kinds_of
+from perfscope.schema.check import key_of, kinds_of
 
 Json = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -32,7 +32,9 @@ def _refer(structure: Any, known: dict[str, Json]) -> Json:
             "description": structure.__doc__,
             "type": "object",
             "properties": {key: _of(kind, known) for key, kind in kinds_of(structure).items()},
-            "required": [field.name for field in fields(structure) if field.default is MISSING],
+            "required": [
+                key_of(field.name) for field in fields(structure) if field.default is MISSING
+            ],
         }
     return {"$ref": f"#/$defs/{name}"}
 

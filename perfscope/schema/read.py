@@ -10,7 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.check import chosen, kinds_of, problems
+from perfscope.schema.check import chosen, key_of, kinds_of, problems
 from perfscope.schema.common import NO_REASON, Metric
 from perfscope.schema.losses import Losses
 
@@ -82,8 +82,8 @@ def _made(value: Any, kind: Any) -> Any:
         return None
     if is_dataclass(kind):
         assert isinstance(kind, type)
-        kinds = kinds_of(kind)
-        held = {name: _made(value[name], one) for name, one in kinds.items() if name in value}
+        kinds, keys = kinds_of(kind), {one.name: key_of(one.name) for one in fields(kind)}
+        held = {name: _made(value[key], kinds[key]) for name, key in keys.items() if key in value}
         return kind(**_absent(kind, held.keys()) | held)
     if origin is tuple:
         items = get_args(kind)
@@ -99,8 +99,8 @@ def _made(value: Any, kind: Any) -> Any:
 def _absent(structure: type, held: Collection[str]) -> dict[str, Any]:
     """What stands for the fields that a document does not hold."""
     kinds = kinds_of(structure)
-    missing = [one for one in fields(structure) if one.name not in held]
-    return {one.name: _nothing(kinds[one.name]) for one in missing if one.default is MISSING}
+    missing = (one for one in fields(structure) if one.name not in held and one.default is MISSING)
+    return {one.name: _nothing(kinds[key_of(one.name)]) for one in missing}
 
 
 def _nothing(kind: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from perfscope.schema.compare import Compare
 from perfscope.schema.findings import HowMeasured, Outcome
 from perfscope.schema.run import Commit, Tool
 
@@ -84,7 +85,7 @@ class Study:
     runs: tuple[StudyRunRow | HistoryRunRow | SweepRunRow, ...]
     scaling: dict[str, Any] | None = None
     sweep: dict[str, Any] | None = None
-    compare: dict[str, Any] | None = None
+    compare: Compare | None = None
     history: dict[str, Any] | None = None
     findings: tuple[StudyFindingRow, ...]
     how_measured: tuple[HowMeasured, ...]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import perfscope
 from perfscope.document.build import plain, sort_findings
+from perfscope.schema.compare import Compare
 from perfscope.schema.findings import HowMeasured
 from perfscope.schema.run import Tool
 from perfscope.schema.study import Study, StudyFindingRow, StudyKind, StudyRunRow, StudyVerdict
@@ -25,7 +26,7 @@ def build(
     runs: Sequence[StudyRun | StudyRunRow],
     *,
     verdict: tuple[str, str],
-    body: Json,
+    body: Json | Compare,
     findings: Sequence[Finding] = (),
     how_measured: Sequence[tuple[str, str]] = (),
 ) -> Json:
@@ -40,6 +41,7 @@ def build(
         how_measured: pairs of term and text.
     """
     status, sentence = verdict
+    found: Json = {kind: body}
     cleaned = plain(
         Study(
             schema_version=SCHEMA_VERSION,
@@ -51,7 +53,7 @@ def build(
                 "tuple[StudyFindingRow, ...]", tuple(one.row for one in sort_findings(findings))
             ),
             how_measured=tuple(HowMeasured(term, text) for term, text in how_measured),
-            **{kind: body},
+            **found,
         )
     )
     assert isinstance(cleaned, dict)

@@ -5,11 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any
 
 import numpy as np
 
+from perfscope.schema.compare import (
+    Answer,
+    Compare,
+    ComparedEfficiency,
+    ComparedMeasure,
+    ComparedSide,
+    Comparison,
+    EfficiencyOfSide,
+    Judge,
+    Repeats,
+    WithinRuns,
+)
 from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.studies.common.measures import SHOWN, Measure, choose
 from perfscope.studies.common.run import StudyRun
@@ -27,22 +37,11 @@ from perfscope.studies.compare.prediction_check import changes_reason, finding_c
 from perfscope.studies.compare.sides import Side
 from perfscope.studies.compare.waterfall import losses, waterfall
 
-Json = dict[str, Any]
 FACTOR = 1.02
 """Below it a difference is said to be none, however certain: 1 to 2 % come and go with the layout
 of memory and the order of linking, and recording may cost 1 %; see docs/compare.md."""
 POWER = 0.9
 LEAST_STEPS = 20  # for an interval inside a run
-
-
-class Answer(Enum):
-    """What a comparison says of a side against the first one."""
-
-    SLOWER = "slower"
-    FASTER = "faster"
-    SAME = "same"  # the whole interval lies within the factor
-    UNCLEAR = "unclear"  # the interval holds both no difference and one beyond the factor
-    UNKNOWN = "unknown"  # too few runs to say anything
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def _answered(found: Difference, p: float | None, measure: Measure, factor: floa
     return Judged(Answer.SAME if within else Answer.UNCLEAR, found, slowdown)
 
 
-def body(sides: Sequence[Side], *, measure: Measure | None, factor: float) -> Json:
+def body(sides: Sequence[Side], *, measure: Measure | None, factor: float) -> Compare:
     """The `compare` object of study.json.
 
     Args:
@@ -107,40 +106,34 @@ def body(sides: Sequence[Side], *, measure: Measure | None, factor: float) -> Js
     every = [run for side in sides for run in side.runs]
     chosen, why = (measure, "it was asked for") if measure is not None else choose(every)
     judged = judge_all(sides, chosen, factor=factor)
-    return {
-        "sides": _sides(sides),
-        "unit": {
-            "id": chosen.id,
-            "label": chosen.label,
-            "unit": chosen.unit,
-            "is_lower_better": chosen.is_lower_better,
-            "why": why,
-        },
-        "factor": factor,
-        "level": LEVEL,
-        "unlike": unlike(sides, chosen),
-        "differences": differences(sides),
-        "comparisons": [
+    return Compare(
+        sides=_sides(sides),
+        unit=Judge(chosen.id, chosen.label, chosen.unit, chosen.is_lower_better, why),
+        factor=factor,
+        level=LEVEL,
+        unlike=tuple(unlike(sides, chosen)),
+        differences=differences(sides),
+        comparisons=tuple(
             _comparison(sides[0], side, found, chosen)
             for side, found in zip(sides[1:], judged, strict=True)
-        ],
-        "measures": [_measure(sides, shown) for shown in _shown(chosen)],
-        "efficiencies": [
+        ),
+        measures=tuple(_measure(sides, shown) for shown in _shown(chosen)),
+        efficiencies=tuple(
             _efficiency(sides, factor.id, factor.level) for factor in EFFICIENCIES.values()
-        ],
-        "waterfall": waterfall(sides),
-        "losses": losses(sides),
-        "finding_changes": finding_changes(sides),
-        "finding_changes_reason": changes_reason(sides) or None,
-    }
+        ),
+        waterfall=waterfall(sides),
+        losses=losses(sides),
+        finding_changes=finding_changes(sides),
+        finding_changes_reason=changes_reason(sides) or None,
+    )
 
 
-def _sides(sides: Sequence[Side]) -> list[Json]:
+def _sides(sides: Sequence[Side]) -> tuple[ComparedSide, ...]:
     rows, start = [], 0
     for side in sides:
-        rows.append(side.as_json(start))
+        rows.append(side.row(start))
         start += len(side.all_runs)
-    return rows
+    return tuple(rows)
 
 
 def _shown(chosen: Measure) -> tuple[Measure, ...]:
@@ -148,37 +141,36 @@ def _shown(chosen: Measure) -> tuple[Measure, ...]:
     return (chosen, *others)
 
 
-def _comparison(before: Side, after: Side, found: Judged, measure: Measure) -> Json:
+def _comparison(before: Side, after: Side, found: Judged, measure: Measure) -> Comparison:
     difference = found.difference
-    return {
-        "side": after.label,
-        "against": before.label,
-        "answer": found.answer.value,
-        "before": _spread(measure.values(before.runs)),
-        "after": _spread(measure.values(after.runs)),
-        "ratio": difference.ratio,
-        "interval": list(difference.interval) if difference.interval else None,
-        "p": difference.p,
-        "method": difference.method.value,
-        "counts": list(difference.counts),
-        "reason": difference.reason
-        and (measure.reason((*before.runs, *after.runs)) or difference.reason),
-        "slowdown": found.slowdown,
-        "detectable": _detectable(measure.values(before.runs), measure.values(after.runs)),
-        "within_runs": _within_runs(before, after) if found.answer is Answer.UNKNOWN else None,
-        "promise": None if different_programs((before, after)) else promise(before, after),
-    }
+    why = difference.reason
+    return Comparison(
+        side=after.label,
+        against=before.label,
+        answer=found.answer,
+        before=_spread(measure.values(before.runs)),
+        after=_spread(measure.values(after.runs)),
+        ratio=difference.ratio,
+        interval=difference.interval,
+        p=difference.p,
+        method=difference.method.value,
+        counts=difference.counts,
+        reason=why and (measure.reason((*before.runs, *after.runs)) or why),
+        slowdown=found.slowdown,
+        detectable=_detectable(measure.values(before.runs), measure.values(after.runs)),
+        within_runs=_within_runs(before, after) if found.answer is Answer.UNKNOWN else None,
+        promise=None if different_programs((before, after)) else promise(before, after),
+    )
 
 
-def _spread(values: Sequence[float | None]) -> Json:
-    """Values of the repeats, and their median, lowest and highest; None where no run has any."""
+def _spread(values: Sequence[float | None]) -> Repeats:
     known = usable(values)
-    return {
-        "values": list(values),
-        "median": float(np.median(known)) if len(known) else None,
-        "lowest": float(known.min()) if len(known) else None,
-        "highest": float(known.max()) if len(known) else None,
-    }
+    return Repeats(
+        tuple(values),
+        float(np.median(known)) if len(known) else None,
+        float(known.min()) if len(known) else None,
+        float(known.max()) if len(known) else None,
+    )
 
 
 def _detectable(before: Sequence[float | None], after: Sequence[float | None]) -> float | None:
@@ -196,8 +188,7 @@ def _detectable(before: Sequence[float | None], after: Sequence[float | None]) -
     return math.expm1(min(reach * error, 700.0))
 
 
-def _within_runs(before: Side, after: Side) -> Json | None:
-    """What the steps of the first run of each side say of the two runs, not of the two sides."""
+def _within_runs(before: Side, after: Side) -> WithinRuns | None:
     if not (before.runs and after.runs):
         return None
     a, b = _step_seconds(before.runs[0]), _step_seconds(after.runs[0])
@@ -205,48 +196,45 @@ def _within_runs(before: Side, after: Side) -> Json | None:
         return None
     ratios = block_medians(b, seed=2) / block_medians(a, seed=1)
     low, high = np.quantile(ratios, [LEVEL / 2, 1 - LEVEL / 2])
-    return {
-        "ratio": float(np.median(b) / np.median(a)),
-        "interval": [float(low), float(high)],
-        "steps": [len(a), len(b)],
-    }
+    ratio = float(np.median(b) / np.median(a))
+    return WithinRuns(ratio, (float(low), float(high)), (len(a), len(b)))
 
 
 def _step_seconds(run: StudyRun) -> list[float]:
     return [value for value in run.result.steps.max_seconds if value > 0]
 
 
-def _measure(sides: Sequence[Side], measure: Measure) -> Json:
+def _measure(sides: Sequence[Side], measure: Measure) -> ComparedMeasure:
     """One row of the table of all measures; only the judged one has a verdict."""
     first = measure.values(sides[0].runs)
     changes = [compare_runs(first, measure.values(side.runs)) for side in sides[1:]]
-    return {
-        "id": measure.id,
-        "label": measure.label,
-        "unit": measure.unit,
-        "is_lower_better": measure.is_lower_better,
-        "sides": [_spread(measure.values(side.runs)) for side in sides],
-        "ratios": [change.ratio for change in changes],
-        "intervals": [list(c.interval) if c.interval else None for c in changes],
-        "reason": measure.reason([run for side in sides for run in side.runs]) or None,
-    }
+    return ComparedMeasure(
+        id=measure.id,
+        label=measure.label,
+        unit=measure.unit,
+        is_lower_better=measure.is_lower_better,
+        sides=tuple(_spread(measure.values(side.runs)) for side in sides),
+        ratios=tuple(change.ratio for change in changes),
+        intervals=tuple(change.interval for change in changes),
+        reason=measure.reason([run for side in sides for run in side.runs]) or None,
+    )
 
 
-def _efficiency(sides: Sequence[Side], name: str, depth: int) -> Json:
-    """One efficiency of every side: the median of its runs, or why there is none."""
-    rows = []
-    for side in sides:
-        figures = [run.metric(name) for run in side.runs]
-        known = [figure.value for figure in figures if figure.value is not None]
-        reason = next((figure.reason for figure in figures if figure.value is None), None)
-        rows.append(
-            {
-                "value": float(np.median(known)) if known else None,
-                "lowest": min(known, default=None),
-                "highest": max(known, default=None),
-                "reason": None if known else reason or "no run of this side counts",
-            }
-        )
-    first, last = rows[0]["value"], rows[-1]["value"]
-    change = None if first is None or last is None else float(last) - float(first)
-    return {"id": name, "depth": depth, "sides": rows, "change": change}
+def _efficiency(sides: Sequence[Side], name: str, depth: int) -> ComparedEfficiency:
+    """One efficiency of every side."""
+    found = tuple(_of_side(side, name) for side in sides)
+    first, last = found[0].value, found[-1].value
+    change = None if first is None or last is None else last - first
+    return ComparedEfficiency(name, depth, found, change)
+
+
+def _of_side(side: Side, name: str) -> EfficiencyOfSide:
+    figures = [run.metric(name) for run in side.runs]
+    known = [figure.value for figure in figures if figure.value is not None]
+    reason = next((figure.reason for figure in figures if figure.value is None), None)
+    return EfficiencyOfSide(
+        value=float(np.median(known)) if known else None,
+        lowest=min(known, default=None),
+        highest=max(known, default=None),
+        reason=None if known else reason or "no run of this side counts",
+    )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from perfscope.schema.compare import SideDifference
 from perfscope.studies.common.measures import Measure
 from perfscope.studies.common.programs import are_different, programs
 from perfscope.studies.common.run import PINNING_PREFIXES, TRANSPORT_PREFIXES, StudyRun
 from perfscope.studies.compare.sides import Side
 
-Json = dict[str, Any]
 MOST_VALUES = 3  # different ones of a side that are spelled out
 # Of the launcher and of one rank: they differ between any two runs and say nothing.
 OF_ONE_RANK = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -19,8 +18,8 @@ OF_ONE_RANK = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD
                "PMIX_NAMESPACE", "MASTER_PORT")  # fmt: skip
 
 
-def differences(sides: Sequence[Side]) -> list[Json]:
-    """Rows of what is not alike on all sides: `kind`, `name`, and the `values` of each side.
+def differences(sides: Sequence[Side]) -> tuple[SideDifference, ...]:
+    """Rows of what is not alike on all sides.
 
     A side whose runs disagree among themselves is named too: then its repeats are none.
     """
@@ -34,7 +33,7 @@ def differences(sides: Sequence[Side]) -> list[Json]:
     for kind, table in tables:
         names = {name for side in sides for run in side.runs for name in table(run)}
         rows += [_row(kind, name, _entry(table, name), sides) for name in sorted(names)]
-    return [row for row in rows if row is not None]
+    return tuple(row for row in rows if row is not None)
 
 
 def unlike(sides: Sequence[Side], measure: Measure) -> list[str]:
@@ -125,16 +124,12 @@ def _entry(table: Callable[[StudyRun], dict[str, str]], name: str) -> Callable[[
 
 def _row(
     kind: str, name: str, read: Callable[[StudyRun], str], sides: Sequence[Side]
-) -> Json | None:
+) -> SideDifference | None:
     values = [sorted({read(run) for run in side.runs}) for side in sides if side.runs]
     if len({tuple(found) for found in values}) <= 1 and all(len(found) <= 1 for found in values):
         return None
-    return {
-        "kind": kind,
-        "name": name,
-        "values": [_text(sorted({read(run) for run in side.runs})) for side in sides],
-        "varies_within": any(len(found) > 1 for found in values),
-    }
+    told = tuple(_text(sorted({read(run) for run in side.runs})) for side in sides)
+    return SideDifference(kind, name, told, any(len(found) > 1 for found in values))
 
 
 def _text(values: Sequence[str]) -> str | None:

@@ -3,65 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from perfscope.schema.compare import Answer, Compare, Comparison
 from perfscope.studies.compare.compare import POWER
 from perfscope.units import format_bytes, format_seconds
 
-Json = dict[str, Any]
-STATUSES = {
-    "slower": "fail",
-    "faster": "pass",
-    "same": "pass",
-    "unclear": "info",
-    "unknown": "info",
-}
-ORDER = ("slower", "unknown", "unclear", "same", "faster")
+STATUSES = {Answer.SLOWER: "fail", Answer.UNKNOWN: "info", Answer.UNCLEAR: "info"}
 
 
-def verdict(found: Json) -> tuple[str, str]:
-    """Status and sentence on the first screen, from the `compare` object of study.json."""
-    comparisons = found["comparisons"]
-    worst = min(comparisons, key=lambda row: ORDER.index(row["answer"]))
-    status = STATUSES[worst["answer"]]
-    sentence = " ".join(sentence_of(row, found) for row in comparisons)
-    if found["unlike"]:
+def verdict(found: Compare) -> tuple[str, str]:
+    """Status and sentence on the first screen."""
+    worst = min((row.answer for row in found.comparisons), key=list(Answer).index)
+    status = STATUSES.get(worst, "pass")
+    sentence = " ".join(sentence_of(row, found) for row in found.comparisons)
+    if found.unlike:
         status = "fail" if status == "fail" else "warn"
-        sentence = f"Not like with like: {' '.join(found['unlike'])} {sentence}"
+        sentence = f"Not like with like: {' '.join(found.unlike)} {sentence}"
     return status, sentence
 
 
-def sentence_of(row: Json, found: Json) -> str:
+def sentence_of(row: Comparison, found: Compare) -> str:
     """What one comparison says."""
-    side, against = row["side"], row["against"]
-    before, after = row["before"]["median"], row["after"]["median"]
-    label = found["unit"]["label"]
-    if before is None or after is None:
-        return f"{side} cannot be compared with {against}: {row['reason']}."
-    unit = found["unit"]["unit"]
-    values = f"{label} {written(after, unit)} instead of {written(before, unit)}"
-    change = f"{percent(row['ratio'])}"
-    runs = "{} and {} runs".format(*row["counts"])
-    if row["answer"] == "unknown":
+    side, against = row.side, row.against
+    if row.before.median is None or row.after.median is None:
+        return f"{side} cannot be compared with {against}: {row.reason}."
+    before, after = (written(one.median or 0.0, found.unit.unit) for one in (row.before, row.after))
+    values = f"{found.unit.label} {after} instead of {before}"
+    change = percent(row.ratio)
+    if row.answer is Answer.UNKNOWN or row.interval is None:
         return (
-            f"It cannot be told whether {side} differs from {against}: {row['reason']}. "
+            f"It cannot be told whether {side} differs from {against}: {row.reason}. "
             f"Measured: {values} ({change})."
         )
-    low, high = row["interval"]
-    certain = f"estimated change {change}, 95 % interval {percent(low)} to {percent(high)}, {runs}"
-    if row["answer"] in ("slower", "faster"):
-        return f"{side} is {row['answer']} than {against}: {values} ({certain})."
-    limit = f"{100 * (found['factor'] - 1):.3g} %"
-    if row["answer"] == "same":
-        return f"{side} is as fast as {against} within {limit}: {values} ({certain})."
-    reach = row["detectable"]
-    told = (
-        f" So many runs with this noise show a difference of {100 * reach:.0f} % or more in "
-        f"{10 * POWER:.0f} of 10 cases; more repeats show smaller ones."
-        if reach is not None
+    interval = "{} to {}".format(*map(percent, row.interval))
+    runs = "{} and {} runs".format(*row.counts)
+    told = f"{values} (estimated change {change}, 95 % interval {interval}, {runs})."
+    if row.answer in (Answer.SLOWER, Answer.FASTER):
+        return f"{side} is {row.answer.value} than {against}: {told}"
+    if row.answer is Answer.SAME:
+        limit = f"{100 * (found.factor - 1):.3g} %"
+        return f"{side} is as fast as {against} within {limit}: {told}"
+    reach = (
+        f" So many runs with this noise show a difference of {100 * row.detectable:.0f} % or more "
+        f"in {10 * POWER:.0f} of 10 cases; more repeats show smaller ones."
+        if row.detectable is not None
         else ""
     )
-    return f"No difference is shown between {side} and {against}: {values} ({certain}).{told}"
+    return f"No difference is shown between {side} and {against}: {told}{reach}"
 
 
 def percent(ratio: float | None) -> str:
@@ -81,21 +69,21 @@ def written(value: float, unit: str) -> str:
     return f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.4g} {unit}"
 
 
-def how_measured(found: Json) -> Sequence[tuple[str, str]]:
+def how_measured(found: Compare) -> Sequence[tuple[str, str]]:
     """Definitions behind the numbers of the page."""
-    methods = {row["method"] for row in found["comparisons"]}
-    certain = _CERTAIN.format(level=100 * found["level"], factor=found["factor"])
+    methods = {row.method for row in found.comparisons}
+    certain = _CERTAIN.format(level=100 * found.level, factor=found.factor)
     terms = [
         ("Slower, faster", certain),
         ("As fast", _AS_FAST),
-        ("Unit of comparison", f"{_capital(found['unit']['label'])}: {found['unit']['why']}."),
+        ("Unit of comparison", f"{_capital(found.unit.label)}: {found.unit.why}."),
         ("Repeats", _REPEATS),
     ]
     if "ranks" in methods:
         terms.append(("Test", _RANKS))
     if "student" in methods:
         terms.append(("Test of few runs", _STUDENT))
-    if len(found["comparisons"]) > 1:
+    if len(found.comparisons) > 1:
         terms.append(("Several sides", "Each against the first; p is corrected as Holm does."))
     terms.append(("Waterfall", _WATERFALL))
     return terms

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
-from typing import Any
+from typing import get_args
 
+from perfscope.schema.compare import Change, FindingChange, Promise, PromiseRow, RunsWithIt
 from perfscope.schema.enums import Basis, Status
 from perfscope.schema.findings import FindingRow
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.compare.sides import Side
 
-Json = dict[str, Any]
 OPEN = (Status.FAIL, Status.WARN)
 NO_GAIN = "no finding of the first side that is gone had a predicted gain"
 
@@ -22,7 +22,7 @@ def changes_reason(sides: Sequence[Side]) -> str:
     return f"no run of {' and '.join(empty)} counts" if empty else ""
 
 
-def finding_changes(sides: Sequence[Side]) -> list[Json]:
+def finding_changes(sides: Sequence[Side]) -> tuple[FindingChange, ...]:
     """Every finding that stands on a side: on how many runs of each, and whether it went or came.
 
     Empty where the first or the last side has no run that counts, see `changes_reason`: a crash
@@ -33,7 +33,7 @@ def finding_changes(sides: Sequence[Side]) -> list[Json]:
     that stands on neither.
     """
     if changes_reason(sides):
-        return []
+        return ()
     names: dict[str, FindingRow] = {}
     for side in sides:
         for run in side.runs:
@@ -46,21 +46,21 @@ def finding_changes(sides: Sequence[Side]) -> list[Json]:
         stands = [_stands(side, name) for side in sides]
         if any(stands):
             found.append(
-                {
-                    "id": name,
-                    "title": row.title,
-                    "change": _change(first=stands[0], last=stands[-1]),
-                    "sides": [
-                        {"runs_with_it": count, "runs": len(side.runs)}
+                FindingChange(
+                    name,
+                    row.title,
+                    _change(first=stands[0], last=stands[-1]),
+                    tuple(
+                        RunsWithIt(count, len(side.runs))
                         for count, side in zip(counts, sides, strict=True)
-                    ],
-                }
+                    ),
+                )
             )
-    order = ("gone", "new", "stayed", "between")
-    return sorted(found, key=lambda row: (order.index(row["change"]), row["id"]))
+    order = get_args(Change)
+    return tuple(sorted(found, key=lambda row: (order.index(row.change), row.id)))
 
 
-def _change(*, first: bool, last: bool) -> str:
+def _change(*, first: bool, last: bool) -> Change:
     if first and last:
         return "stayed"
     if first:
@@ -68,74 +68,64 @@ def _change(*, first: bool, last: bool) -> str:
     return "new" if last else "between"
 
 
-def promise(before: Side, after: Side) -> Json | None:
-    """What the findings of `before` promised beside what `after` gave back; None without gains.
-
-    Both are seconds of the focus of analysis; where the sides did different numbers of steps, what
-    was obtained is told for the steps of `before`.
-
-    Returns:
-        `rows`: `id`, `title`, `gone`, `predicted_s`, `interval_s`, `basis`; `predicted_s` for all
-        that are gone together and `predicted_interval_s` (None where it is not known, with the
-        `reason`); `obtained_s`, `obtained_range_s` (lowest and highest over pairs of runs),
-        `relative_error` of the prediction.
-    """
+def promise(before: Side, after: Side) -> Promise | None:
+    """What the findings of `before` promised beside what `after` gave back; None without gains."""
     if not (before.runs and after.runs):
         return None
     rows = _rows(before, after)
     if not rows:
         return None
-    gone = [row for row in rows if row["gone"]]
+    gone = [row for row in rows if row.gone]
     predicted, interval, reason = _together(before, gone)
     pairs = [_obtained(a, b) for a in before.runs for b in after.runs]
     obtained = median(pairs)
     error = None
     if predicted is not None and obtained > 0:
         error = (predicted - obtained) / obtained
-    return {
-        "rows": rows,
-        "predicted_s": predicted,
-        "predicted_interval_s": interval,
-        "reason": reason,
-        "obtained_s": obtained,
-        "obtained_range_s": [min(pairs), max(pairs)],
-        "relative_error": error,
-    }
+    return Promise(
+        rows=rows,
+        predicted_s=predicted,
+        predicted_interval_s=interval,
+        reason=reason,
+        obtained_s=obtained,
+        obtained_range_s=(min(pairs), max(pairs)),
+        relative_error=error,
+    )
 
 
-def _rows(before: Side, after: Side) -> list[Json]:
+def _rows(before: Side, after: Side) -> tuple[PromiseRow, ...]:
     names: dict[str, list[FindingRow]] = {}
     for run in before.runs:
         for row in run.result.findings:
             if row.status in OPEN and row.gain_s is not None:
                 names.setdefault(row.id, []).append(row)
     rows = [
-        {
-            "id": name,
-            "title": found[0].title,
-            "gone": not _stands(after, name),
-            "predicted_s": median(row.gain_s or 0.0 for row in found),
-            "interval_s": _median_interval(found),
-            "basis": found[0].gain_basis,
-        }
+        PromiseRow(
+            id=name,
+            title=found[0].title,
+            gone=not _stands(after, name),
+            predicted_s=median(row.gain_s or 0.0 for row in found),
+            interval_s=_median_interval(found),
+            basis=found[0].gain_basis,
+        )
         for name, found in names.items()
         if _stands(before, name)
     ]
-    return sorted(rows, key=lambda row: (-row["predicted_s"], row["id"]))
+    return tuple(sorted(rows, key=lambda row: (-row.predicted_s, row.id)))
 
 
 def _together(
-    before: Side, gone: Sequence[Json]
-) -> tuple[float | None, list[float] | None, str | None]:
+    before: Side, gone: Sequence[PromiseRow]
+) -> tuple[float | None, tuple[float, float] | None, str | None]:
     """What the findings that are gone promised together: gains overlap and are not added up."""
-    replayed = [row for row in gone if row["basis"] is Basis.REPLAY]
+    replayed = [row for row in gone if row.basis is Basis.REPLAY]
     if not gone:
         return None, None, NO_GAIN
     if len(replayed) != len(gone):
         return None, None, "a gain is an upper bound only, as it could not be replayed"
     if len(replayed) == 1:
-        return replayed[0]["predicted_s"], replayed[0]["interval_s"], None
-    names = {row["id"] for row in gone}
+        return replayed[0].predicted_s, replayed[0].interval_s, None
+    names = {row.id for row in gone}
     combined = [
         value
         for run in before.runs
@@ -157,11 +147,11 @@ def _is_whole(run: StudyRun, names: set[str]) -> bool:
     )
 
 
-def _median_interval(found: Sequence[FindingRow]) -> list[float] | None:
+def _median_interval(found: Sequence[FindingRow]) -> tuple[float, float] | None:
     known = [row.gain_interval_s for row in found if row.gain_interval_s is not None]
     if len(known) < len(found):
         return None
-    return [median(interval[n] for interval in known) for n in (0, 1)]
+    return median(low for low, _ in known), median(high for _, high in known)
 
 
 def _obtained(before: StudyRun, after: StudyRun) -> float:

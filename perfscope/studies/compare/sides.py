@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perfscope.errors import UsageError
+from perfscope.schema.compare import ComparedSide, NotCounted
 from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.places import find_runs
 from perfscope.studies.common.run import StudyRun
@@ -15,8 +16,6 @@ from perfscope.studies.common.runs import labels, load_runs
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Options
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -38,16 +37,15 @@ class Side:
         """Also those that do not count."""
         return (*self.runs, *(run for run, _ in self.left_out))
 
-    def as_json(self, first: int) -> Json:
-        """The object of `sides`; `first` is the place of its first run in study.json's `runs`."""
-        return {
-            "label": self.label,
-            "runs": list(range(first, first + len(self.runs))),
-            "left_out": [
-                {"run": first + len(self.runs) + n, "reason": reason}
-                for n, (_, reason) in enumerate(self.left_out)
-            ],
-        }
+    def row(self, first: int) -> ComparedSide:
+        """The side as study.json names it; `first` is the place of its first run there."""
+        after = first + len(self.runs)
+        left_out = enumerate((reason for _, reason in self.left_out), start=after)
+        return ComparedSide(
+            self.label,
+            tuple(range(first, after)),
+            tuple(NotCounted(place, reason) for place, reason in left_out),
+        )
 
 
 def read_sides(

@@ -4,62 +4,49 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from perfscope.schema.compare import ChangedPart, Waterfall, WaterfallStep
 from perfscope.studies.common import spent
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import Spent
 from perfscope.studies.compare.sides import Side
 
-Json = dict[str, Any]
 LEAST_SHARE = 0.005
 REST = "rest"
 
 
-def waterfall(sides: Sequence[Side]) -> Json:
-    """The change of every account of the time ledger from each side to the next.
-
-    See `decomposed` for what it returns.
-    """
+def waterfall(sides: Sequence[Side]) -> Waterfall:
+    """The change of every account of the time ledger from each side to the next."""
     return decomposed(sides, spent.accounts, "a run has no time ledger")
 
 
-def losses(sides: Sequence[Side]) -> Json:
-    """The change of training work and of everything that time was lost to, from side to side.
-
-    See `decomposed` for what it returns.
-    """
+def losses(sides: Sequence[Side]) -> Waterfall:
+    """The change of training work and of everything that time was lost to, from side to side."""
     return decomposed(sides, spent.losses, "a run has no loss account: analyze it anew")
 
 
 def decomposed(
     sides: Sequence[Side], parts_of: Callable[[StudyRun], Sequence[Spent]], missing: str
-) -> Json:
+) -> Waterfall:
     """The change of each part of the time from each side to the next, in seconds of a mean rank.
 
     Means over ranks and over repeats, because means add up: the parts of a step are exactly the
     difference of the totals. Where the sides did different numbers of steps all is per step, and
-    what happens once a run is left out.
+    what happens once a run is left out. What changed by less than `LEAST_SHARE` of the larger total
+    is one part, `rest`; errors are None with one run on a side.
 
     Args:
         sides: in the order in which they are shown.
         parts_of: a partition of the time of a run; empty where it has none.
         missing: why there is nothing then.
-
-    Returns:
-        `per_step`; `totals_s`, one a side; `speedups` of each over the first; `steps`, each with
-        `from`, `to` (sides) and `parts`, largest change first: `id`, `label`, `from_s`, `to_s`,
-        `delta_s` and `error_s`, two standard errors of it (None with one run on a side). What
-        changed by less than `LEAST_SHARE` of the larger total is one part, `rest`. `reason` says
-        why there is none of that, else "".
     """
     if any(not side.runs for side in sides):
-        return {"reason": "a side has no run that counts", "per_step": False, "steps": []}
+        return Waterfall(reason="a side has no run that counts", per_step=False, steps=())
     found = [[parts_of(run) for run in side.runs] for side in sides]
     if any(not sum(part.seconds for part in run) for side in found for run in side):
-        return {"reason": missing, "per_step": False, "steps": []}
+        return Waterfall(reason=missing, per_step=False, steps=())
     counts = {run.throughput.steps for side in sides for run in side.runs}
     per_step = len(counts) > 1 and min(counts) > 0
     labels = {
@@ -73,16 +60,16 @@ def decomposed(
         _by_part(side, of, labels, per_step=per_step) for side, of in zip(sides, found, strict=True)
     ]
     totals = [float(sum(np.mean(v) for v in of.values())) for of in values]
-    return {
-        "reason": "",
-        "per_step": per_step,
-        "totals_s": totals,
-        "speedups": [totals[0] / total if total else None for total in totals],
-        "steps": [
-            {"from": n, "to": n + 1, "parts": _parts(labels, values[n], values[n + 1])}
+    return Waterfall(
+        reason="",
+        per_step=per_step,
+        totals_s=tuple(totals),
+        speedups=tuple(totals[0] / total if total else None for total in totals),
+        steps=tuple(
+            WaterfallStep(n, n + 1, _parts(labels, values[n], values[n + 1]))
             for n in range(len(sides) - 1)
-        ],
-    }
+        ),
+    )
 
 
 def _by_part(
@@ -100,7 +87,7 @@ def _by_part(
 
 def _parts(
     labels: dict[str, str], before: dict[str, list[float]], after: dict[str, list[float]]
-) -> list[Json]:
+) -> tuple[ChangedPart, ...]:
     """The changes of one step, with the small ones put together."""
     totals = [float(sum(np.mean(v) for v in of.values())) for of in (before, after)]
     least = LEAST_SHARE * max(totals)
@@ -113,18 +100,18 @@ def _parts(
             [sum(v) for v in zip(*(of[n] for n in small), strict=True)] for of in (before, after)
         ]
         parts.append(_part(REST, "All others", *sums))
-    return parts
+    return tuple(parts)
 
 
-def _part(name: str, label: str, before: Sequence[float], after: Sequence[float]) -> Json:
-    return {
-        "id": name,
-        "label": label,
-        "from_s": float(np.mean(before)),
-        "to_s": float(np.mean(after)),
-        "delta_s": float(np.mean(after) - np.mean(before)),
-        "error_s": _two_errors(before, after),
-    }
+def _part(name: str, label: str, before: Sequence[float], after: Sequence[float]) -> ChangedPart:
+    return ChangedPart(
+        id=name,
+        label=label,
+        from_s=float(np.mean(before)),
+        to_s=float(np.mean(after)),
+        delta_s=float(np.mean(after) - np.mean(before)),
+        error_s=_two_errors(before, after),
+    )
 
 
 def _two_errors(before: Sequence[float], after: Sequence[float]) -> float | None:

@@ -23,13 +23,14 @@ def test_the_loss_that_grew_is_told_and_the_parts_add_up() -> None:
         )
         sides.append(make_side(name, [run]))
     found = losses(sides)
-    assert found["totals_s"] == pytest.approx([8.25, 9.25])
-    first, *others = found["steps"][0]["parts"]
-    assert (first["label"], first["delta_s"]) == ("Files in read()", pytest.approx(1.0))
-    assert [part["delta_s"] for part in others] == pytest.approx([0.0] * len(others))
+    assert found.totals_s == pytest.approx([8.25, 9.25])
+    first, *others = found.steps[0].parts
+    assert first.label == "Files in read()"
+    assert first.delta_s == pytest.approx(1.0)
+    assert [part.delta_s for part in others] == pytest.approx([0.0] * len(others))
 
 
 def test_results_without_a_loss_account_say_so() -> None:
     run = made_run("a", focus_s=8, work_s=[6.0], steps=10, step_s=0.8)
     found = losses([make_side("A", [run]), make_side("B", [run])])
-    assert found["reason"] == "a run has no loss account: analyze it anew"
+    assert found.reason == "a run has no loss account: analyze it anew"

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
-from perfscope.report.access import (
-    Document,
-    mapping,
-    maybe_numbers,
-    number,
-    numbers,
-    rows,
-    text,
-    texts,
-)
+from perfscope.report.access import Document, mapping, rows, text
 from perfscope.report.formats import decimal, quantity
 from perfscope.report.labels import StatusWord
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.schema.compare import Answer, Compare, ComparedMeasure, Comparison
+from perfscope.schema.read import known
 from perfscope.units import MISSING
 
 ANSWERS = {
-    "slower": StatusWord("✕", "Slower", "fail"),
-    "faster": StatusWord("✓", "Faster", "pass"),
-    "same": StatusWord("✓", "As fast", "pass"),
-    "unclear": StatusWord("i", "No difference shown", "info"),
-    "unknown": StatusWord("–", "Cannot tell", "none"),
+    Answer.SLOWER: StatusWord("✕", "Slower", "fail"),
+    Answer.FASTER: StatusWord("✓", "Faster", "pass"),
+    Answer.SAME: StatusWord("✓", "As fast", "pass"),
+    Answer.UNCLEAR: StatusWord("i", "No difference shown", "info"),
+    Answer.UNKNOWN: StatusWord("–", "Cannot tell", "none"),
 }
 
 
@@ -39,66 +31,65 @@ def change(ratio: float | None) -> str:
     return f"{share:+.1f}\u00a0%" if abs(share) < 1000 else f"× {ratio:.3g}"
 
 
-def interval(bounds: list[float]) -> str:
+def interval(bounds: Sequence[float] | None) -> str:
     """An interval of a ratio as changes; "" when there is none."""
-    return f"{change(bounds[0])} to {change(bounds[1])}" if len(bounds) == 2 else ""
+    return " to ".join(map(change, bounds)) if bounds else ""
 
 
-def side_labels(document: Document) -> list[str]:
+def compared(document: Document) -> Compare:
+    """What a comparison found."""
+    return known(mapping(document, "compare"), Compare)
+
+
+def side_labels(found: Compare) -> list[str]:
     """The labels of the sides."""
-    return [text(row, "label") for row in rows(document, "compare", "sides")]
+    return [side.label for side in found.sides]
 
 
 def _context(document: Document) -> Context:
+    found = compared(document)
     return {
-        "answers": [_answer(row) for row in rows(document, "compare", "comparisons")],
-        "unlike": texts(document, "compare", "unlike"),
-        "left_out": _left_out(document),
-        "measures": _measures(document),
+        "answers": [_answer(row) for row in found.comparisons],
+        "unlike": found.unlike,
+        "left_out": _left_out(found, [text(run, "label") for run in rows(document, "runs")]),
+        "measures": _measures(found),
         "absent": [
-            (text(row, "label"), text(row, "reason"))
-            for row in rows(document, "compare", "measures")
-            if not _is_measured(row)
+            (row.label, row.reason or "") for row in found.measures if not _is_measured(row)
         ],
-        "unit": text(document, "compare", "unit", "label"),
-        "why": text(document, "compare", "unit", "why"),
-        "factor": decimal(number(mapping(document, "compare").get("factor"))),
+        "unit": found.unit.label,
+        "why": found.unit.why,
+        "factor": decimal(found.factor),
     }
 
 
-def _answer(row: Mapping[str, Any]) -> Context:
-    p = number(row.get("p"))
-    within = mapping(row, "within_runs")
-    reach = number(row.get("detectable"))
+def _answer(row: Comparison) -> Context:
+    within = row.within_runs
     return {
-        "side": text(row, "side"),
-        "against": text(row, "against"),
-        "word": ANSWERS.get(text(row, "answer"), ANSWERS["unknown"]),
-        "change": change(number(row.get("ratio"))),
-        "interval": interval(numbers(row, "interval")),
-        "p": "" if p is None else f"{p:.2g}",
-        "counts": " and ".join(f"{n:g}" for n in numbers(row, "counts")),
-        "reason": text(row, "reason"),
-        "reach": "" if reach is None else f"{100 * reach:.0f}\u00a0%",
-        "within": interval(numbers(within, "interval")),
-        "within_ratio": change(number(within.get("ratio"))),
+        "side": row.side,
+        "against": row.against,
+        "word": ANSWERS[row.answer],
+        "change": change(row.ratio),
+        "interval": interval(row.interval),
+        "p": "" if row.p is None else f"{row.p:.2g}",
+        "counts": " and ".join(map(str, row.counts)),
+        "reason": row.reason,
+        "reach": "" if row.detectable is None else f"{100 * row.detectable:.0f}\u00a0%",
+        "within": interval(within.interval) if within else "",
+        "within_ratio": change(within.ratio if within else None),
     }
 
 
-def _left_out(document: Document) -> list[str]:
-    runs = rows(document, "runs")
-    found = []
-    for side in rows(document, "compare", "sides"):
-        for row in rows(side, "left_out"):
-            place = int(number(row.get("run")) or 0)
-            label = text(runs[place], "label") if place < len(runs) else "a run"
-            found.append(f"{label} ({text(side, 'label')}): {text(row, 'reason')}")
-    return found
+def _left_out(found: Compare, runs: Sequence[str]) -> list[str]:
+    return [
+        f"{runs[one.run] if one.run < len(runs) else 'a run'} ({side.label}): {one.reason}"
+        for side in found.sides
+        for one in side.left_out
+    ]
 
 
-def _measures(document: Document) -> Table:
+def _measures(found: Compare) -> Table:
     """What was measured of every side, and the changes from the first one."""
-    sides = side_labels(document)
+    sides = side_labels(found)
     titles = [f"Change, {side}" for side in sides[1:]] if len(sides) > 2 else ["Change"]
     medians = (
         Column(side, partial(_median, place), note=Note(partial(_range, place)))
@@ -111,50 +102,38 @@ def _measures(document: Document) -> Table:
         for place, title in enumerate(titles)
     )
     better = Note(
-        lambda row: f"({'lower' if row.get('is_lower_better') else 'higher'} is better)",
-        is_below=False,
+        lambda row: f"({'lower' if row.is_lower_better else 'higher'} is better)", is_below=False
     )
     return Table(
         "compared-measures",
         "Medians over the runs of each side",
         (Column("Measure", "label", kind=Kind.TEXT, note=better), *medians, *changes),
-        [row for row in rows(document, "compare", "measures") if _is_measured(row)],
+        [row for row in found.measures if _is_measured(row)],
         file="study.json",
         has_caption=False,
     )
 
 
-def _is_measured(row: Mapping[str, Any]) -> bool:
-    is_any = any(number(side.get("median")) is not None for side in rows(row, "sides"))
-    return is_any or not text(row, "reason")
+def _is_measured(row: ComparedMeasure) -> bool:
+    return any(side.median is not None for side in row.sides) or not row.reason
 
 
-def _median(place: int, row: Mapping[str, Any]) -> str:
-    return quantity(number(_side(row, place).get("median")), text(row, "unit"))
+def _median(place: int, row: ComparedMeasure) -> str:
+    return quantity(row.sides[place].median, row.unit)
 
 
-def _range(place: int, row: Mapping[str, Any]) -> str:
+def _range(place: int, row: ComparedMeasure) -> str:
     """The range of the runs; "" when they do not differ."""
-    low, high = (number(_side(row, place).get(key)) for key in ("lowest", "highest"))
-    unit = text(row, "unit")
-    return "" if low == high else f"{quantity(low, unit)} to {quantity(high, unit)}"
+    low, high = row.sides[place].lowest, row.sides[place].highest
+    return "" if low == high else f"{quantity(low, row.unit)} to {quantity(high, row.unit)}"
 
 
-def _side(row: Mapping[str, Any], place: int) -> Mapping[str, Any]:
-    sides = rows(row, "sides")
-    return sides[place] if place < len(sides) else {}
+def _change(place: int, row: ComparedMeasure) -> str:
+    return change(row.ratios[place] if place < len(row.ratios) else None)
 
 
-def _change(place: int, row: Mapping[str, Any]) -> str:
-    ratios = maybe_numbers(row, "ratios")
-    return change(ratios[place] if place < len(ratios) else None)
-
-
-def _interval(place: int, row: Mapping[str, Any]) -> str:
-    bounds = row.get("intervals")
-    if not isinstance(bounds, list) or place >= len(bounds):
-        return ""
-    return interval(numbers({"b": bounds[place]}, "b"))
+def _interval(place: int, row: ComparedMeasure) -> str:
+    return interval(row.intervals[place] if place < len(row.intervals) else None)
 
 
 SECTION = StudySection(

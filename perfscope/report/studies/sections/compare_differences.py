@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
-from perfscope.report.access import Document, rows, text
+from perfscope.report.access import Document
 from perfscope.report.studies.section import Context, StudySection
-from perfscope.report.studies.sections.compare_answer import side_labels
+from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Table
+from perfscope.schema.compare import SideDifference
 
 KINDS = {
     "program": "Program",
@@ -24,19 +23,19 @@ MOST_ROWS = 80
 
 
 def _context(document: Document) -> Context:
-    found = rows(document, "compare", "differences")
+    found = compared(document)
     return {
         "table": Table(
             "differences-table",
             "Differences of program, job, machine and environment",
-            _columns(side_labels(document)),
-            found,
+            _columns(side_labels(found)),
+            found.differences,
             MOST_ROWS,
             "differences",
             file="study.json",
             has_caption=False,
         ),
-        "varies": [text(row, "name") for row in found if row.get("varies_within")],
+        "varies": [row.name for row in found.differences if row.varies_within],
     }
 
 
@@ -46,17 +45,15 @@ def _columns(sides: list[str]) -> tuple[Column, ...]:
         for place, side in enumerate(sides)
     )
     name = Column("What", "name", kind=Kind.TEXT)
-    return (name, Column("Kind", _kind, kind=Kind.TEXT, longest=20), *values)
+    return (
+        name,
+        Column("Kind", lambda row: KINDS.get(row.kind, row.kind), kind=Kind.TEXT, longest=20),
+        *values,
+    )
 
 
-def _kind(row: Mapping[str, Any]) -> str:
-    return KINDS.get(text(row, "kind"), text(row, "kind"))
-
-
-def _value(place: int, row: Mapping[str, Any]) -> str | None:
-    values = row.get("values")
-    found = values[place] if isinstance(values, list) and place < len(values) else None
-    return found if isinstance(found, str) and found else None
+def _value(place: int, row: SideDifference) -> str | None:
+    return row.values[place] or None
 
 
 SECTION = StudySection(

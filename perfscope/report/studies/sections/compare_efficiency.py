@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
-from perfscope.report.access import Document, number, rows, text
+from perfscope.report.access import Document
 from perfscope.report.formats import ratio
 from perfscope.report.studies.section import Context, StudySection
-from perfscope.report.studies.sections.compare_answer import side_labels
+from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.schema.compare import ComparedEfficiency
 from perfscope.schema.efficiency import EFFICIENCIES
 
 
 def _context(document: Document) -> Context:
-    found = rows(document, "compare", "efficiencies")
+    found = compared(document)
     return {
-        "table": _table(found, side_labels(document)),
-        "takeaway": _takeaway(found),
+        "table": _table(found.efficiencies, side_labels(found)),
+        "takeaway": _takeaway(found.efficiencies),
     }
 
 
-def _table(found: list[Mapping[str, Any]], sides: list[str]) -> Table:
+def _table(found: Sequence[ComparedEfficiency], sides: list[str]) -> Table:
     columns = (
-        Column("Efficiency", _label, kind=Kind.TEXT, depth=_depth),
+        Column("Efficiency", _label, kind=Kind.TEXT, depth=lambda row: min(max(row.depth, 0), 3)),
         *(
             Column(side, partial(_value, place), ratio, Kind.BAND, note=Note(partial(_note, place)))
             for place, side in enumerate(sides)
@@ -36,40 +36,30 @@ def _table(found: list[Mapping[str, Any]], sides: list[str]) -> Table:
     return Table("efficiencies-table", caption, columns, found, file=file, has_caption=False)
 
 
-def _label(row: Mapping[str, Any]) -> str:
-    word = EFFICIENCIES.get(text(row, "id"))
-    return word.label if word else text(row, "id")
+def _label(row: ComparedEfficiency) -> str:
+    word = EFFICIENCIES.get(row.id)
+    return word.label if word else row.id
 
 
-def _depth(row: Mapping[str, Any]) -> int:
-    return min(max(int(number(row.get("depth")) or 0), 0), 3)
+def _value(place: int, row: ComparedEfficiency) -> float | None:
+    return row.sides[place].value
 
 
-def _side(place: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    sides = rows(row, "sides")
-    return sides[place] if place < len(sides) else {}
-
-
-def _value(place: int, row: Mapping[str, Any]) -> float | None:
-    return number(_side(place, row).get("value"))
-
-
-def _note(place: int, row: Mapping[str, Any]) -> str:
+def _note(place: int, row: ComparedEfficiency) -> str:
     """The range of the runs, or why there is no value."""
-    side = _side(place, row)
-    value, low, high = (number(side.get(key)) for key in ("value", "lowest", "highest"))
-    if value is None:
-        return text(side, "reason")
-    return "" if low == high else f"{ratio(low)} to {ratio(high)}"
+    side = row.sides[place]
+    if side.value is None:
+        return side.reason or ""
+    return "" if side.lowest == side.highest else f"{ratio(side.lowest)} to {ratio(side.highest)}"
 
 
-def _takeaway(found: list[Mapping[str, Any]]) -> str:
+def _takeaway(found: Sequence[ComparedEfficiency]) -> str:
     """The factor that changed most among those that are no product of others."""
     leaves = [
-        (abs(change), text(row, "id"), change)
+        (abs(row.change), row.id, row.change)
         for row in found
-        if (change := number(row.get("change"))) is not None
-        and (word := EFFICIENCIES.get(text(row, "id"))) is not None
+        if row.change is not None
+        and (word := EFFICIENCIES.get(row.id)) is not None
         and not word.children
     ]
     if not leaves:
