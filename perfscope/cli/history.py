@@ -18,6 +18,7 @@ from perfscope.output import tell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from perfscope.schema.history import Unread
     from perfscope.studies.common.run import StudyRun
 
 Json = dict[str, Any]
@@ -88,15 +89,16 @@ def history(
     )
 
 
-def _read(paths: Sequence[Path]) -> tuple[list[StudyRun], list[Json]]:
+def _read(paths: Sequence[Path]) -> tuple[list[StudyRun], list[Unread]]:
     """The runs below some directories, oldest first, and what could not be read."""
     from perfscope.files import resolved
+    from perfscope.schema.history import Unread
     from perfscope.studies.common.places import find_runs
     from perfscope.studies.common.runs import labels, load_run
 
     places = list({resolved(run): run for path in paths for run in find_runs(path)}.values())
     runs: list[StudyRun] = []
-    unreadable: list[Json] = []
+    unreadable: list[Unread] = []
     for number, (path, label) in enumerate(zip(places, labels(places), strict=True), start=1):
         tell(f"Reading run {number} of {len(places)}: {path}")
         try:
@@ -104,11 +106,11 @@ def _read(paths: Sequence[Path]) -> tuple[list[StudyRun], list[Json]]:
         except PerfscopeError as error:
             if len(places) == 1:
                 raise
-            unreadable.append({"path": str(path), "reason": f"{error.what} {error.why}"})
+            unreadable.append(Unread(str(path), f"{error.what} {error.why}"))
     if not runs:
         raise PerfscopeError(
             "None of the runs can be read.",
-            why=str(unreadable[0]["reason"]),
+            why=unreadable[0].reason,
             action="Record runs first: perfscope run --output history/run -- ...",
         )
     return sorted(runs, key=lambda run: (run.started_s, run.label)), unreadable
@@ -117,7 +119,7 @@ def _read(paths: Sequence[Path]) -> tuple[list[StudyRun], list[Json]]:
 def build(
     runs: Sequence[StudyRun],
     *,
-    unreadable: Sequence[Json],
+    unreadable: Sequence[Unread],
     directory: Path,
     factor: float,
     ignore_command: bool,
@@ -130,7 +132,7 @@ def build(
     from perfscope.studies.history.history import body, day, groups
 
     found = groups(runs, ignore_command=ignore_command)
-    shown = body(found, runs, factor=factor) | {"unreadable": list(unreadable)}
+    shown = body(found, runs, factor=factor, unreadable=unreadable)
     rows = [
         HistoryRunRow(
             **vars(run.row()),

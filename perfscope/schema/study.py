@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from perfscope.schema.compare import Compare
 from perfscope.schema.findings import HowMeasured, Outcome
+from perfscope.schema.history import History
 from perfscope.schema.run import Commit, Tool
 
 StudyKind = Literal["scaling", "sweep", "compare", "history"]
@@ -86,6 +87,6 @@ class Study:
     scaling: dict[str, Any] | None = None
     sweep: dict[str, Any] | None = None
     compare: Compare | None = None
-    history: dict[str, Any] | None = None
+    history: History | None = None
     findings: tuple[StudyFindingRow, ...]
     how_measured: tuple[HowMeasured, ...]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
 from perfscope.errors import UsageError
+from perfscope.schema.history import History
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.compare import labels as compare_labels
 from perfscope.studies.compare.compare import FACTOR
@@ -89,7 +89,7 @@ def test_other_threads_at_each_size_are_said_first() -> None:
 
 def history(
     runs: Sequence[StudyRun], *, ignore_command: bool = False
-) -> tuple[Any, tuple[str, str]]:
+) -> tuple[History, tuple[str, str]]:
     found = body(groups(runs, ignore_command=ignore_command), runs)
     return found, history_labels.verdict(found)
 
@@ -101,7 +101,7 @@ def test_a_history_of_other_programs_says_so_first(ignore_command: bool) -> None
     found, (status, sentence) = history(runs, ignore_command=ignore_command)
     who = "The runs of this trend" if ignore_command else "The runs"
     assert sentence.startswith(f"{who} are of different programs (serve.py, train.py). ")
-    assert found["programs"] == ["serve.py", "train.py"]
+    assert found.programs == ("serve.py", "train.py")
     if ignore_command:
         assert status in {"warn", "fail"}
     _, (_, alone) = history(runs[:6])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from markupsafe import escape
 
-from perfscope.report.access import Document, text
+from perfscope.report.access import Document, mapping
 from perfscope.report.text import shortened, visible
+from perfscope.schema.history import Badge
+from perfscope.schema.read import known
 
 BADGE_FILE = "badge.svg"
 HEIGHT, LETTER, MARGIN = 20, 6.6, 7
@@ -21,11 +23,11 @@ def badge_svg(document: Document) -> str:
 
     Better and worse have a sign besides their color.
     """
-    status = text(document, "history", "badge", "status")
-    label = _clean(text(document, "history", "badge", "label") or "training")
-    value = SIGNS.get(status, "") + _clean(text(document, "history", "badge", "text") or "unknown")
+    found = known(mapping(document, "history", "badge"), Badge)
+    label = _clean(found.label or "training")
+    value = SIGNS.get(found.status, "") + _clean(found.text or "unknown")
     left, right = (round(len(part) * LETTER + 2 * MARGIN) for part in (label, value))
-    color = COLORS.get(status, OTHER)
+    color = COLORS.get(found.status, OTHER)
     name = escape(f"{label}: {value}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{HEIGHT}" '

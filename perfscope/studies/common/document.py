@@ -9,6 +9,7 @@ import perfscope
 from perfscope.document.build import plain, sort_findings
 from perfscope.schema.compare import Compare
 from perfscope.schema.findings import HowMeasured
+from perfscope.schema.history import History
 from perfscope.schema.run import Tool
 from perfscope.schema.study import Study, StudyFindingRow, StudyKind, StudyRunRow, StudyVerdict
 
@@ -26,7 +27,7 @@ def build(
     runs: Sequence[StudyRun | StudyRunRow],
     *,
     verdict: tuple[str, str],
-    body: Json | Compare,
+    body: Json | Compare | History,
     findings: Sequence[Finding] = (),
     how_measured: Sequence[tuple[str, str]] = (),
 ) -> Json:

@@ -12,6 +12,19 @@ from typing import Any
 import numpy as np
 
 from perfscope.output import shortened
+from perfscope.schema.compare import NotCounted
+from perfscope.schema.history import (
+    Badge,
+    History,
+    HistoryGroup,
+    HistoryPoint,
+    Level,
+    LossChange,
+    LossTrend,
+    Trend,
+    TrendChange,
+    Unread,
+)
 from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.measures import PEAK, STEP, THROUGHPUT, WALL, Measure
 from perfscope.studies.common.programs import programs
@@ -19,7 +32,6 @@ from perfscope.studies.common.run import StudyRun
 from perfscope.studies.history.change_points import LEVEL, Change, change_points, least_points
 from perfscope.studies.history.losses import LossSeries, loss_series, with_last_change
 
-Json = dict[str, Any]
 FACTOR = 1.02  # as in a comparison: smaller changes come and go with the layout of memory
 MOST_LETTERS = 80
 
@@ -110,56 +122,62 @@ def _points(runs: Sequence[StudyRun]) -> tuple[Point, ...]:
     )
 
 
-def body(found: Sequence[Group], runs: Sequence[StudyRun], *, factor: float = FACTOR) -> Json:
+def body(
+    found: Sequence[Group],
+    runs: Sequence[StudyRun],
+    *,
+    factor: float = FACTOR,
+    unreadable: Sequence[Unread] = (),
+) -> History:
     """The `history` object of study.json.
 
     Args:
         found: from `groups`.
         runs: all runs, in the order of study.json's `runs`.
         factor: a change below it is none.
+        unreadable: what else there is.
     """
     places = {run.label: place for place, run in enumerate(runs)}
-    shown = [_group(group, places, factor) for group in found]
-    return {
-        "factor": factor,
-        "level": LEVEL,
-        "least_points": least_points(),
-        "groups": shown,
-        "left_out": [
-            {"run": places[run.label], "reason": reason}
-            for run in runs
-            if (reason := left_out(run))
-        ],
-        "programs": list(programs(run for run in runs if not left_out(run))),
-        "badge": badge(shown),
-    }
+    shown = tuple(_group(group, places, factor) for group in found)
+    return History(
+        factor=factor,
+        level=LEVEL,
+        least_points=least_points(),
+        groups=shown,
+        left_out=tuple(
+            NotCounted(places[run.label], reason) for run in runs if (reason := left_out(run))
+        ),
+        programs=programs(run for run in runs if not left_out(run)),
+        badge=badge(shown),
+        unreadable=tuple(unreadable),
+    )
 
 
-def _group(group: Group, places: dict[str, int], factor: float) -> Json:
+def _group(group: Group, places: dict[str, int], factor: float) -> HistoryGroup:
     judged = _judged(group)
     losses = loss_series([point.runs for point in group.points], factor=factor)
-    return {
-        "label": group.label,
-        "command": list(group.command),
-        "ranks": group.ranks,
-        "batch_size": group.batch_size,
-        "programs": list(programs(run for point in group.points for run in point.runs)),
-        "points": [
-            {
-                "label": point.label,
-                "commit": point.commit or None,
-                "branch": point.branch or None,
-                "start_unix_s": point.start_unix_s,
-                "day": day(point.start_unix_s),
-                "runs": [places[run.label] for run in point.runs],
-            }
+    return HistoryGroup(
+        label=group.label,
+        command=group.command,
+        ranks=group.ranks,
+        batch_size=group.batch_size,
+        programs=programs(run for point in group.points for run in point.runs),
+        points=tuple(
+            HistoryPoint(
+                label=point.label,
+                commit=point.commit or None,
+                branch=point.branch or None,
+                start_unix_s=point.start_unix_s,
+                day=day(point.start_unix_s),
+                runs=tuple(places[run.label] for run in point.runs),
+            )
             for point in group.points
-        ],
-        "judged": judged.id,
-        "series": [_series(measure, group, factor) for measure in TRENDS],
-        "losses": [_loss(row) for row in losses],
-        "with_last_change": with_last_change(losses, _changes(_values(judged, group), factor)),
-    }
+        ),
+        judged=judged.id,
+        series=tuple(_series(measure, group, factor) for measure in TRENDS),
+        losses=tuple(_loss(row) for row in losses),
+        with_last_change=with_last_change(losses, _changes(_values(judged, group), factor)),
+    )
 
 
 def _judged(group: Group) -> Measure:
@@ -188,96 +206,72 @@ def _changes(values: Sequence[float | None], factor: float) -> tuple[Change, ...
     return tuple(replace(one, at=known[one.at][0]) for one in found)
 
 
-def _series(measure: Measure, group: Group, factor: float) -> Json:
-    """One quantity over the points, its changes, and the level between them."""
+def _series(measure: Measure, group: Group, factor: float) -> Trend:
     values = _values(measure, group)
     known = [(place, value) for place, value in enumerate(values) if value is not None]
     changes = change_points([value for _, value in known], factor=factor)
     edges = [0, *(change.at for change in changes), len(known)]
-    return {
-        "id": measure.id,
-        "label": measure.label,
-        "unit": measure.unit,
-        "is_lower_better": measure.is_lower_better,
-        "values": values,
-        "reason": measure.reason([run for point in group.points for run in point.runs])
-        if not known
-        else None,
-        "changes": [
-            {
-                "at": known[change.at][0],
-                "before": change.before,
-                "after": change.after,
-                "ratio": change.ratio,
-                "p": change.p,
-                "is_worse": (change.ratio > 1) == measure.is_lower_better,
-            }
+    runs = [run for point in group.points for run in point.runs]
+    return Trend(
+        id=measure.id,
+        label=measure.label,
+        unit=measure.unit,
+        is_lower_better=measure.is_lower_better,
+        values=tuple(values),
+        reason=None if known else measure.reason(runs),
+        changes=tuple(
+            TrendChange(
+                at=known[change.at][0],
+                before=change.before,
+                after=change.after,
+                ratio=change.ratio,
+                p=change.p,
+                is_worse=(change.ratio > 1) == measure.is_lower_better,
+            )
             for change in changes
-        ],
-        "segments": [
-            {
-                "first": known[start][0],
-                "last": known[end - 1][0],
-                "level": float(np.median([value for _, value in known[start:end]])),
-            }
+        ),
+        segments=tuple(
+            Level(
+                first=known[start][0],
+                last=known[end - 1][0],
+                level=float(np.median([value for _, value in known[start:end]])),
+            )
             for start, end in pairwise(edges)
             if end > start
-        ],
-    }
+        ),
+    )
 
 
-def _loss(row: LossSeries) -> Json:
+def _loss(row: LossSeries) -> LossTrend:
     """What the time was lost to over the points; more training work is no progress either."""
-    return {
-        "id": row.id,
-        "label": row.label,
-        "values": list(row.values),
-        "changes": [
-            {
-                "at": change.at,
-                "before": change.before,
-                "after": change.after,
-                "p": change.p,
-                "is_worse": change.after > change.before,
-            }
-            for change in row.changes
-        ],
-        "segments": [
-            {"first": first, "last": last, "level": level} for first, last, level in row.segments
-        ],
-    }
+    changes = tuple(
+        LossChange(one.at, one.before, one.after, one.p, is_worse=one.after > one.before)
+        for one in row.changes
+    )
+    return LossTrend(row.id, row.label, row.values, changes, tuple(Level(*x) for x in row.segments))
 
 
-def judged_series(group: Json) -> Json:
-    """The series of a group by which its speed is judged."""
-    found: Json = next(row for row in group["series"] if row["id"] == group["judged"])
-    return found
-
-
-def newest_group(shown: Sequence[Json]) -> Json:
+def newest_group(shown: Sequence[HistoryGroup]) -> HistoryGroup:
     """The group of the newest run: what is judged is what runs today, not what ran most often."""
-    return max(shown, key=lambda group: float(group["points"][-1]["start_unix_s"]))
+    return max(shown, key=lambda group: group.points[-1].start_unix_s)
 
 
-def badge(shown: Sequence[Json]) -> Json:
-    """What a badge says of the group of the newest run: label, text and status."""
+def badge(shown: Sequence[HistoryGroup]) -> Badge:
+    """What a badge says of the group of the newest run."""
     from perfscope.studies.compare.labels import percent, written  # noqa: PLC0415 - words only
 
     if not shown:
-        return {"label": "training", "text": "no runs", "status": "none"}
-    series = judged_series(newest_group(shown))
-    if not series["segments"]:
-        return {"label": series["label"], "text": "not measured", "status": "none"}
-    level = written(series["segments"][-1]["level"], series["unit"])
-    if not series["changes"]:
-        return {"label": series["label"], "text": level, "status": "info"}
-    last = series["changes"][-1]
-    status = "fail" if last["is_worse"] else "pass"
-    return {
-        "label": series["label"],
-        "text": f"{level} ({percent(last['ratio'])})",
-        "status": status,
-    }
+        return Badge("training", "no runs", "none")
+    speed = newest_group(shown).speed
+    if not speed.segments:
+        return Badge(speed.label, "not measured", "none")
+    level = written(speed.segments[-1].level, speed.unit)
+    if not speed.changes:
+        return Badge(speed.label, level, "info")
+    last = speed.changes[-1]
+    return Badge(
+        speed.label, f"{level} ({percent(last.ratio)})", "fail" if last.is_worse else "pass"
+    )
 
 
 def day(unix_s: float) -> str:

@@ -2,52 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from perfscope.schema.history import History, HistoryGroup
 from perfscope.studies.common.programs import are_different
 from perfscope.studies.compare.labels import percent, written
 from perfscope.studies.history.change_points import LEAST_POINTS
-from perfscope.studies.history.history import judged_series, newest_group
-
-Json = dict[str, Any]
+from perfscope.studies.history.history import newest_group
 
 
-def verdict(found: Json) -> tuple[str, str]:
-    """Status and sentence on the first screen, from the `history` object of study.json."""
-    if not found["groups"]:
+def verdict(found: History) -> tuple[str, str]:
+    """Status and sentence on the first screen."""
+    if not found.groups:
         return "info", "No run of this history counts, so that nothing can be said."
-    group = newest_group(found["groups"])
+    group = newest_group(found.groups)
     status, sentence = _judged(found, group)
-    if len(found["groups"]) > 1:
-        sentence += f" Judged is the trend of the newest run: {group['label']}."
-    if mixed := are_different(group["programs"], who="The runs of this trend"):
+    if len(found.groups) > 1:
+        sentence += f" Judged is the trend of the newest run: {group.label}."
+    if mixed := are_different(group.programs, who="The runs of this trend"):
         return "fail" if status == "fail" else "warn", f"{mixed} {sentence}"
-    return status, " ".join(filter(None, (are_different(found["programs"]), sentence)))
+    return status, " ".join(filter(None, (are_different(found.programs), sentence)))
 
 
-def _judged(found: Json, group: Json) -> tuple[str, str]:
-    series, points = judged_series(group), group["points"]
-    count = sum(value is not None for value in series["values"])
+def _judged(found: History, group: HistoryGroup) -> tuple[str, str]:
+    speed = group.speed
+    count = sum(value is not None for value in speed.values)
     if not count:
-        return "info", f"No run tells its speed: {series['reason']}."
-    label = f"{series['label'][:1].upper()}{series['label'][1:]}"
-    level = written(series["segments"][-1]["level"], series["unit"])
-    if not series["changes"]:
-        least = found["least_points"]
+        return "info", f"No run tells its speed: {speed.reason}."
+    label = f"{speed.label[:1].upper()}{speed.label[1:]}"
+    level = written(speed.segments[-1].level, speed.unit)
+    if not speed.changes:
+        least = found.least_points
         short = count < least
         told = (
             f"; {least} points are needed to show a change, and there are {count}" if short else ""
         )
         state = "info" if short else "pass"
         return state, f"{label} shows no change over {_counted(count)}: {level}{told}."
-    last = series["changes"][-1]
-    where = points[last["at"]]
-    before = written(last["before"], series["unit"])
+    last = speed.changes[-1]
+    where, before = group.points[last.at], written(last.before, speed.unit)
     sentence = (
-        f"{label} is {level} since {where['label']} ({where['day']}), {percent(last['ratio'])} "
-        f"against {before} before, which is {'worse' if last['is_worse'] else 'better'}."
+        f"{label} is {level} since {where.label} ({where.day}), {percent(last.ratio)} "
+        f"against {before} before, which is {'worse' if last.is_worse else 'better'}."
     )
-    return "warn" if last["is_worse"] else "pass", sentence + _with_it(group["with_last_change"])
+    return "warn" if last.is_worse else "pass", sentence + _with_it(group.with_last_change)
 
 
 def _with_it(told: str) -> str:
@@ -58,14 +54,14 @@ def _counted(count: int) -> str:
     return f"{count:,} {'point' if count == 1 else 'points'}"
 
 
-def how_measured(found: Json) -> list[tuple[str, str]]:
+def how_measured(found: History) -> list[tuple[str, str]]:
     """Definitions behind the numbers of the page."""
     return [
         ("Point", _POINT),
-        ("Change", _CHANGE.format(level=100 * found["level"], factor=found["factor"])),
-        ("What a change needs", _NEEDS.format(least=LEAST_POINTS, points=found["least_points"])),
+        ("Change", _CHANGE.format(level=100 * found.level, factor=found.factor)),
+        ("What a change needs", _NEEDS.format(least=LEAST_POINTS, points=found.least_points)),
         ("Level", "The median of the points between two changes."),
-        ("What the time was lost to", _LOSSES.format(factor=found["factor"])),
+        ("What the time was lost to", _LOSSES.format(factor=found.factor)),
     ]
 
 

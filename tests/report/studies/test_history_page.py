@@ -15,6 +15,7 @@ from perfscope.report.studies.build import build_html
 from perfscope.report.studies.sections.history_index import safe_path
 from perfscope.report.studies.terminal import print_study
 from perfscope.schema.check import problems
+from perfscope.schema.history import Unread
 from perfscope.schema.study import Study
 from perfscope.studies.common import document
 from perfscope.studies.history.history import body, groups
@@ -26,7 +27,7 @@ from tests.support.study_runs import history_row
 
 def made(*, change_at: int | None = 16) -> dict[str, Any]:
     runs = series(change_at=change_at)
-    found = body(groups(runs), runs) | {"unreadable": [{"path": "x", "reason": "it is damaged"}]}
+    found = body(groups(runs), runs, unreadable=[Unread("x", "it is damaged")])
     rows = [
         history_row(run, start_unix_s=0.0, day="2027-01-01", report=f"./{run.label}/report.html")
         for run in runs

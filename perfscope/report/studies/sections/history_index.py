@@ -2,48 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from perfscope.report.access import Document, number, rows, text
+from perfscope.report.access import Document, rows
 from perfscope.report.formats import count, decimal, ratio, seconds
 from perfscope.report.studies.section import RUNS, Context, StudySection
+from perfscope.report.studies.sections.history_trends import trends
+from perfscope.schema.read import known
+from perfscope.schema.study import HistoryRunRow
 
 MOST_RUNS = 1000
 
 
 def _context(document: Document) -> Context:
-    found = rows(document, "runs")
-    reasons = {
-        int(number(row.get("run")) or 0): text(row, "reason")
-        for row in rows(document, "history", "left_out")
-    }
-    views = [_view(row, reasons.get(place, "")) for place, row in enumerate(found)]
+    found = trends(document)
+    reasons = {one.run: one.reason for one in found.left_out}
+    runs = (known(row, HistoryRunRow) for row in rows(document, "runs"))
+    views = [_view(run, reasons.get(place, "")) for place, run in enumerate(runs)]
     views.reverse()  # the newest first
     return {
         "runs": views[:MOST_RUNS],
         "left_out": max(len(views) - MOST_RUNS, 0),
-        "unreadable": [
-            (text(row, "path"), text(row, "reason"))
-            for row in rows(document, "history", "unreadable")
-        ],
+        "unreadable": [(one.path, one.reason) for one in found.unreadable],
     }
 
 
-def _view(row: Mapping[str, Any], reason: str) -> Context:
+def _view(run: HistoryRunRow, reason: str) -> Context:
     return {
-        "label": text(row, "label"),
-        "link": safe_path(text(row, "report")),
-        "commit": text(row, "commit", "id")[:10],
-        "branch": text(row, "commit", "branch"),
-        "day": text(row, "day"),
+        "label": run.label,
+        "link": safe_path(run.report or ""),
+        "commit": run.commit.short if run.commit else "",
+        "branch": (run.commit.branch if run.commit else None) or "",
+        "day": run.day,
         "reason": reason,
         "cells": (
-            count(number(row.get("ranks"))),
-            seconds(number(row.get("wall_s"))),
-            decimal(number(row.get("samples_per_s"))),
-            seconds(number(row.get("step_s_median"))),
-            ratio(number(row.get("parallel_efficiency"))),
+            count(run.ranks),
+            seconds(run.wall_s),
+            decimal(run.samples_per_s),
+            seconds(run.step_s_median),
+            ratio(run.parallel_efficiency),
         ),
     }
 
