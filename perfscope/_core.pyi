@@ -12,6 +12,23 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 class FormatError(ValueError):
     """A file is damaged or of another format: path, byte offset and reason, in `args`."""
 
+class RecordedCalls:
+    """The calls and completions in the records of a process, without what cannot be true."""
+
+    def __init__(self, records: Bytes, rules: dict[str, Any]) -> None: ...
+    def close(self, end_ns: int) -> None:
+        """Ends open calls, orders all, leaves out those that reach into the next on a thread."""
+    def faults(self) -> dict[str, int]:
+        """How many records were left out or not understood, by what is wrong with them."""
+    def last_ns(self) -> int:
+        """The latest moment of a record that can be true, 0 without one."""
+    def operations(self) -> Bytes:
+        """Rows of OPERATION_DTYPE; can be taken once."""
+    def completions(self) -> Bytes:
+        """Rows of COMPLETION_DTYPE; can be taken once."""
+    def others(self) -> npt.NDArray[np.int64]:
+        """Places of all other records that can be true; can be taken once."""
+
 class ReplayError(ValueError):
     """The calls of the ranks cannot be brought into an order; the message says why, as a clause."""
 
@@ -284,6 +301,9 @@ def kernel_totals(
     rows: Bytes, window: tuple[int, int]
 ) -> list[tuple[int, int, int, int, int, int, int, int, int]]:
     """By name: name, kind, count, ns in all, least, most, bytes, launches known, launch delay."""
+
+def operation_totals(rows: Bytes, codes: int) -> list[list[int]]:
+    """Calls, ns, bytes sent and received, closed calls and their ns, by operation code."""
 
 def row_layouts() -> dict[str, dict[str, int]]:
     """Byte offsets of the fields of each packed row; under the empty name the size of a row."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.errors import PerfscopeError
 
-__all__ = ["engine"]
+__all__ = ["engine", "is_built"]
 
 
 class _NotBuilt:
@@ -30,3 +30,6 @@ else:
         from perfscope import _core as engine
     except ImportError:
         engine = _NotBuilt()
+
+is_built = not isinstance(engine, _NotBuilt)
+"""Whether there is an engine; without one, traces of other tools cannot be read."""

@@ -65,4 +65,7 @@ done
 probe horovod-damaged tests/core/inputs/small_timeline.json
 probe paraver tests/core/inputs/small.prv
 probe paraver-damaged tests/core/inputs/small.prv
+"$python" -m tests.support.write_records "$place/small.records"
+probe recording "$place/small.records"
+probe recording-damaged "$place/small.records"
 probe replay 500

@@ -1,4 +1,4 @@
-// Coverage-guided fuzzing of the decoders with LLVM's libFuzzer: `fuzz --format=kineto|horovod|paraver CORPUS`, and
+// Coverage-guided fuzzing of the decoders with LLVM's libFuzzer: `fuzz --format=kineto|horovod|paraver|recording CORPUS`, and
 // `fuzz --format=otf2 --archive=ANCHOR --replace=FILE CORPUS`, which reads the archive with FILE's content replaced.
 #include "error.h"
 #include "probe_otf2.h"
@@ -73,6 +73,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         reads<HorovodTimeline>(text, 4096);
     else if (format == "paraver")
         reads<ParaverTrace>(text, 4096);
+    else if (format == "recording")
+        reads<RecordedText>(text, 4096);
     else if (format == "otf2")
         read_otf2(text);
     else

@@ -5,6 +5,7 @@
 #include "input.h"
 #include "sources/horovod_timeline.h"
 #include "sources/paraver.h"
+#include "sources/recorded_calls.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -26,6 +27,28 @@ template <class Decoder> bool reads(const std::string &text, size_t block)
     }
     return true;
 }
+
+// The records of a process, fed as the other decoders are; rules as of a small world that any moment is in the life of.
+class RecordedText {
+public:
+    explicit RecordedText(const std::string &) {}
+    void feed(const char *data, size_t size) { bytes_.append(data, size); }
+    void finish()
+    {
+        std::vector<RecordedRow> records(bytes_.size() / sizeof(RecordedRow));
+        if (!records.empty())
+            std::memcpy(records.data(), bytes_.data(), records.size() * sizeof(RecordedRow));
+        RecordRules rules{1, uint64_t{1} << 62, uint64_t{1} << 60, 8, 2, {}, {{0, 0}}};
+        for (int code = 0; code < 256; code++)
+            rules.operations.push_back(static_cast<uint8_t>(code % 16));
+        RecordedCalls calls(records.data(), records.size(), std::move(rules));
+        calls.close(static_cast<int64_t>(calls.last_ns));
+        operation_totals(calls.operations.data(), calls.operations.size(), 256);
+    }
+
+private:
+    std::string bytes_;
+};
 
 template <class Decoder> int read_whole(const InputFile &file)
 {
@@ -72,6 +95,10 @@ inline TextProbe text_probe(const char *word)
         return read_damaged<HorovodTimeline>;
     if (wanted == "paraver")
         return read_whole<ParaverTrace>;
+    if (wanted == "recording")
+        return read_whole<RecordedText>;
+    if (wanted == "recording-damaged")
+        return read_damaged<RecordedText>;
     return wanted == "paraver-damaged" ? read_damaged<ParaverTrace> : nullptr;
 }
 

@@ -15,6 +15,7 @@ from tests.support.environments import REPOSITORY
 from tests.support.otf2_archives import ArchiveWriter
 from tests.support.requirements import require_tool
 from tests.support.write_kineto import KinetoWriter, small
+from tests.support.write_records import random_records
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
@@ -100,6 +101,14 @@ def test_no_text_breaks_a_decoder(fuzzer: Path, tmp_path: Path, name: str, seed:
     (tmp_path / "corpus").mkdir()
     shutil.copy(INPUTS / seed, tmp_path / "corpus")
     fuzz(fuzzer, tmp_path, f"--format={name}")
+
+
+def test_no_records_break_the_decoder(fuzzer: Path, tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    for seed, damaged in ((1, 0.0), (2, 0.3)):
+        records = random_records(seed, 60, damaged=damaged).tobytes()
+        (tmp_path / "corpus" / str(seed)).write_bytes(records)
+    fuzz(fuzzer, tmp_path, "--format=recording")
 
 
 @pytest.mark.parametrize("pattern", ["*.otf2", "*.def", "*/0.def", "*/0.evt"])

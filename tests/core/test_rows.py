@@ -7,6 +7,7 @@ import pytest
 
 from perfscope import _core
 from perfscope.readers.paraver import layout as paraver_layout
+from perfscope.readers.recording.layout import RECORD_DTYPE
 from perfscope.trace import devices, model, tensors
 
 TABLES = {
@@ -18,6 +19,7 @@ TABLES = {
     "paraver_messages": paraver_layout.MESSAGE_DTYPE,
     "paraver_states": paraver_layout.STATE_DTYPE,
     "phases": model.PHASE_DTYPE,
+    "records": RECORD_DTYPE,
     "steps": model.STEP_DTYPE,
     "tensor_activities": tensors.TENSOR_ACTIVITY_DTYPE,
     "ticks": tensors.TICK_DTYPE,

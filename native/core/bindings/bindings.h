@@ -11,6 +11,7 @@ void bind_horovod_timeline(nanobind::module_ &module);
 void bind_kineto(nanobind::module_ &module);
 void bind_otf2(nanobind::module_ &module);
 void bind_paraver(nanobind::module_ &module);
+void bind_recording(nanobind::module_ &module);
 void bind_replay(nanobind::module_ &module);
 void bind_rows(nanobind::module_ &module);
 

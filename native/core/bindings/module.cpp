@@ -10,6 +10,7 @@ NB_MODULE(_core, module)
     perfscope::bind_kineto(module);
     perfscope::bind_otf2(module);
     perfscope::bind_paraver(module);
+    perfscope::bind_recording(module);
     perfscope::bind_replay(module);
     perfscope::bind_rows(module);
 }

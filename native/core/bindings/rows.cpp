@@ -1,6 +1,7 @@
 // The layouts of packed rows, for the test that compares them with the trace model.
 #include "bindings.h"
 #include "rows.h"
+#include "sources/recorded_calls.h"
 
 #include <cstddef>
 #include <nanobind/stl/map.h>
@@ -29,6 +30,11 @@ static std::map<std::string, Layout> row_layouts()
         {"phases",
          {AT(PhaseRow, t0), AT(PhaseRow, t1), AT(PhaseRow, kind), AT(PhaseRow, flags), AT(PhaseRow, tid),
           AT(PhaseRow, name), AT(PhaseRow, step), AT(PhaseRow, epoch), {"", sizeof(PhaseRow)}}},
+        {"records",
+         {AT(RecordedRow, t0_ns), AT(RecordedRow, t1_ns), AT(RecordedRow, kind), AT(RecordedRow, op),
+          AT(RecordedRow, tid), AT(RecordedRow, comm), AT(RecordedRow, seq), AT(RecordedRow, peer),
+          AT(RecordedRow, tag), AT(RecordedRow, sent), AT(RecordedRow, received), AT(RecordedRow, request),
+          {"", sizeof(RecordedRow)}}},
         {"steps",
          {AT(StepRow, t0), AT(StepRow, t1), AT(StepRow, number), AT(StepRow, epoch), AT(StepRow, samples),
           AT(StepRow, global_batch), {"", sizeof(StepRow)}}},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perfscope.readers.recording.definitions import CommunicatorDefinition, Definitions, frame_of
-from perfscope.readers.recording.record_tables import Numbering
+from perfscope.readers.recording.numbering import Numbering
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.model import Communicator, Frame
 

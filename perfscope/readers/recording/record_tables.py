@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.layout import NO_ID, RecordKind, SampleKind
 from perfscope.readers.recording.main_thread_table import main_samples
@@ -20,34 +19,18 @@ from perfscope.readers.recording.memory_tables import (
     python_samples,
     tree_samples,
 )
+from perfscope.readers.recording.numbering import Numbering, translated
+from perfscope.readers.recording.plain_calls import add_counts
 from perfscope.readers.recording.process_file import ProcessFile
+from perfscope.readers.recording.recorded_calls import calls_of
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace import model
-from perfscope.trace.model import PEER_PROC_NULL, PEER_UNKNOWN, RowFlag, Table
+from perfscope.trace.model import RowFlag, Table
 from perfscope.trace.operations import (
     HOROVOD_CONTROL,
-    IS_COLLECTIVE,
-    KNOWN,
-    OperationClass,
-    codes_mask,
 )
 
 Bools = npt.NDArray[np.bool_]
-
-_POLLING = codes_mask([OperationClass.TEST, OperationClass.CONTROL])
-_EXCHANGING = codes_mask([OperationClass.SENDRECV])
-
-
-@dataclass
-class Numbering:
-    """How the ids of one process translate to indices of the trace."""
-
-    names: Mapping[int, int]
-    stacks: Mapping[int, int]
-    communicators: Mapping[int, int]
-    kind_names: Mapping[int, int]
-    """Index of the name to use for a phase whose own name is not known, by PhaseKind."""
-    world_size: int
 
 
 @dataclass
@@ -97,22 +80,24 @@ class _Reading:
         self._numbering = numbering
         self.left_out: dict[str, int] = {}
         self.incomplete: dict[str, int] = {}  # kept all the same, as their time is known
-        self._raw = self._plausible(process.records)
+        self._calls = calls_of(process, numbering)
 
     def tables(self, end_of: Callable[[int], int]) -> Tables:
-        raw = self._raw
-        last = max(_latest(raw["t0_ns"]), _latest(raw["t1_ns"]), self._process.last_sign_ns)
+        last = max(self._calls.last_ns, self._process.last_sign_ns)
         end = max(last, end_of(last))
+        closed = self._calls.closed(end)
+        add_counts(self.left_out, closed.left_out)
+        add_counts(self.incomplete, closed.incomplete)
+        raw = self._calls.others
         kinds = raw["kind"]
         samples = raw[kinds == RecordKind.SAMPLE]
-        operations = self._operations(raw[kinds == RecordKind.OPERATION], end)
-        apart = np.isin(operations["tid"], self._horovod_threads(operations))
+        operations, background = self._without_horovod(closed.operations)
         return Tables(
             end_ns=end,
-            operations=operations[~apart],
-            background=operations[apart],
+            operations=operations,
+            background=background,
             readiness=self._readiness(raw[kinds == RecordKind.READINESS]),
-            completions=self._completions(raw[kinds == RecordKind.COMPLETION]),
+            completions=closed.completions,
             phases=self._phases(raw[kinds == RecordKind.PHASE], end),
             steps=self._steps(raw[kinds == RecordKind.STEP], end),
             stacks=self._stacks(raw[kinds == RecordKind.STACK]),
@@ -132,77 +117,17 @@ class _Reading:
             incomplete=self.incomplete,
         )
 
-    def _plausible(self, records: Table) -> Table:
-        """Completed records of a known kind, at possible times and with possible amounts."""
-        kinds, begin, end = records["kind"], records["t0_ns"], records["t1_ns"]
-        first, bound = np.uint64(self._process.start_ns), np.uint64(self._process.bound_ns)
-        used = kinds != RecordKind.NONE
-        unfinished = ~used & (begin != 0)
-        self._count("slots that were never completed", unfinished)
-        known = used & (kinds <= max(RecordKind))
-        self._count("of an unknown kind", used & ~known)
-        in_life = (begin >= first) & (begin <= bound)
-        ordered = (end == 0) | ((end >= begin) & (end <= bound))
-        self._count("with impossible times", known & ~(in_life & ordered))
-        metric = kinds == RecordKind.METRIC
-        possible = (records["received"] < MAX_AMOUNT) & (records["request"] < MAX_AMOUNT)
-        possible &= metric | (records["sent"] < MAX_AMOUNT)
-        keep = known & in_life & ordered
-        self._count("with impossible amounts", keep & ~possible)
-        return _chosen(records, keep & possible)
+    def _count(self, reason: str, rows: Bools) -> None:
+        add_counts(self.left_out, {reason: int(np.count_nonzero(rows))})
 
-    def _count(self, reason: str, rows: Bools, *, is_kept: bool = False) -> None:
-        counts = self.incomplete if is_kept else self.left_out
-        if number := int(np.count_nonzero(rows)):
-            counts[reason] = counts.get(reason, 0) + number
-
-    def _operations(self, raw: Table, end_ns: int) -> Table:
-        known = (raw["op"] < len(KNOWN)) & KNOWN[np.minimum(raw["op"], len(KNOWN) - 1)]
-        self._count("of an unknown operation", ~known)
-        rows = self._operation_rows(_chosen(raw, known))
-        opened = rows["t1"] == 0
-        rows["t1"][opened] = end_ns
-        rows["flags"][opened] |= np.uint16(RowFlag.OPEN)
-        coalesced = _POLLING[rows["op"]] & (rows["request"] > 1)
-        rows["flags"][coalesced] |= np.uint16(RowFlag.COALESCED)
-        rows = _by_begin_and_end(rows)
-        crossing = overlapping(rows)
-        self._count("that overlap the next call of their thread", crossing)
-        return _chosen(rows, ~crossing)
-
-    def _operation_rows(self, raw: Table) -> Table:
-        rows = np.zeros(len(raw), model.OPERATION_DTYPE)
-        rows["t0"], rows["t1"] = raw["t0_ns"], raw["t1_ns"]
-        for name in ("op", "tid", "tag", "sent", "received", "request"):
-            rows[name] = raw[name]
-        rows["comm"] = self._translate(
-            raw["comm"], self._numbering.communicators, "with an unknown communicator"
-        )
-        rows["seq"] = self._sequence(raw, rows)
-        peer = raw["peer"]
-        outside = (peer < PEER_PROC_NULL) | (peer >= self._numbering.world_size)
-        self._count("with an unknown peer", outside, is_kept=True)
-        rows["peer"] = np.where(outside, PEER_UNKNOWN, peer)
-        return rows
-
-    def _sequence(self, raw: Table, rows: Table) -> npt.NDArray[np.int64]:
-        """Ordinals of collectives, and the world ranks that combined calls received from."""
-        numbered = (rows["comm"] >= 0) & (raw["seq"] != NO_ID) & IS_COLLECTIVE[rows["op"]]
-        result = np.where(numbered, raw["seq"].astype(np.int64), -1)
-        exchanges = _EXCHANGING[rows["op"]]
-        source = raw["seq"][exchanges].view(np.int32)
-        inside = (source >= 0) & (source < self._numbering.world_size)
-        outside = np.where(source == PEER_PROC_NULL, PEER_PROC_NULL, PEER_UNKNOWN)
-        result[exchanges] = np.where(inside, source, outside)
-        return result
-
-    def _completions(self, raw: Table) -> Table:
-        known = (raw["op"] < len(KNOWN)) & KNOWN[np.minimum(raw["op"], len(KNOWN) - 1)]
-        known &= raw["request"] > 0
-        self._count("completions of nothing", ~known)
-        rows = self._operation_rows(raw[known])
-        rows["t1"] = rows["t0"]
-        return rows[np.argsort(rows["t0"], kind="stable")]
+    def _translate(
+        self, ids: npt.NDArray[np.uint32], table: Mapping[int, int], reason: str
+    ) -> npt.NDArray[np.int64]:
+        """Indices of the trace for ids of the process, -1 where unknown (counted if a reason)."""
+        indices, unknown = translated(ids, table)
+        if reason:
+            add_counts(self.incomplete, {reason: int(np.count_nonzero(unknown))})
+        return indices
 
     def _phases(self, raw: Table, end_ns: int) -> Table:
         known = (raw["op"] >= min(PhaseKind)) & (raw["op"] <= max(PhaseKind))
@@ -250,6 +175,14 @@ class _Reading:
         unknown = rows["name"] < 0
         self._count("values of an unknown name", unknown)
         return _by_time(rows[~unknown], "t")
+
+    def _without_horovod(self, operations: Table) -> tuple[Table, Table]:
+        """The calls of the program, and those of the threads from which Horovod communicates."""
+        threads = self._horovod_threads(operations)
+        if not len(threads):
+            return operations, operations[:0].copy()
+        apart = np.isin(operations["tid"], threads)
+        return operations[~apart], operations[apart]
 
     def _horovod_threads(self, operations: Table) -> npt.NDArray[np.uint32]:
         """The threads from which Horovod communicates.
@@ -301,59 +234,6 @@ class _Reading:
         possible = plausible_calls(rows)
         self._count("samples with impossible counts", ~possible)
         return _by_time(rows[possible], "t")
-
-    def _translate(
-        self, ids: npt.NDArray[np.uint32], table: Mapping[int, int], reason: str
-    ) -> npt.NDArray[np.int64]:
-        """Indices of the trace for ids of the process, -1 where unknown (counted unless no id)."""
-        known = np.array(sorted(table), np.int64)
-        values = np.array([table[number] for number in known.tolist()], np.int64)
-        if not len(known):
-            found = np.zeros(len(ids), np.bool_)
-            indices = np.full(len(ids), -1, np.int64)
-        else:
-            place = np.minimum(np.searchsorted(known, ids.astype(np.int64)), len(known) - 1)
-            found = known[place] == ids
-            indices = np.where(found, values[place], -1)
-        if reason:
-            self._count(reason, ~found & (ids != NO_ID), is_kept=True)
-        return indices
-
-
-def overlapping(rows: Table) -> Bools:
-    """Which calls reach beyond the begin of the next call of the same thread, which cannot be.
-
-    `rows` are sorted by (t0, t1). A damaged end or begin makes a call swallow others; that call is
-    meant here, not the many it swallows. Calls that stand for many (`RowFlag.COALESCED`) may be
-    interleaved with others.
-    """
-    bad = np.zeros(len(rows), np.bool_)
-    order = np.flatnonzero((rows["flags"] & RowFlag.COALESCED) == 0)
-    threads = rows["tid"][order]
-    if len(threads) and np.any(threads != threads[0]):
-        by_thread = np.argsort(threads, kind="stable")
-        order, threads = order[by_thread], threads[by_thread]
-    same_thread = threads[1:] == threads[:-1]
-    reaches = rows["t1"][order[:-1]] > rows["t0"][order[1:]]
-    bad[order[:-1][same_thread & reaches]] = True
-    return bad
-
-
-def _chosen(rows: Table, keep: Bools) -> Table:
-    """The rows to keep, without a copy where that is all of them: tables may be large."""
-    return rows if keep.all() else rows[keep]
-
-
-def _by_begin_and_end(rows: Table) -> Table:
-    begin, end = rows["t0"], rows["t1"]
-    later, same = begin[1:] > begin[:-1], begin[1:] == begin[:-1]
-    if np.all(later | (same & (end[1:] >= end[:-1]))):
-        return rows
-    return rows[np.lexsort((end, begin))]
-
-
-def _latest(column: npt.NDArray[np.uint64]) -> int:
-    return int(column.max()) if len(column) else 0
 
 
 def _optional(column: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:

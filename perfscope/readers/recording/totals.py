@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfscope.engine import engine, is_built
 from perfscope.readers.common.amounts import MAX_AMOUNT
 from perfscope.readers.recording.layout import MAX_OPERATIONS, HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
@@ -78,6 +79,10 @@ def _agrees(process: ProcessFile, code: int, total: Total, seen: _Recorded) -> b
 def _recorded(tables: Sequence[Table]) -> dict[int, _Recorded]:
     sums = np.zeros((6, MAX_OPERATIONS), np.int64)
     for rows in tables:
+        if is_built:
+            packed = np.ascontiguousarray(rows).view(np.uint8)
+            sums += np.array(engine.operation_totals(packed, MAX_OPERATIONS), np.int64).T
+            continue
         codes = rows["op"].astype(np.intp)
         is_closed = (rows["flags"] & np.uint16(RowFlag.OPEN)) == 0
         length = rows["t1"] - rows["t0"]
