@@ -15,6 +15,8 @@ from perfscope.output import tell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from perfscope.schema.analysis import Analysis
+
 ANALYSIS_FILE = "analysis.json"
 REPORT_FILE = "report.html"
 GATES = ("warn", "fail")
@@ -185,34 +187,32 @@ def _exit_code(
     strict: bool,
 ) -> int:
     """0, 4 for a damaged recording, or 1 for a gate that failed; why is said on stderr."""
-    failed = list(_failed_gates(document, fail_under, fail_on))
+    from perfscope.schema.read import read_known
+
+    result = read_known(document)
+    failed = _failed_gates(result, fail_under, fail_on)
     for reason in failed:
         tell(f"Gate failed: {reason}")
-    damage = document["run"]["damage"]
-    if strict and damage:
-        for one in damage:
-            tell(f"Damaged recording: {one['text']}")
+    if strict and result.run.damage:
+        for one in result.run.damage:
+            tell(f"Damaged recording: {one.text}")
         tell(f"Exit code {ExitCode.INCOMPLETE:d} says so; --no-strict does not.")
         return ExitCode.INCOMPLETE
     return ExitCode.GATE_FAILED if failed else ExitCode.OK
 
 
-def _failed_gates(
-    document: dict[str, Any], fail_under: float | None, fail_on: Sequence[str]
-) -> list[str]:
+def _failed_gates(result: Analysis, fail_under: float | None, fail_on: Sequence[str]) -> list[str]:
     reasons = []
-    leading = document["verdict"]["efficiency"]
-    efficiency = leading["value"]
-    if fail_under is not None and (efficiency is None or efficiency < fail_under):
-        shown = (
-            f"not available ({leading['reason']})" if efficiency is None else f"{efficiency:.3f}"
-        )
-        reasons.append(f"{leading['label']} {shown}, --fail-under {fail_under:g}")
-    for finding in document["findings"]:
-        status, name = finding["status"], finding["id"]
+    leading = result.verdict.efficiency
+    value = leading.value
+    if fail_under is not None and (value is None or value < fail_under):
+        shown = f"not available ({leading.reason})" if value is None else f"{value:.3f}"
+        reasons.append(f"{leading.label} {shown}, --fail-under {fail_under:g}")
+    for finding in result.findings:
+        status, name = finding.status.value, finding.id
         caught = (status == "fail" and {name, "fail", "warn"} & set(fail_on)) or (
             status == "warn" and "warn" in fail_on
         )
         if caught:
-            reasons.append(f"{name}: {finding['title']}")
+            reasons.append(f"{name}: {finding.title}")
     return reasons

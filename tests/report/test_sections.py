@@ -225,7 +225,7 @@ def test_phases_of_different_kinds_have_different_colors() -> None:
     names = ("forward", "backward", "optimizer", "input", "evaluate", "user:a", "user:b", "predict")
     document["phases"] = [document["phases"][0] | {"id": name, "label": name} for name in names]
     drawn = context("phases", document)["drawn"]
-    assert len({phase["role"] for phase in drawn}) == len(names)
+    assert len({phase.role for phase in drawn}) == len(names)
 
 
 def test_gains_name_their_basis_and_interval() -> None:

@@ -12,7 +12,7 @@ from perfscope.report.palette import PHASE_ROLES
 from perfscope.report.rank_table import ByRank, rank_table
 from perfscope.report.sections.ledger import draw, rank_numbers
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.views import place_of, rank_bars, rank_list
+from perfscope.report.views import Shown, place_of, rank_bars, rank_list
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.schema.time import Phase
@@ -52,20 +52,19 @@ ABSENT = (
 
 
 def _context(result: Analysis) -> Context:
-    found = result.phases
-    shown = [_phase(row) for row in found[:MOST_PHASES]]
-    drawn = [phase for phase in shown if any(phase["s_by_rank"])][:MOST_DRAWN]
-    free = cycle(_free_roles([phase["id"] for phase in drawn]))
-    for phase in drawn:
-        phase["role"] = ROLES.get(phase["id"]) or next(free)
-    ranks = rank_numbers(result.run, len(drawn[0]["s_by_rank"]) if drawn else 0)
-    drawn = [phase for phase in drawn if len(phase["s_by_rank"]) == len(ranks)]
-    bars = rank_bars(ranks, [Segment(p["role"], p["s_by_rank"]) for p in drawn])
+    shown = result.phases[:MOST_PHASES]
+    drawn = [phase for phase in shown if any(phase.seconds_by_rank)][:MOST_DRAWN]
+    free = cycle(_free_roles([phase.id for phase in drawn]))
+    roles = {phase.id: ROLES.get(phase.id) or next(free) for phase in drawn}
+    ranks = rank_numbers(result.run, len(drawn[0].seconds_by_rank) if drawn else 0)
+    drawn = [phase for phase in drawn if len(phase.seconds_by_rank) == len(ranks)]
+    parts = [Segment(roles[phase.id], phase.seconds_by_rank) for phase in drawn]
+    bars = rank_bars(ranks, parts)
     return {
         "absent": "" if shown else ABSENT,
-        "phases": shown,
-        "drawn": drawn,
-        "left_out": len(found) - len(shown),
+        "phases": [_phase(phase) for phase in shown],
+        "drawn": [Shown(roles[phase.id], phase.label or phase.id) for phase in drawn],
+        "left_out": len(result.phases) - len(shown),
         "efficiency_titles": [EFFICIENCIES[name].label for name in SHOWN_EFFICIENCIES],
         "chart": draw(bars, "Seconds of each rank in each phase") if drawn else "",
         "ranks_per_bar": bars.ranks_per_bar,
@@ -73,7 +72,7 @@ def _context(result: Analysis) -> Context:
             "phases-by-rank",
             "Seconds in each phase",
             ranks,
-            [ByRank(p["label"], p["s_by_rank"], seconds) for p in drawn],
+            [ByRank(one.label or one.id, one.seconds_by_rank, seconds) for one in drawn],
         ),
     }
 
@@ -98,12 +97,10 @@ def _phase(phase: Phase) -> Context:
         else ()
     )
     return {
-        "id": phase.id,
         "label": phase.label or phase.id,
         "source": PHASE_SOURCES.get(phase.source, phase.source),
         "count": phase.count,
         "ranks": rank_list(phase.ranks),
-        "s_by_rank": own,
         "longest": seconds(longest),
         "communication": seconds(inside),
         "where": [place_of(frame) for frame in phase.where[:3]],

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from perfscope.registry import members
 from perfscope.report.labels import status_word
+from perfscope.report.sections.findings import FOLDED_TITLES
 from perfscope.report.terminal import LONGEST_VERDICT, PLAIN, STATUS_STYLES, clean, line
 from perfscope.report.text import shortened
+from perfscope.schema.read import known
+from perfscope.schema.study import Study
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 LONGEST_TITLE = 40
-SHOWN = ("fail", "warn", "info")
 
 
 @dataclass(frozen=True)
@@ -31,26 +33,23 @@ class StudyTerminal:
 
 def print_study(document: Json, console: Console) -> None:
     """Prints a study; only what its document holds."""
+    study = known(document, Study)
     found: list[StudyTerminal] = members("perfscope.report.studies.terminals", "TERMINAL")
     for terminal in found:
-        if terminal.kind == document["kind"]:
+        if terminal.kind == study.kind:
             terminal.print_body(document, console)
-    shown = [row for row in document["findings"] if row["status"] in SHOWN]
+    shown = [row for row in study.findings if row.status not in FOLDED_TITLES]
     for position, row in enumerate(shown, start=1):
         console.print()
-        style = STATUS_STYLES.get(row["status"], "")
-        line(
-            console,
-            f"{position}. {status_word(row['status']).word}: {clean(row['title'])}",
-            style=style,
-        )
-        line(console, row["summary"], indent=3)
-        if row["actions"]:
-            line(console, f"First: {clean(row['actions'][0])}", indent=3)
+        status = row.status.value
+        told = f"{position}. {status_word(status).word}: {clean(row.title)}"
+        line(console, told, style=STATUS_STYLES.get(status, ""))
+        line(console, row.summary, indent=3)
+        if row.actions:
+            line(console, f"First: {clean(row.actions[0])}", indent=3)
     console.print()
-    verdict = document["verdict"]
-    style = STATUS_STYLES.get(verdict["status"], "")
-    line(console, f"Verdict: {verdict['sentence']}", style=style, longest=LONGEST_VERDICT)
+    style = STATUS_STYLES.get(study.verdict.status, "")
+    line(console, f"Verdict: {study.verdict.sentence}", style=style, longest=LONGEST_VERDICT)
 
 
 def print_table(table: Table, console: Console, *, indent: int = 2) -> None:

@@ -6,18 +6,12 @@ from perfscope.report.access import Document, rows
 from perfscope.report.sections import findings
 from perfscope.report.studies.section import FINDINGS, Context, StudySection
 from perfscope.savings import Wholes
-from perfscope.schema.findings import Outcome
 from perfscope.schema.read import known
-from perfscope.schema.study import StudyFindingRow
-
-
-def outcomes(document: Document) -> list[Outcome]:
-    """The findings of a study."""
-    return [known(row, StudyFindingRow) for row in rows(document, "findings")]
+from perfscope.schema.study import Study
 
 
 def _context(document: Document) -> Context:
-    return findings.all_findings(outcomes(document), Wholes(None, None))
+    return findings.all_findings(known(document, Study).findings, Wholes(None, None))
 
 
 def _applies(document: Document) -> bool:

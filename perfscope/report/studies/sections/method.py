@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document, rows, text
+from perfscope.report.access import Document
 from perfscope.report.studies.section import METHOD, Context, StudySection
+from perfscope.schema.read import known
+from perfscope.schema.study import Study
 
 
 def _context(document: Document) -> Context:
+    found = known(document, Study)
     return {
-        "terms": [(text(row, "term"), text(row, "text")) for row in rows(document, "how_measured")],
-        "tool": f"{text(document, 'tool', 'name')} {text(document, 'tool', 'version')}".strip(),
-        "schema": text(document, "schema_version"),
+        "terms": [(one.term, one.text) for one in found.how_measured],
+        "tool": f"{found.tool.name} {found.tool.version}".strip(),
+        "schema": found.schema_version,
     }
 
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import Any
 
-from perfscope.report.access import Document, number, rows, text, texts
+from perfscope.report.access import Document, text
 from perfscope.report.formats import count, decimal, ratio, seconds
 from perfscope.report.studies.section import RUNS, Context, StudySection
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.report.text import shortened
+from perfscope.schema.read import known
+from perfscope.schema.study import Study, StudyRunRow
 
 LONGEST_COMMAND = 120
 MOST_RUNS = 200
 
 
-def _how(row: Mapping[str, Any]) -> str:
+def _how(run: StudyRunRow) -> str:
     """What was run, and how it ended."""
-    command = shortened(shlex.join(texts(row, "command")), LONGEST_COMMAND)
-    return "; ".join(filter(None, (command, text(row, "ending"))))
+    command = shortened(shlex.join(run.command), LONGEST_COMMAND)
+    return "; ".join(filter(None, (command, run.ending)))
 
 
 RUN_COLUMNS = (
@@ -27,14 +27,14 @@ RUN_COLUMNS = (
     Column("Ranks", "ranks", count),
     Column("Hosts", "hosts", count),
     Column("Wall time", "wall_s", seconds),
-    Column("Steps", lambda row: number(row.get("steps")) or None, count),
+    Column("Steps", lambda run: run.steps or None, count),
     Column("Samples/s", "samples_per_s", decimal),
     Column("Parallel efficiency", "parallel_efficiency", ratio),
 )
 
 
 def _context(document: Document) -> Context:
-    found = rows(document, "runs")
+    found = known(document, Study).runs
     caption, file = "The runs of this study", "study.json"
     table = Table(
         "runs-table", caption, RUN_COLUMNS, found, MOST_RUNS, "runs", file=file, has_caption=False
