@@ -9,6 +9,7 @@ from perfscope.schema.compare import Compare
 from perfscope.schema.findings import HowMeasured, Outcome
 from perfscope.schema.history import History
 from perfscope.schema.run import Commit, Tool
+from perfscope.schema.sweep_result import SweepResult
 
 StudyKind = Literal["scaling", "sweep", "compare", "history"]
 
@@ -85,7 +86,7 @@ class Study:
     verdict: StudyVerdict
     runs: tuple[StudyRunRow | HistoryRunRow | SweepRunRow, ...]
     scaling: dict[str, Any] | None = None
-    sweep: dict[str, Any] | None = None
+    sweep: SweepResult | None = None
     compare: Compare | None = None
     history: History | None = None
     findings: tuple[StudyFindingRow, ...]

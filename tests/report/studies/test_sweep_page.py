@@ -14,6 +14,8 @@ from rich.console import Console
 
 from perfscope.report.studies.build import build_html
 from perfscope.report.studies.terminal import print_study
+from perfscope.schema.check import problems
+from perfscope.schema.study import Study
 from perfscope.sweep.study.model import measure
 from perfscope.sweep.study.stored import Axis
 from tests.support.study_runs import made_run
@@ -143,13 +145,19 @@ def test_where_none_is_the_best_page_and_terminal_say_why() -> None:
     assert " *" not in shown
 
 
-def test_parts_that_are_null_are_shown_as_missing() -> None:
+def test_the_document_is_as_declared() -> None:
+    assert list(problems(two_variables(), Study)) == []
+
+
+def test_parts_that_are_missing_are_shown_as_missing() -> None:
     document = two_variables()
     for row in document["sweep"]["configurations"]:
-        row |= {"factors": None, "speed_interval": None, "quality": None, "environment": None}
-    document["sweep"] |= {"why": [], "noise": None, "fabric": None, "objective": None}
+        row |= {"factors": None, "speed_interval": None, "quality": None}
+        del row["environment"]
+    for part in ("why", "noise", "fabric", "objective"):
+        del document["sweep"][part]
     assert "Same conditions?" in build_html(document)
-    document["sweep"] = None
+    document["sweep"] = {}
     assert "Speed" in build_html(document)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import Any
 
-from perfscope.report.access import Document, mapping, number, rows, text, texts
+from perfscope.report.access import Document, rows
 from perfscope.report.labels import StatusWord
 from perfscope.report.studies.section import Context, StudySection
+from perfscope.report.studies.sections.sweep_speed import swept
+from perfscope.schema.read import known
+from perfscope.schema.study import SweepRunRow
+from perfscope.schema.sweep_result import ConfigurationResult
 from perfscope.units import MISSING
 
 MOST_ROWS = 200
@@ -20,41 +22,35 @@ VERDICTS = {
 
 
 def _context(document: Document) -> Context:
-    sweep = mapping(document, "sweep")
-    fabric = mapping(sweep, "fabric")
-    verdict = fabric.get("comparable")
-    by_number: dict[float, Mapping[str, Any]] = {}
-    for run in rows(document, "runs"):
-        known = number(run.get("configuration"))
-        if known is not None and mapping(run, "transport"):
-            by_number.setdefault(known, run)
-    found = rows(sweep, "configurations")
+    sweep = swept(document)
+    runs: dict[int, SweepRunRow] = {}
+    for run in (known(row, SweepRunRow) for row in rows(document, "runs")):
+        if run.transport:
+            runs.setdefault(run.configuration, run)
+    found = sweep.configurations
     return {
-        "status": VERDICTS[verdict if isinstance(verdict, bool) else None],
-        "sentence": text(fabric, "sentence"),
-        "pinning": text(fabric, "pinning"),
-        "rows": [
-            _row(row, by_number.get(number(row.get("number")) or 0.0, {}))
-            for row in found[:MOST_ROWS]
-        ],
+        "status": VERDICTS[sweep.fabric.comparable],
+        "sentence": sweep.fabric.sentence,
+        "pinning": sweep.fabric.pinning,
+        "rows": [_row(row, runs.get(row.number)) for row in found[:MOST_ROWS]],
         "left_out": max(len(found) - MOST_ROWS, 0),
     }
 
 
-def _row(row: Mapping[str, Any], run: Mapping[str, Any]) -> Context:
-    transport, pinning = mapping(run, "transport"), mapping(run, "pinning")
+def _row(row: ConfigurationResult, run: SweepRunRow | None) -> Context:
+    transport, pinning = (run.transport, run.pinning) if run else ({}, {})
     environment = [
         f"{name} taken out" if value is None else f"{name}={value}"
-        for name, value in mapping(row, "environment").items()
+        for name, value in row.environment.items()
     ]
     settings = [f"{k}={v}" for k, v in transport.items() if k not in ("hosts", "MPI")]
     places = [f"{k}: {v}" for k, v in pinning.items() if k.startswith("rank ")]
     asked = [f"{k}={v}" for k, v in pinning.items() if not k.startswith("rank ")]
     return {
-        "label": text(row, "label") or "the command as it is",
-        "command": shlex.join(texts(row, "command")),
-        "library": (text(transport, "MPI") or MISSING).partition(" (")[0],
-        "hosts": text(transport, "hosts") or MISSING,
+        "label": row.title,
+        "command": shlex.join(row.command),
+        "library": (transport.get("MPI") or MISSING).partition(" (")[0],
+        "hosts": transport.get("hosts") or MISSING,
         "settings": settings or [MISSING],
         "pinning": [*asked, *_grouped(places)] or [MISSING],
         "environment": environment,

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
-from perfscope.report.access import Document, mapping, number, numbers, rows, text, texts
+from perfscope.report.access import Document, mapping
 from perfscope.report.formats import Scale, decimal
 from perfscope.report.studies.points import Point, Titles, measured_points
 from perfscope.report.studies.section import Context, StudySection
+from perfscope.schema.read import known
+from perfscope.schema.study import Study
+from perfscope.schema.sweep_result import (
+    ConfigurationResult,
+    SweepObjective,
+    SweepResult,
+    VariedAxis,
+)
 
 MOST_PANELS = 12
 MOST_CELLS = 24  # of a row or column of a heat map
@@ -25,115 +32,121 @@ SHORT_ENDS = {
 STATUS_SIGNS = {"failed": "✕", "refused": "–", "missing": "…"}
 
 
+def swept(document: Document) -> SweepResult:
+    """What a sweep found."""
+    return known(mapping(document, "sweep"), SweepResult)
+
+
+def spread(bounds: tuple[float, float] | None, *, between: str = " to ") -> str:
+    """The interval of a speed; "" where there is none."""
+    return between.join(map(decimal, bounds)) if bounds else ""
+
+
 def _context(document: Document) -> Context:
-    sweep = mapping(document, "sweep")
-    found = rows(sweep, "configurations")
-    varied = [axis for axis in rows(sweep, "axes") if len(texts(axis, "values")) > 1]
-    objective = mapping(sweep, "objective")
-    unit = text(objective, "unit")
-    names = [text(axis, "name") for axis in varied]
-    fits = all(len(texts(axis, "values")) <= MOST_CELLS for axis in varied[-2:])
-    panels = texts(varied[0], "values") if len(varied) == 3 else [""]
+    sweep = swept(document)
+    found, objective = sweep.configurations, sweep.objective
+    varied = [axis for axis in sweep.axes if len(axis.values) > 1]
+    names = [axis.name for axis in varied]
+    fits = all(len(axis.values) <= MOST_CELLS for axis in varied[-2:])
+    panels = varied[0].values if len(varied) == 3 else ("",)
     has_maps = len(varied) in (2, 3) and fits and len(panels) <= MOST_PANELS
     return {
-        "label": text(objective, "label") or "Speed",
-        "meaning": text(objective, "meaning"),
-        "unit": unit,
-        "takeaway": text(document, "verdict", "sentence"),
-        "reason": text(objective, "reason"),
-        "caution": text(objective, "caution"),
-        "best_reason": text(sweep, "best_reason"),
-        "command": shlex.join(texts(sweep, "command")),
-        "constant": [f"{k}={v}" for k, v in mapping(sweep, "constant").items()],
+        "label": objective.label or "Speed",
+        "meaning": objective.meaning,
+        "unit": objective.unit,
+        "takeaway": known(document, Study).verdict.sentence,
+        "reason": objective.reason,
+        "caution": objective.caution,
+        "best_reason": sweep.best_reason,
+        "command": shlex.join(sweep.command),
+        "constant": [f"{k}={v}" for k, v in sweep.constant.items()],
         "names": names,
-        "quality": text(sweep, "quality"),
+        "quality": sweep.quality,
         "chart": _line(found, varied[0], objective) if len(varied) == 1 and fits else "",
         "maps": [_map(found, varied, panel) for panel in panels] if has_maps else [],
         "panel_axis": names[0] if len(names) == 3 else "",
         "is_table_only": not has_maps and len(varied) != 1,
-        "repeat": int(number(sweep.get("repeat")) or 1),
-        "search": number(sweep.get("search")),
+        "repeat": sweep.repeat,
+        "search": sweep.search,
     }
 
 
-def _line(found: list[Mapping[str, Any]], axis: Mapping[str, Any], objective: Any) -> object:
-    name, unit = text(axis, "name"), text(objective, "unit")
-    by_value = {text(row, "values", name): row for row in found}
-    points = [_point(value, by_value.get(value, {})) for value in texts(axis, "values")]
+def _line(
+    found: Sequence[ConfigurationResult], axis: VariedAxis, objective: SweepObjective
+) -> object:
+    name, unit = axis.name, objective.unit
+    by_value = {row.values[name]: row for row in found}
+    points = [_point(value, by_value.get(value)) for value in axis.values]
     said = ", ".join(
         f"{point.text}: {decimal(point.y) if point.y is not None else point.note}"
         for point in points
     )
-    titles = Titles(f"{text(objective, 'label')} in {unit} by {name}: {said}", name, unit)
-    is_joined = bool(numbers(axis, "numbers"))
-    return measured_points(titles, points, is_joined=is_joined, scale=Scale())
+    titles = Titles(f"{objective.label} in {unit} by {name}: {said}", name, unit)
+    return measured_points(titles, points, is_joined=bool(axis.numbers), scale=Scale())
 
 
-def _point(value: str, row: Mapping[str, Any]) -> Point:
-    spread = numbers(row, "speed_interval")
-    speed = number(row.get("speed"))
-    is_best = row.get("is_best") is True
-    note = "best" if is_best else "" if speed is not None else _short(row)
-    low, high = spread if len(spread) == 2 else (None, None)
-    return Point(value or "(empty)", speed, low, high, note)
+def _point(value: str, row: ConfigurationResult | None) -> Point:
+    if row is None:
+        return Point(value or "(empty)", None, None, None, "not run")
+    note = "best" if row.is_best else "" if row.speed is not None else _short(row)
+    low, high = row.speed_interval or (None, None)
+    return Point(value or "(empty)", row.speed, low, high, note)
 
 
-def _short(row: Mapping[str, Any]) -> str:
+def _short(row: ConfigurationResult) -> str:
     """Why there is no speed, in few words."""
-    if text(row, "status") == "failed":
-        return SHORT_ENDS.get(text(row, "end"), "failed")
-    return "not run"
+    return SHORT_ENDS.get(row.end or "", "failed") if row.status == "failed" else "not run"
 
 
-def _map(found: list[Mapping[str, Any]], axes: list[Mapping[str, Any]], panel: str) -> Context:
+def _map(found: Sequence[ConfigurationResult], axes: Sequence[VariedAxis], panel: str) -> Context:
     """A heat map of the last two axes; `panel` is a value of the first of three."""
     down, across = axes[-2], axes[-1]
-    names = [text(axis, "name") for axis in axes]
-    speeds = [value for row in found if (value := number(row.get("speed"))) is not None]
+    names = [axis.name for axis in axes]
+    speeds = [row.speed for row in found if row.speed is not None]
     span = (min(speeds), max(speeds)) if speeds else (0.0, 0.0)
-    lines = []
-    for line in texts(down, "values"):
-        cells = []
-        for column in texts(across, "values"):
-            wanted = dict(zip(names, (panel, line, column)[-len(names) :], strict=True))
-            matching = (r for r in found if all(text(r, "values", k) == wanted[k] for k in names))
-            cells.append(_cell(next(matching, {}), span))
-        lines.append({"value": line or "(empty)", "cells": cells})
+    by_values = {tuple(row.values[name] for name in names): row for row in found}
     return {
         "panel": panel,
-        "down": names[-2],
-        "across": names[-1],
-        "columns": [value or "(empty)" for value in texts(across, "values")],
-        "lines": lines,
+        "down": down.name,
+        "across": across.name,
+        "columns": [value or "(empty)" for value in across.values],
+        "lines": [
+            {
+                "value": line or "(empty)",
+                "cells": [
+                    _cell(by_values[(panel, line, column)[-len(names) :]], span)
+                    for column in across.values
+                ],
+            }
+            for line in down.values
+        ],
     }
 
 
-def _cell(row: Mapping[str, Any], span: tuple[float, float]) -> Context:
-    speed, spread = number(row.get("speed")), numbers(row, "speed_interval")
+def _cell(row: ConfigurationResult, span: tuple[float, float]) -> Context:
     low, high = span
-    share = (speed - low) / (high - low) if speed is not None and high > low else 0.5
-    status = text(row, "status")
+    share = (row.speed - low) / (high - low) if row.speed is not None and high > low else 0.5
     return {
-        "status": status if speed is None else "measured",
+        "status": row.status if row.speed is None else "measured",
         "shade": min(SHADES - 1, int(share * SHADES)),
-        "speed": decimal(speed),
-        "spread": f"{decimal(spread[0])} to {decimal(spread[1])}" if len(spread) == 2 else "",
-        "quality": decimal(value) if (value := number(row.get("quality"))) is not None else "",
-        "is_best": row.get("is_best") is True,
-        "is_near": row.get("may_be_best") is True and row.get("is_best") is not True,
-        "sign": STATUS_SIGNS.get(status, "–"),
+        "speed": decimal(row.speed),
+        "spread": spread(row.speed_interval),
+        "quality": "" if row.quality is None else decimal(row.quality),
+        "is_best": row.is_best,
+        "is_near": row.is_near,
+        "sign": STATUS_SIGNS.get(row.status, "–"),
         "short": _short(row),
         "reason": _rest_of_reason(row),
-        "failed_runs": int(number(row.get("failed_runs")) or 0),
-        "runs": int(number(row.get("runs")) or 0),
+        "failed_runs": row.failed_runs,
+        "runs": row.runs,
     }
 
 
-def _rest_of_reason(row: Mapping[str, Any]) -> str:
+def _rest_of_reason(row: ConfigurationResult) -> str:
     """What the reason says beyond the few words in front of it."""
-    if text(row, "end") == "time_limit":
+    if row.end == "time_limit":
         return ""
-    return text(row, "reason").removeprefix(_short(row)).lstrip(" :")
+    return (row.reason or "").removeprefix(_short(row)).lstrip(" :")
 
 
 SECTION = StudySection("speed", "Speed", "sweep_speed.html", _context, place=10, kinds=("sweep",))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from perfscope.report.access import Document, mapping, number, numbers, rows, text, texts
+from perfscope.report.access import Document
 from perfscope.report.formats import bytes_, count, decimal, percent, ratio
 from perfscope.report.studies.section import Context, StudySection
+from perfscope.report.studies.sections.sweep_speed import spread, swept
+from perfscope.schema.sweep_result import ConfigurationResult, SpeedFactors
 from perfscope.units import MISSING
 
 MOST_ROWS = 200
@@ -15,66 +14,65 @@ SECONDS_SHOWN = 1000.0
 
 
 def _context(document: Document) -> Context:
-    sweep = mapping(document, "sweep")
-    found = rows(sweep, "configurations")
-    ordered = sorted(found, key=lambda row: -(number(row.get("speed")) or 0.0))
-    fastest = max((number(row.get("speed")) or 0.0 for row in found), default=0.0)
-    best = next((row for row in found if row.get("is_best") is True), {})
+    sweep = swept(document)
+    ordered = sorted(sweep.configurations, key=lambda row: -(row.speed or 0.0))
+    fastest = max((row.speed or 0.0 for row in ordered), default=0.0)
+    best = next((row for row in ordered if row.is_best), None)
     return {
-        "best": text(best, "label") or ("the command as it is" if best else ""),
-        "explanations": [_explanation(row) for row in rows(sweep, "why")],
-        "best_reason": text(sweep, "best_reason"),
-        "memory": text(sweep, "memory"),
-        "unit": text(sweep, "objective", "unit"),
-        "quality": text(sweep, "quality"),
+        "best": best.title if best else "",
+        "explanations": [
+            {
+                "label": one.label or "the command as it is",
+                "sentence": one.sentence,
+                "facts": one.facts,
+                "within_noise": one.within_noise,
+            }
+            for one in sweep.why
+        ],
+        "best_reason": sweep.best_reason,
+        "memory": sweep.memory,
+        "unit": sweep.objective.unit,
+        "quality": sweep.quality,
         "rows": [_row(row, fastest) for row in ordered[:MOST_ROWS]],
         "left_out": max(len(ordered) - MOST_ROWS, 0),
     }
 
 
-def _explanation(row: Mapping[str, Any]) -> Context:
+def _row(row: ConfigurationResult, fastest: float) -> Context:
+    share = 100 * row.speed / fastest if row.speed is not None and fastest else None
     return {
-        "label": text(row, "label") or "the command as it is",
-        "sentence": text(row, "sentence"),
-        "facts": texts(row, "facts"),
-        "within_noise": row.get("within_noise") is True,
+        "label": row.title,
+        "is_best": row.is_best,
+        "is_near": row.is_near,
+        "is_measured": row.speed is not None,
+        "status": row.status,
+        "reason": row.reason,
+        "speed": decimal(row.speed),
+        "spread": spread(row.speed_interval) or MISSING,
+        "share": "0" if share is None else f"{share:.1f}",
+        "quality": decimal(row.quality),
+        "cells": _cells(row.factors) if row.factors else (MISSING,) * 8,
     }
 
 
-def _row(row: Mapping[str, Any], fastest: float) -> Context:
-    factors = mapping(row, "factors")
-    speed, spread = number(row.get("speed")), numbers(row, "speed_interval")
-    quality = number(row.get("quality"))
-    return {
-        "label": text(row, "label") or "the command as it is",
-        "is_best": row.get("is_best") is True,
-        "is_near": row.get("may_be_best") is True and row.get("is_best") is not True,
-        "is_measured": speed is not None,
-        "status": text(row, "status"),
-        "reason": text(row, "reason"),
-        "speed": decimal(speed),
-        "spread": f"{decimal(spread[0])} to {decimal(spread[1])}" if len(spread) == 2 else MISSING,
-        "share": f"{100 * speed / fastest:.1f}" if speed is not None and fastest else "0",
-        "quality": MISSING if quality is None else decimal(quality),
-        "cells": (
-            ratio(number(factors.get("parallel_efficiency"))),
-            ratio(number(factors.get("load_balance"))),
-            ratio(number(factors.get("communication_efficiency"))),
-            _of(factors, "cpus_busy", "cpus"),
-            _two(number(factors.get("runnable_per_cpu"))),
-            _milliseconds(number(factors.get("queue_share"))),
-            count(number(factors.get("threads"))),
-            _memory(factors),
-        ),
-    }
+def _cells(factors: SpeedFactors) -> tuple[str, ...]:
+    return (
+        ratio(factors.parallel_efficiency),
+        ratio(factors.load_balance),
+        ratio(factors.communication_efficiency),
+        _of(factors.cpus_busy, factors.cpus),
+        _two(factors.runnable_per_cpu),
+        _milliseconds(factors.queue_share),
+        count(factors.threads),
+        _memory(factors),
+    )
 
 
 def _two(value: float | None) -> str:
     return MISSING if value is None else f"{value:.2f}"
 
 
-def _of(factors: Mapping[str, Any], name: str, whole: str) -> str:
-    value, total = number(factors.get(name)), number(factors.get(whole))
+def _of(value: float | None, total: float | None) -> str:
     return _two(value) if value is None or total is None else f"{value:.2f} of {total:g}"
 
 
@@ -82,10 +80,10 @@ def _milliseconds(share: float | None) -> str:
     return MISSING if share is None else f"{SECONDS_SHOWN * share:.0f} ms"
 
 
-def _memory(factors: Mapping[str, Any]) -> str:
-    share = number(factors.get("memory_share"))
+def _memory(factors: SpeedFactors) -> str:
+    share = factors.memory_share
     node = "" if share is None else f" ({percent(share)} of the node)"
-    return f"{bytes_(number(factors.get('peak_bytes')))}{node}"
+    return f"{bytes_(factors.peak_bytes)}{node}"
 
 
 SECTION = StudySection("why", "Why", "sweep_why.html", _context, place=20, kinds=("sweep",))

@@ -1,0 +1,149 @@
+"""What a sweep found: the part `sweep` of study.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class VariedAxis:
+    """One thing that is varied; `numbers` where all of its values are numbers."""
+
+    name: str
+    kind: Literal["environment", "variable", "set"]
+    values: tuple[str, ...]
+    numbers: tuple[float, ...] | None
+
+
+@dataclass(frozen=True)
+class SweepObjective:
+    """What the configurations are compared by, why it is not the usual, and what to beware of."""
+
+    id: str
+    label: str
+    unit: str
+    meaning: str
+    reason: str | None
+    caution: str | None
+
+
+@dataclass(frozen=True)
+class SpeedFactors:
+    """What a speed is made of, and what it costs: medians over the runs of a configuration."""
+
+    ranks: float | None
+    parallel_efficiency: float | None
+    load_balance: float | None
+    communication_efficiency: float | None
+    work_speed: float | None
+    threads: float | None
+    runnable_per_cpu: float | None
+    cpus_busy: float | None
+    cpus: float | None
+    queue_share: float | None
+    peak_bytes: float | None
+    memory_share: float | None
+
+
+@dataclass(frozen=True)
+class ConfigurationResult:
+    """One configuration: how it was started, how it ended, and how fast it was."""
+
+    number: int
+    label: str
+    values: dict[str, str]
+    environment: dict[str, str | None]
+    command: tuple[str, ...]
+    ranks: int | None
+    threads: int | None
+    status: str
+    reason: str | None
+    end: str | None
+    runs: int
+    failed_runs: int
+    speeds: tuple[float, ...]
+    speed: float | None
+    speed_interval: tuple[float, float] | None
+    is_best: bool
+    may_be_best: bool
+    quality: float | None
+    factors: SpeedFactors | None
+
+    @property
+    def title(self) -> str:
+        """Its label; where nothing is varied that is empty."""
+        return self.label or "the command as it is"
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is within the noise of the best."""
+        return self.may_be_best and not self.is_best
+
+
+@dataclass(frozen=True)
+class NoiseBetweenRepeats:
+    """The relative noise, and how many repeats would tell the best from the next."""
+
+    relative: float | None
+    span: float | None
+    reason: str | None
+    repeats_needed: int | None
+
+
+@dataclass(frozen=True)
+class FactorRatio:
+    """One of the ratios whose product is the ratio of two speeds."""
+
+    id: str
+    label: str
+    ratio: float
+    best: float
+    other: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why the best configuration is faster than another one."""
+
+    configuration: int
+    label: str
+    ratio: float
+    within_noise: bool
+    factors: tuple[FactorRatio, ...]
+    facts: tuple[str, ...]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class SameFabric:
+    """Whether the runs may be compared; `comparable` is null where nothing recorded tells."""
+
+    libraries: tuple[str, ...]
+    comparable: bool | None
+    sentence: str
+    pinning: str
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep found."""
+
+    command: tuple[str, ...]
+    recording: tuple[str, ...]
+    repeat: int
+    time_limit_s: float | None
+    search: int | None
+    cpus: int | None
+    axes: tuple[VariedAxis, ...]
+    objective: SweepObjective
+    quality: str | None
+    configurations: tuple[ConfigurationResult, ...]
+    best: int | None
+    best_reason: str | None
+    contenders: tuple[int, ...]
+    noise: NoiseBetweenRepeats
+    why: tuple[Explanation, ...]
+    memory: str | None
+    constant: dict[str, str]
+    fabric: SameFabric
