@@ -305,6 +305,11 @@ def kernel_totals(
 def operation_totals(rows: Bytes, codes: int) -> list[list[int]]:
     """Calls, ns, bytes sent and received, closed calls and their ns, by operation code."""
 
+def places(
+    ordered: npt.NDArray[np.int64], moments: npt.NDArray[np.int64], behind_equal: bool
+) -> npt.NDArray[np.int64]:
+    """The first place in `ordered` whose value is not below each moment, or is above it."""
+
 def row_layouts() -> dict[str, dict[str, int]]:
     """Byte offsets of the fields of each packed row; under the empty name the size of a row."""
 

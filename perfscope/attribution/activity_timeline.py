@@ -13,6 +13,7 @@ from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.sampled import REACH_PERIODS, period_ns
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer, distinct, union
 from perfscope.schema.enums import Activity
+from perfscope.search import places
 
 if TYPE_CHECKING:
     from perfscope.attribution.timeline import Timeline
@@ -98,7 +99,7 @@ def activity_timeline(
     inside = np.minimum(inside, timeline.boundaries[-1])
     boundaries = distinct(np.concatenate([timeline.boundaries, inside]))
     at = boundaries[:-1]
-    segments = np.searchsorted(timeline.boundaries, at, side="right") - 1
+    segments = places(timeline.boundaries, at, "right") - 1
     stacks = timeline.stacks[segments].astype(np.int64)
     known = told if len(told) else np.full(1, NOTHING, np.int8)
     activities = np.where(stacks >= 0, known[np.maximum(stacks, 0)].astype(np.int64), NOTHING)

@@ -8,6 +8,8 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.search import places
+
 Times = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int64]
 
@@ -30,15 +32,15 @@ class Layer:
         """The values at some moments."""
         if not len(self.starts):
             return np.full(len(times), NOTHING, np.int64)
-        place = np.searchsorted(self.starts, times, side="right") - 1
+        place = places(self.starts, times, "right") - 1
         return np.where(place >= 0, self.values[np.maximum(place, 0)], NOTHING)
 
     def at_ordered(self, times: Times) -> Indices:
         """The values at some moments in order of time; cheap where the layer has few changes."""
         if not len(self.starts):
             return np.full(len(times), NOTHING, np.int64)
-        places = np.searchsorted(times, self.starts, side="left")
-        lengths = np.diff(places, prepend=0, append=len(times))
+        changes = places(times, self.starts)
+        lengths = np.diff(changes, prepend=0, append=len(times))
         return np.repeat(np.concatenate([[NOTHING], self.values]), lengths)
 
 

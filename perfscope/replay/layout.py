@@ -14,6 +14,7 @@ from perfscope.replay.kinds import segment_kinds, segment_steps
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Floats, Ints, Needs, Program, Work
 from perfscope.replay.schedule import cut_table, is_cut
+from perfscope.search import places
 
 if TYPE_CHECKING:
     from perfscope.attribution.focus import Focus
@@ -169,8 +170,8 @@ def _gaps(
     points = _merged(boundaries, enters, exits, also, np.array([focus.start_ns, end]))
     points = points[(points >= focus.start_ns) & (points <= end)]
     begin, ns = points[:-1], np.diff(points)
-    piece = np.searchsorted(boundaries, begin, side="right") - 1
-    row = np.searchsorted(exits, begin, side="right")
+    piece = places(boundaries, begin, "right") - 1
+    row = places(exits, begin, "right")
     in_call = np.zeros(len(begin), dtype=bool)
     has_next = row < len(enters)
     in_call[has_next] = begin[has_next] >= enters[row[has_next]]

@@ -13,6 +13,7 @@ import numpy as np
 
 from perfscope.attribution.ledger import INDEX
 from perfscope.schema.enums import Account
+from perfscope.search import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +69,7 @@ def _waited_until(timeline: Timeline) -> Callable[[Ints], Ints]:
 
     def waited(moments: Ints) -> Ints:
         inside = np.clip(moments, boundaries[0], boundaries[-1])
-        place = np.clip(np.searchsorted(boundaries, inside, side="right") - 1, 0, len(waits) - 1)
+        place = np.clip(places(boundaries, inside, "right") - 1, 0, len(waits) - 1)
         return np.asarray(sums[place] + (inside - boundaries[place]) * waits[place])
 
     return waited

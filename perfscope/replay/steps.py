@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from perfscope.matching.pool import places_by_rank
 from perfscope.metrics.efficiency.steps import step_numbers
+from perfscope.search import places
 
 if TYPE_CHECKING:
     from perfscope.metrics.results import Results
@@ -81,7 +82,7 @@ class _Clock:
 
     def at(self, moments_ns: Ints) -> Ints:
         """The place of the step in which moments lie, the first of what is before all."""
-        found = np.searchsorted(self.starts_ns, moments_ns, side="right") - 1
+        found = places(self.starts_ns, moments_ns, "right") - 1
         return np.asarray(self.places[np.maximum(found, 0)])
 
 

@@ -13,7 +13,17 @@ from tests.support.environments import REPOSITORY
 
 PACKAGE = REPOSITORY / "perfscope"
 AGENT = PACKAGE / "agent"
-COMMON = {"engine", "errors", "files", "foreign", "output", "units", "registry", "savings"}
+COMMON = {
+    "engine",
+    "errors",
+    "files",
+    "foreign",
+    "output",
+    "units",
+    "registry",
+    "savings",
+    "search",
+}
 # Each part may import itself, COMMON and what stands here.
 ARROWS = {
     "agent": set(),

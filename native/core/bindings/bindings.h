@@ -14,5 +14,6 @@ void bind_paraver(nanobind::module_ &module);
 void bind_recording(nanobind::module_ &module);
 void bind_replay(nanobind::module_ &module);
 void bind_rows(nanobind::module_ &module);
+void bind_search(nanobind::module_ &module);
 
 } // namespace perfscope

@@ -13,4 +13,5 @@ NB_MODULE(_core, module)
     perfscope::bind_recording(module);
     perfscope::bind_replay(module);
     perfscope::bind_rows(module);
+    perfscope::bind_search(module);
 }

@@ -1,0 +1,33 @@
+"""Where moments belong among others that are in order."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from perfscope.engine import engine, is_built
+
+FEW = 1000
+"""For so few moments numpy is as fast."""
+
+Ints = npt.NDArray[np.int64]
+
+
+def places(ordered: Ints, moments: Ints, side: Literal["left", "right"] = "left") -> Ints:
+    """What `np.searchsorted` gives, in a fraction of its time where the moments ascend too.
+
+    Args:
+        ordered: moments in order.
+        moments: those to look for, in any order.
+        side: whether a moment belongs before (left) or behind (right) those equal to it.
+    """
+    if len(moments) < FEW or not is_built or not _are_integers(ordered, moments):
+        return np.searchsorted(ordered, moments, side=side).astype(np.int64, copy=False)
+    packed = np.ascontiguousarray(ordered), np.ascontiguousarray(moments)
+    return engine.places(*packed, side == "right")
+
+
+def _are_integers(*columns: Ints) -> bool:
+    return all(column.dtype == np.int64 for column in columns)
