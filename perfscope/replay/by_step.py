@@ -115,7 +115,8 @@ def _delay_costs(
         waits_at_end=at_end.astype(np.uint8),
         waits=waits.inside[rows],
     )
-    own = np.isin(rows, program.cut_rows[first], invert=True)  # that cut counts in front of it
-    waited_ns = float((waits.inside + waits.before)[rows[own]].sum())
+    # that cut counts in front of it
+    own = rows[np.isin(rows, program.cut_rows[first], invert=True)]
+    waited_ns = float((waits.inside[own] + waits.before[own]).sum())
     charged_ns = float(found["direct"].sum() + found["indirect"].sum())
     return {**found, "unattributed": max(0.0, waited_ns - charged_ns)}
