@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import escape
 
-from perfscope.report.access import Document, mapping
+from perfscope.report.studies.access import Document, mapping
 from perfscope.report.text import shortened, visible
 from perfscope.schema.history import Badge
 from perfscope.schema.read import known

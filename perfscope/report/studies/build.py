@@ -9,8 +9,8 @@ from jinja2 import Environment
 
 from perfscope.registry import members
 from perfscope.report import build
-from perfscope.report.access import Document, text
 from perfscope.report.labels import status_word
+from perfscope.report.studies.access import Document, text
 from perfscope.report.studies.section import StudySection
 from perfscope.report.text import shortened, visible_document
 from perfscope.schema.run import Tool

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from perfscope.report.access import Document, text
 from perfscope.report.formats import NBSP
 from perfscope.report.labels import status_word
+from perfscope.report.studies.access import Document, text
 from perfscope.report.studies.sections import (
     compare_answer,
     compare_differences,

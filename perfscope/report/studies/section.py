@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from perfscope.report.access import Document
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.studies.access import Document
 
 OVERVIEW, CHARTS, FINDINGS, RUNS, METHOD = 0, 10, 70, 80, 90
 """Places on the page: sections of one kind of study use 1 to 69, those that all share the rest."""

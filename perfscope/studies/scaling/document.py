@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from perfscope.schema.efficiency import ACCEPTABLE_FROM, GOOD_FROM
+from perfscope.schema.scaling import PopRow, PopTable
 from perfscope.studies.common.programs import are_different, programs
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.growth import SAME_WORK, UNEVEN, trained_samples
@@ -214,29 +215,24 @@ def _extra_p(found: ExtraP | str) -> Json:
     }
 
 
-def _pop(study: Scaling) -> Json:
+def _pop(study: Scaling) -> PopTable:
     table = study.table
-    rows = []
-    for level, identity, label in ROWS:
-        if identity in COUNTER_ROWS and not table.has_counters:
-            continue
-        metrics = [getattr(column, identity) for column in table.columns]
-        spreads = [found.get(identity) for found in table.spreads]
-        rows.append(
-            {
-                "id": identity,
-                "label": label,
-                "level": level,
-                "values": list(metrics),
-                "spreads": [list(bounds) if bounds else None for bounds in spreads],
-            }
-        )
-    return {
-        "sizes": list(study.sizes),
-        "formula": study.variant.value,
-        "rows": rows,
-        "counters_reason": None if table.has_counters else table.columns[-1].ipc_scalability.reason,
-    }
+    return PopTable(
+        sizes=tuple(study.sizes),
+        formula=study.variant.value,
+        rows=tuple(
+            PopRow(
+                id=identity,
+                label=label,
+                level=level,
+                values=tuple(getattr(column, identity) for column in table.columns),
+                spreads=tuple(found.get(identity) for found in table.spreads),
+            )
+            for level, identity, label in ROWS
+            if table.has_counters or identity not in COUNTER_ROWS
+        ),
+        counters_reason=None if table.has_counters else table.columns[-1].ipc_scalability.reason,
+    )
 
 
 def pop_csv(document: Json) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from perfscope.report.access import Document, mapping, rows, text
 from perfscope.report.formats import decimal, quantity
 from perfscope.report.labels import StatusWord
+from perfscope.report.studies.access import Document, mapping, rows, text
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.compare import Answer, Compare, ComparedMeasure, Comparison

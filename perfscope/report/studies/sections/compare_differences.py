@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from perfscope.report.access import Document
+from perfscope.report.studies.access import Document
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Table

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document
 from perfscope.report.charts_changes import Fall
 from perfscope.report.charts_changes import waterfall as draw
 from perfscope.report.formats import seconds, time_scale
+from perfscope.report.studies.access import Document
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Table

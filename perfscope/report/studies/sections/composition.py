@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.report.access import Document, mapping, number, numbers, rows, text, texts
 from perfscope.report.charts import Segment, stacked_bars
-from perfscope.report.formats import percent, seconds, time_scale
+from perfscope.report.formats import number, percent, seconds, time_scale
 from perfscope.report.palette import ACCOUNT_ROLES
+from perfscope.report.studies.access import Document, mapping, numbers, rows, text, texts
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import size_label
 from perfscope.report.table import Column, Kind, Note, Table

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document, rows
 from perfscope.report.sections import findings
+from perfscope.report.studies.access import Document, rows
 from perfscope.report.studies.section import FINDINGS, Context, StudySection
 from perfscope.savings import Wholes
 from perfscope.schema.read import known

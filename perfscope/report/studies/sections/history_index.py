@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document, rows
 from perfscope.report.formats import count, decimal, ratio, seconds
+from perfscope.report.studies.access import Document, rows
 from perfscope.report.studies.section import RUNS, Context, StudySection
 from perfscope.report.studies.sections.history_trends import trends
 from perfscope.schema.read import known

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perfscope.report.access import Document, mapping
 from perfscope.report.charts import Plot
 from perfscope.report.charts_changes import Segment, trend
 from perfscope.report.formats import PLAIN, Scale, byte_scale, quantity, seconds, time_scale
 from perfscope.report.labels import StatusWord
+from perfscope.report.studies.access import Document, mapping
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import change
 from perfscope.report.table import Column, Kind, Table

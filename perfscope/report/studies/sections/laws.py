@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfscope.report.access import Document, mapping, number, numbers, rows, text, texts
 from perfscope.report.charts import Plot
-from perfscope.report.formats import decimal, percent, seconds, time_scale
+from perfscope.report.formats import decimal, number, percent, seconds, time_scale
+from perfscope.report.studies.access import Document, mapping, numbers, rows, text, texts
 from perfscope.report.studies.curves import DASHED, Curve, curves
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import size_label

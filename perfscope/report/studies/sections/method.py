@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document
+from perfscope.report.studies.access import Document
 from perfscope.report.studies.section import METHOD, Context, StudySection
 from perfscope.schema.read import known
 from perfscope.schema.study import Study

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document
 from perfscope.report.labels import status_word
 from perfscope.report.sections.findings import FOLDED_TITLES, finding_view
+from perfscope.report.studies.access import Document
 from perfscope.report.studies.build import KINDS
 from perfscope.report.studies.section import OVERVIEW, Context, StudySection
 from perfscope.savings import Wholes

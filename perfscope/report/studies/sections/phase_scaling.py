@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfscope.report.access import Document, integers, mapping, number, numbers, rows, text
 from perfscope.report.charts import Plot
-from perfscope.report.formats import decimal, ratio, seconds, time_scale
+from perfscope.report.formats import decimal, number, ratio, seconds, time_scale
 from perfscope.report.labels import band
 from perfscope.report.palette import SERIES_ROLES
+from perfscope.report.studies.access import Document, integers, mapping, numbers, rows, text
 from perfscope.report.studies.curves import Curve, curves
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import size_label

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from itertools import zip_longest
 
-from perfscope.report.access import Document, figure, mapping, number, numbers, rows, text
 from perfscope.report.formats import ratio
 from perfscope.report.labels import band, focus_words, formula_words, useful_words
+from perfscope.report.studies.access import Document, mapping
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.speedup import size_label
+from perfscope.schema.common import NO_REASON, Metric
 from perfscope.schema.efficiency import EFFICIENCIES
+from perfscope.schema.read import known
+from perfscope.schema.scaling import PopRow, PopTable
 
 MEANINGS = {
     "global_efficiency": "What of the ideal speed-up is left over: all factors together.",
@@ -23,44 +25,34 @@ MEANINGS = {
 
 def _context(document: Document) -> Context:
     found = mapping(document, "scaling")
-    pop = mapping(found, "pop")
-    table = rows(pop, "rows")
-    first = table[0] if table else {}
-    values = rows(first, "values")
+    pop = known(mapping(found, "pop"), PopTable)
+    values = pop.rows[0].values if pop.rows else ()
     return {
-        "sizes": [size_label(found, size) for size in numbers(pop, "sizes")],
-        "rows": [_row(row) for row in table],
-        "formula": formula_words(text(pop, "formula")),
-        "useful": useful_words(text(values[0], "useful")) if values else "",
-        "foa": focus_words(text(values[0], "foa")) if values else "",
-        "counters_reason": text(pop, "counters_reason"),
+        "sizes": [size_label(found, size) for size in pop.sizes],
+        "rows": [_row(row) for row in pop.rows],
+        "formula": formula_words(pop.formula),
+        "useful": useful_words(values[0].useful or "") if values else "",
+        "foa": focus_words(values[0].foa or "") if values else "",
+        "counters_reason": pop.counters_reason,
     }
 
 
-def _row(row: Mapping[str, Any]) -> Context:
-    identity = text(row, "id")
-    known = EFFICIENCIES.get(identity)
-    spreads = row.get("spreads")
-    bounds = spreads if isinstance(spreads, list) else []
+def _row(row: PopRow) -> Context:
+    factor = EFFICIENCIES.get(row.id)
     return {
-        "label": text(row, "label"),
-        "level": int(number(row.get("level")) or 0),
-        "meaning": known.meaning if known else MEANINGS.get(identity, ""),
-        "cells": [
-            _cell(value, bounds[place] if place < len(bounds) else None)
-            for place, value in enumerate(rows(row, "values"))
-        ],
+        "label": row.label,
+        "level": row.level,
+        "meaning": factor.meaning if factor else MEANINGS.get(row.id, ""),
+        "cells": [_cell(*one) for one in zip_longest(row.values, row.spreads)],
     }
 
 
-def _cell(value: Mapping[str, Any], bounds: Any) -> Context:
-    found = figure({"metric": value}, "metric")
-    low_high = numbers({"bounds": bounds}, "bounds")
+def _cell(found: Metric, bounds: tuple[float, float] | None) -> Context:
     return {
         "value": ratio(found.value),
         "band": band(found.value),
-        "reason": found.reason,
-        "range": " to ".join(map(ratio, low_high)) if len(low_high) == 2 else "",
+        "reason": "" if found.is_measured else found.reason or NO_REASON,
+        "range": " to ".join(map(ratio, bounds)) if bounds else "",
     }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from perfscope.report.access import Document, text
 from perfscope.report.formats import count, decimal, ratio, seconds
+from perfscope.report.studies.access import Document, text
 from perfscope.report.studies.section import RUNS, Context, StudySection
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.report.text import shortened

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from perfscope.report.access import Document, rows
 from perfscope.report.labels import StatusWord
+from perfscope.report.studies.access import Document, rows
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.sweep_speed import swept
 from perfscope.schema.read import known

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from perfscope.report.access import Document, mapping
 from perfscope.report.formats import Scale, decimal
+from perfscope.report.studies.access import Document, mapping
 from perfscope.report.studies.points import Point, Titles, measured_points
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.schema.read import known

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from perfscope.report.access import Document
 from perfscope.report.formats import bytes_, count, decimal, percent, ratio
+from perfscope.report.studies.access import Document
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.sweep_speed import spread, swept
 from perfscope.schema.sweep_result import ConfigurationResult, SpeedFactors
