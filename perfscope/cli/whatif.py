@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,14 +20,33 @@ if TYPE_CHECKING:
     from perfscope.replay.segments import SegmentReplay
     from perfscope.schema.findings import PlannedRun
 
-Json = dict[str, Any]
-_UNKNOWN: Json = {
-    **dict.fromkeys(
-        ("gain_s", "gain_interval_s", "gain_share", "gain_run_share", "runtime_s", "planned")
-    ),
-    "assumptions": [],
-}
-"""A prediction that cannot be made; `reason` says why."""
+
+@dataclass(frozen=True)
+class Prediction:
+    """What some edits together would save; of one that cannot be made `reason` says why."""
+
+    edits: tuple[str, ...]
+    meaning: str
+    gain_s: float | None
+    gain_interval_s: tuple[float, float] | None
+    gain_share: float | None
+    gain_run_share: float | None
+    runtime_s: float | None
+    planned: PlannedRun | None
+    assumptions: tuple[str, ...]
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """All of them, as --json prints them."""
+
+    run_s: float
+    focus_of_analysis_s: float
+    replay_relative_error: float | None
+    steps: int
+    predictions: tuple[Prediction, ...]
+
 
 _HELP = """Predict what a change would save, by replaying the run with it.
 
@@ -90,7 +110,7 @@ def whatif(
         say_json(dumps(plain(document)))
     else:
         _print(document)
-    is_told = any(row["reason"] is None for row in document["predictions"])
+    is_told = any(row.reason is None for row in document.predictions)
     return ExitCode.OK if is_told else ExitCode.GATE_FAILED
 
 
@@ -110,8 +130,7 @@ def _edit(text: str, results: Results) -> NamedEdit:
 
 def _document(
     results: Results, replay: SegmentReplay, edits: Sequence[NamedEdit], planned: int | None
-) -> Json:
-    """The predictions, as --json prints them."""
+) -> Predictions:
     if not replay.available:
         raise PerfscopeError(
             "This run cannot be replayed, so nothing can be predicted.",
@@ -120,60 +139,58 @@ def _document(
             exit_code=ExitCode.GATE_FAILED,
         )
     sets = [[edit] for edit in edits] + ([list(edits)] if len(edits) > 1 else [])
-    return {
-        "run_s": results.trace.wall_ns * 1e-9,
-        "focus_of_analysis_s": results.focus.length_ns * 1e-9,
-        "replay_relative_error": replay.relative_error,
-        "steps": results.steps.count,
-        "predictions": [_prediction(results, replay, chosen, planned) for chosen in sets],
-    }
+    return Predictions(
+        run_s=results.trace.wall_ns * 1e-9,
+        focus_of_analysis_s=results.focus.length_ns * 1e-9,
+        replay_relative_error=replay.relative_error,
+        steps=results.steps.count,
+        predictions=tuple(_prediction(results, replay, chosen, planned) for chosen in sets),
+    )
 
 
 def _prediction(
     results: Results, replay: SegmentReplay, edits: Sequence[NamedEdit], planned: int | None
-) -> Json:
+) -> Prediction:
     from perfscope.document.planned import planned_run
     from perfscope.replay.model import RefusedEditError
 
-    told = {
-        "edits": [named.text for named in edits],
-        "meaning": "; ".join(named.sentence for named in edits),
-    }
+    words = tuple(named.text for named in edits)
+    meaning = "; ".join(named.sentence for named in edits)
     try:
         found = replay.predict([named.edit for named in edits])
     except RefusedEditError as refusal:
-        return {**told, **_UNKNOWN, "reason": str(refusal)}
+        return Prediction(words, meaning, *(None,) * 6, (), str(refusal))
     assert found is not None  # the replay is available
-    return {
-        **told,
-        "gain_s": found.gain_s,
-        "gain_interval_s": None if found.interval_s is None else list(found.interval_s),
-        "gain_share": found.gain_share,
-        "gain_run_share": found.gain_s / (results.trace.wall_ns * 1e-9)
-        if results.trace.wall_ns
-        else None,
-        "runtime_s": results.focus.length_ns * 1e-9 - found.gain_s,
-        "planned": planned_run(results, found.gain_s, planned),
-        "assumptions": list(found.assumptions),
-        "reason": None,
-    }
+    wall_s = results.trace.wall_ns * 1e-9
+    return Prediction(
+        words,
+        meaning,
+        gain_s=found.gain_s,
+        gain_interval_s=found.interval_s,
+        gain_share=found.gain_share,
+        gain_run_share=found.gain_s / wall_s if wall_s else None,
+        runtime_s=results.focus.length_ns * 1e-9 - found.gain_s,
+        planned=planned_run(results, found.gain_s, planned),
+        assumptions=tuple(found.assumptions),
+        reason=None,
+    )
 
 
-def _print(document: Json) -> None:
+def _print(document: Predictions) -> None:
     from perfscope.savings import Wholes
 
-    of = Wholes(document["run_s"], document["focus_of_analysis_s"])
-    for row in document["predictions"]:
-        say(f"{row['meaning'][:1].upper()}{row['meaning'][1:]}")
-        if row["reason"]:
-            say(f"  cannot be predicted: {row['reason']}")
+    of = Wholes(document.run_s, document.focus_of_analysis_s)
+    for row in document.predictions:
+        say(f"{row.meaning[:1].upper()}{row.meaning[1:]}")
+        if row.gain_s is None:
+            say(f"  cannot be predicted: {row.reason}")
             continue
-        saving = of.saving(row["gain_s"], interval=row["gain_interval_s"])
+        saving = of.saving(row.gain_s, interval=row.gain_interval_s)
         say(f"  estimated saving: {saving}")
-        if planned := row["planned"]:
-            say(f"  {_planned_line(planned)}")
-    say(f"Replay error of the unchanged run: {_error(document['replay_relative_error'])}")
-    known = dict.fromkeys(text for row in document["predictions"] for text in row["assumptions"])
+        if row.planned:
+            say(f"  {_planned_line(row.planned)}")
+    say(f"Replay error of the unchanged run: {_error(document.replay_relative_error)}")
+    known = dict.fromkeys(text for row in document.predictions for text in row.assumptions)
     for text in known:
         say(f"Assumed: {text}")
 
