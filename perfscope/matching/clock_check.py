@@ -8,7 +8,6 @@ import numpy as np
 
 from perfscope.matching.collectives import (
     NONBLOCKING_CODES,
-    TO_ALL_CODES,
     TO_ROOT_CODES,
     Instances,
     rooted_need,
@@ -33,6 +32,15 @@ LARGEST_ERROR_SHARE = 0.5
 # Collectives that nobody leaves before all have come, whatever the counts.
 _MEETING_CODES = np.zeros(MAX_OPERATIONS, np.bool_)
 _MEETING_CODES[[code_of(f"MPI_{name}") for name in ("Barrier", "Allreduce", "Allgather")]] = True
+
+# Rooted ones that are over when they return; a framework's call may only start one on a device.
+_ROOTED_CODES = np.zeros(MAX_OPERATIONS, np.bool_)
+_ROOTED_CODES[
+    [
+        code_of(f"MPI_{name}")
+        for name in ("Bcast", "Scatter", "Scatterv", "Reduce", "Gather", "Gatherv")
+    ]
+] = True
 
 
 @dataclass(frozen=True)
@@ -234,12 +242,13 @@ def _meetings(pool: Pool, instances: Instances, crossing: Bools) -> tuple[Rows, 
     begin, op = instances.starts[:-1], instances.op
     latest = np.maximum.reduceat(pool.enter[members], begin)
     need = np.where(_is_strict(pool, instances)[group], latest[group], pool.enter[members])
-    if np.any(TO_ALL_CODES[op] | TO_ROOT_CODES[op]):
+    if np.any(_ROOTED_CODES[op]):
         # nobody has what a root sends, nor the root what the others send, before it is sent
         giving = np.where(pool.sent[members] > 0, pool.enter[members], np.iinfo(np.int64).min)
         given = np.maximum.reduceat(giving, begin)
         rooted = rooted_need(pool, members, begin, group, op, given)
         has_got = TO_ROOT_CODES[op][group] | (pool.received[members] > 0)
+        has_got &= _ROOTED_CODES[op][group]
         need = np.where(has_got, np.maximum(need, rooted), need)
     chosen = (crossing[instances.comm] & ~NONBLOCKING_CODES[op])[group]
     rows = members[chosen]
