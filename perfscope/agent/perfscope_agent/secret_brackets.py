@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 REDACTED = "[redacted]"
 _LOGINS = (["auth"], ["login"], ["authenticate"], ["authentication"])
-_ACCOUNTS = ("user", "admin", "root", "guest", "login", "account", "client", "service", "me")
 _LONGEST_NAME = 80  # of fields within fields
 _OPENING, _CLOSING = "[({", "])}"
 
@@ -102,8 +101,6 @@ class _Brackets:
         """Whether the next value is a secret."""
         if not self.field:
             self.values.append(value)
-            if self.is_login and all(map(_is_of_a_series, self.values)):
-                return False
             if len(self.values) == 2 and self.is_login:
                 return not secret_names.is_trivial(value)
             if len(self.values) == 2 and self.mark == "(" and not self.name:
@@ -173,21 +170,6 @@ def _hides(name: str, value: str) -> bool:
         if secret_names.labels(head):
             return secret_names.looks_like_a_password(value) and secret_logins.is_no_name(value)
     return secret_names.hides(name, value)
-
-
-def _is_of_a_series(value: str) -> bool:
-    """Whether it is a word with its number, as layers, steps and types are: `conv2d`, `bf16`.
-
-    Where a user stands in front, what follows is a password, whatever it looks like.
-    """
-    for part in value.split("."):
-        numbered = part[:-1] if part[-1:].isalpha() else part  # the `d` of `conv2d`
-        word = numbered.rstrip("0123456789")
-        if not (word.isalpha() and 0 < len(numbered) - len(word) < 4):
-            return False
-        if not (word.islower() or word.istitle()) or word.lower() in _ACCOUNTS:
-            return False
-    return True
 
 
 def _is_login(name: str) -> bool:
