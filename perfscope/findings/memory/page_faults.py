@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import as_bound, price
+from perfscope.findings.core.wording import place
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
@@ -38,13 +39,15 @@ def is_sampled(results: Results) -> bool:
 
 def judge(run: Facts) -> Outcome:
     """What page faults cost the run, and how to keep the memory instead."""
-    found = [one for one in run.results.fault_times if one.work_s > 0 and one.least_s > 0]
+    found = [one for one in run.results.fault_times if one.least_s > 0 and one.again > 0]
+    found = [one for one in found if one.work_s > 0]
     edits = [Edit(ranks=(one.rank,), factor=1.0 - _share(one)) for one in found]
     if not edits:
         return passed("No time in the kernel was seen to go with memory that is taken anew.")
     bound_s = max(_share(one) * one.work_s for one in found)
     gain = as_bound(price(run.results, run.replay, edits, bound_s=bound_s))
-    worst = max(found, key=_share)
+    by_share = sorted(found, key=_share, reverse=True)
+    worst = by_share[0]
     if gain.share < WARN_GAIN:
         text = (
             f"Of the CPU time of rank {worst.rank} {format_share(_in_kernel(worst))} was in the "
@@ -56,18 +59,20 @@ def judge(run: Facts) -> Outcome:
         status=Status.FAIL if gain.share >= FAIL_GAIN else Status.WARN,
         title=(
             f"{format_share(_share(worst))} of the work of rank {worst.rank} is the kernel's, "
-            "for memory that is taken anew again and again"
+            f"for memory that is taken anew again and again{_mostly(worst)}"
         ),
         summary=(
             f"Rank {worst.rank} touched {worst.faults:,} new pages. Of its "
             f"{format_seconds(worst.work_s)} between communication {format_seconds(worst.fault_s)} "
-            f"(at least {format_seconds(worst.least_s)}) were spent in the kernel when it did so. "
+            f"(at least {format_seconds(worst.least_s)}) were spent in the kernel when it did so"
+            f"{_given_back(worst)}. "
             "Large arrays that are allocated and freed in each step come from the system each time."
         ),
         gain=gain,
         confidence=Confidence.MEDIUM,
         ranks=tuple(one.rank for one in found if _share(one) >= 0.5 * _share(worst)),
-        evidence=tuple(_evidence(one) for one in sorted(found, key=_share, reverse=True)[:8]),
+        where=tuple(dict.fromkeys(one.place for one in by_share if one.place is not None)),
+        evidence=tuple(_evidence(one) for one in by_share[:8]),
         actions=(
             (
                 "Have the C library keep what is freed, without a change of the program: "
@@ -84,8 +89,20 @@ def judge(run: Facts) -> Outcome:
 
 
 def _share(one: FaultTime) -> float:
-    """Of the work of a rank, spent on page faults: threads that do so at once count once."""
-    return min(0.98, one.fault_s / one.threads / one.work_s)
+    """Of the work of a rank, spent on taking memory again that it had given back.
+
+    Threads that do so at once count once.
+    """
+    return min(0.98, one.again * one.fault_s / one.threads / one.work_s)
+
+
+def _mostly(one: FaultTime) -> str:
+    return f", most of it in {place(one.place)}" if one.place is not None else ""
+
+
+def _given_back(one: FaultTime) -> str:
+    """How much of the memory was not new to the process; "" where almost all of it was not."""
+    return f"; {format_share(one.again)} of them it had given back before" if one.kept else ""
 
 
 def _in_kernel(one: FaultTime) -> float:

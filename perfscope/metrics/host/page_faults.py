@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfscope.metrics.host.fault_places import fault_place
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from perfscope.attribution.focus import Focus
     from perfscope.attribution.preparation import Prepared
     from perfscope.attribution.timeline import Timeline
-    from perfscope.trace.model import Rank, Table
+    from perfscope.trace.model import Frame, Rank, Table
 
     Floats = npt.NDArray[np.float64]
     Times = npt.NDArray[np.int64]
@@ -24,6 +26,9 @@ SWITCH_S = 5e-6
 
 FAULT_S = 5e-4
 """At most, for a huge page of 2 MiB that is filled with zeros; an ordinary page takes 0.5 us."""
+
+PAGE_BYTES = 4096
+"""Of the smallest pages: where they are larger, fewer page faults are told to come again."""
 
 LEAST_WINDOWS = 20
 """Between samples: fewer tell nothing of what the kernel's time goes with."""
@@ -41,27 +46,37 @@ class FaultTime:
         kernel_s: CPU time of the process in the kernel.
         cpu_s: all its CPU time.
         faults: pages that were first touched.
+        kept: of these at most, such as the process had more of afterwards than ever before.
         fault_s: of the kernel's time outside communication, what goes with page faults.
         least_s: the same at least, by the scatter of the samples.
         work_s: all time between calls.
         threads: that were runnable at a time, on average.
+        place: the function of the user's with most of the page faults, None unknown.
     """
 
     rank: int
     kernel_s: float
     cpu_s: float
     faults: int
+    kept: int
     fault_s: float
     least_s: float
     work_s: float
     threads: float
+    place: Frame | None = None
+
+    @property
+    def again(self) -> float:
+        """Part of the page faults that took memory which the process had given back."""
+        return 1.0 - self.kept / self.faults if self.faults else 0.0
 
 
 def fault_times(prepared: Prepared) -> tuple[FaultTime, ...]:
     """Of every rank whose main thread was sampled often enough."""
     found = []
     focus = prepared.focus
-    for rank, timeline in zip(prepared.trace.ranks, prepared.timelines, strict=False):
+    ranks = zip(prepared.trace.ranks, prepared.timelines, strict=False)
+    for position, (rank, timeline) in enumerate(ranks):
         inside = rank.main_samples["t"] >= focus.start_ns
         times = rank.main_samples["t"][inside & (rank.main_samples["t"] < focus.end_ns)]
         if len(times) <= LEAST_WINDOWS or len(rank.process_samples) < 2:
@@ -83,10 +98,12 @@ def fault_times(prepared: Prepared) -> tuple[FaultTime, ...]:
                 kernel_s=float(kernel_s.sum()),
                 cpu_s=float(_grown(rank.process_samples, "cpu_ns", ends).sum()) / 1e9,
                 faults=round(float(faults.sum())),
+                kept=round(_kept(faults, _grown_pages(rank, times))),
                 fault_s=min(each_s, FAULT_S) * in_work,
                 least_s=min(max(0.0, each_s - SURE * error_s), FAULT_S) * in_work,
                 work_s=float(worked_s.sum()),
                 threads=max(1.0, float(runnable.mean()) if len(runnable) else 1.0),
+                place=fault_place(prepared, position, times, faults),
             )
         )
     return tuple(found)
@@ -123,6 +140,25 @@ def _in_work(faults: Floats, worked_s: Floats, waited_s: Floats) -> float:
     rates = np.linalg.lstsq(np.stack([worked_s, waited_s], axis=1), faults, rcond=None)[0]
     worked, waited = np.maximum(rates, 0.0) * (worked_s.sum(), waited_s.sum())
     return float(faults.sum() * worked / (worked + waited)) if worked > 0 else 0.0
+
+
+def _kept(faults: Floats, grown: Floats) -> float:
+    """Page faults, at most, in which a process outgrew all it ever had.
+
+    What stays has to be touched once, however memory is allocated. Both are compared over several
+    windows: a peak may be seen some windows after the page faults that led to it. Not over the
+    whole run: one huge page holds many, which stay in the beginning of a run alone.
+    """
+    starts = np.arange(0, len(faults), LEAST_WINDOWS)
+    whole = [np.add.reduceat(each, starts) for each in (faults, grown)]
+    return float(np.minimum(*whole).sum())
+
+
+def _grown_pages(rank: Rank, times: Times) -> Floats:
+    """Pages by which the peak of the process' memory grew between the samples."""
+    rows = rank.process_samples
+    peak = np.maximum.accumulate(rows["rss_bytes"].astype(np.float64))
+    return np.diff(np.interp(times, rows["t"], peak)) / PAGE_BYTES
 
 
 def _explained_s(rank: Rank, times: Times) -> Floats:

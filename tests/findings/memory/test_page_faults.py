@@ -64,3 +64,49 @@ def test_a_wait_that_gives_its_cpu_away_is_no_page_fault() -> None:
         rank.process_sample(at, cpu_s=at, runnable=1)
         rank.system_sample(at, read_bytes=0)
     assert analyze_trace(builder.build()).findings["page_faults"].status is Status.PASS
+
+
+def judged_by_line(*, fresh_in: str, kept_bytes_per_fault: int = 0) -> Finding:
+    """A rank that reads for some tenths of each second and trains for the others, by its stacks.
+
+    Pages are touched in one of the two functions, and the kernel takes 0.1 ms for each.
+    """
+    lines = {"read": ("read", "/job/train.py", 8), "train": ("train", "/job/train.py", 21)}
+    builder = TraceBuilder(1, end_s=62.0)
+    rank = builder.rank(0).init(0.5).finalize(61.5)
+    faults = 0
+    for tick in range(600):
+        at = 1.0 + tick / 10
+        name = "read" if tick % 10 < 2 + tick % 3 else "train"
+        if name == fresh_in:
+            faults += 300
+        rank.stack(at + 0.02, [("main", "/job/train.py", 40), lines[name]])
+        rank.stack(at + 0.07, [("main", "/job/train.py", 40), lines[name]])
+        rank.main_sample(at + 0.1, cpu_s=at, kernel_s=1e-4 * faults, minor_faults=faults)
+        kept = 1 << 28 if tick % 2 else 1 << 27
+        rank.process_sample(
+            at + 0.1, rss_bytes=kept + kept_bytes_per_fault * faults, cpu_s=at, runnable=1
+        )
+        rank.system_sample(at + 0.1, read_bytes=0)
+    return analyze_trace(builder.build()).findings["page_faults"]
+
+
+@pytest.mark.parametrize(("fresh_in", "line"), [("train", 21), ("read", 8)])
+def test_the_line_that_takes_memory_is_told_also_where_less_time_is_spent(
+    fresh_in: str, line: int
+) -> None:
+    found = judged_by_line(fresh_in=fresh_in)
+    assert [(one.function, one.line) for one in found.where] == [(fresh_in, line)]
+    assert f"{fresh_in}() (train.py:{line})" in found.title
+
+
+def test_memory_that_stays_is_not_taken_again() -> None:
+    """Each page must be touched once, however it is allocated: no setting gives that back."""
+    found = judged_by_line(fresh_in="train", kept_bytes_per_fault=4096)
+    assert found.status is Status.PASS
+
+
+def test_memory_that_goes_up_and_down_below_its_peak_is_taken_again() -> None:
+    found = judged_by_line(fresh_in="train", kept_bytes_per_fault=400)
+    assert found.status is Status.FAIL
+    assert "given back before" in found.summary
