@@ -10,6 +10,7 @@ from perfscope.findings.core.certainty import as_sure_as_its_interval
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.gain import saved
 from perfscope.findings.core.wording import place
+from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
 from perfscope.findings.losses import words
 from perfscope.findings.losses.groups import Group, groups
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from perfscope.losses.cause import LossCause
     from perfscope.losses.entry import Entry
     from perfscope.replay.model import Edit
+    from perfscope.trace.model import Frame
 
 WORTH = 0.03
 """Of the focus, saved beyond what the diagnoses' own changes save: a finding of its own."""
@@ -112,22 +114,34 @@ def _finding(run: Facts, group: Group) -> Finding:
     )
     status = thresholds.unless_chance(thresholds.deserved(gain), gain.seconds, gain.share)
     entries = group.entries[:MOST_PLACES]
+    meeting = _meeting(run, group)
+    seen = sampled_places.rows(run.results.call_sites.waiting, meeting)
+    worked = [one.frame for one in entries if one.frame is not None]
     found = Finding(
         id=group.id,
         status=status,
-        title=words.title(group, run.losses.window_ns),
+        title=words.title(group, run.losses.window_ns, meeting[0] if meeting else None),
         summary=_summary(group, gain),
         gain=gain,
         confidence=Confidence.MEDIUM,
         ranks=group.ranks,
-        where=tuple(one.frame for one in entries if one.frame is not None),
-        evidence=tuple(
-            Evidence(place(one.frame) or one.cause.operation or "elsewhere", one.ns * 1e-9, "s")
-            for one in entries
-        ),
+        where=(*meeting, *worked),
+        evidence=(*map(_evidence, entries), *seen),
         actions=(words.action(group),),
     )
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
+
+
+def _meeting(run: Facts, group: Group) -> tuple[Frame, ...]:
+    """Where ranks that take turns wait for each other: that is what to change, not their work."""
+    if not _is_waiting(group) or group.entries[0].pattern is not LossPattern.SERIAL:
+        return ()
+    return sampled_places.frames(run.results.call_sites.waiting)
+
+
+def _evidence(entry: Entry) -> Evidence:
+    name = place(entry.frame) or entry.cause.operation or "elsewhere"
+    return Evidence(name, entry.ns * 1e-9, "s")
 
 
 def _summary(group: Group, gain: Gain) -> str:

@@ -11,6 +11,7 @@ from perfscope.units import format_share
 if TYPE_CHECKING:
     from perfscope.findings.losses.groups import Group
     from perfscope.losses.entry import Entry
+    from perfscope.trace.model import Frame
 
 OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
     Activity.DATA_PREPARATION: (
@@ -124,8 +125,14 @@ TRANSFER_ACTION = (
 )
 
 
-def title(group: Group, window_ns: int) -> str:
-    """What is lost, how much of the ranks' time, and where."""
+def title(group: Group, window_ns: int, meeting: Frame | None = None) -> str:
+    """What is lost, how much of the ranks' time, and where.
+
+    Args:
+        group: what is lost.
+        window_ns: the ranks' time.
+        meeting: where ranks that take turns wait for each other, None unknown.
+    """
     share = format_share(group.ns / window_ns)
     first = group.entries[0]
     where = place(first.frame)
@@ -140,6 +147,8 @@ def title(group: Group, window_ns: int) -> str:
         return f"Moving data takes {share} of the analyzed window{inside}"
     assert first.pattern is not None
     told, _ = OF_PATTERN[first.pattern]
+    if met := place(meeting):
+        seen = f", most of it in {met}{f', for {where}' if where else ''}"
     return f"{_of_ranks(told, group.ranks)} for {share} of the analyzed window{seen}"
 
 

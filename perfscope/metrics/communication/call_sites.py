@@ -55,10 +55,12 @@ class Places:
 class CallSites:
     """Where main threads were while data was moved, in file calls, and when ranks stood still.
 
-    Waiting for other ranks is not among the first: what is late there is elsewhere.
+    Waiting for other ranks is not among the first: what is late there is elsewhere. It has places
+    of its own, where ranks meet: where they need not, these are what to change.
     """
 
     transfer: Places = field(default_factory=Places)
+    waiting: Places = field(default_factory=Places)
     files: Places = field(default_factory=Places)
     stalls: Mapping[int, Places] = field(default_factory=dict)
     """By rank number; a stalled moment takes the sample that speaks for it."""
@@ -67,6 +69,7 @@ class CallSites:
 def call_sites(prepared: Prepared) -> CallSites:
     """The places of all ranks in the focus; samples are those of the Python stack."""
     transfer: Counter[int] = Counter()
+    waiting: Counter[int] = Counter()
     files: Counter[int] = Counter()
     stalls = {}
     for position, (rank, timeline) in enumerate(
@@ -76,9 +79,15 @@ def call_sites(prepared: Prepared) -> CallSites:
         if not len(rows):
             continue
         transfer.update(_inside(rows, timeline, *TRANSFER))
+        waiting.update(_inside(rows, timeline, Account.COMMUNICATION_WAIT))
         files.update(_inside(rows, timeline, Account.IO))
         stalls[rank.number] = _places(prepared, Counter(_stalled(prepared, position, rows)))
-    return CallSites(_places(prepared, transfer), _places(prepared, files), stalls)
+    return CallSites(
+        transfer=_places(prepared, transfer),
+        waiting=_places(prepared, waiting),
+        files=_places(prepared, files),
+        stalls=stalls,
+    )
 
 
 def _rows(prepared: Prepared, rank: Rank) -> Table:
