@@ -35,8 +35,6 @@ WORD = "secret" + "word"
         "missing ['password_hash_rounds', 'epoch10']",
         '{"keys": ["layer1", "conv2d64"], "key": {"name": "epoch10"}}',
         "{'session': {'steps': ['epoch10']}}",
-        "pass1: conv2d",
-        "single_pass=('fuse1', 'split2')",
         "rows: {'tokens': {'train': 'tokens10k', 'valid': 'tokens1k'}}",
     ],
 )
@@ -82,6 +80,14 @@ def test_secrets_in_brackets_are_taken_out(text: str) -> None:
     assert WORD not in shown
     assert redact_value(shown) == shown
     assert shown.replace("[redacted]", "§") == text
+
+
+@pytest.mark.parametrize(
+    "name", ["pass", "db_pass1", "DB_PASS2", "train_pass", "single_pass", "fwdpass"]
+)
+def test_a_password_is_taken_out_also_where_its_name_is_that_of_one_of_several(name: str) -> None:
+    for text in (f"{name}=hunter2", f"{name}: hunter2", f"{name}=('me', 'hunter2')"):
+        assert "hunter2" not in redact_value(text)
 
 
 @pytest.mark.parametrize("user", ["me", "alice1", "layer1"])

@@ -44,10 +44,7 @@ _OF_CODES = frozenset(
     " recovery".split()
 )
 _OTHER_PASSES = frozenset(
-    """
-    by com tres sur over under low high band all one two single multi first second
-    forward backward fwd bwd train
-    """.split()
+    "by com tres sur over under low high band all one two single multi first second".split()
 )
 # What may be a secret, and is one where its value looks like that.
 _MAYBE = frozenset(
@@ -137,8 +134,6 @@ def _judged(words: list[str]) -> str:
     opens = opens or (head == "code" and bool(_OF_CODES.intersection(before)))
     if opens or head in _SECRETS or head.endswith(_ENDINGS):
         return SECRET
-    if head == "pass" and (words[-1] != head or _OTHER_PASSES.intersection(before[-1:])):
-        return PLAIN  # one of several
     return MAYBE if head in _MAYBE or _is_a_pass(head) or is_of_several(head) else PLAIN
 
 
