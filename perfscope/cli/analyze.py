@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from perfscope.output import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rich.console import Console
 
     from perfscope.schema.analysis import Analysis
 
@@ -105,6 +108,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
     from perfscope.metrics.results import Options
     from perfscope.readers.detect import ReadOptions
     from perfscope.readers.registry import open_traces
+    from perfscope.schema.read import read_known
 
     _check_gates(fail_on)
     rules = tuple(parse_rule(text) for text in phase_rules)
@@ -115,12 +119,13 @@ def analyze(  # noqa: PLR0913 - one argument an option
     document = analysis(opened, options)
     beside = paths[0] if paths[0].is_dir() else paths[0].parent
     places = results_in(output or beside, document=ANALYSIS_FILE, page=REPORT_FILE)
-    report = _write(document, places, with_report=not no_report)
+    result = read_known(document)
+    report = _write(document, None if no_report else result, places)
     what = "Analysis" if no_report else "Report"
-    answer(document, as_json=as_json, last=f"{what}: {report}")
+    answer(document, partial(_print, result), as_json=as_json, last=f"{what}: {report}")
     if check and not _is_sound(document):
         return ExitCode.GATE_FAILED
-    return _exit_code(document, fail_under=fail_under, fail_on=fail_on, strict=strict)
+    return _exit_code(result, fail_under=fail_under, fail_on=fail_on, strict=strict)
 
 
 def _check_gates(fail_on: Sequence[str]) -> None:
@@ -152,19 +157,25 @@ def parse_rule(text: str) -> tuple[str, str]:
     return name, pattern
 
 
-def _write(document: dict[str, Any], places: tuple[Path, Path], *, with_report: bool) -> Path:
-    """Writes the results; returns the file to look at."""
+def _write(document: dict[str, Any], result: Analysis | None, places: tuple[Path, Path]) -> Path:
+    """Writes the document, and the report of a result; returns the file to look at."""
     from perfscope.document.build import write
 
     place, report = places
     write(place, document)
-    if not with_report:
+    if result is None:
         return place
     from perfscope.report.build import write_report
 
     with writing(report):
-        write_report(document, report)
+        write_report(result, report)
     return report
+
+
+def _print(result: Analysis, console: Console) -> None:
+    from perfscope.report.terminal import print_summary
+
+    print_summary(result, console)
 
 
 def _is_sound(document: dict[str, Any]) -> bool:
@@ -180,16 +191,13 @@ def _is_sound(document: dict[str, Any]) -> bool:
 
 
 def _exit_code(
-    document: dict[str, Any],
+    result: Analysis,
     *,
     fail_under: float | None,
     fail_on: Sequence[str],
     strict: bool,
 ) -> int:
     """0, 4 for a damaged recording, or 1 for a gate that failed; why is said on stderr."""
-    from perfscope.schema.read import read_known
-
-    result = read_known(document)
     failed = _failed_gates(result, fail_under, fail_on)
     for reason in failed:
         tell(f"Gate failed: {reason}")

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perfscope.errors import ExitCode
 from perfscope.output import say_json, tell
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 PAGE_SUFFIXES = (".html", ".htm")
 
 
-def answer(document: dict[str, Any], *, as_json: bool, last: str) -> None:
+def answer(
+    document: dict[str, Any],
+    summary: Callable[[Console], None],
+    *,
+    as_json: bool,
+    last: str,
+) -> None:
     """Prints a document of a run or of a study.
 
     Args:
-        document: as written to analysis.json or study.json; that of a study tells its kind.
-        as_json: print it as it is.
+        document: as written to analysis.json or study.json.
+        summary: prints what it says.
+        as_json: print it as it is instead.
         last: the line below the summary, which says where to look.
     """
     from perfscope.document.build import dumps
@@ -30,14 +41,7 @@ def answer(document: dict[str, Any], *, as_json: bool, last: str) -> None:
     from perfscope.report.terminal import line
 
     console = of_stdout()
-    if "kind" in document:
-        from perfscope.report.studies.terminal import print_study
-
-        print_study(document, console)
-    else:
-        from perfscope.report.terminal import print_summary
-
-        print_summary(document, console)
+    summary(console)
     console.print()
     line(console, last)
 
@@ -79,11 +83,18 @@ def finish_study(
     with writing(page):
         write_page(document, page)
     if is_told:
-        answer(document, as_json=as_json, last=last.format(page=page, folder=page.parent))
+        told = last.format(page=page, folder=page.parent)
+        answer(document, partial(_print_study, document), as_json=as_json, last=told)
     failed = gates()
     for reason in failed:
         tell(f"Gate failed: {reason}")
     return ExitCode.GATE_FAILED if failed else ExitCode.OK
+
+
+def _print_study(document: dict[str, Any], console: Console) -> None:
+    from perfscope.report.studies.terminal import print_study
+
+    print_study(document, console)
 
 
 def results_in(output: Path, *, document: str, page: str) -> tuple[Path, Path]:

@@ -184,6 +184,6 @@ def _write_reports(runs: Sequence[StudyRun]) -> None:
         if report.is_file():
             continue
         try:
-            write_report(run.document, report)
+            write_report(run.result, report)
         except OSError as error:
             tell(f"{report} cannot be written: {error.strerror}")

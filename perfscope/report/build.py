@@ -21,7 +21,6 @@ from perfscope.report.sections import ORDER
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import sentence, shortened, stopped, visible_document
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.read import read_known
 from perfscope.schema.run import Tool
 
 HERE = Path(__file__).parent
@@ -29,14 +28,13 @@ SCRIPTS = ("page.js", "timeline.js")
 TITLE_LENGTH = 120
 
 
-def build_html(document: dict[str, Any]) -> str:
-    """The whole report as one HTML page; the same document gives the same page, byte for byte.
+def build_html(result: Analysis) -> str:
+    """The whole report as one HTML page; the same result gives the same page, byte for byte.
 
     Args:
-        document: the result document, as analysis.json holds it. Its texts come from the recorded
-            job and are not trusted.
+        result: as analysis.json holds it. Its texts come from the recorded job and are not trusted.
     """
-    result = _visible(read_known(document))
+    result = _visible(result)
     style = (HERE / "assets" / "report.css").read_text(encoding="utf-8")
     script = "".join((HERE / "assets" / name).read_text(encoding="utf-8") for name in SCRIPTS)
     page = Page("report", "analysis.json", result.tool, _title(result), style, script)
@@ -106,13 +104,13 @@ def _body(section: Section, context: Context, environment: Environment) -> Conte
     }
 
 
-def write_report(document: dict[str, Any], path: Path) -> None:
-    """Writes the report of the document to a file, replacing one that is there.
+def write_report(result: Analysis, path: Path) -> None:
+    """Writes the report of a result to a file, replacing one that is there.
 
     Raises:
         OSError: the file cannot be written.
     """
-    write_page(build_html(document), path)
+    write_page(build_html(result), path)
 
 
 def write_page(page: str, path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -17,7 +17,6 @@ from perfscope.report.sections.quality import trust_and_doubts
 from perfscope.schema.devices import Devices, NoProfile, SampledGpus
 from perfscope.schema.efficiency import DEVICE_FACTORS
 from perfscope.schema.enums import Basis
-from perfscope.schema.read import read_known
 from perfscope.units import counted, format_ratio, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -45,9 +44,8 @@ MOST_PARTS = 3  # phases of the critical path that are named
 LEAST_PART = 0.001
 
 
-def print_summary(document: dict[str, Any], console: Console) -> None:
+def print_summary(result: Analysis, console: Console) -> None:
     """Prints what ran, the verdict and what to do, whether to trust it, and where the time went."""
-    result = read_known(document)
     _print_run(result.run, console)
     console.print()
     style = STATUS_STYLES.get(result.verdict.status.value, "")

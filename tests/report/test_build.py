@@ -17,6 +17,7 @@ import pytest
 from perfscope.report import build
 from perfscope.report.build import build_html, write_report
 from perfscope.report.sections import ORDER
+from perfscope.schema.read import read_known
 from tests.report.page_outline import Outline
 from tests.report.sample_document import ALL, everything_null, two_ranks_evaluation
 
@@ -28,7 +29,7 @@ MOST_BYTES = {"null": 150_000, "thousand_ranks": 1_500_000}
 
 @cache
 def page(name: str) -> str:
-    return build_html(ALL[name]())
+    return build_html(read_known(ALL[name]()))
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -99,7 +100,8 @@ def test_same_document_gives_the_same_bytes_in_every_process() -> None:
     script = (
         "from tests.report.sample_document import two_ranks_evaluation as d;"
         "from perfscope.report.build import build_html;"
-        "import hashlib; print(hashlib.sha256(build_html(d()).encode()).hexdigest())"
+        "from perfscope.schema.read import read_known;"
+        "import hashlib; print(hashlib.sha256(build_html(read_known(d())).encode()).hexdigest())"
     )
     digests = {
         subprocess.run(
@@ -118,7 +120,7 @@ def test_same_document_gives_the_same_bytes_in_every_process() -> None:
 def test_document_is_left_as_it_was() -> None:
     document = two_ranks_evaluation()
     before = copy.deepcopy(document)
-    build_html(document)
+    build_html(read_known(document))
     assert document == before
 
 
@@ -137,12 +139,12 @@ def test_hostile_texts_are_shown_and_never_markup() -> None:
 
 
 def test_an_empty_document_still_makes_a_page() -> None:
-    assert "There is no verdict on this run." in build_html({})
+    assert "There is no verdict on this run." in build_html(read_known({}))
 
 
 def test_report_replaces_the_file_at_once(tmp_path: Path) -> None:
     path = tmp_path / "report with ö.html"
     path.write_text("old", encoding="utf-8")
-    write_report(everything_null(), path)
+    write_report(read_known(everything_null()), path)
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert list(tmp_path.iterdir()) == [path]

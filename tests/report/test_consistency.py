@@ -21,6 +21,7 @@ from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_traces
 from perfscope.report.build import build_html
 from perfscope.report.terminal import print_summary
+from perfscope.schema.read import read_known
 from perfscope.units import format_seconds, format_share
 from tests.support.environments import REPOSITORY
 
@@ -77,12 +78,12 @@ class Shown:
 @cache
 def shown(place: Path) -> Shown:
     document = analysis(open_traces([place], ReadOptions()), Options())
-    html = build_html(document)
+    html = build_html(read_known(document))
     parser = _Texts()
     parser.feed(html)
     texts = (re.sub(r"\s+", " ", text).strip() for text in parser.texts)
     stream = io.StringIO()
-    print_summary(document, Console(file=stream, width=400, color_system=None))
+    print_summary(read_known(document), Console(file=stream, width=400, color_system=None))
     terminal = stream.getvalue()
     return Shown(document, html, tuple(text for text in texts if text), terminal)
 

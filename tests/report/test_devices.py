@@ -14,6 +14,7 @@ from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.report.build import build_html
 from perfscope.report.terminal import print_summary
+from perfscope.schema.read import read_known
 from tests.support.write_kineto import KinetoWriter
 
 MS = 1_000_000
@@ -42,7 +43,7 @@ def section(page: str) -> str:
 
 
 def test_the_section_shows_trees_devices_streams_and_kernels(document: dict[str, Any]) -> None:
-    shown = section(build_html(document))
+    shown = section(build_html(read_known(document)))
     assert "was idle for 60.0 %" in shown
     assert "while the host was waiting for input" in shown
     for label in ("Orchestration efficiency", "Host wait", "Last to begin", "A GPU"):
@@ -52,19 +53,19 @@ def test_the_section_shows_trees_devices_streams_and_kernels(document: dict[str,
 
 
 def test_the_device_tree_leads_the_first_screen(document: dict[str, Any]) -> None:
-    page = build_html(document)
+    page = build_html(read_known(document))
     assert page.index("Device parallel efficiency") < page.index("Training efficiency")
 
 
 @pytest.mark.parametrize("part", ["devices", "efficiency", "communication", "kernels", "steps"])
 def test_a_missing_part_of_it_breaks_nothing(document: dict[str, Any], part: str) -> None:
     devices = {key: value for key, value in document["devices"].items() if key != part}
-    assert "Accelerators" in section(build_html(document | {"devices": devices}))
+    assert "Accelerators" in section(build_html(read_known(document | {"devices": devices})))
 
 
 def test_the_terminal_shows_devices_before_hosts(document: dict[str, Any]) -> None:
     console = Console(file=io.StringIO(), width=100)
-    print_summary(document, console)
+    print_summary(read_known(document), console)
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     assert "Device efficiency 0.300 = load balance 1.000" in text

@@ -12,6 +12,7 @@ from perfscope.report.build import build_html
 from perfscope.report.terminal import print_summary
 from perfscope.schema.check import problems
 from perfscope.schema.enums import PhaseKind
+from perfscope.schema.read import read_known
 from perfscope.trace.devices import Gpu
 from tests.findings.analyzed import analyze_trace
 from tests.report.test_devices import section
@@ -47,7 +48,7 @@ def test_the_document_has_its_shape(document: dict[str, Any]) -> None:
 
 
 def test_the_section_shows_each_gpu(document: dict[str, Any]) -> None:
-    shown = section(build_html(document))
+    shown = section(build_html(read_known(document)))
     for text in (
         "node0 GPU 0",
         "25.0 %",
@@ -72,12 +73,12 @@ def test_a_missing_part_breaks_nothing(document: dict[str, Any], key: str) -> No
     gpus = [{name: gpu[name] for name in gpu if name != key} for gpu in found]
     sampled: dict[str, Any] = document["devices"]["sampled"] | {"gpus": gpus}
     devices = document["devices"] | {"sampled": sampled}
-    assert "node0 GPU 0" in section(build_html(document | {"devices": devices}))
+    assert "node0 GPU 0" in section(build_html(read_known(document | {"devices": devices})))
 
 
 def test_the_terminal_tells_how_busy_and_how_full(document: dict[str, Any]) -> None:
     console = Console(file=io.StringIO(), width=100)
-    print_summary(document, console)
+    print_summary(read_known(document), console)
     assert isinstance(console.file, io.StringIO)
     text = " ".join(console.file.getvalue().replace("\xa0", " ").split())
     assert "2 GPUs: a kernel ran 37.5 % of the time, at most 75.0 % of the memory in use" in text
@@ -90,5 +91,5 @@ def test_without_samples_the_reason_is_said(document: dict[str, Any]) -> None:
         "gpus": [],
     }
     devices = document["devices"] | {"sampled": sampled}
-    shown = section(build_html(document | {"devices": devices}))
+    shown = section(build_html(read_known(document | {"devices": devices})))
     assert "no NVIDIA driver is loaded on this node" in shown

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from perfscope.report.build import write_report
+from perfscope.schema.read import read_known
 from tests.report.browser import Browser, browser
 from tests.report.sample_document import ALL
 from tests.support.requirements import require_browser
@@ -56,7 +57,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     out = {}
     for name, document in ALL.items():
         out[name] = folder / f"{name}.html"
-        write_report(document(), out[name])
+        write_report(read_known(document()), out[name])
     return out
 
 

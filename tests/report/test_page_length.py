@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from perfscope.report.build import write_report
+from perfscope.schema.read import read_known
 from tests.report import sample_document
 from tests.report.browser import Browser, browser
 from tests.support.environments import REPOSITORY
@@ -51,7 +52,7 @@ def test_a_page_is_short_and_all_its_evidence_folded(
     window: Browser, name: str, document: dict[str, Any], tmp_path: Path
 ) -> None:
     page = tmp_path / f"{name}.html"
-    write_report(document, page)
+    write_report(read_known(document), page)
     window.open(page, height=SCREEN)
     assert window.run(WORDS) <= MOST_WORDS
     assert window.run(HEIGHT) <= MOST_SCREENS * SCREEN
@@ -60,7 +61,7 @@ def test_a_page_is_short_and_all_its_evidence_folded(
 
 def test_a_link_unfolds_what_it_points_at(window: Browser, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    write_report(sample_document.two_ranks_evaluation(), page)
+    write_report(read_known(sample_document.two_ranks_evaluation()), page)
     window.open(page)
     links = window.run(LINKS)
     assert {"#finding-rank_zero_evaluation", "#quality-evidence", "#memory-evidence"} <= set(links)
@@ -70,7 +71,7 @@ def test_a_link_unfolds_what_it_points_at(window: Browser, tmp_path: Path) -> No
 def test_many_ranks_are_no_longer_than_two(window: Browser, tmp_path: Path) -> None:
     heights = []
     for name in ("two_ranks_evaluation", "thousand_ranks"):
-        write_report(getattr(sample_document, name)(), tmp_path / f"{name}.html")
+        write_report(read_known(getattr(sample_document, name)()), tmp_path / f"{name}.html")
         window.open(tmp_path / f"{name}.html", height=SCREEN)
         heights.append(window.run("document.querySelector('#timeline').scrollHeight"))
     assert heights[1] <= heights[0] + MOST_TALLER
@@ -78,7 +79,7 @@ def test_many_ranks_are_no_longer_than_two(window: Browser, tmp_path: Path) -> N
 
 def test_a_box_takes_a_tab_stop_only_to_be_scrolled(window: Browser, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    write_report(sample_document.two_ranks_evaluation(), page)
+    write_report(read_known(sample_document.two_ranks_evaluation()), page)
     window.open(page, width=400)
     window.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     window.page("Runtime.evaluate", expression=TOGGLED, awaitPromise=True)
@@ -91,7 +92,7 @@ def test_a_finding_is_shown_on_the_timeline(window: Browser, tmp_path: Path) -> 
     document = sample_document.two_ranks_evaluation()
     start = document["timeline"]["start_s"]
     document["findings"][0]["window_s"] = [start + 10.0, start + 12.0]
-    write_report(document, page)
+    write_report(read_known(document), page)
     window.open(page)
     window.run("document.querySelector('[data-window]').click()")
     window.page("Runtime.evaluate", expression=TOGGLED, awaitPromise=True)

@@ -8,6 +8,7 @@ import pytest
 
 from perfscope.report.build import build_html
 from perfscope.schema.common import NO_REASON
+from perfscope.schema.read import read_known
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan
 from tests.metrics.communication.test_collective_cost import SIZES, recorded
@@ -37,7 +38,7 @@ def keys(value: Any, path: str = "") -> set[str]:
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_page_of_an_analysis_is_sound(plan: Plan) -> None:
-    page = build_html(analyze(plan).document())
+    page = build_html(read_known(analyze(plan).document()))
     outline = Outline(page)
     assert len(outline.ids) == len(set(outline.ids))
     assert set(outline.targets) <= set(outline.ids)

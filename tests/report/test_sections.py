@@ -57,7 +57,7 @@ def body(page: str, section: str) -> str:
 
 
 def shown(document: dict[str, Any], section: str) -> str:
-    return body(build_html(document), section)
+    return body(build_html(read_known(document)), section)
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -188,7 +188,7 @@ def test_a_diagnosis_that_failed_to_run_is_named() -> None:
 
 
 def test_many_ranks_become_quartiles_and_means() -> None:
-    page = build_html(thousand_ranks())
+    page = build_html(read_known(thousand_ranks()))
     assert "Each bar is the mean of up to 40 neighboring ranks." in body(page, "ledger")
     assert "75th percentile" in body(page, "memory")
     assert "the middle half of them" in body(page, "memory")
@@ -257,7 +257,7 @@ def test_exposed_gradient_exchange_is_shown_or_said_not_to_be_measured() -> None
 def test_a_run_that_lost_nothing_is_not_called_unmeasured() -> None:
     found = four_ranks_healthy()
     found["losses"] |= {"entries": [], "life_ns": 4_000_000_000}
-    page = build_html(found)
+    page = build_html(read_known(found))
     assert "all their 4.00\u00a0s were training work" in page
     assert "no rank left a recording of its time" not in page
 
@@ -265,5 +265,5 @@ def test_a_run_that_lost_nothing_is_not_called_unmeasured() -> None:
 def test_communication_of_devices_alone_is_not_called_absent() -> None:
     found = everything_null()
     found["devices"] = found["devices"] | {"devices": [], "communication": {"matched": 1}}
-    assert "what their devices do is told with them" in build_html(found)
-    assert "no communication was recorded" not in build_html(found)
+    assert "what their devices do is told with them" in build_html(read_known(found))
+    assert "no communication was recorded" not in build_html(read_known(found))

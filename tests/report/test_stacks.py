@@ -10,6 +10,7 @@ import pytest
 from perfscope.report.build import build_html
 from perfscope.report.drawing import WIDTH
 from perfscope.report.flame import Box, flame
+from perfscope.schema.read import read_known
 from tests.report.sample_document import four_ranks_healthy, hostile
 from tests.report.sample_hostile import HOSTILE_TEXTS
 
@@ -66,7 +67,7 @@ def test_hostile_names_stay_texts(text: str) -> None:
 
 
 def test_the_section_has_a_graph_a_phase_and_a_rank_and_the_same_as_a_table() -> None:
-    shown = section(build_html(four_ranks_healthy()), "stacks")
+    shown = section(build_html(read_known(four_ranks_healthy())), "stacks")
     assert "Training spends most in backward: 35.0 / 4 %".replace("35.0 / 4", "8.8") in shown
     assert shown.count('<svg class="chart flame"') == 1 + 4
     assert "Flame graph of Training, rank 3" in shown
@@ -79,14 +80,14 @@ def test_the_section_has_a_graph_a_phase_and_a_rank_and_the_same_as_a_table() ->
 
 
 def test_nothing_in_the_section_is_markup_of_the_trace() -> None:
-    shown = section(build_html(hostile()), "stacks")
+    shown = section(build_html(read_known(hostile())), "stacks")
     assert "<script" not in shown
     assert "onload=window" not in re.sub(r"&lt;.*?&gt;", "", shown)
     assert "<svg onload" not in shown
 
 
 def test_lines_that_keep_memory_stand_under_memory() -> None:
-    shown = section(build_html(four_ranks_healthy()), "memory")
+    shown = section(build_html(read_known(four_ranks_healthy())), "memory")
     assert "remember" in shown
     assert "examples/train.py:77" in shown
     assert "25.0 MiB" in shown

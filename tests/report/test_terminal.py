@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from perfscope.report.terminal import print_summary
+from perfscope.schema.read import read_known
 from perfscope.units import format_seconds, format_share
 from tests.report import sample_document
 
@@ -29,7 +30,7 @@ def shown(document: dict[str, Any], *, width: int = 80, terminal: bool = False) 
         color_system="standard" if terminal else None,
         legacy_windows=False,
     )
-    print_summary(document, console)
+    print_summary(read_known(document), console)
     return stream.getvalue()
 
 

@@ -14,6 +14,7 @@ from perfscope.report.build import build_html
 from perfscope.report.formats import Scale
 from perfscope.report.timeline import Axis, Row, ticks, timeline_picture
 from perfscope.report.views import Shown
+from perfscope.schema.read import read_known
 from tests.report.sample_document import thousand_ranks, two_ranks_evaluation
 from tests.report.sample_hostile import HOSTILE_TEXTS
 
@@ -22,7 +23,7 @@ ACCOUNTS = {"a": Shown("training", "Training"), "c": Shown("evaluation", "<Evalu
 
 
 def section(document: dict[str, Any]) -> str:
-    page = build_html(document)
+    page = build_html(read_known(document))
     start = page.index('<section id="timeline"')
     return page[start : page.index("</section>", start)].replace("\xa0", " ")
 

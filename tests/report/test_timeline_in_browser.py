@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from perfscope.report.build import write_report
+from perfscope.schema.read import read_known
 from tests.report.browser import Browser, browser
 from tests.report.sample_document import document
 from tests.report.sample_hostile import HOSTILE_TEXTS
@@ -32,7 +33,7 @@ FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two hosts with a rank each; rank 0 evaluates in the middle."""
     path = tmp_path_factory.mktemp("timeline") / "report.html"
-    write_report(sample(), path)
+    write_report(read_known(sample()), path)
     return path
 
 
@@ -234,7 +235,7 @@ def test_a_stretch_of_many_events_is_said_to_be_mixed(window: Browser, tmp_path:
     quarter = (training * 3 + other) * finest["bins"]
     finest["rows"] = [quarter[: finest["bins"]] for _ in finest["rows"]]
     path = tmp_path / "report.html"
-    write_report(found, path)
+    write_report(read_known(found), path)
     opened(window, path)
     mouse(window, "mouseMoved", 0.6, 0.2)
     assert re.search(r": mixed: 75 % training work, 25 % [a-z ]+, from ", status(window))
@@ -334,7 +335,7 @@ def test_a_time_that_is_no_time_of_a_run_hangs_nobody(window: Browser, tmp_path:
     far["timeline"] |= {"start_s": 9.2e9, "length_s": 1e-6}
     for level in far["timeline"]["levels"]:
         level["bin_s"] = 1e-6 / level["bins"]
-    write_report(far, tmp_path / "far.html")
+    write_report(read_known(far), tmp_path / "far.html")
     focus(opened(window, tmp_path / "far.html"))
     press(window, "+", 9)
     assert window.run(COLORS) > 2
@@ -344,7 +345,7 @@ def test_hostile_hosts_are_text_on_the_canvas_and_in_words(window: Browser, tmp_
     bad = sample()
     for row, attack in zip(bad["timeline"]["rows"], HOSTILE_TEXTS, strict=False):
         row["host"] = attack
-    write_report(bad, tmp_path / "hostile.html")
+    write_report(read_known(bad), tmp_path / "hostile.html")
     opened(window, tmp_path / "hostile.html")
     mouse(window, "mouseMoved", 0.6, 0.2)
     assert f"rank 0 on {HOSTILE_TEXTS[0]}" in status(window)
