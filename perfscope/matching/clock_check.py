@@ -75,15 +75,12 @@ def check_clocks(
         messages: its messages.
         requests: of each that completed, what created it and what it completed in.
     """
-    domains = {rank.number: rank.clock_domain for rank in trace.ranks}
-    everywhere = np.ones(len(trace.communicators), np.bool_)
     checked = _of_one_host(trace, pool, instances, messages, requests)
-    if checked.reason or len(set(domains.values())) <= 1:
+    home = _home(trace)
+    if checked.reason or len(set(home.tolist())) <= 1:
         return checked
-    alone = np.array(
-        [len({domains.get(n, 0) for n in c.members}) <= 1 for c in trace.communicators], np.bool_
-    )
-    home = np.array([rank.clock_domain for rank in trace.ranks], np.int64)
+    everywhere = np.ones(len(trace.communicators), np.bool_)
+    alone = _hosts(trace) <= 1
     found = _dependent(pool, instances, messages, requests, ~alone, home)
     lengths, late = found.lengths, found.late
     violations, error = int(np.count_nonzero(late)), _error_ns(trace)
@@ -124,22 +121,26 @@ def _of_one_host(
     everywhere = np.ones(len(trace.communicators), np.bool_)
     if trace.format is Format.PERFSCOPE:
         return ClockCheck(everywhere)
-    domains = {rank.number: rank.clock_domain for rank in trace.ranks}
-    together = np.array(
-        [
-            len(c.members) > 1 and len({domains.get(number, 0) for number in c.members}) == 1
-            for c in trace.communicators
-        ],
-        np.bool_,
-    )
-    home = np.array([rank.clock_domain for rank in trace.ranks], np.int64)
+    alone = np.array([len(c.members) <= 1 for c in trace.communicators], np.bool_)
+    together, home = ~alone & (_hosts(trace) == 1), _home(trace)
     found = _dependent(pool, instances, messages, requests, together, home, is_within=True)
     violations, count = found.worst(len(trace.ranks))
     if not violations:
         return ClockCheck(everywhere)
     reason = _contradiction(violations, count, "ranks of one host")
-    alone = np.array([len(c.members) <= 1 for c in trace.communicators], np.bool_)
     return ClockCheck(alone, count, violations, reason=reason)
+
+
+def _home(trace: Trace) -> Rows:
+    """The clock of each rank, by its position."""
+    return np.array([rank.clock_domain for rank in trace.ranks], np.int64)
+
+
+def _hosts(trace: Trace) -> Rows:
+    """How many clocks the members of each communicator read; missing ranks read the first."""
+    domains = {rank.number: rank.clock_domain for rank in trace.ranks}
+    clocks = [len({domains.get(n, 0) for n in c.members}) for c in trace.communicators]
+    return np.array(clocks, np.int64)
 
 
 def impossible(
@@ -155,7 +156,7 @@ def impossible(
         for c in trace.communicators
     ]
     meetings, late = _meetings(pool, instances, np.array(alone, np.bool_))
-    home = np.array([rank.clock_domain for rank in trace.ranks], np.int64)
+    home = _home(trace)
     received = pool.is_of(OperationClass.RECV, OperationClass.SENDRECV) & (messages.send_of >= 0)
     rows = np.flatnonzero(received)
     sends = messages.send_of[rows]

@@ -30,7 +30,22 @@ class SweepObjective:
 
 @dataclass(frozen=True)
 class SpeedFactors:
-    """What a speed is made of, and what it costs: medians over the runs of a configuration."""
+    """What a speed is made of, and what it costs: medians over the runs of a configuration.
+
+    Attributes:
+        ranks: of the job.
+        parallel_efficiency: share of the ranks' time outside communication.
+        load_balance: how evenly the work is spread.
+        communication_efficiency: share in which the busiest rank worked.
+        work_speed: speed divided by ranks and parallel efficiency.
+        threads: of the rank that had most.
+        runnable_per_cpu: threads that want to run, for each CPU of the node; over 1 they queue.
+        cpus_busy: CPUs that the ranks kept busy together.
+        cpus: CPUs that the ranks may use together.
+        queue_share: time that threads waited for a CPU, for each second of a rank.
+        peak_bytes: largest resident memory of a rank.
+        memory_share: peaks of a node's ranks together, as a share of what it may use.
+    """
 
     ranks: float | None
     parallel_efficiency: float | None

@@ -39,8 +39,8 @@ def is_sampled(results: Results) -> bool:
 
 def judge(run: Facts) -> Outcome:
     """What page faults cost the run, and how to keep the memory instead."""
-    found = [one for one in run.results.fault_times if one.least_s > 0 and one.again > 0]
-    found = [one for one in found if one.work_s > 0]
+    times = run.results.fault_times
+    found = [one for one in times if min(one.work_s, one.least_s, one.again) > 0]
     edits = [Edit(ranks=(one.rank,), factor=1.0 - _share(one)) for one in found]
     if not edits:
         return passed("No time in the kernel was seen to go with memory that is taken anew.")

@@ -106,7 +106,7 @@ def _configuration(sweep: Sweep, result: Result) -> Json:
         "is_best": best is not None and result.number == best.number,
         "may_be_best": result.number in sweep.noise.numbers and not sweep.noise.reason,
         "quality": result.quality,
-        "factors": None if result.factors is None else result.factors.as_json(),
+        "factors": result.factors,
     }
 
 

@@ -7,53 +7,13 @@ does in a second outside communication. So a ratio of two speeds is the product 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any
 
+from perfscope.schema.sweep_result import SpeedFactors
 from perfscope.studies.common.runs import StudyRun
 
-Json = dict[str, Any]
 
-
-@dataclass(frozen=True)
-class Factors:
-    """Of one configuration; None where it was not measured.
-
-    Attributes:
-        ranks: of the job.
-        parallel_efficiency: share of the ranks' time outside communication.
-        load_balance: how evenly the work is spread.
-        communication_efficiency: share in which the busiest rank worked.
-        work_speed: speed divided by ranks and parallel efficiency.
-        threads: of the rank that had most.
-        runnable_per_cpu: threads that want to run, for each CPU of the node; over 1 they queue.
-        cpus_busy: CPUs that the ranks kept busy together.
-        cpus: CPUs that the ranks may use together.
-        queue_share: time that threads waited for a CPU, for each second of a rank.
-        peak_bytes: largest resident memory of a rank.
-        memory_share: peaks of a node's ranks together, as a share of what it may use.
-    """
-
-    ranks: float | None
-    parallel_efficiency: float | None
-    load_balance: float | None
-    communication_efficiency: float | None
-    work_speed: float | None
-    threads: float | None
-    runnable_per_cpu: float | None
-    cpus_busy: float | None
-    cpus: float | None
-    queue_share: float | None
-    peak_bytes: float | None
-    memory_share: float | None
-
-    def as_json(self) -> Json:
-        """The object of study.json."""
-        return asdict(self)
-
-
-def factors_of(runs: Sequence[tuple[StudyRun, float | None]]) -> Factors:
+def factors_of(runs: Sequence[tuple[StudyRun, float | None]]) -> SpeedFactors:
     """The factors of a configuration, each a median over its runs and their speeds."""
     rows = [_of_run(run) for run, _ in runs]
     medians = {}
@@ -64,7 +24,7 @@ def factors_of(runs: Sequence[tuple[StudyRun, float | None]]) -> Factors:
     divisor = (medians["ranks"] or 0.0) * (medians["parallel_efficiency"] or 0.0)
     # of medians, so that speed is exactly the product: a median of quotients would not be
     medians["work_speed"] = median(speeds) / divisor if speeds and divisor else None
-    return Factors(**medians)
+    return SpeedFactors(**medians)
 
 
 def _of_run(run: StudyRun) -> dict[str, float | None]:

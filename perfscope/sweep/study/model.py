@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from perfscope.schema.sweep_result import SpeedFactors
 from perfscope.studies.common.statistics import bootstrap_interval
-from perfscope.sweep.study.factors import Factors, factors_of
+from perfscope.sweep.study.factors import factors_of
 from perfscope.sweep.study.noise import Contenders, contenders
 from perfscope.sweep.study.objective import Objective, caution, choose, no_best, speed
 from perfscope.sweep.study.run import SweepRun
@@ -35,7 +36,7 @@ class Result:
     speeds: tuple[float, ...]
     status: str
     reason: str
-    factors: Factors | None
+    factors: SpeedFactors | None
     quality: float | None
 
     @property

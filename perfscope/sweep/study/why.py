@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from perfscope.sweep.study.factors import Factors
+from perfscope.schema.sweep_result import SpeedFactors
 from perfscope.sweep.study.model import Result, Sweep
 from perfscope.units import format_bytes, format_ratio
 
@@ -46,7 +46,7 @@ def _against(sweep: Sweep, best: Result, other: Result) -> Json:
     }
 
 
-def _parts(ours: Factors, theirs: Factors) -> list[Json]:
+def _parts(ours: SpeedFactors, theirs: SpeedFactors) -> list[Json]:
     """The ratio of two speeds as a product of three ratios."""
     found = []
     for name, label in (
@@ -60,7 +60,7 @@ def _parts(ours: Factors, theirs: Factors) -> list[Json]:
     return found if len(found) == 3 else []
 
 
-def _facts(ours: Factors, theirs: Factors) -> list[str]:
+def _facts(ours: SpeedFactors, theirs: SpeedFactors) -> list[str]:
     """What else was measured and is not alike, in sentences."""
     found = []
     for name, label in (
@@ -86,7 +86,7 @@ def _facts(ours: Factors, theirs: Factors) -> list[str]:
     return found + _memory(ours, theirs)
 
 
-def _memory(ours: Factors, theirs: Factors) -> list[str]:
+def _memory(ours: SpeedFactors, theirs: SpeedFactors) -> list[str]:
     a, b = ours.peak_bytes, theirs.peak_bytes
     if not a or not b or abs(a / b - 1) < 0.1:
         return []
