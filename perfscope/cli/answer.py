@@ -32,10 +32,10 @@ def answer(
         as_json: print it as it is instead.
         last: the line below the summary, which says where to look.
     """
-    from perfscope.document.build import dumps
+    from perfscope.schema.write import document_text
 
     if as_json:
-        say_json(dumps(document))
+        say_json(document_text(document))
         return
     from perfscope.report.console import console as of_stdout
     from perfscope.report.terminal import line

@@ -93,12 +93,12 @@ def whatif(
 ) -> int:
     """Predicts each edit alone, and all of them together."""
     from perfscope.cli.analyze import parse_rule
-    from perfscope.document.build import dumps, plain
     from perfscope.metrics.compute import compute
     from perfscope.metrics.results import Options
     from perfscope.readers.detect import ReadOptions
     from perfscope.readers.registry import open_traces
     from perfscope.replay.segments import SegmentReplay
+    from perfscope.schema.write import document_text, plain
 
     rules = tuple(parse_rule(text) for text in phase_rules)
     opened = open_traces(paths, ReadOptions(phase_rules=rules))
@@ -107,7 +107,7 @@ def whatif(
     replay = SegmentReplay(results)
     document = _document(results, replay, named, planned_steps)
     if as_json:
-        say_json(dumps(plain(document)))
+        say_json(document_text(plain(document)))
     else:
         _print(document)
     is_told = any(row.reason is None for row in document.predictions)

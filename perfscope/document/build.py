@@ -6,14 +6,8 @@ lists and dictionaries; the same recording gives the same bytes.
 
 from __future__ import annotations
 
-import json
-import math
-from dataclasses import fields, is_dataclass
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 import perfscope
 from perfscope.document import measures, resources, run_facts
@@ -34,11 +28,10 @@ from perfscope.document.verdict import verdict
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.files import replace_file
 from perfscope.findings.core.certainty import is_firm
-from perfscope.output import json_text
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.check import key_of
 from perfscope.schema.findings import FindingRow, FirstAction
 from perfscope.schema.run import Tool
+from perfscope.schema.write import Json, as_json, document_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +40,6 @@ if TYPE_CHECKING:
     from perfscope.findings.facts.facts import Facts
     from perfscope.metrics.results import Results
 
-Json = dict[str, Any]
 SCHEMA_VERSION: Final = "1"
 
 
@@ -123,47 +115,6 @@ def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=key))
 
 
-def as_json(document: Any) -> Json:
-    """The object of JSON that a structure is written as."""
-    cleaned = plain(document)
-    assert isinstance(cleaned, dict)
-    return cleaned
-
-
-def plain(value: Any) -> Any:
-    """The value as JSON knows it: numpy numbers as Python's, what is not finite as null.
-
-    Of structures, a field that is as its declaration has it when absent is left out.
-    """
-    if is_dataclass(value):
-        found = ((one, getattr(value, one.name)) for one in fields(value))
-        return {key_of(one.name): plain(item) for one, item in found if item is not one.default}
-    if isinstance(value, dict):
-        return {plain(str(key)): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return _plain_one(value)
-
-
-def _plain_one(value: Any) -> Any:
-    """A value that holds no others, or an array of numbers."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, str):
-        # text of the traced program may hold what UTF-8 cannot
-        return value.encode("utf-8", "replace").decode("utf-8")
-    return value
-
-
-def dumps(document: Json) -> str:
-    """The document as JSON text; NaN and infinities never appear, nor what cannot be seen."""
-    return json_text(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
-
-
 def write(path: Path, document: Json) -> None:
     """Writes the document, replacing an older one at once.
 
@@ -172,7 +123,7 @@ def write(path: Path, document: Json) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, dumps(document).encode("utf-8"))
+        replace_file(path, document_text(document).encode("utf-8"))
     except OSError as error:
         raise unwritable(path, error) from error
 

@@ -16,6 +16,7 @@ from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.schema.check import problems
 from perfscope.schema.enums import Status
+from perfscope.schema.write import Json, document_text, plain
 from tests.findings.analyzed import Analyzed, analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
 from tests.report import sample_document
@@ -29,7 +30,7 @@ PLANS = {
 }
 
 
-def built(analyzed: Analyzed) -> document.Json:
+def built(analyzed: Analyzed) -> Json:
     findings = tuple(analyzed.findings.values())
     return document.build(Facts(analyzed.results, analyzed.replay), findings)
 
@@ -58,7 +59,7 @@ def test_ledger_is_exact(name: str) -> None:
 
 
 def test_same_trace_same_bytes() -> None:
-    one, two = (document.dumps(built(analyze(PLANS["evaluation"]))) for _ in range(2))
+    one, two = (document_text(built(analyze(PLANS["evaluation"]))) for _ in range(2))
     assert one == two
 
 
@@ -98,7 +99,7 @@ def test_findings_come_by_status_and_gain() -> None:
 
 
 def test_plain_knows_json_only() -> None:
-    made = document.plain(
+    made = plain(
         {
             "array": np.array([1.5, math.inf]),
             "number": np.int64(3),
@@ -117,7 +118,7 @@ def test_plain_knows_json_only() -> None:
         "torn ?": "lone ?",
     }
     assert type(made["number"]) is int
-    assert json.loads(document.dumps(made)) == made
+    assert json.loads(document_text(made)) == made
 
 
 def test_write_replaces_the_file_at_once(tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from perfscope.document import verdict as verdicts
-from perfscope.document.build import as_json, build
+from perfscope.document.build import build
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Basis, EndKind, Status
+from perfscope.schema.write import as_json
 from perfscope.trace.damage import Damage
 from perfscope.trace.model import Ending
 from perfscope.units import format_seconds

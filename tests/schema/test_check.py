@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from perfscope.document.build import as_json, dumps
 from perfscope.schema import (
     analysis,
     communication,
@@ -28,6 +27,7 @@ from perfscope.schema.enums import EndKind, Status
 from perfscope.schema.json_schema import json_schema
 from perfscope.schema.read import NotAsDeclaredError, read_analysis
 from perfscope.schema.study import Study
+from perfscope.schema.write import as_json, document_text
 from scripts import make_schema
 from tests.report import sample_document
 from tests.support.environments import REPOSITORY
@@ -114,7 +114,7 @@ def test_a_document_is_read_into_the_structures_that_it_is_written_from() -> Non
     found = read_analysis(document)
     assert found.verdict.status is Status.FAIL
     assert found.findings[0].first_action is None or found.findings[0].first_action.gain_s > 0
-    assert json.loads(dumps(as_json(found))) == json.loads(json.dumps(document))
+    assert json.loads(document_text(as_json(found))) == json.loads(json.dumps(document))
 
 
 @pytest.mark.parametrize("name", SPOILED)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfscope.document.build import plain
 from perfscope.schema.common import Place
 from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry, Losses, LossSaving
+from perfscope.schema.write import plain
 
 
 def losses_of(training_s: float, *entries: tuple[str, str, float, int]) -> Any:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import perfscope
-from perfscope.document.build import plain, sort_findings
+from perfscope.document.build import sort_findings
 from perfscope.schema.compare import Compare
 from perfscope.schema.findings import HowMeasured
 from perfscope.schema.history import History
 from perfscope.schema.run import Tool
 from perfscope.schema.study import Study, StudyFindingRow, StudyKind, StudyRunRow, StudyVerdict
+from perfscope.schema.write import as_json
 
 if TYPE_CHECKING:
     from perfscope.findings.core.finding import Finding
@@ -43,7 +44,7 @@ def build(
     """
     status, sentence = verdict
     found: Json = {kind: body}
-    cleaned = plain(
+    return as_json(
         Study(
             schema_version=SCHEMA_VERSION,
             kind=kind,
@@ -57,5 +58,3 @@ def build(
             **found,
         )
     )
-    assert isinstance(cleaned, dict)
-    return cleaned

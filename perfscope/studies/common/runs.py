@@ -197,11 +197,11 @@ def _analyzed(path: Path, options: Options | None) -> Json:
 
 def _analyze(path: Path, options: Options) -> Json:
     from perfscope.document.analysis import analysis  # noqa: PLC0415
-    from perfscope.document.build import dumps  # noqa: PLC0415
     from perfscope.readers.detect import ReadOptions  # noqa: PLC0415 - takes half a second
     from perfscope.readers.registry import open_trace  # noqa: PLC0415
+    from perfscope.schema.write import document_text  # noqa: PLC0415
 
     trace = open_trace(path, ReadOptions(phase_rules=options.phase_rules))
-    document = files.parse_json(dumps(analysis(trace, options)))
+    document = files.parse_json(document_text(analysis(trace, options)))
     assert isinstance(document, dict)
     return document

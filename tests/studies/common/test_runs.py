@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from perfscope.document.analysis import analysis
-from perfscope.document.build import dumps
 from perfscope.errors import PerfscopeError, UnreadableInputError, UsageError
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_trace
 from perfscope.schema.common import NO_REASON, Metric
 from perfscope.schema.read import read_analysis, read_known
+from perfscope.schema.write import document_text
 from perfscope.studies.common import cache, runs
 from perfscope.studies.common.run import parse_cpu_list
 from perfscope.studies.common.runs import labels, load_run, load_runs
@@ -48,7 +48,7 @@ def analyzed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 def test_a_recording_is_read_as_analyze_reads_it(recording: Path) -> None:
     run = load_run(recording)
-    wanted = json.loads(dumps(analysis(open_trace(recording), Options())))
+    wanted = json.loads(document_text(analysis(open_trace(recording), Options())))
     assert run.document == wanted
     assert run.label == "recording"
     assert run.ranks == 2
@@ -104,7 +104,7 @@ def test_what_is_no_kept_result_is_ignored(recording: Path, kept: str) -> None:
 
 def test_what_is_kept_is_no_trace_of_another_tool(recording: Path) -> None:
     before = load_run(recording).document
-    assert json.loads(dumps(analysis(open_trace(recording), Options()))) == before
+    assert json.loads(document_text(analysis(open_trace(recording), Options()))) == before
 
 
 def test_a_folder_that_cannot_be_written_to_is_read(
@@ -129,7 +129,7 @@ def test_a_stored_result_and_a_folder_with_nothing_else(recording: Path, tmp_pat
     document = load_run(recording).document
     kept = tmp_path / "report" / "analysis.json"
     kept.parent.mkdir()
-    kept.write_text(dumps(document), encoding="utf-8")
+    kept.write_text(document_text(document), encoding="utf-8")
     assert load_run(kept).document == document
     assert load_run(kept.parent).document == document
     with pytest.raises(UsageError, match="cannot be narrowed"):

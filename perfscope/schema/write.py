@@ -1,0 +1,55 @@
+"""Writes the structures of the documents as JSON: what `read` reads."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from perfscope.output import json_text
+from perfscope.schema.check import key_of
+
+Json = dict[str, Any]
+
+
+def as_json(document: Any) -> Json:
+    """The object of JSON that a structure is written as."""
+    cleaned = plain(document)
+    assert isinstance(cleaned, dict)
+    return cleaned
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON knows it: numpy numbers as Python's, what is not finite as null.
+
+    Of structures, a field that is as its declaration has it when absent is left out.
+    """
+    if is_dataclass(value):
+        found = ((one, getattr(value, one.name)) for one in fields(value))
+        return {key_of(one.name): plain(item) for one, item in found if item is not one.default}
+    if isinstance(value, dict):
+        return {plain(str(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return _plain_one(value)
+
+
+def _plain_one(value: Any) -> Any:
+    """A value that holds no others, or an array of numbers."""
+    if isinstance(value, Enum):
+        return value.value
+    if hasattr(value, "tolist"):  # of numpy, a number or an array of them
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, str):
+        # text of the traced program may hold what UTF-8 cannot
+        return value.encode("utf-8", "replace").decode("utf-8")
+    return value
+
+
+def document_text(document: Json) -> str:
+    """The document as JSON text; NaN and infinities never appear, nor what cannot be seen."""
+    return json_text(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
