@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -22,10 +23,14 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import sentence, shortened, stopped, visible_document
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.run import Tool
+from perfscope.schema.write import as_json, document_text
 
 HERE = Path(__file__).parent
-SCRIPTS = ("page.js", "timeline.js")
+SCRIPTS = ("page.js", "tables.js")
+"""What moves on every page: of a run, and of a study."""
 TITLE_LENGTH = 120
+MOST_HELD = 300_000
+"""Characters: a document that packs into no less stays out of its page."""
 
 
 def build_html(result: Analysis) -> str:
@@ -34,11 +39,17 @@ def build_html(result: Analysis) -> str:
     Args:
         result: as analysis.json holds it. Its texts come from the recorded job and are not trusted.
     """
+    text = document_text(as_json(result))
     result = _visible(result)
-    style = (HERE / "assets" / "report.css").read_text(encoding="utf-8")
-    script = "".join((HERE / "assets" / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    page = Page("report", "analysis.json", result.tool, _title(result), style, script)
+    style = asset("report.css")
+    script = "".join(map(asset, (*SCRIPTS, "timeline.js")))
+    page = Page("report", "analysis.json", text, result.tool, _title(result), style, script)
     return render(result, _sections(), _environment(), page)
+
+
+def asset(name: str) -> str:
+    """A style sheet or script of the report."""
+    return (HERE / "assets" / name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -48,18 +59,20 @@ class Page:
     Attributes:
         noun: what it is called.
         source: the file that holds all that it shows.
+        text: of that file; unless it is large the page holds it, and saves it when asked to.
         tool: what made that.
         title: of the browser's tab.
         style: its style sheet.
-        script: what moves on it, "" for a page without a script.
+        script: what moves on it.
     """
 
     noun: str
     source: str
+    text: str
     tool: Tool
     title: str
     style: str
-    script: str = ""
+    script: str
 
 
 def render(
@@ -80,6 +93,7 @@ def render(
     return environment.get_template("page.html").render(
         noun=page.noun,
         source=page.source,
+        held=_packed(page.text),
         title=page.title,
         policy=_policy(page),
         style=Markup(page.style),
@@ -97,6 +111,7 @@ def _body(section: Section, context: Context, environment: Environment) -> Conte
         "id": section.id,
         "title": section.title,
         "is_folded": section.is_folded,
+        "is_summary": section.is_summary,
         "absent": absent,
         "takeaway": context.get("takeaway", ""),
         "anchor": f"{section.id}-evidence" if section.is_folded and not absent else section.id,
@@ -136,11 +151,16 @@ def _visible(result: Analysis) -> Analysis:
 
 def _policy(page: Page) -> str:
     """Allows the page's own style sheet and script and nothing else: no network, no frame."""
-    script = f"script-src {_source(page.script)}; " if page.script else ""
     return (
-        f"default-src 'none'; style-src {_source(page.style)}; {script}img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {_source(page.style)}; "
+        f"script-src {_source(page.script)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
+
+
+def _packed(text: str) -> str:
+    """A text as a page holds it: zlib's stream in base64, a fifth of its size; "" if too long."""
+    packed = base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii")
+    return packed if len(packed) <= MOST_HELD else ""
 
 
 def _source(content: str) -> str:

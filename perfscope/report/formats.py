@@ -91,6 +91,10 @@ def evidence(value: object, unit: str) -> str:
     return f"{value} {unit}".strip() if isinstance(value, str) else units.MISSING
 
 
+UNITS = {seconds: "s", bytes_: "B", bytes_rate: "B/s"}
+"""In what the numbers are that these write."""
+
+
 @dataclass(frozen=True)
 class Scale:
     """The unit of an axis: values are divided by `factor` and written with `unit` behind them."""

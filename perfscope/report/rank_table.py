@@ -1,13 +1,18 @@
-"""Quantities by rank as a table: a row for each rank, or for each quantile of many."""
+"""Quantities by rank as a table: a row for each rank; of many, quantiles and outliers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perfscope.report.table import Column, Kind, Table
-from perfscope.report.views import MOST_RANKS_SHOWN
+from perfscope.report.table import Column, Kind, Note, Table
 
+MOST_RANKS = 16
+"""Of more ranks the quantiles are shown, and those ranks that are far from them."""
+MOST_OUTLIERS = 8
+FENCE, LEAST_SHARE = 3.0, 0.1
+"""An outlier is this many interquartile ranges beyond a quartile (Tukey's outer fence), and this
+share of the median away from it."""
 QUANTILES = (
     ("highest", 1.0),
     ("75th percentile", 0.75),
@@ -26,35 +31,74 @@ class ByRank:
     write: Callable[[float | None], str]
 
 
+@dataclass(frozen=True)
+class Row:
+    """What one rank has of each quantity, or what ranks some share of the way up have of it.
+
+    Attributes:
+        head: which rank, or which share.
+        values: of each quantity.
+        ranks: whose they are where that says something, else "".
+    """
+
+    head: str
+    values: Sequence[float | None]
+    ranks: Sequence[str]
+
+
 def rank_table(id_: str, caption: str, ranks: Sequence[int], columns: Sequence[ByRank]) -> Table:
-    """The quantities by rank; above `MOST_RANKS_SHOWN` ranks their extremes and quartiles."""
-    is_summary = len(ranks) > MOST_RANKS_SHOWN
-    head = Column("Over the ranks" if is_summary else "Rank", 0, kind=Kind.TEXT)
-    held = (
-        [
-            (name, *(_quantile(ranks, column, share) for column in columns))
-            for name, share in QUANTILES
-        ]
-        if is_summary
-        else [
-            (f"rank {rank}", *(_value(column, n) for column in columns))
-            for n, rank in enumerate(ranks)
-        ]
+    """The quantities by rank; above `MOST_RANKS` ranks their quantiles and outliers."""
+    if len(ranks) <= MOST_RANKS:
+        head, how = "Rank", "by rank"
+        rows = [_of_rank(place, rank, columns) for place, rank in enumerate(ranks)]
+    else:
+        head, how = "Over the ranks", f"lowest to highest over all {len(ranks):,} ranks"
+        rows = [_quantile(name, share, ranks, columns) for name, share in QUANTILES]
+        far = [_of_rank(place, ranks[place], columns) for place in _outliers(len(ranks), columns)]
+        how += ", and ranks far from the others" if far else ""
+        rows += far
+    first = Column(head, "head", kind=Kind.TEXT)
+    return Table(
+        id_, f"{caption}, {how}", (first, *map(_column, range(len(columns)), columns)), rows
     )
-    how = "lowest to highest over all ranks" if is_summary else "by rank"
-    titles = (Column(column.title, n) for n, column in enumerate(columns, start=1))
-    return Table(id_, f"{caption}, {how}", (head, *titles), held)
 
 
-def _value(column: ByRank, place: int) -> str:
-    return column.write(column.values[place] if place < len(column.values) else None)
+def _column(place: int, quantity: ByRank) -> Column:
+    whose = Note(lambda row: row.ranks[place], is_below=False, is_everywhere=True)
+    return Column(quantity.title, lambda row: row.values[place], quantity.write, note=whose)
 
 
-def _quantile(ranks: Sequence[int], column: ByRank, share: float) -> str:
-    known = sorted((v, r) for v, r in zip(column.values, ranks, strict=False) if v is not None)
-    if not known:
-        return column.write(None)
-    value, rank = known[round(share * (len(known) - 1))]
-    written = column.write(value)
-    is_extreme = share in (0.0, 1.0) and known[0][0] != known[-1][0]
-    return f"{written} (rank {rank})" if is_extreme else written
+def _of_rank(place: int, rank: int, columns: Sequence[ByRank]) -> Row:
+    values = [one.values[place] if place < len(one.values) else None for one in columns]
+    return Row(f"rank {rank}", values, [""] * len(columns))
+
+
+def _quantile(name: str, share: float, ranks: Sequence[int], columns: Sequence[ByRank]) -> Row:
+    """The value some share of the way from the least to the most of each quantity."""
+    values: list[float | None] = []
+    whose = []
+    for column in columns:
+        known = sorted((v, r) for v, r in zip(column.values, ranks, strict=False) if v is not None)
+        value, rank = known[round(share * (len(known) - 1))] if known else (None, None)
+        is_extreme = bool(known) and share in (0.0, 1.0) and known[0][0] != known[-1][0]
+        values.append(value)
+        whose.append(f"rank {rank}" if is_extreme else "")
+    return Row(name, values, whose)
+
+
+def _outliers(count: int, columns: Sequence[ByRank]) -> list[int]:
+    """Places of the ranks that lie farthest from the others in any quantity, in their order."""
+    distance: dict[int, float] = {}
+    for column in columns:
+        known = sorted(value for value in column.values[:count] if value is not None)
+        if not known:
+            continue
+        low, middle, high = (known[round(part * (len(known) - 1))] for part in (0.25, 0.5, 0.75))
+        for place, value in enumerate(column.values[:count]):
+            if value is None:
+                continue
+            beyond = max(low - value, value - high) - FENCE * (high - low)
+            if beyond > 0 and abs(value - middle) > LEAST_SHARE * abs(middle):
+                scale = max(abs(middle), high - low) or 1.0
+                distance[place] = max(distance.get(place, 0.0), beyond / scale)
+    return sorted(sorted(distance, key=lambda place: -distance[place])[:MOST_OUTLIERS])

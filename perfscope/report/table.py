@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from perfscope.report.formats import number
+from perfscope.report.formats import UNITS, number
 from perfscope.report.labels import StatusWord, band
 from perfscope.report.text import shortened
 from perfscope.report.views import Place, Shown
@@ -79,6 +79,11 @@ class Column:
         """Whether its cells stand to the right."""
         return self.kind in (Kind.NUMBER, Kind.BAND)
 
+    @property
+    def unit(self) -> str:
+        """Of its numbers as they are, "" where that is not known or they have none."""
+        return UNITS.get(self.write, "") if self.write else ""
+
     def cell(self, row: Any) -> Cell:
         """What stands in a row."""
         value = _value(row, self.get)
@@ -118,6 +123,12 @@ class Cell:
     def is_absent(self) -> bool:
         """Whether the row has nothing there, which is what its text says."""
         return self.value is None
+
+    @property
+    def exact(self) -> str:
+        """A number as programs read it, "" of anything else: what a page sorts by and copies."""
+        known = number(self.value)
+        return "" if known is None else f"{known:.12g}"
 
     @property
     def band(self) -> StatusWord:

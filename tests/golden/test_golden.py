@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.golden.cases import CASES, EXPECTED, STUDIES, Case, study_page
+from tests.report.page_outline import HELD
 
 HOW = "If this change is meant, `make golden` keeps it; look at each difference before."
 
@@ -15,7 +16,9 @@ HOW = "If this change is meant, `make golden` keeps it; look at each difference 
 def test_outputs_are_those_kept(case: Case, tmp_path: Path) -> None:
     for file, content in case.outputs(tmp_path).items():
         kept = case.kept_at(file).read_text(encoding="utf-8")
-        assert content.decode() == kept, f"{case.name}/{file} differs. {HOW}"
+        assert comparable(content.decode()) == comparable(kept), (
+            f"{case.name}/{file} differs. {HOW}"
+        )
 
 
 def test_every_kept_folder_belongs_to_a_case() -> None:
@@ -25,4 +28,9 @@ def test_every_kept_folder_belongs_to_a_case() -> None:
 @pytest.mark.parametrize("name", STUDIES)
 def test_pages_of_studies_are_made_from_their_documents(name: str) -> None:
     page, text = study_page(name)
-    assert text == page.read_text(encoding="utf-8"), HOW
+    assert comparable(text) == comparable(page.read_text(encoding="utf-8")), HOW
+
+
+def comparable(text: str) -> str:
+    """Without what a page packs: how it is packed differs from one build of zlib to another."""
+    return HELD.sub("", text)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
+from perfscope.report import build
+
+HELD = re.compile(r'<template id="held" data-file="\w+\.json">([\w+/=]*)</template>')
 VOID = frozenset({"meta", "link", "br", "img", "input", "hr"})
 
 
@@ -59,3 +63,10 @@ class Outline(HTMLParser):
         self.handle_starttag(tag, attrs)
         if tag not in VOID:
             self.unclosed.pop()
+
+
+def without_own(page: str) -> str:
+    """A page without what it brings itself: its script, to the letter, and its packed document."""
+    for names in (build.SCRIPTS, (*build.SCRIPTS, "timeline.js")):
+        page = page.replace(f"<script>{''.join(map(build.asset, names))}</script>", "")
+    return HELD.sub("", page)

@@ -17,7 +17,10 @@ OPEN_ALL = "document.querySelectorAll('details').forEach(d => { d.open = true; }
 WIDE_ELEMENTS = """[...document.querySelectorAll('body *')].filter(e =>
   e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.scroll') && !e.closest('.skip')
 ).slice(0, 5).map(e => e.outerHTML.slice(0, 120))"""
-WITHOUT_TIMELINE = "document.querySelectorAll('.timeline, [data-window]').forEach(e => e.remove())"
+WITHOUT_GESTURES = (
+    "document.querySelectorAll('.timeline, [data-window], .tools, .table-tools')"
+    ".forEach(e => e.remove())"
+)
 HANDLERS = """[...document.querySelectorAll('*')].filter(
   e => [...e.attributes].some(a => /^on/i.test(a.name))).length"""
 LOW_CONTRAST = """(() => {
@@ -108,10 +111,10 @@ def test_dark_mode_is_dark(window: Browser, pages: dict[str, Path]) -> None:
     assert window.run("getComputedStyle(document.body).backgroundColor") == "rgb(15, 18, 23)"
 
 
-def test_all_but_the_timeline_reads_the_same_without_javascript(
+def test_all_but_what_needs_a_gesture_reads_the_same_without_javascript(
     window: Browser, pages: dict[str, Path]
 ) -> None:
-    text = f"{OPEN_ALL}, {WITHOUT_TIMELINE}, document.body.innerText"
+    text = f"{OPEN_ALL}, {WITHOUT_GESTURES}, document.body.innerText"
     window.open(pages["two_ranks"])
     with_scripts = window.run(text)
     window.page("Emulation.setScriptExecutionDisabled", value=True)

@@ -145,13 +145,30 @@ def test_a_place_can_be_short(file: str, expected: str) -> None:
 def test_rank_table_names_the_extreme_ranks() -> None:
     values = [float(rank) for rank in range(100)]
     table = rank_table("t", "Seconds", range(100), [ByRank("Time", values, formats.count)])
-    assert table.caption == "Seconds, lowest to highest over all ranks"
-    assert [row[1].text for row in table.cells] == ["99 (rank 99)", "74", "50", "25", "0 (rank 0)"]
+    assert table.caption == "Seconds, lowest to highest over all 100 ranks"
+    told = [(row[1].text, row[1].note) for row in table.cells]
+    assert told == [("99", "rank 99"), ("74", ""), ("50", ""), ("25", ""), ("0", "rank 0")]
+
+
+def test_rank_table_of_many_ranks_has_rows_of_those_far_from_the_others() -> None:
+    values: list[float | None] = [10.0 + rank % 3 for rank in range(1024)]
+    values[700], values[3] = 100.0, None
+    columns = [ByRank("Time", values, formats.count), ByRank("Same", [7.0] * 1024, formats.count)]
+    table = rank_table("t", "Seconds", range(1024), columns)
+    assert [row[0].text for row in table.cells[5:]] == ["rank 700"]
+    assert [cell.text for cell in table.cells[5]] == ["rank 700", "100", "7"]
+    assert table.caption.endswith("over all 1,024 ranks, and ranks far from the others")
+
+
+def test_rank_table_of_few_ranks_has_a_row_of_each() -> None:
+    table = rank_table("t", "", range(16), [ByRank("Time", [2.0] * 16, formats.seconds)])
+    assert [row[0].text for row in table.cells] == [f"rank {rank}" for rank in range(16)]
+    assert {(row[1].exact, row[1].column.unit) for row in table.cells} == {("2", "s")}
 
 
 def test_rank_table_of_equal_values_names_no_rank() -> None:
     table = rank_table("t", "", range(100), [ByRank("Time", [1.0] * 100, formats.count)])
-    assert {row[1].text for row in table.cells} == {"1"}
+    assert {(row[1].text, row[1].note) for row in table.cells} == {("1", "")}
 
 
 def test_rank_table_says_which_values_are_missing() -> None:

@@ -374,6 +374,8 @@
   figure.classList.add("is-live");
   figure.querySelector(".timeline-live").hidden = false;
   new ResizeObserver(() => { if (canvas.parentElement.clientWidth !== width) request(); }).observe(canvas.parentElement);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { paint = null; request(); });
+  const repaint = () => { paint = null; request(); };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  addEventListener("themechange", repaint);
   request();
 })();

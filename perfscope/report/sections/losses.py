@@ -106,4 +106,4 @@ def _sentence(found: Losses, work: str) -> str:
     return f"{training}{rest}{others}"
 
 
-SECTION = Section("losses", "What time was lost to", "losses.html", _context)
+SECTION = Section("losses", "What time was lost to", "losses.html", _context, is_summary=True)

@@ -208,4 +208,4 @@ def _top(result: Analysis) -> list[Context]:
     return [finding_view(*places[name], of) for name in result.verdict.top if name in places]
 
 
-SECTION = Section("overview", "Overview", "overview.html", _context)
+SECTION = Section("overview", "Overview", "overview.html", _context, is_summary=True)

@@ -15,7 +15,8 @@ class Section:
 
     Of one `is_folded` the page shows the heading and the `takeaway` of its context, and the rest
     once it is unfolded; where its context names what is `absent`, that is all. The context of a
-    section of a run takes the structures of its result, that of a study's the document.
+    section of a run takes the structures of its result, that of a study's the document. One that
+    `is_summary` is printed where no more than the answer is asked for.
     """
 
     id: str
@@ -23,3 +24,4 @@ class Section:
     template: str
     context: Callable[[Any], Context]
     is_folded: bool = False
+    is_summary: bool = False

@@ -1,4 +1,4 @@
-"""Makes the page of a study: study.html, offline as the report of a run, and without a script."""
+"""Makes the page of a study: study.html, offline as the report of a run."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from perfscope.report.studies.access import Document, text
 from perfscope.report.studies.section import StudySection
 from perfscope.report.text import shortened, visible_document
 from perfscope.schema.run import Tool
+from perfscope.schema.write import document_text
 
 HERE = Path(__file__).parent
 PAGE_FILE = "study.html"
@@ -32,10 +33,12 @@ def build_html(document: Document) -> str:
         document: as study.json holds it. Its texts come from recorded jobs and are not trusted.
     """
     safe: Document = visible_document(dict(document))
-    sheets = [build.HERE / "assets" / "report.css", *sorted((HERE / "assets").glob("*.css"))]
-    style = "".join(path.read_text(encoding="utf-8") for path in sheets)
+    sheets = sorted((HERE / "assets").glob("*.css"))
+    style = build.asset("report.css") + "".join(one.read_text(encoding="utf-8") for one in sheets)
+    script = "".join(map(build.asset, build.SCRIPTS))
     tool = Tool(text(safe, "tool", "name"), text(safe, "tool", "version"))
-    page = build.Page("study", "study.json", tool, _title(safe), style)
+    held = document_text(dict(document))
+    page = build.Page("study", "study.json", held, tool, _title(safe), style, script)
     return build.render(safe, _sections(safe), _environment(), page)
 
 

@@ -35,4 +35,6 @@ def _context(document: Document) -> Context:
     }
 
 
-SECTION = StudySection("overview", "Overview", "study_overview.html", _context, place=OVERVIEW)
+SECTION = StudySection(
+    "overview", "Overview", "study_overview.html", _context, is_summary=True, place=OVERVIEW
+)
