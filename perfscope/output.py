@@ -25,6 +25,11 @@ LEAST_TAIL = 5
 _BOUNDARIES = tuple(map(re.compile, (r"\s", r"[/\\]", r"[,;|()\[\]{}<>=&]", r"[.:_-]")))
 """Where a text may be cut: between words, directories, arguments, parts of a name."""
 
+_AMOUNT = re.compile(r"\d[\d.,]{0,20}(?<=\d)(?:\s(?:%|[^\W\d_]{1,6}\b))?")
+"""A number and its unit: a part of it says something else than the whole."""
+
+_SENTENCE_END = re.compile(r"[.!?](?=\s)")
+
 _SPACES = "\n\r\t\u2028\u2029"
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _JOINERS = "\u200c\u200d\ufe0e\ufe0f"
@@ -72,6 +77,14 @@ def shortened(text: str, longest: int) -> str:
     return f"{beginning(text, longest - tail - 1)}…{_ending(text, tail)}"
 
 
+def whole_sentences(text: str, longest: int) -> str:
+    """As many sentences from the beginning as fit, or the beginning of a first one too long."""
+    if len(text) <= longest:
+        return text
+    ends = [found.end() for found in _SENTENCE_END.finditer(text, 0, longest + 1)]
+    return text[: ends[-1]] if ends else f"{beginning(text, longest - 1)}…"
+
+
 def shortened_apart(texts: Sequence[str], longest: int) -> list[str]:
     """The texts shortened; those that would look alike keep as much of their ends as it takes."""
     found = [shortened(text, longest) for text in texts]
@@ -95,8 +108,8 @@ def beginning(text: str, longest: int) -> str:
     for marks in _BOUNDARIES:
         found = list(marks.finditer(text, 0, longest + 1))
         if found and (found[-1].start() >= longest * 0.6):
-            return text[: found[-1].start()]
-    return text[:longest]
+            return text[: _in_amount(text, found[-1].start())[0]].rstrip()
+    return text[: _in_amount(text, longest)[0]].rstrip()
 
 
 def _ending(text: str, longest: int) -> str:
@@ -104,8 +117,16 @@ def _ending(text: str, longest: int) -> str:
     for marks in _BOUNDARIES:
         found = marks.search(text, len(text) - longest - 1)
         if found and len(text) - found.start() >= longest * 0.6:
-            return text[found.start() :].lstrip()
-    return text[len(text) - longest :]
+            return text[_in_amount(text, found.start())[1] :].lstrip()
+    return text[_in_amount(text, len(text) - longest)[1] :].lstrip()
+
+
+def _in_amount(text: str, cut: int) -> tuple[int, int]:
+    """Beginning and end of the amount that a cut would part; the cut itself if it parts none."""
+    for found in _AMOUNT.finditer(text, max(cut - 30, 0), cut + 30):
+        if found.start() < cut < found.end():
+            return found.start(), found.end()
+    return cut, cut
 
 
 def _visible_character(character: str, before: str, behind: str) -> str:

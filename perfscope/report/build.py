@@ -20,7 +20,7 @@ from perfscope.report import formats
 from perfscope.report.labels import status_word
 from perfscope.report.sections import ORDER
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.text import sentence, shortened, stopped, visible_document
+from perfscope.report.text import sentence, shortened, stopped, visible_document, whole_sentences
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.run import Tool
 from perfscope.schema.write import as_json, document_text
@@ -191,6 +191,7 @@ def environment_of(*folders: Path) -> Environment:
     )
     environment.filters |= {
         "shortened": shortened,
+        "whole_sentences": whole_sentences,
         "sentence": sentence,
         "stopped": stopped,
         "seconds": formats.seconds,

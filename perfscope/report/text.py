@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from perfscope.output import LONGEST_TEXT, shortened, shortened_apart, visible
+from perfscope.output import LONGEST_TEXT, shortened, shortened_apart, visible, whole_sentences
 
 __all__ = [
     "LONGEST_TEXT",
@@ -15,6 +15,7 @@ __all__ = [
     "stopped",
     "visible",
     "visible_document",
+    "whole_sentences",
 ]
 
 

@@ -62,6 +62,28 @@ def test_what_a_script_pipes_into_a_tool_is_taken_out(before: str) -> None:
     assert shown == f"{before} [redacted] | sudo -S ls; echo done"
 
 
+MIXED = "rosebud" + "7!"
+ANYWHERE = """rar a -hp§ a.rar data|cryptsetup open -d § /dev/sdb x|qpdf --encrypt § § 256 -- a.pdf
+    |smbclient //s/x §|ftp -n -u me §|expect -c 'send § now'|tool --value §|gpg --batch § -c f
+    |sshfs me@h:/x /mnt -f §|nmcli con up id x §|mount -t cifs //s/x /mnt §|mkpasswd §
+    |tool --cipher=§|keytool -list -z §|tool -xy§ f|pgbench -i § db|borg init -e § repo"""
+
+
+@pytest.mark.parametrize("command", commands(ANYWHERE))
+def test_what_looks_like_a_password_is_taken_out_wherever_a_tool_is_told_it(command: str) -> None:
+    words = shlex.split(command.replace("§", MIXED))
+    for shown in (
+        " ".join(redact_arguments(words)),
+        redact_value(str(CalledProcessError(1, words))),
+        redact_value(str(CalledProcessError(1, shlex.join(words)))),
+        redact_value(json.dumps({"cmd": words})),
+        redact_arguments(["bash", "-c", shlex.join(words)])[-1],
+    ):
+        assert MIXED not in shown
+        assert words[0] in shown
+    assert redact_arguments(redact_arguments(words)) == redact_arguments(words)
+
+
 ORDINARY = """train.py -a relu6 -k 5x5 -w adamw -P fp16 -p resnet50
     |python -m train -a mish -w cosine
     |./solver -k spectral -p gauss|torchrun --nproc-per-node 2 train.py -a vit -k rbf
@@ -81,3 +103,18 @@ def test_what_a_program_is_told_stays(command: str) -> None:
     assert redact_arguments(words) == words
     for text in (str(CalledProcessError(1, words)), f"command failed: {command}"):
         assert redact_value(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| -k x",
+        "command failed: a -k | | b",
+        "cmd: ;;|&& -p",
+        "running '| |' -x",
+        "Command '' died",
+    ],
+)
+def test_commands_with_nothing_between_their_signs_are_read(text: str) -> None:
+    for shown in (redact_value(text), redact_arguments(["sh", "-c", text])[-1]):
+        assert shown == text

@@ -16,6 +16,7 @@ from perfscope.report.text import (
     shortened_apart,
     visible,
     visible_document,
+    whole_sentences,
 )
 from perfscope.report.views import place_of, rank_bars, rank_list, safe_link
 from perfscope.schema.common import Place
@@ -70,6 +71,27 @@ def test_a_text_is_cut_between_words_and_directories(
     text: str, longest: int, expected: str
 ) -> None:
     assert shortened(text, longest) == expected
+
+
+@pytest.mark.parametrize("longest", range(8, 44))
+def test_a_number_is_never_cut_nor_parted_from_its_unit(longest: int) -> None:
+    text = "of 1,412 steps 95 % took 121.5 ms or less"
+    kept = shortened(text, longest).split("…")
+    for found in re.findall(r"[\d.,]*\d(?: (?:ms|%|steps))?", " ".join(kept)):
+        assert found in ("1,412 steps", "95 %", "121.5 ms")
+
+
+@pytest.mark.parametrize(
+    ("longest", "expected"),
+    [
+        (60, "The run is short. Take a longer one. Then act."),
+        (40, "The run is short. Take a longer one."),
+        (20, "The run is short."),
+        (12, "The run is…"),
+    ],
+)
+def test_of_sentences_as_many_are_kept_as_fit(longest: int, expected: str) -> None:
+    assert whole_sentences("The run is short. Take a longer one. Then act.", longest) == expected
 
 
 def test_a_line_of_a_terminal_ends_with_a_whole_word() -> None:

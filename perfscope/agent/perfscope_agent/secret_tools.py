@@ -4,7 +4,8 @@ What an option of one letter holds only its program knows. A program of the user
 file beside it, what a launcher starts - is told presets, optimizers and partitions in this way; a
 tool that is found by its name alone is told passwords as well, and nobody who looks at a recording
 needs what it was told. So of a tool's command only what cannot be a password is kept: numbers,
-places, what stands behind letters that by convention mean a file, a number or a format, and words.
+places, what stands behind letters that by convention mean a file, a number or a format, and words;
+and of these none that mixes letters with digits or signs as passwords do.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def _compiled() -> dict[str, re.Pattern[str]]:
             r"(?<![^\s=;|&(])(?:\"[^\"\n]*\"|'[^'\n]*')|[;|&()\n]+|[^\s;|&()\"'\n]+|[\"']"
         ),
         option=re.compile(r"(?:^|[\s'\"])-[A-Za-z][A-Za-z]?\S*"),
-        command=re.compile(r"\bCommand (\"[^\"]*\"|'[^']*') (?:returned|died|timed)"),
+        part=re.compile(r"(\s+)"),
+        command=re.compile(r"\bCommand (\".*?\"|'.*?') (?:returned|died|timed)", re.DOTALL),
     )
     return _patterns
 
@@ -83,6 +85,8 @@ def without_told(words: Sequence[str], *, is_command: bool = True) -> list[str]:
         elif is_command and not before.startswith("--"):
             result[place] = _shown(word, hides_words)
             hides_words = hides_words or _stores(word)
+        if is_command and result[place] == word:
+            result[place] = _unlike_a_password(word)
     return result
 
 
@@ -118,6 +122,23 @@ def _wraps(words: Sequence[str]) -> bool:
         if not (word.startswith("-") or secret_names.is_number(word) or "=" in word):
             return False
     return False
+
+
+def _unlike_a_password(word: str) -> str:
+    """The word without what looks like a password: all of it, each part of a text, or a value."""
+    if any(c.isspace() for c in word):
+        parts = _compiled()["part"].split(word)
+        return "".join(_unlike_a_password(part) if part.strip() else part for part in parts)
+    name, equals, value = word.partition("=")
+    if equals and _is_variable(name.lstrip("-")):
+        return name + equals + REDACTED if secret_names.looks_like_a_password(value) else word
+    if not any(map(secret_names.looks_like_a_password, (word.lstrip("-"), name, value))):
+        return word
+    return word[:2] + REDACTED if word.startswith("-") else REDACTED
+
+
+def _is_variable(name: str) -> bool:
+    return name.replace("_", "").replace("-", "").replace(".", "").isalnum()
 
 
 def _stores(word: str) -> bool:
@@ -165,8 +186,7 @@ def _shown(word: str, hides_words: bool) -> str:
     """An argument that is no option: `value=X`, `/p:X`, or a word behind one that stores it."""
     name, equals, value = word.partition("=")
     if equals:
-        is_variable = name.replace("_", "").replace("-", "").replace(".", "").isalnum()
-        is_told = is_variable and not value.startswith("=") and not _is_harmless(value)
+        is_told = _is_variable(name) and not value.startswith("=") and not _is_harmless(value)
         return name + equals + REDACTED if is_told else word
     letter, colon, told = word[1:].partition(":")
     if word.startswith("/") and colon and letter.isalpha() and "/" not in told:
@@ -189,7 +209,7 @@ def without_commands(text: str, *, is_script: bool = False) -> str:
     if whole is not None and not is_script:  # what Python says of a command given to a shell
         start, end = whole.span(1)
         inner = without_commands(text[start + 1 : end - 1], is_script=True)
-        return text[: start + 1] + inner + text[end - 1 :]
+        text = text[: start + 1] + inner + text[end - 1 :]
     if not is_script and not tells_of_commands(text) and not _compiled()["option"].search(text):
         return text
     kept, place, begin, is_command = [], 0, 0, is_script
@@ -214,7 +234,7 @@ def _segment(tokens: list[str], is_script: bool, *, is_piped: bool) -> list[str]
     """The words of one command of a script or a text, with their quotes."""
     marks = [token[0] if token[0] in "\"'" and len(token) > 1 else "" for token in tokens]
     bare = [token[1:-1] if mark else token for token, mark in zip(tokens, marks)]
-    if is_piped and is_script and bare[0] in _PRINTS:
+    if is_piped and is_script and bare and bare[0] in _PRINTS:
         safe = [bare[0], *(w if w.startswith("-") else REDACTED for w in bare[1:])]
     else:
         safe = without_told(bare, is_command=is_script)
