@@ -14,6 +14,8 @@ from perfscope.output import say_json, tell
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from perfscope.schema.study import Study
+
 PAGE_SUFFIXES = (".html", ".htm")
 
 
@@ -47,7 +49,7 @@ def answer(
 
 
 def finish_study(
-    document: dict[str, Any],
+    study: Study,
     output: Path,
     *,
     as_json: bool,
@@ -59,7 +61,7 @@ def finish_study(
     """Ends a command that makes a study: its files, what stdout says, and the gates.
 
     Args:
-        document: study.json.
+        study: what study.json is to hold.
         output: where to; see `results_in`.
         as_json: print the document instead of a summary.
         last: the line below the summary; `{page}` and `{folder}` say where the page lies.
@@ -73,28 +75,30 @@ def finish_study(
     from perfscope.document.build import write
     from perfscope.files import replace_file
     from perfscope.report.studies.build import PAGE_FILE, write_page
+    from perfscope.schema import write as written
     from perfscope.studies.common.document import STUDY_FILE
 
     place, page = results_in(output, document=STUDY_FILE, page=PAGE_FILE)
+    document = written.as_json(study)
     write(place, document)
     for name, content in (beside or {}).items():
         with writing(place.with_name(name)):
             replace_file(place.with_name(name), content.encode("utf-8"))
     with writing(page):
-        write_page(document, page)
+        write_page(study, page)
     if is_told:
         told = last.format(page=page, folder=page.parent)
-        answer(document, partial(_print_study, document), as_json=as_json, last=told)
+        answer(document, partial(_print_study, study), as_json=as_json, last=told)
     failed = gates()
     for reason in failed:
         tell(f"Gate failed: {reason}")
     return ExitCode.GATE_FAILED if failed else ExitCode.OK
 
 
-def _print_study(document: dict[str, Any], console: Console) -> None:
+def _print_study(study: Study, console: Console) -> None:
     from perfscope.report.studies.terminal import print_study
 
-    print_study(document, console)
+    print_study(study, console)
 
 
 def results_in(output: Path, *, document: str, page: str) -> tuple[Path, Path]:

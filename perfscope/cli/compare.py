@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.schema.compare import ComparedSide
+    from perfscope.schema.study import Study
     from perfscope.studies.common.measures import Measure
 
-Json = dict[str, Any]
 GATES = ("slower", "unclear", "unlike", "new-finding")
 UNITS = ("throughput", "step", "epoch", "focus", "wall")
 FACTOR = 1.02
@@ -146,17 +146,17 @@ def compare(  # noqa: PLR0913 - one argument an option
         options=Options(focus=foa, phase_rules=rules),
         progress=tell,
     )
-    document = build(sides, measure=chosen, factor=factor)
+    study = build(sides, measure=chosen, factor=factor)
     return finish_study(
-        document,
+        study,
         output or Path("compare"),
         as_json=as_json,
-        is_told=not _write_markdown(document, markdown),
-        gates=lambda: _failed_gates(document, fail_on),
+        is_told=not _write_markdown(study, markdown),
+        gates=lambda: _failed_gates(study, fail_on),
     )
 
 
-def build(sides: Sequence[Any], *, measure: Measure | None, factor: float) -> Json:
+def build(sides: Sequence[Any], *, measure: Measure | None, factor: float) -> Study:
     """study.json of a comparison."""
     from perfscope.studies.common import document
     from perfscope.studies.compare import labels as compare_words
@@ -214,14 +214,14 @@ def _measure(unit: str | None, target: str | None) -> Measure | None:
     return solution(target.strip(), series=found[1], at_most=found[2] == "<=", value=value)
 
 
-def _write_markdown(document: Json, file: str | None) -> bool:
+def _write_markdown(study: Study, file: str | None) -> bool:
     """Writes the Markdown; whether it went to stdout, which then carries nothing else."""
     from perfscope.files import write_output
     from perfscope.report.studies.markdown import comparison
 
     if file is None:
         return False
-    text = comparison(document)
+    text = comparison(study)
     if file == "-":
         say_markdown(text)
         return True
@@ -230,16 +230,16 @@ def _write_markdown(document: Json, file: str | None) -> bool:
     return False
 
 
-def _failed_gates(document: Json, fail_on: Sequence[str]) -> list[str]:
+def _failed_gates(study: Study, fail_on: Sequence[str]) -> list[str]:
     """The gates that failed, in words.
 
     Raises:
         PerfscopeError: there is a gate, and a side without a run that it could judge.
     """
-    from perfscope.schema.compare import Answer, Compare
-    from perfscope.schema.read import known
+    from perfscope.schema.compare import Answer
 
-    found = known(document["compare"], Compare)
+    found = study.compare
+    assert found is not None
     if fail_on:
         _refuse_empty(found.sides)
     failed = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import click
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfscope.schema.history import Unread
+    from perfscope.schema.study import Study
     from perfscope.studies.common.run import StudyRun
 
-Json = dict[str, Any]
 FACTOR = 1.02
 
 
@@ -71,21 +71,23 @@ def history(
     directory = output or (paths[0] if paths[0].is_dir() else paths[0].parent)
     if reports:
         _write_reports(runs)
-    document = build(
+    study = build(
         runs,
         unreadable=unreadable,
         directory=directory,
         factor=factor,
         ignore_command=ignore_command,
     )
-    is_worse = document["history"]["badge"]["status"] == "fail"
+    history = study.history
+    assert history is not None
+    is_worse = history.badge.status == "fail"
     return finish_study(
-        document,
+        study,
         directory,
         as_json=as_json,
         last=f"Report: {{page}}; badge: {{folder}}/{BADGE_FILE}",
-        beside={BADGE_FILE: badge_svg(document)},
-        gates=lambda: [document["verdict"]["sentence"]] if fail_on and is_worse else [],
+        beside={BADGE_FILE: badge_svg(history)},
+        gates=lambda: [study.verdict.sentence] if fail_on and is_worse else [],
     )
 
 
@@ -123,7 +125,7 @@ def build(
     directory: Path,
     factor: float,
     ignore_command: bool,
-) -> Json:
+) -> Study:
     """study.json of a history; `directory` is where the page will lie, for its links."""
     from perfscope.schema.study import HistoryRunRow
     from perfscope.studies.common import document

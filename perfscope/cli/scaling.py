@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,9 +12,12 @@ from perfscope.cli.options import foa_option, phase_option, study_json_option, v
 from perfscope.output import tell
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfscope.schema.study import Study
+    from perfscope.studies.common.external import External
     from perfscope.studies.scaling.scaling import Scaling
 
-Json = dict[str, Any]
 DEFAULT_OUTPUT = Path("scaling")
 CSV_FILE = "scaling.csv"
 
@@ -95,12 +98,13 @@ def scaling(  # noqa: PLR0913 - one argument an option
     found = study.scaling(
         loaded, axis=Axis(axis) if axis else None, weak=weak, variant=Variant(formula)
     )
-    document = _document(found, series)
-    table = {CSV_FILE: pop_csv(document)}
-    return finish_study(document, output, as_json=as_json, last="Page: {page}", beside=table)
+    made = _study(found, series)
+    assert made.scaling is not None
+    table = {CSV_FILE: pop_csv(made.scaling)}
+    return finish_study(made, output, as_json=as_json, last="Page: {page}", beside=table)
 
 
-def _document(found: Scaling, external: list[Any]) -> Json:
+def _study(found: Scaling, external: Sequence[External]) -> Study:
     from perfscope.studies.common import document
     from perfscope.studies.findings.catalog import judge_study
     from perfscope.studies.scaling import document as scaling_document

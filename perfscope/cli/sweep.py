@@ -277,12 +277,12 @@ def _measure(place: Path) -> Callable[..., float | None]:
 def _study(place: Path, *, as_json: bool) -> int:
     """Makes study.json and study.html of what is finished, and prints it."""
     from perfscope.studies.findings.catalog import judge_study
-    from perfscope.sweep.study.build import as_document, read
+    from perfscope.sweep.study.build import as_study, read
 
     sweep = read(place, progress=lambda text: _tell(text, is_passing=True))
-    document = as_document(sweep, judge_study("sweep", sweep))
+    found = as_study(sweep, judge_study("sweep", sweep))
     rewrite("")
-    return finish_study(document, place, as_json=as_json)
+    return finish_study(found, place, as_json=as_json)
 
 
 def _tell(text: str, *, is_passing: bool = False) -> None:

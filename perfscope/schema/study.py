@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from perfscope.schema.compare import Compare
 from perfscope.schema.findings import HowMeasured, Outcome
 from perfscope.schema.history import History
 from perfscope.schema.run import Commit, Tool
+from perfscope.schema.scaling import ScalingResult
 from perfscope.schema.sweep_result import SweepResult
 
 StudyKind = Literal["scaling", "sweep", "compare", "history"]
@@ -85,7 +86,7 @@ class Study:
     tool: Tool
     verdict: StudyVerdict
     runs: tuple[StudyRunRow | HistoryRunRow | SweepRunRow, ...]
-    scaling: dict[str, Any] | None = None
+    scaling: ScalingResult | None = None
     sweep: SweepResult | None = None
     compare: Compare | None = None
     history: History | None = None

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 from click.testing import CliRunner
 
 from perfscope.cli.group import cli
-from perfscope.report.studies.build import build_html
 from tests.golden import foreign
 from tests.support.environments import REPOSITORY
+from tests.support.study_pages import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +133,7 @@ def study_page(name: str) -> tuple[Path, str]:
     """The file of a kept study's page, and the page that its document gives now."""
     folder = REPOSITORY / "reports" / "studies" / name
     document = json.loads((folder / "study.json").read_text(encoding="utf-8"))
-    return folder / "study.html", build_html(document)
+    return folder / "study.html", page_of(document)
 
 
 def main() -> int:

@@ -16,7 +16,6 @@ import pytest
 from perfscope.report import build
 from perfscope.report.build import build_html, write_report
 from perfscope.report.formats import seconds
-from perfscope.report.studies import build as studies
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.schema.read import read_known
@@ -27,6 +26,7 @@ from tests.report.sample_document import thousand_ranks, two_ranks_evaluation
 from tests.report.sample_hostile import HOSTILE_TEXTS
 from tests.support.environments import REPOSITORY
 from tests.support.requirements import require_browser
+from tests.support.study_pages import page_of
 
 SAMPLES = sorted(REPOSITORY.glob("reports/*/analysis.json"))
 STUDIES = sorted(REPOSITORY.glob("reports/studies/*/study.json"))
@@ -77,7 +77,7 @@ def test_a_page_holds_its_document_to_the_letter(path: Path) -> None:
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: str(path.parent.name))
 def test_a_study_does_so_too(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert held(studies.build_html(json.loads(text))) == text
+    assert held(page_of(json.loads(text))) == text
 
 
 def test_the_button_saves_what_the_page_holds(page: Browser) -> None:

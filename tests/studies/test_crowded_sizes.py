@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from perfscope.schema.scaling import Amdahl
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.findings.catalog import judge_study
 from perfscope.studies.scaling import document as scaling_document
 from perfscope.studies.scaling.laws import LEFT_OUT, SHARED_FIRST
-from perfscope.studies.scaling.models import Amdahl, Model
+from perfscope.studies.scaling.models import Model
 from perfscope.studies.scaling.oversubscription import crowding
 from perfscope.studies.scaling.scaling import scaling
 from tests.support.scaling_series import trained
@@ -80,8 +81,8 @@ def test_amdahl_is_of_the_sizes_that_had_a_cpu_for_each_rank() -> None:
     notes = " ".join(scaling_document.notes(study))
     assert "With 8 ranks threads shared CPUs: 8 ranks on 4 CPUs" in notes
     assert "With 4 ranks threads" not in notes
-    points = scaling_document.body(study)["points"]
-    assert [point["shared_cpus"] for point in points] == [
+    points = scaling_document.body(study).points
+    assert [point.shared_cpus for point in points] == [
         *(None, None, None),
         "8 ranks on 4 CPUs",
         "16 ranks on 4 CPUs",

@@ -153,5 +153,5 @@ def test_findings_of_uneven_work_are_of_the_same_work() -> None:
     assert found["evaluation_frequency"].status.value == "pass"
     assert found["serial_phase"].status.value == "not_applicable"
     body = scaling_document.body(study)
-    assert body["growth"]["work"] == pytest.approx([1, 2**0.5, 2])
-    assert body["growth"]["kind"] == "uneven"
+    assert body.growth.work == pytest.approx([1, 2**0.5, 2])
+    assert body.growth.kind == "uneven"

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from perfscope.schema.write import as_json
 from perfscope.studies.findings.catalog import judge_study
-from perfscope.sweep.study.build import as_document
+from perfscope.sweep.study.build import as_study
 from perfscope.sweep.study.model import Sweep, measure
 from perfscope.sweep.study.quality import Quality
 from perfscope.sweep.study.run import SweepRun
@@ -96,7 +97,7 @@ def number_of(plan: StoredPlan, values: Values) -> int:
 
 def judged(sweep: Sweep) -> Json:
     """study.json of a sweep, with its findings."""
-    return as_document(sweep, judge_study("sweep", sweep))
+    return as_json(as_study(sweep, judge_study("sweep", sweep)))
 
 
 def made_sweep(

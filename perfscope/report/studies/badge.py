@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from markupsafe import escape
 
-from perfscope.report.studies.access import Document, mapping
 from perfscope.report.text import shortened, visible
-from perfscope.schema.history import Badge
-from perfscope.schema.read import known
+from perfscope.schema.history import History
 
 BADGE_FILE = "badge.svg"
 HEIGHT, LETTER, MARGIN = 20, 6.6, 7
@@ -18,12 +16,12 @@ OTHER, LABEL = "#4b5260", "#3a404b"
 SIGNS = {"pass": "▲ ", "fail": "▼ "}
 
 
-def badge_svg(document: Document) -> str:
+def badge_svg(history: History) -> str:
     """The badge of a history: what is measured at the left, its level and last change at the right.
 
     Better and worse have a sign besides their color.
     """
-    found = known(mapping(document, "history", "badge"), Badge)
+    found = history.badge
     label = _clean(found.label or "training")
     value = SIGNS.get(found.status, "") + _clean(found.text or "unknown")
     left, right = (round(len(part) * LETTER + 2 * MARGIN) for part in (label, value))

@@ -6,7 +6,6 @@ import re
 
 from perfscope.report.formats import NBSP
 from perfscope.report.labels import status_word
-from perfscope.report.studies.access import Document, text
 from perfscope.report.studies.sections import (
     compare_answer,
     compare_differences,
@@ -16,6 +15,7 @@ from perfscope.report.studies.sections import (
 )
 from perfscope.report.table import Table
 from perfscope.report.text import shortened, visible_document
+from perfscope.schema.study import Study
 
 SIGNS = {"fail": "❌", "warn": "⚠️", "pass": "✅"}
 MOST_DIFFERENCES = 20
@@ -24,17 +24,17 @@ LONGEST_TITLE = 60
 _MEANINGFUL = re.compile(r"([\\`*_{}\[\]<>#|~&@$])")
 
 
-def comparison(document: Document) -> str:
-    """The comparison in study.json as GitHub's and GitLab's Markdown.
+def comparison(study: Study) -> str:
+    """A comparison as GitHub's and GitLab's Markdown.
 
     Args:
-        document: as study.json holds it. Its texts come from recorded jobs and are not trusted: no
+        study: a comparison. Its texts come from recorded jobs and are not trusted: no
             character of them is markup, a link or the mention of a person.
     """
-    safe: Document = visible_document(dict(document))
-    status = text(safe, "verdict", "status")
+    safe: Study = visible_document(study)
+    status = safe.verdict.status
     sign = SIGNS.get(status, "ℹ️")
-    sentence = escaped(text(safe, "verdict", "sentence"), longest=900)
+    sentence = escaped(safe.verdict.sentence, longest=900)
     differences: Table = compare_differences.SECTION.context(safe)["table"]
     parts = [
         f"### {sign} perfscope: {status_word(status).word.lower()}",
@@ -71,14 +71,14 @@ def _folded(title: str, body: str) -> list[str]:
     return [f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"] if body else []
 
 
-def _measures(document: Document) -> list[str]:
-    found = compare_answer.SECTION.context(document)
+def _measures(study: Study) -> list[str]:
+    found = compare_answer.SECTION.context(study)
     left_out = [f"Not counted: {escaped(reason)}" for reason in found["left_out"]]
     return [table(found["measures"]), *left_out]
 
 
-def _findings(document: Document) -> list[str]:
-    found = compare_findings.SECTION.context(document)
+def _findings(study: Study) -> list[str]:
+    found = compare_findings.SECTION.context(study)
     changes: Table = found["changes"]
     lines = [f"* {change.text}: {escaped(title.text)}" for title, change, *_ in changes.cells]
     parts = ["\n".join(lines)] if lines else []
@@ -92,6 +92,6 @@ def _findings(document: Document) -> list[str]:
     return parts
 
 
-def _waterfall(document: Document, part: str) -> str:
-    found = compare_waterfall.tables(document)
+def _waterfall(study: Study, part: str) -> str:
+    found = compare_waterfall.tables(study)
     return "\n\n".join(table(step["table"]) for step in found[part])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.studies.access import Document
+from perfscope.schema.study import Study
 
 OVERVIEW, CHARTS, FINDINGS, RUNS, METHOD = 0, 10, 70, 80, 90
 """Places on the page: sections of one kind of study use 1 to 69, those that all share the rest."""
@@ -19,12 +19,12 @@ class StudySection(Section):
     Attributes:
         place: sections are ordered by it, and by id where it is equal.
         kinds: `scaling`, `sweep`, ...; empty for every kind.
-        applies: whether this document has anything for it.
+        applies: whether this study has anything for it.
     """
 
     place: int = CHARTS
     kinds: tuple[str, ...] = ()
-    applies: Callable[[Document], bool] = lambda _: True
+    applies: Callable[[Study], bool] = lambda _: True
 
 
 __all__ = ["CHARTS", "FINDINGS", "METHOD", "OVERVIEW", "RUNS", "Context", "StudySection"]

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perfscope.registry import members
 from perfscope.report.labels import status_word
 from perfscope.report.sections.findings import FOLDED_TITLES
 from perfscope.report.terminal import LONGEST_VERDICT, PLAIN, STATUS_STYLES, clean, line
 from perfscope.report.text import shortened
-from perfscope.schema.read import known
-from perfscope.schema.study import Study
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from perfscope.report.table import Table
+    from perfscope.schema.study import Study
 
-Json = dict[str, Any]
 LONGEST_TITLE = 40
 
 
@@ -28,16 +26,15 @@ class StudyTerminal:
     """What one kind of study prints between its heading and its findings."""
 
     kind: str
-    print_body: Callable[[Json, Console], None]
+    print_body: Callable[[Study, Console], None]
 
 
-def print_study(document: Json, console: Console) -> None:
-    """Prints a study; only what its document holds."""
-    study = known(document, Study)
+def print_study(study: Study, console: Console) -> None:
+    """Prints a study; nothing that study.json does not hold."""
     found: list[StudyTerminal] = members("perfscope.report.studies.terminals", "TERMINAL")
     for terminal in found:
         if terminal.kind == study.kind:
-            terminal.print_body(document, console)
+            terminal.print_body(study, console)
     shown = [row for row in study.findings if row.status not in FOLDED_TITLES]
     for position, row in enumerate(shown, start=1):
         console.print()

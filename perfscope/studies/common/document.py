@@ -10,7 +10,9 @@ from perfscope.document.build import sort_findings
 from perfscope.schema.compare import Compare
 from perfscope.schema.findings import HowMeasured
 from perfscope.schema.history import History
+from perfscope.schema.read import known
 from perfscope.schema.run import Tool
+from perfscope.schema.scaling import ScalingResult
 from perfscope.schema.study import Study, StudyFindingRow, StudyKind, StudyRunRow, StudyVerdict
 from perfscope.schema.write import as_json
 
@@ -28,11 +30,11 @@ def build(
     runs: Sequence[StudyRun | StudyRunRow],
     *,
     verdict: tuple[str, str],
-    body: Json | Compare | History,
+    body: Json | Compare | History | ScalingResult,
     findings: Sequence[Finding] = (),
     how_measured: Sequence[tuple[str, str]] = (),
-) -> Json:
-    """The document of a study.
+) -> Study:
+    """A study, as its document holds it.
 
     Args:
         kind: of the study; the body stands under this name.
@@ -44,7 +46,7 @@ def build(
     """
     status, sentence = verdict
     found: Json = {kind: body}
-    return as_json(
+    made = as_json(
         Study(
             schema_version=SCHEMA_VERSION,
             kind=kind,
@@ -58,3 +60,4 @@ def build(
             **found,
         )
     )
+    return known(made, Study)

@@ -14,12 +14,10 @@ How to use it in a study:
 analysis.json, or a directory that holds one and no trace. It keeps the result beside the trace, see
 `study.cache`. `StudyRun(path, label, document)` may be made by hand, for tests and other sources.
 
-A study then becomes one document and one page:
+What was found becomes one structure, and that a document, a page and a summary:
 
-    document = study.document.build("sweep", runs, verdict=..., body={...}, findings=found)
-    document.build.write(path, document)                       # study.json
-    report.studies.build.write_page(document, path)            # study.html
-    report.study.terminal.print_study(document, console)
+    study = document.build("sweep", runs, verdict=..., body=..., findings=found)
+    cli.answer.finish_study(study, output, as_json=...)
 
 Findings of a study are files in `studies/findings/` with a `DIAGNOSIS`, judged by
 `studies.findings.catalog.judge_study(kind, study)`. A section of the page is a file in

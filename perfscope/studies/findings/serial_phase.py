@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from perfscope.findings.core.finding import Evidence
 from perfscope.schema.enums import Confidence, Status
+from perfscope.schema.scaling import Amdahl
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
-from perfscope.studies.scaling.models import Amdahl
 from perfscope.units import format_seconds, format_share
 
 if TYPE_CHECKING:

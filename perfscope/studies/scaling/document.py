@@ -1,15 +1,26 @@
-"""A scaling study as the `scaling` object of study.json, its verdict, and the POP table as CSV."""
+"""A scaling study as the part `scaling` of study.json, its verdict, and the POP table as CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
+from perfscope.schema.compare import NotCounted
 from perfscope.schema.efficiency import ACCEPTABLE_FROM, GOOD_FROM
-from perfscope.schema.scaling import PopRow, PopTable
+from perfscope.schema.scaling import (
+    Amdahl,
+    ExternalSeries,
+    ExtraP,
+    Growth,
+    NotFitted,
+    PopRow,
+    PopTable,
+    ScalingPart,
+    ScalingPoint,
+    ScalingResult,
+)
 from perfscope.studies.common.programs import are_different, programs
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.growth import SAME_WORK, UNEVEN, trained_samples
@@ -20,12 +31,9 @@ from perfscope.units import format_ratio, format_seconds
 if TYPE_CHECKING:
     from perfscope.findings.core.finding import Finding
     from perfscope.studies.common.external import External
-    from perfscope.studies.scaling.extra_p import ExtraP
-    from perfscope.studies.scaling.losses import ScaledLoss
-    from perfscope.studies.scaling.scaling import Part, Scaling, Superlinear
-    from perfscope.studies.scaling.series import Spread
+    from perfscope.studies.scaling.scaling import Part, Scaling
 
-Json = dict[str, Any]
+Law = TypeVar("Law", Amdahl, ExtraP)
 LIMITS = {
     "load_balance": "load balance",
     "serialization_efficiency": "serialization efficiency",
@@ -82,137 +90,80 @@ HOW = (
 )
 
 
-def body(study: Scaling, external: Sequence[External] = ()) -> Json:
-    """The `scaling` object."""
-    return {
-        "axis": study.axis.value,
-        "axis_one": study.axis.one,
-        "axis_many": study.axis.many,
-        "axis_reason": study.axis_reason,
-        "growth": {
-            "kind": study.growth.word,
-            "basis": study.growth.basis,
-            "work_ratio": study.growth.work_ratio,
-            "work": None if study.growth.work is None else list(study.growth.work),
-            "sentence": study.growth.sentence,
-        },
-        "points": [_point(study, place) for place in range(len(study.points))],
-        "parts": [_part(part) for part in (study.whole, *study.phases)],
-        "pop": _pop(study),
-        "composition": {
-            "accounts": list(study.composition.accounts),
-            "labels": list(study.composition.labels),
-            "seconds": [list(row) for row in study.composition.seconds],
-        },
-        "losses": [_loss(row) for row in study.losses],
-        "superlinear": [
-            asdict(found) | {"sentence": superlinear_sentence(study, found)}
-            for found in study.superlinear
-        ],
-        "external": [
-            {
-                "label": series.label,
-                "file": series.file,
-                "sizes": list(series.sizes),
-                "speedup": list(series.speedups(weak=study.growth.is_weak)),
-                **{
-                    name: list(values)
-                    for name, values in series.values.items()
-                    if name != "speedup"
-                },
-            }
+def body(study: Scaling, external: Sequence[External] = ()) -> ScalingResult:
+    """The part `scaling`."""
+    return ScalingResult(
+        axis=study.axis.value,
+        axis_one=study.axis.one,
+        axis_many=study.axis.many,
+        axis_reason=study.axis_reason,
+        growth=Growth(
+            kind=study.growth.word,
+            basis=study.growth.basis,
+            work_ratio=study.growth.work_ratio,
+            work=study.growth.work,
+            sentence=study.growth.sentence,
+        ),
+        points=tuple(_point(study, place) for place in range(len(study.points))),
+        parts=tuple(_part(part) for part in (study.whole, *study.phases)),
+        pop=_pop(study),
+        composition=study.composition,
+        losses=study.losses,
+        superlinear=study.superlinear,
+        external=tuple(
+            ExternalSeries(
+                label=series.label,
+                file=series.file,
+                sizes=series.sizes,
+                speedup=series.speedups(weak=study.growth.is_weak),
+                time_s=series.values.get("time_s"),
+                samples_per_s=series.values.get("samples_per_s"),
+            )
             for series in external
-        ],
-        "left_out": [
-            {"run": study.runs.index(run), "reason": reason} for run, reason in study.left_out
-        ],
-        "notes": notes(study),
-    }
+        ),
+        left_out=tuple(NotCounted(study.runs.index(run), reason) for run, reason in study.left_out),
+        notes=tuple(notes(study)),
+    )
 
 
-def _point(study: Scaling, place: int) -> Json:
+def _point(study: Scaling, place: int) -> ScalingPoint:
     point, rate = study.points[place], study.throughput[place]
     whole = study.whole.values[place]
-    return {
-        "size": point.size,
-        "ranks": point.ranks,
-        "runs": [run.label for run in point.runs],
-        "representative": point.representative.label,
-        "ideal_speedup": study.ratio(place),
-        "shared_cpus": study.crowded[place] or None,
-        "time_s": _spread(whole.time_s),
-        "speedup": whole.speedup,
-        "efficiency": whole.efficiency,
-        "samples_per_s": _spread(rate.samples_per_s),
-        "samples_per_s_reason": point.representative.throughput.samples_per_s.reason or None,
-        "throughput_speedup": rate.speedup,
-        "throughput_efficiency": rate.efficiency,
-        "step_samples_per_s": _spread(rate.step_samples_per_s),
-        "step_speedup": rate.step_speedup,
-    }
+    return ScalingPoint(
+        size=point.size,
+        ranks=point.ranks,
+        runs=tuple(run.label for run in point.runs),
+        representative=point.representative.label,
+        ideal_speedup=study.ratio(place),
+        shared_cpus=study.crowded[place] or None,
+        time_s=whole.time_s,
+        speedup=whole.speedup,
+        efficiency=whole.efficiency,
+        samples_per_s=rate.samples_per_s,
+        samples_per_s_reason=point.representative.throughput.samples_per_s.reason or None,
+        throughput_speedup=rate.speedup,
+        throughput_efficiency=rate.efficiency,
+        step_samples_per_s=rate.step_samples_per_s,
+        step_speedup=rate.step_speedup,
+    )
 
 
-def _spread(spread: Spread | None) -> Json | None:
-    return asdict(spread) if spread is not None else None
+def _part(part: Part) -> ScalingPart:
+    return ScalingPart(
+        id=part.id,
+        label=part.label,
+        ranks=part.ranks,
+        time_s=tuple(value.time_s for value in part.values),
+        speedup=tuple(value.speedup for value in part.values),
+        efficiency=tuple(value.efficiency for value in part.values),
+        amdahl=_or_reason(part.amdahl),
+        model=models.fitted(part.model),
+        extra_p=_or_reason(part.extra_p),
+    )
 
 
-def _part(part: Part) -> Json:
-    return {
-        "id": part.id,
-        "label": part.label,
-        "ranks": list(part.ranks) if part.ranks is not None else None,
-        "time_s": [_spread(value.time_s) for value in part.values],
-        "speedup": [value.speedup for value in part.values],
-        "efficiency": [value.efficiency for value in part.values],
-        "amdahl": _amdahl(part.amdahl),
-        "model": _model(part.model),
-        "extra_p": _extra_p(part.extra_p),
-    }
-
-
-def _loss(row: ScaledLoss) -> Json:
-    return {
-        "id": row.id,
-        "label": row.label,
-        "seconds": list(row.seconds),
-        "shares": list(row.shares),
-        "model": _model(row.law),
-    }
-
-
-def _amdahl(found: models.Amdahl | str) -> Json:
-    if isinstance(found, str):
-        return {"value": None, "reason": found}
-    return {"value": found.serial_share, "reason": None, **asdict(found)}
-
-
-def _model(found: models.Model | str) -> Json:
-    if isinstance(found, str):
-        return {"value": None, "reason": found}
-    return {
-        "value": found.text,
-        "reason": None,
-        "power": str(found.law.power),
-        "log": found.law.log,
-        "constant": found.constant,
-        "slope": found.slope,
-        "cross_validation_error": found.cross_validation_error,
-        "alternatives": [law.text() or "constant" for law in found.alternatives],
-        "forecasts": [asdict(forecast) for forecast in found.forecasts],
-        "fitted": list(found.fitted),
-    }
-
-
-def _extra_p(found: ExtraP | str) -> Json:
-    if isinstance(found, str):
-        return {"value": None, "reason": found}
-    forecasts = [{"size": size, "value": value} for size, value in found.forecasts]
-    return {
-        "value": found.text,
-        "reason": None,
-        "cross_validation_error": found.error,
-        "forecasts": forecasts,
-    }
+def _or_reason(found: Law | str) -> Law | NotFitted:
+    return NotFitted(None, found) if isinstance(found, str) else found
 
 
 def _pop(study: Scaling) -> PopTable:
@@ -235,25 +186,25 @@ def _pop(study: Scaling) -> PopTable:
     )
 
 
-def pop_csv(document: Json) -> str:
-    """The POP table of a document: a line a factor, a column a size."""
-    found = document["scaling"]
+def pop_csv(found: ScalingResult) -> str:
+    """The POP table: a line a factor, a column a size."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    units = [
-        found["axis_one"] if size == 1 else found["axis_many"] for size in found["pop"]["sizes"]
-    ]
-    sizes = zip(found["pop"]["sizes"], units, strict=True)
-    writer.writerow(["metric", *(f"{size} {unit}" for size, unit in sizes)])
-    for row in found["pop"]["rows"]:
-        values = (value["value"] for value in row["values"])
-        writer.writerow([row["id"], *("" if value is None else f"{value:.8f}" for value in values)])
+    sizes = found.pop.sizes
+    writer.writerow(
+        ["metric", *(f"{n} {found.axis_one if n == 1 else found.axis_many}" for n in sizes)]
+    )
+    for row in found.pop.rows:
+        writer.writerow([row.id, *(_written(metric.value) for metric in row.values)])
     for name in ("ideal_speedup", "speedup", "efficiency", "throughput_efficiency"):
-        values = (point[name] for point in found["points"])
-        writer.writerow([name, *("" if value is None else f"{value:.8f}" for value in values)])
-    times = (point["time_s"]["median"] for point in found["points"])
-    writer.writerow(["time_s", *(f"{time:.9f}" for time in times)])
+        writer.writerow([name, *(_written(getattr(point, name)) for point in found.points)])
+    times = [point.time_s.median if point.time_s else None for point in found.points]
+    writer.writerow(["time_s", *(_written(time, digits=9) for time in times)])
     return out.getvalue()
+
+
+def _written(value: float | None, *, digits: int = 8) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 def verdict(study: Scaling, findings: Sequence[Finding]) -> tuple[str, str]:
@@ -329,32 +280,6 @@ def _status(efficiency: float, findings: Sequence[Finding]) -> str:
         return "fail"
     has_warning = any(finding.status.value == "warn" for finding in findings)
     return "warn" if has_warning or efficiency < GOOD_FROM else "pass"
-
-
-def superlinear_sentence(study: Scaling, found: Superlinear) -> str:
-    """Why a size is faster than ideal."""
-    text = (
-        f"{study.axis.count(found.size)} are faster than ideal (efficiency {found.efficiency:.3f})"
-    )
-    if study.axis.value != "ranks":
-        return f"{text}; computation scalability, which would explain it, counts ranks."
-    if found.computation is None or found.parallel_ratio is None:
-        return f"{text}; computation scalability, which would explain it, is not known."
-    text += (
-        f": computation scalability {found.computation:.3f} x change of parallel efficiency "
-        f"{found.parallel_ratio:.3f}."
-    )
-    if found.computation > 1:
-        text += " The ranks together computed for a shorter time than at the smallest size"
-        factors = (("IPC", found.ipc), ("instructions", found.instructions))
-        known = [f"{name} {value:.3f}" for name, value in factors if value is not None]
-        if known and found.frequency is not None:
-            return f"{text}: {', '.join(known)}, frequency {found.frequency:.3f}."
-        return (
-            f"{text}. Usually the data of a rank then fit into a cache, less work was done, or the "
-            "smallest run was disturbed; counters would tell (IPC and instructions)."
-        )
-    return f"{text} The smallest size lost more in communication or imbalance."
 
 
 def notes(study: Scaling) -> list[str]:

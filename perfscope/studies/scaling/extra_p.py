@@ -12,26 +12,12 @@ import math
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from perfscope.schema.scaling import ExtraP, ExtraPForecast
 
 _NUMBER = re.compile(r"[0-9]+\.[0-9]+(?:e[+-]?[0-9]+)?")
 MISSING = "Extra-P is not installed: pip install 'perfscope-hpc[models]'"
-
-
-@dataclass(frozen=True)
-class ExtraP:
-    """What Extra-P makes of a series.
-
-    Attributes:
-        text: its function of p.
-        error: symmetric mean absolute percentage error of its cross-validation, as a share.
-        forecasts: pairs of size and value, extrapolated; Extra-P gives no interval.
-    """
-
-    text: str
-    error: float
-    forecasts: tuple[tuple[int, float], ...]
 
 
 def is_installed() -> bool:
@@ -81,12 +67,12 @@ def _model(
     ]
     hypothesis = modeler.create_model(measurements).hypothesis
     function = hypothesis.function
-    found = [(size, float(function.evaluate(float(size)))) for size in forecast]
+    found = tuple(ExtraPForecast(size, float(function.evaluate(float(size)))) for size in forecast)
     error = float(hypothesis.SMAPE) / 100
-    if not all(math.isfinite(number) for number in (error, *(value for _, value in found))):
+    if not all(math.isfinite(number) for number in (error, *(one.value for one in found))):
         return "Extra-P gave a model without finite values"
     text = _NUMBER.sub(lambda match: f"{float(match[0]):.3g}", str(function))
-    return ExtraP(text, error, tuple(found))
+    return ExtraP(text, None, error, found)
 
 
 def _part(name: str) -> Any:

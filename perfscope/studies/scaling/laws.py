@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from perfscope.schema.scaling import Amdahl, ExtraP
 from perfscope.studies.scaling import models
-from perfscope.studies.scaling.extra_p import ExtraP, extra_p
+from perfscope.studies.scaling.extra_p import extra_p
 from perfscope.studies.scaling.growth import UNEVEN, Growth
 from perfscope.studies.scaling.oversubscription import crowded
 from perfscope.studies.scaling.series import Point
@@ -15,7 +16,7 @@ from perfscope.studies.scaling.series import Point
 UNEVEN_WORK = "the sizes did uneven work, so that their times follow no law of the size"
 SHARED_FIRST = "at the smallest size threads share CPUs"
 LEFT_OUT = ": sizes at which threads share CPUs do not count"
-Law = TypeVar("Law", models.Amdahl, models.Model)
+Law = TypeVar("Law", Amdahl, models.Model)
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def laws_of(
     values: Sequence[Sequence[float | None]],
     grown: Growth,
     counted: Sequence[bool],
-) -> tuple[models.Amdahl | str, models.Model | str, ExtraP | str]:
+) -> tuple[Amdahl | str, models.Model | str, ExtraP | str]:
     """The laws of a part: Amdahl's, the model and Extra-P's, or why there is none.
 
     Args:
@@ -49,7 +50,7 @@ def laws_of(
     series = _series(points, values, grown, counted)
     if isinstance(series, str):
         return series, series, series
-    law: models.Amdahl | str = "Amdahl's law is about strong scaling"
+    law: Amdahl | str = "Amdahl's law is about strong scaling"
     if grown.is_strong:
         fitted = models.amdahl(series.sizes, series.times, largest=series.largest)
         law = _told_why(fitted, series.shared)

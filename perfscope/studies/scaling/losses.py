@@ -7,30 +7,16 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from perfscope.schema.scaling import ScaledLoss
 from perfscope.studies.common import spent
 from perfscope.studies.common.spent import LEAST_SHARE, MOST_LOSSES
 from perfscope.studies.scaling.laws import model_of
+from perfscope.studies.scaling.models import fitted
 
 if TYPE_CHECKING:
     from perfscope.studies.common.run import StudyRun
-    from perfscope.studies.scaling import models
     from perfscope.studies.scaling.growth import Growth
     from perfscope.studies.scaling.series import Point
-
-
-@dataclass(frozen=True)
-class ScaledLoss:
-    """Training work, or one loss: seconds of a mean rank at each size, medians over repeats.
-
-    `shares` are of all its time without start-up and shutdown. `law` is a model of the seconds, or
-    the reason why there is none.
-    """
-
-    id: str
-    label: str
-    seconds: tuple[float, ...]
-    shares: tuple[float, ...]
-    law: models.Model | str
 
 
 @dataclass(frozen=True)
@@ -86,5 +72,5 @@ def _row(
         label,
         seconds=tuple(median(group) for group in values),
         shares=tuple(median(piece.share for piece in runs) for runs in found),
-        law=model_of(points, values, grown),
+        model=fitted(model_of(points, values, grown)),
     )

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from perfscope.schema.scaling import Amdahl, FittedModel, Forecast, NotFitted
 from perfscope.studies.common.regression import ROUNDING, Fit, fit, student_95
 
 AMDAHL_SIZES = 3
@@ -68,22 +69,6 @@ class Law:
 
 
 @dataclass(frozen=True)
-class Forecast:
-    """What a law foretells beyond what was measured.
-
-    Attributes:
-        size: on the axis; larger than every size measured.
-        value: in seconds.
-        interval: 95 % interval of a further run, also over the laws that the runs cannot tell
-            apart; None where nothing is left to tell it from.
-    """
-
-    size: int
-    value: float
-    interval: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
 class Model:
     """A performance model of one quantity.
 
@@ -113,29 +98,22 @@ class Model:
         return expression(self.constant, self.slope, self.law)
 
 
-@dataclass(frozen=True)
-class Amdahl:
-    """T(q) = T(1) (s + (1 - s) / q) with q times the smallest size.
-
-    Attributes:
-        serial_share: s, of the run time at the smallest size.
-        serial_interval: 95 % interval, None where no run is left to tell it.
-        most_speedup: 1 / s, over the smallest size; None when s is zero.
-        most_speedup_at_least: when s is zero: one over the upper end of the interval, below which
-            no bound lies; None otherwise.
-        constant_s, parallel_s: s T(1) and (1 - s) T(1).
-        error: relative standard deviation of the runs around the law.
-        forecasts: extrapolations of the run time.
-    """
-
-    serial_share: float
-    serial_interval: tuple[float, float] | None
-    most_speedup: float | None
-    most_speedup_at_least: float | None
-    constant_s: float
-    parallel_s: float
-    error: float
-    forecasts: tuple[Forecast, ...]
+def fitted(found: Model | str) -> NotFitted | FittedModel:
+    """A model, or why there is none, as a document holds it."""
+    if isinstance(found, str):
+        return NotFitted(None, found)
+    return FittedModel(
+        value=found.text,
+        reason=None,
+        power=str(found.law.power),
+        log=found.law.log,
+        constant=found.constant,
+        slope=found.slope,
+        cross_validation_error=found.cross_validation_error,
+        alternatives=tuple(law.text() or "constant" for law in found.alternatives),
+        forecasts=found.forecasts,
+        fitted=found.fitted,
+    )
 
 
 def expression(constant: float, slope: float, law: Law) -> str:
@@ -175,6 +153,8 @@ def amdahl(
     interval = _share_interval(found)
     ceiling = interval is not None and share <= 0 and interval[1] > ROUNDING
     return Amdahl(
+        value=share,
+        reason=None,
         serial_share=share,
         serial_interval=interval,
         most_speedup=1 / share if share > 0 else None,

@@ -9,22 +9,29 @@ from statistics import median
 from perfscope.errors import UsageError
 from perfscope.metrics.efficiency.scalability import Variant
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS
+from perfscope.schema.scaling import (
+    Amdahl,
+    Composition,
+    ExtraP,
+    ScaledLoss,
+    Spread,
+    Superlinear,
+)
 from perfscope.schema.time import Phase
 from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import ONCE
 from perfscope.studies.scaling import models
-from perfscope.studies.scaling.extra_p import ExtraP
 from perfscope.studies.scaling.growth import Growth, growth, trained_samples
 from perfscope.studies.scaling.laws import laws_of
-from perfscope.studies.scaling.losses import ScaledLoss, scaled_losses
+from perfscope.studies.scaling.losses import scaled_losses
 from perfscope.studies.scaling.oversubscription import crowded
 from perfscope.studies.scaling.pop_table import PopTable, pop_table, totals_of
-from perfscope.studies.scaling.series import Axis, Point, Spread, choose_axis, fold
+from perfscope.studies.scaling.series import Axis, Point, choose_axis, fold
+from perfscope.studies.scaling.superlinear import superlinear
 
 EXCHANGE = "communication"
 NOT_DIVIDED = "Amdahl's law is about work that is divided, not about communication"
-SUPERLINEAR = 1.02  # efficiency above which a speed-up is more than noise above ideal
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Part:
     label: str
     ranks: tuple[int, ...] | None
     values: tuple[Speedup, ...]
-    amdahl: models.Amdahl | str
+    amdahl: Amdahl | str
     model: models.Model | str
     extra_p: ExtraP | str
 
@@ -81,28 +88,6 @@ class Throughput:
     efficiency: float | None
     step_samples_per_s: Spread | None
     step_speedup: float | None
-
-
-@dataclass(frozen=True)
-class Superlinear:
-    """A size that is faster than ideal: efficiency = parallel_ratio x computation (over ranks)."""
-
-    size: int
-    efficiency: float
-    computation: float | None  # computation scalability
-    parallel_ratio: float | None  # parallel efficiency over that of the smallest size
-    ipc: float | None
-    instructions: float | None
-    frequency: float | None
-
-
-@dataclass(frozen=True)
-class Composition:
-    """Mean seconds of a rank at each size by account of the ledger, inside the focus."""
-
-    accounts: tuple[str, ...]
-    labels: tuple[str, ...]
-    seconds: tuple[tuple[float, ...], ...]  # by account, then size
 
 
 @dataclass(frozen=True)
@@ -206,7 +191,9 @@ def scaling(
         throughput=_throughput(points),
         table=table,
         variant=variant,
-        superlinear=_superlinear(points, whole, table),
+        superlinear=superlinear(
+            points, chosen, [value.efficiency for value in whole.values], table
+        ),
         composition=_composition(points),
         losses=scaled_losses(points, grown),
         crowded=tuple(map(crowded, points)),
@@ -333,28 +320,6 @@ def _over(spread: Spread | None, reference: Spread | None) -> float | None:
     if spread is None or reference is None or reference.median <= 0:
         return None
     return spread.median / reference.median
-
-
-def _superlinear(points: Sequence[Point], whole: Part, table: PopTable) -> tuple[Superlinear, ...]:
-    """Sizes whose speed-up is above ideal, with the factors that it is the product of."""
-    found = []
-    for point, value, column in zip(points, whole.values, table.columns, strict=True):
-        if value.efficiency is None or value.efficiency <= SUPERLINEAR:
-            continue
-        own = column.parallel_efficiency.value
-        first = table.columns[0].parallel_efficiency.value
-        found.append(
-            Superlinear(
-                size=point.size,
-                efficiency=value.efficiency,
-                computation=column.computation_scalability.value,
-                parallel_ratio=own / first if own is not None and first else None,
-                ipc=column.ipc_scalability.value,
-                instructions=column.instruction_scalability.value,
-                frequency=column.frequency_scalability.value,
-            )
-        )
-    return tuple(found)
 
 
 def _composition(points: Sequence[Point]) -> Composition:

@@ -8,6 +8,7 @@ from enum import Enum
 from statistics import median
 
 from perfscope.errors import UsageError
+from perfscope.schema.scaling import Spread
 from perfscope.studies.common.run import StudyRun
 
 Quantity = Callable[[StudyRun], float | None]
@@ -45,16 +46,6 @@ class Axis(Enum):
     def count(self, number: int) -> str:
         """A number of it: `1 rank`, `4 ranks`."""
         return f"{number:,} {self.one if number == 1 else self.many}"
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A figure over the repeats of one size: the median, and the smallest and largest."""
-
-    median: float
-    low: float
-    high: float
-    count: int
 
 
 @dataclass(frozen=True)

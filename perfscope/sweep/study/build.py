@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perfscope.schema.study import Study
 from perfscope.studies.common import document
 from perfscope.sweep.study import fabric, why
 from perfscope.sweep.study.model import FAILED, MISSING, REFUSED, Result, Sweep, measure
@@ -28,8 +29,8 @@ def read(place: Path, *, progress: Callable[[str], None] = lambda _: None) -> Sw
     return measure(plan, load(plan, progress=progress))
 
 
-def as_document(sweep: Sweep, findings: Sequence[Finding]) -> Json:
-    """study.json of a sweep and what was found in it."""
+def as_study(sweep: Sweep, findings: Sequence[Finding]) -> Study:
+    """The study of a sweep with what was found in it."""
     return document.build(
         "sweep",
         [run.row() for run in sweep.runs],

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import re
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from perfscope.report.studies.build import build_html
-from perfscope.report.studies.markdown import comparison, escaped
-from perfscope.report.studies.terminal import print_study
+from perfscope.report.studies.markdown import escaped
+from perfscope.schema.write import as_json
 from perfscope.studies.common import document
 from perfscope.studies.compare import labels as compare_words
 from perfscope.studies.compare.compare import FACTOR, body
 from perfscope.studies.compare.sides import Side, make_side
 from tests.report.page_outline import without_own
 from tests.report.sample_hostile import HOSTILE_TEXTS
+from tests.support.study_pages import markdown_of, page_of, printed
 from tests.support.study_runs import made_run
 
 GAIN = {
@@ -55,22 +53,17 @@ def made(
     ]
     found = body(sides, measure=None, factor=FACTOR)
     runs = [run for one in sides for run in one.all_runs]
-    return document.build(
+    made = document.build(
         "compare",
         runs,
         verdict=compare_words.verdict(found),
         body=found,
         how_measured=compare_words.how_measured(found),
     )
+    return as_json(made)
 
 
-def terminal(found: dict[str, Any]) -> str:
-    out = io.StringIO()
-    print_study(found, Console(file=out, width=100))
-    return out.getvalue()
-
-
-@pytest.mark.parametrize("shown", [build_html, comparison, terminal], ids=["page", "md", "tty"])
+@pytest.mark.parametrize("shown", [page_of, markdown_of, printed], ids=["page", "md", "tty"])
 def test_answer_waterfall_efficiency_and_promise_are_shown(shown: Any) -> None:
     text = shown(made()).replace("\xa0", " ").replace("\\", "")
     for part in (
@@ -87,12 +80,12 @@ def test_answer_waterfall_efficiency_and_promise_are_shown(shown: Any) -> None:
 
 def test_a_single_pair_says_that_it_cannot_tell() -> None:
     found = made(spread=(1.0,))
-    for text in (build_html(found), comparison(found), terminal(found)):
+    for text in (page_of(found), markdown_of(found), printed(found)):
         assert "cannot tell" in text or "cannot be told" in text
 
 
 def test_three_sides_give_three_columns_and_two_falls() -> None:
-    page = build_html(made(("first", "second", "third")))
+    page = page_of(made(("first", "second", "third")))
     assert "Change, second" in page
     assert page.count('<details class="numbers"') == 2
     assert "third is faster than first" in page
@@ -105,9 +98,9 @@ def test_labels_are_never_markup(hostile: str) -> None:
         {"kind": "variable", "name": hostile, "values": [hostile, None], "varies_within": True}
     ]
     found["compare"]["finding_changes"][0]["title"] = hostile
-    page = without_own(build_html(found))
+    page = without_own(page_of(found))
     assert not re.search(r"<script|<img|<svg onload|<style>\*|=.javascript:", page)
-    assert "\x1b" not in page + terminal(found) + comparison(found)
+    assert "\x1b" not in page + printed(found) + markdown_of(found)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +123,6 @@ def test_markdown_of_a_trace_is_text(text: str, written: str) -> None:
 def test_a_missing_part_breaks_nothing(part: str) -> None:
     found = made()
     del found["compare"][part]
-    assert "<h1" in build_html(found)
-    assert comparison(found)
-    assert "Verdict" in terminal(found)
+    assert "<h1" in page_of(found)
+    assert markdown_of(found)
+    assert "Verdict" in printed(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import io
 import json
 import re
 from collections.abc import Callable
@@ -11,12 +10,8 @@ from functools import cache
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from perfscope.report.studies.badge import badge_svg
-from perfscope.report.studies.build import build_html
-from perfscope.report.studies.markdown import comparison
-from perfscope.report.studies.terminal import print_study
+from perfscope.schema.write import as_json
 from perfscope.studies.common.document import build
 from perfscope.studies.compare.labels import percent
 from perfscope.studies.history.labels import how_measured, verdict
@@ -24,6 +19,7 @@ from perfscope.units import format_ratio
 from tests.report.studies import test_compare_page, test_scaling_page, test_sweep_page
 from tests.studies.history import test_history
 from tests.support.environments import REPOSITORY
+from tests.support.study_pages import badge_of, markdown_of, page_of, printed
 from tests.support.study_runs import history_row
 
 Json = dict[str, Any]
@@ -39,7 +35,8 @@ def history() -> Json:
     found = test_history.made(runs)
     rows = [history_row(run, start_unix_s=1.8e9, day="2027-01-15", report=None) for run in runs]
     measured = how_measured(found)
-    return build("history", rows, verdict=verdict(found), body=found, how_measured=measured)
+    made = build("history", rows, verdict=verdict(found), body=found, how_measured=measured)
+    return as_json(made)
 
 
 STUDIES: dict[str, Callable[[], Json]] = {
@@ -65,16 +62,13 @@ def words(text: str) -> str:
 @cache
 def page(name: str) -> str:
     document = study(name)
-    body = re.sub(r"<(script|style)\b.*?</\1>", " ", build_html(document), flags=re.DOTALL)
+    body = re.sub(r"<(script|style)\b.*?</\1>", " ", page_of(document), flags=re.DOTALL)
     return words(html.unescape(re.sub(r"<[^>]*>", "", body)))
 
 
 @cache
 def terminal(name: str) -> str:
-    document = study(name)
-    out = io.StringIO()
-    print_study(document, Console(file=out, width=2000, color_system=None))
-    return words(out.getvalue())
+    return words(printed(study(name), 2000))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,7 +78,7 @@ def test_the_verdict_is_told_in_the_same_words(name: str) -> None:
     assert sentence in page(name)
     assert sentence in terminal(name)
     if document["kind"] == "compare":
-        plain = comparison(document).replace("\\", "")
+        plain = markdown_of(document).replace("\\", "")
         assert sentence in words(html.unescape(plain))
 
 
@@ -117,7 +111,7 @@ def test_figures_are_the_same_everywhere(name: str) -> None:
     for figure in figures(document):
         assert figure in page(name)
         assert figure in terminal(name)
-        assert document["kind"] != "compare" or figure in comparison(document)
+        assert document["kind"] != "compare" or figure in markdown_of(document)
 
 
 def test_the_badge_tells_the_change_of_the_verdict() -> None:
@@ -126,4 +120,4 @@ def test_the_badge_tells_the_change_of_the_verdict() -> None:
     for text in (document["verdict"]["sentence"], page(name), terminal(name)):
         assert level in text
         assert change.rstrip(")") in text
-    assert level in badge_svg(document)
+    assert level in badge_of(document)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import re
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from perfscope.report.studies.build import build_html
-from perfscope.report.studies.terminal import print_study
 from perfscope.schema.enums import Status
+from perfscope.schema.write import as_json
 from perfscope.studies.common.document import build
 from perfscope.studies.findings.catalog import (
     StudyDiagnosis,
@@ -20,6 +17,7 @@ from perfscope.studies.findings.catalog import (
     judge_study,
 )
 from tests.report.page_outline import without_own
+from tests.support.study_pages import page_of, printed
 from tests.support.study_runs import made_run
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m"
@@ -36,13 +34,15 @@ def document(**changes: Any) -> dict[str, Any]:
         actions=("Stop it.",),
         runs=("2 ranks",),
     )
-    built = build("history", runs, verdict=("fail", "It grows."), body={}, findings=[finding])
-    return built | changes
+    built = build(
+        "history", runs, verdict=("fail", "It grows."), body={"factor": 1.02}, findings=[finding]
+    )
+    return as_json(built) | changes
 
 
 def test_the_page_is_the_same_every_time_and_loads_nothing() -> None:
-    page = build_html(document())
-    assert page == build_html(document())
+    page = page_of(document())
+    assert page == page_of(document())
     assert "default-src &#39;none&#39;" in page
     found = without_own(page)
     assert not re.search(r"<script|\son[a-z]+=|javascript:|https?://(?!www\.w3\.org)", found)
@@ -52,26 +52,23 @@ def test_the_page_is_the_same_every_time_and_loads_nothing() -> None:
 
 def test_text_of_runs_is_never_markup() -> None:
     hostile = made_run(HOSTILE, focus_s=1.0, work_s=[1.0])
-    page = without_own(build_html(build("history", [hostile], verdict=("info", HOSTILE), body={})))
+    shown = as_json(build("history", [hostile], verdict=("info", HOSTILE), body={"factor": 1.02}))
+    page = without_own(page_of(shown))
     assert "<script" not in page
     assert "\x1b" not in page
-    out = io.StringIO()
-    shown = build("history", [hostile], verdict=("info", HOSTILE), body={})
-    print_study(shown, Console(file=out))
-    assert "\x1b" not in out.getvalue()
+    assert "\x1b" not in printed(shown)
 
 
 @pytest.mark.parametrize("part", ["runs", "findings", "how_measured", "verdict", "tool"])
 def test_a_page_without_a_part_is_a_page(part: str) -> None:
     empty: Any = {} if part in {"verdict", "tool"} else []
-    assert "<h1" in build_html(document(**{part: empty}))
+    assert "<h1" in page_of(document(**{part: empty}))
 
 
 def test_the_terminal_names_finding_action_and_verdict() -> None:
-    out = io.StringIO()
-    print_study(document(), Console(file=out, width=100))
+    shown = printed(document())
     for part in ("1. Problem: Something grows", "First: Stop it.", "Verdict: It grows."):
-        assert part in out.getvalue()
+        assert part in shown
 
 
 def test_a_diagnosis_that_throws_becomes_an_error_row() -> None:

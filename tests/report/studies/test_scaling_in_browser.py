@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from perfscope.report.studies.build import write_page
 from tests.report.browser import Browser, browser
 from tests.report.studies.test_scaling_page import document
 from tests.report.test_page_in_browser import LOW_CONTRAST, OPEN_ALL, WIDE_ELEMENTS
 from tests.support.requirements import require_browser
+from tests.support.study_pages import page_of
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a series with findings."""
     path = tmp_path_factory.mktemp("study") / "study.html"
-    write_page(document(), path)
+    path.write_text(page_of(document()), encoding="utf-8")
     return path
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import copy
-import io
 import re
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from perfscope.report.studies.build import build_html
-from perfscope.report.studies.terminal import print_study
+from perfscope.schema.write import as_json
 from perfscope.studies.common.document import build
 from perfscope.studies.common.external import External
 from perfscope.studies.findings.catalog import judge_study
@@ -19,6 +16,7 @@ from perfscope.studies.scaling import document as scaling_document
 from perfscope.studies.scaling.scaling import scaling
 from tests.report.page_outline import Outline
 from tests.support.scaling_series import trained
+from tests.support.study_pages import page_of, printed
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J"
 
@@ -27,7 +25,7 @@ def document(sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32), label: str = "paper"
     study = scaling(trained(sizes, evaluation=lambda p: 1.0 * p, evaluations=lambda p: 5 * p))
     findings = judge_study("scaling", study)
     external = External(label, "paper.csv", (1.0, 8.0), {"time_s": (50.0, 9.0)})
-    return build(
+    made = build(
         "scaling",
         study.runs,
         verdict=scaling_document.verdict(study, findings),
@@ -35,16 +33,11 @@ def document(sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32), label: str = "paper"
         findings=findings,
         how_measured=scaling_document.HOW,
     )
-
-
-def terminal(shown: dict[str, Any], width: int = 100) -> str:
-    out = io.StringIO()
-    print_study(shown, Console(file=out, width=width))
-    return out.getvalue()
+    return as_json(made)
 
 
 def test_the_page_holds_every_section_in_order() -> None:
-    page = build_html(document())
+    page = page_of(document())
     sections = re.findall(r'<section id="([a-z]+)"', page)
     assert sections == [
         "overview", "speedup", "pop", "phases", "composition", "laws", "findings", "runs", "method",
@@ -55,7 +48,7 @@ def test_the_page_holds_every_section_in_order() -> None:
 
 
 def test_bands_are_told_by_a_sign_and_a_word_besides_color() -> None:
-    page = build_html(document())
+    page = page_of(document())
     cells = re.findall(r'<td class="n band (\w+)"[^>]*>(.*?)</td>', page)
     assert {style for style, _ in cells} == {"pass", "warn", "fail"}
     for style, inner in cells:
@@ -65,7 +58,7 @@ def test_bands_are_told_by_a_sign_and_a_word_besides_color() -> None:
 
 
 def test_the_page_is_well_formed_and_ids_are_unique() -> None:
-    page = build_html(document())
+    page = page_of(document())
     outline = Outline(page)
     assert outline.unclosed == []
     assert len(outline.ids) == len(set(outline.ids))
@@ -75,9 +68,9 @@ def test_the_page_is_well_formed_and_ids_are_unique() -> None:
 
 @pytest.mark.parametrize("sizes", [(4,), (1, 2), (1, 2, 4)])
 def test_few_sizes_give_a_page_with_reasons(sizes: tuple[int, ...]) -> None:
-    page = build_html(document(sizes))
+    page = page_of(document(sizes))
     assert "needs runs of" in page
-    assert "needs runs of" in terminal(document(sizes)) or len(sizes) > 2
+    assert "needs runs of" in printed(document(sizes)) or len(sizes) > 2
 
 
 def test_text_of_others_is_never_markup() -> None:
@@ -85,9 +78,9 @@ def test_text_of_others_is_never_markup() -> None:
     shown["runs"][0]["label"] = HOSTILE
     shown["scaling"]["parts"][1]["label"] = HOSTILE
     shown["scaling"]["notes"] = [HOSTILE]
-    assert "<img" not in build_html(shown)
-    assert "\x1b" not in build_html(shown)
-    assert "\x1b" not in terminal(shown)
+    assert "<img" not in page_of(shown)
+    assert "\x1b" not in page_of(shown)
+    assert "\x1b" not in printed(shown)
 
 
 @pytest.mark.parametrize(
@@ -95,12 +88,12 @@ def test_text_of_others_is_never_markup() -> None:
 )
 def test_a_document_without_a_part_is_a_page(part: str) -> None:
     shown = copy.deepcopy(document())
-    shown["scaling"][part] = None
-    assert "<h1" in build_html(shown)
+    del shown["scaling"][part]
+    assert "<h1" in page_of(shown)
 
 
 def test_the_terminal_shows_time_throughput_factors_and_findings() -> None:
-    shown = terminal(document())
+    shown = printed(document())
     for text in (
         "Strong scaling",
         "Axis: ranks",
@@ -113,4 +106,4 @@ def test_the_terminal_shows_time_throughput_factors_and_findings() -> None:
     ):
         assert text in shown, text
     assert all(len(line) <= 100 for line in shown.splitlines())
-    assert all(len(line) <= 60 for line in terminal(document(), 60).splitlines())
+    assert all(len(line) <= 60 for line in printed(document(), 60).splitlines())

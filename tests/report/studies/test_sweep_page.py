@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import re
 from dataclasses import replace
@@ -10,15 +9,13 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from perfscope.report.studies.build import build_html
-from perfscope.report.studies.terminal import print_study
 from perfscope.schema.check import problems
 from perfscope.schema.study import Study
 from perfscope.sweep.study.model import measure
 from perfscope.sweep.study.stored import Axis
 from tests.report.page_outline import without_own
+from tests.support.study_pages import page_of, printed
 from tests.support.study_runs import made_run
 from tests.support.sweeps import failed_run, judged, made_plan, made_sweep, made_sweep_run
 
@@ -30,12 +27,6 @@ RANKS = Axis("ranks", "variable", ("1", "2"))
 def plain_text(page: str) -> str:
     body = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]+>", " ", body).split())
-
-
-def printed(document: dict[str, Any], *, width: int = 80) -> str:
-    out = io.StringIO()
-    print_study(document, Console(file=out, width=width))
-    return out.getvalue()
 
 
 def attributes(page: str) -> list[str]:
@@ -64,7 +55,7 @@ def two_variables() -> dict[str, Any]:
 
 
 def test_a_heat_map_says_in_words_what_its_colors_say() -> None:
-    page = build_html(two_variables())
+    page = page_of(two_variables())
     cells = [
         plain_text(cell)
         for cell in re.findall(r"<td class=\"(?:heat|no-speed).*?</td>", page, re.DOTALL)
@@ -81,8 +72,8 @@ def test_a_heat_map_says_in_words_what_its_colors_say() -> None:
 
 
 def test_the_page_is_the_same_every_time_and_loads_nothing() -> None:
-    page = build_html(two_variables())
-    assert page == build_html(two_variables())
+    page = page_of(two_variables())
+    assert page == page_of(two_variables())
     found = without_own(page)
     assert not re.search(r"<script|\son[a-z]+=|style=|javascript:|https?://(?!www\.w3\.org)", found)
 
@@ -94,11 +85,11 @@ def test_every_number_of_variables_has_a_page(count: int) -> None:
     document = judged(
         made_sweep(axes, {values: [10.0 + n, 10.5 + n] for n, values in enumerate(points)})
     )
-    page = build_html(document)
+    page = page_of(document)
     assert page.count('class="heat"') == {2: 1, 3: 2}.get(count, 0)
     assert ('id="speed-chart-title"' in page) == (count == 1)
     assert page.count('class="speed-bar"') == len(points)
-    shown = printed(document)
+    shown = printed(document, 80)
     assert "fastest first" in shown
     assert max(map(len, shown.splitlines())) <= 80
 
@@ -110,20 +101,20 @@ def test_hostile_names_and_values_are_text(count: int) -> None:
     plan = made_plan(axes)
     runs = [made_sweep_run(plan, values, 10.0 + n) for n, values in enumerate(points[1:])]
     document = judged(measure(plan, [*runs, failed_run(plan, points[0], HOSTILE, HOSTILE)]))
-    page = without_own(build_html(document))
+    page = without_own(page_of(document))
     assert "<script" not in page
     assert not [name for name in attributes(page) if name.startswith("on")]
-    assert "\x1b" not in page + printed(document)
-    assert "\u202e" not in page + printed(document)
+    assert "\x1b" not in page + printed(document, 80)
+    assert "\u202e" not in page + printed(document, 80)
     assert "49" not in re.findall(r"\{\{.{1,20}", plain_text(page))
 
 
 def test_nothing_measured_is_said() -> None:
     for runs in ([], [failed_run(made_plan([THREADS]), ("1",), "killed", "killed by SIGSEGV")]):
         document = judged(measure(made_plan([THREADS]), runs))
-        page = build_html(document)
+        page = page_of(document)
         assert "fewer than two were measured" in page
-        assert "Verdict" in printed(document)
+        assert "Verdict" in printed(document, 80)
 
 
 def test_where_none_is_the_best_page_and_terminal_say_why() -> None:
@@ -136,12 +127,12 @@ def test_where_none_is_the_best_page_and_terminal_say_why() -> None:
         for ranks in ("1", "2")
     ]
     document = judged(measure(plan, runs))
-    page = plain_text(build_html(document))
+    page = plain_text(page_of(document))
     assert "No configuration is named the best: runs of different numbers of ranks" in page
     assert "because none is named the best" in page
     for word in ("★", "≈", "Larger is better", "fastest first"):
         assert word not in page
-    shown = " ".join(printed(document).split())
+    shown = " ".join(printed(document, 80).split())
     assert "largest first" in shown
     assert "none is named the best" in shown
     assert " *" not in shown
@@ -158,13 +149,13 @@ def test_parts_that_are_missing_are_shown_as_missing() -> None:
         del row["environment"]
     for part in ("why", "noise", "fabric", "objective"):
         del document["sweep"][part]
-    assert "Same conditions?" in build_html(document)
+    assert "Same conditions?" in page_of(document)
     document["sweep"] = {}
-    assert "Speed" in build_html(document)
+    assert "Speed" in page_of(document)
 
 
 def test_the_terminal_fits_and_marks_the_best() -> None:
-    shown = printed(two_variables())
+    shown = printed(two_variables(), 80)
     assert "threads=2, ranks=1 *" in shown
     assert "threads=2, ranks=2 ~" in shown
     assert "threads=4, ranks=1: failed, out of memory" in shown
@@ -174,4 +165,4 @@ def test_the_terminal_fits_and_marks_the_best() -> None:
 def test_text_of_another_type_is_no_traceback() -> None:
     plan = replace(made_plan([THREADS]), command=("a" * 5000,))
     document = judged(measure(plan, [made_sweep_run(plan, ("1",), 1e300)]))
-    assert "study.json" in build_html(document)
+    assert "study.json" in page_of(document)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.compare.noise import QUIET, run_values
+from perfscope.schema.write import as_json
 from perfscope.studies.common import document
 from perfscope.studies.common.measures import STEP, THROUGHPUT, WALL, Measure, choose, solution
 from perfscope.studies.common.run import StudyRun
@@ -47,7 +48,8 @@ def compared(
     """study.json of some sides."""
     found = body(sides, measure=measure, factor=factor)
     every = [run for one in sides for run in one.all_runs]
-    return document.build("compare", every, verdict=compare_words.verdict(found), body=found)
+    verdict = compare_words.verdict(found)
+    return as_json(document.build("compare", every, verdict=verdict, body=found))
 
 
 def answer(found: dict[str, Any], place: int = 0) -> str:

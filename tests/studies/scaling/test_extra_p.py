@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from perfscope.schema.scaling import ExtraP, ExtraPForecast
 from perfscope.studies.scaling import extra_p
-from perfscope.studies.scaling.extra_p import MISSING, ExtraP
+from perfscope.studies.scaling.extra_p import MISSING
 
 SIZES = [2, 2, 4, 8, 16, 32]
 VALUES = [10.0, 11.0, 6.0, 4.0, 3.0, 2.0]
@@ -55,8 +56,8 @@ def test_where_it_is_not_installed_the_reason_names_the_command(
 def test_it_is_asked_by_size_with_repetitions(asked: dict[str, Any]) -> None:
     found = extra_p.extra_p(SIZES, VALUES, [64, 128], falls=True)
     assert isinstance(found, ExtraP)
-    assert found.error == pytest.approx(0.025)
-    assert found.forecasts == ((64, 100 / 64), (128, 100 / 128))
+    assert found.cross_validation_error == pytest.approx(0.025)
+    assert found.forecasts == (ExtraPForecast(64, 100 / 64), ExtraPForecast(128, 100 / 128))
     assert asked["falls"] is True
     rows = [(row[0], row[3]) for row in asked["measurements"]]
     assert rows == [(2.0, [10.0, 11.0]), (4.0, [6.0]), (8.0, [4.0]), (16.0, [3.0]), (32.0, [2.0])]

@@ -26,6 +26,7 @@ LAWS = (
 )
 PROGRAM = """
 import json, math, sys
+from dataclasses import asdict
 from perfscope.studies.scaling.extra_p import extra_p
 from perfscope.studies.scaling.scaling import scaling
 from tests.support.scaling_series import trained
@@ -36,10 +37,10 @@ found = {}
 for name, a, b, power, log in asked["laws"]:
     values = [a + b * p**power * math.log2(p) ** log for p in sizes]
     model = extra_p(sizes, values, asked["beyond"], falls=power < 0)
-    found[name] = model if isinstance(model, str) else [model.error, model.forecasts]
+    found[name] = model if isinstance(model, str) else asdict(model)
 study = scaling(trained(tuple(asked["sizes"]), evaluation=lambda _: 10.0))
 model = study.whole.extra_p
-found["study"] = model if isinstance(model, str) else [model.text, model.forecasts]
+found["study"] = model if isinstance(model, str) else asdict(model)
 json.dump(found, sys.stdout)
 """
 
@@ -69,10 +70,9 @@ def test_known_laws_are_extrapolated_exactly(
 ) -> None:
     name, constant, slope, power, log = law
     assert not isinstance(found[name], str), found[name]
-    error, forecasts = found[name]
-    assert error < 1e-6
-    assert [size for size, _ in forecasts] == list(BEYOND)
-    assert [value for _, value in forecasts] == pytest.approx(
+    assert found[name]["cross_validation_error"] < 1e-6
+    assert [one["size"] for one in found[name]["forecasts"]] == list(BEYOND)
+    assert [one["value"] for one in found[name]["forecasts"]] == pytest.approx(
         [constant + slope * p**power * math.log2(p) ** log for p in BEYOND]
     )
 
@@ -80,6 +80,6 @@ def test_known_laws_are_extrapolated_exactly(
 @pytest.mark.long
 def test_a_scaling_study_shows_its_model(found: dict[str, Any]) -> None:
     """Runs of 10 + 80/p seconds: the model of the run time is this law."""
-    text, forecasts = found["study"]
-    assert text == "10 + 80 * p^(-1)"
-    assert [value for _, value in forecasts] == pytest.approx([10 + 80 / 32, 10 + 80 / 64])
+    assert found["study"]["value"] == "10 + 80 * p^(-1)"
+    values = [one["value"] for one in found["study"]["forecasts"]]
+    assert values == pytest.approx([10 + 80 / 32, 10 + 80 / 64])

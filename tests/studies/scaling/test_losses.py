@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from perfscope.studies.scaling import models
+from perfscope.schema.scaling import FittedModel
 from perfscope.studies.scaling.scaling import scaling
 from tests.support.loss_accounts import losses_of
 from tests.support.scaling_series import trained
@@ -31,10 +31,10 @@ def test_each_loss_has_its_law() -> None:
     assert training.shares[0] == pytest.approx(80.0 / 83.5)
     assert reading.label == "Files in read()"
     assert reading.seconds == pytest.approx([3.0] * len(SIZES))
-    assert isinstance(reading.law, models.Model)
-    assert reading.law.law.is_constant
-    assert isinstance(waiting.law, models.Model)
-    assert waiting.law.law.text() == "log2(p)"
+    assert isinstance(reading.model, FittedModel)
+    assert (reading.model.power, reading.model.log) == ("0", 0)
+    assert isinstance(waiting.model, FittedModel)
+    assert (waiting.model.power, waiting.model.log) == ("0", 1)
 
 
 def test_without_loss_accounts_nothing_is_told() -> None:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perfscope.schema.scaling import Amdahl
 from perfscope.studies.common.regression import fit, student_95
-from perfscope.studies.scaling.models import EXPONENTS, Amdahl, Law, Model, amdahl, model
+from perfscope.studies.scaling.models import EXPONENTS, Law, Model, amdahl, model
 
 SIZES = (1, 2, 4, 8, 16, 32)
 KNOWN: dict[str, tuple[float, float, Law]] = {

@@ -7,11 +7,10 @@ from functools import partial
 
 from perfscope.report.formats import decimal, quantity
 from perfscope.report.labels import StatusWord
-from perfscope.report.studies.access import Document, mapping, rows, text
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.compare import Answer, Compare, ComparedMeasure, Comparison
-from perfscope.schema.read import known
+from perfscope.schema.study import Study
 from perfscope.units import MISSING
 
 ANSWERS = {
@@ -36,9 +35,10 @@ def interval(bounds: Sequence[float] | None) -> str:
     return " to ".join(map(change, bounds)) if bounds else ""
 
 
-def compared(document: Document) -> Compare:
+def compared(study: Study) -> Compare:
     """What a comparison found."""
-    return known(mapping(document, "compare"), Compare)
+    assert study.compare is not None
+    return study.compare
 
 
 def side_labels(found: Compare) -> list[str]:
@@ -46,12 +46,12 @@ def side_labels(found: Compare) -> list[str]:
     return [side.label for side in found.sides]
 
 
-def _context(document: Document) -> Context:
-    found = compared(document)
+def _context(study: Study) -> Context:
+    found = compared(study)
     return {
         "answers": [_answer(row) for row in found.comparisons],
         "unlike": found.unlike,
-        "left_out": _left_out(found, [text(run, "label") for run in rows(document, "runs")]),
+        "left_out": _left_out(found, [run.label for run in study.runs]),
         "measures": _measures(found),
         "absent": [
             (row.label, row.reason or "") for row in found.measures if not _is_measured(row)

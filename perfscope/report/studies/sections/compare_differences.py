@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from perfscope.report.studies.access import Document
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Table
 from perfscope.schema.compare import SideDifference
+from perfscope.schema.study import Study
 
 KINDS = {
     "program": "Program",
@@ -22,8 +22,8 @@ KINDS = {
 MOST_ROWS = 80
 
 
-def _context(document: Document) -> Context:
-    found = compared(document)
+def _context(study: Study) -> Context:
+    found = compared(study)
     return {
         "table": Table(
             "differences-table",

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from functools import partial
 
 from perfscope.report.formats import ratio
-from perfscope.report.studies.access import Document
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.compare import ComparedEfficiency
 from perfscope.schema.efficiency import EFFICIENCIES
+from perfscope.schema.study import Study
 
 
-def _context(document: Document) -> Context:
-    found = compared(document)
+def _context(study: Study) -> Context:
+    found = compared(study)
     return {
         "table": _table(found.efficiencies, side_labels(found)),
         "takeaway": _takeaway(found.efficiencies),

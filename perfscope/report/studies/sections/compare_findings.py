@@ -6,12 +6,12 @@ from functools import partial
 
 from perfscope.report.formats import percent, seconds
 from perfscope.report.labels import StatusWord
-from perfscope.report.studies.access import Document
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.schema.compare import Change, Comparison, FindingChange, Promise
 from perfscope.schema.enums import Basis
+from perfscope.schema.study import Study
 
 CHANGES: dict[Change, StatusWord] = {
     "gone": StatusWord("✓", "Gone", "pass"),
@@ -22,8 +22,8 @@ CHANGES: dict[Change, StatusWord] = {
 BASES = {Basis.REPLAY: "replayed", Basis.UPPER_BOUND: "upper bound"}
 
 
-def _context(document: Document) -> Context:
-    found = compared(document)
+def _context(study: Study) -> Context:
+    found = compared(study)
     promises = [(row, row.promise) for row in found.comparisons if row.promise]
     return {
         "changes": Table(

@@ -5,15 +5,15 @@ from __future__ import annotations
 from perfscope.report.charts_changes import Fall
 from perfscope.report.charts_changes import waterfall as draw
 from perfscope.report.formats import seconds, time_scale
-from perfscope.report.studies.access import Document
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import compared, side_labels
 from perfscope.report.table import Column, Kind, Table
 from perfscope.schema.compare import Waterfall, WaterfallStep
+from perfscope.schema.study import Study
 
 
-def _context(document: Document) -> Context:
-    words, found = tables(document), compared(document)
+def _context(study: Study) -> Context:
+    words, found = tables(study), compared(study)
     labels = side_labels(found)
     bars = _bars(labels, found.waterfall) if words["steps"] else []
     longest = max((max(bar.start, bar.end) for bar in bars), default=0.0)
@@ -21,9 +21,9 @@ def _context(document: Document) -> Context:
     return words | {"chart": draw(label, bars, scale=time_scale(longest)) if bars else ""}
 
 
-def tables(document: Document) -> Context:
+def tables(study: Study) -> Context:
     """What the section says without its chart, which takes a second to draw."""
-    found = compared(document)
+    found = compared(study)
     labels, steps = side_labels(found), found.waterfall.steps
     shown = _steps("waterfall", found.waterfall, labels, "Account")
     return {

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 from perfscope.report.charts import Segment, stacked_bars
-from perfscope.report.formats import number, percent, seconds, time_scale
+from perfscope.report.formats import percent, seconds, time_scale
 from perfscope.report.palette import ACCOUNT_ROLES
-from perfscope.report.studies.access import Document, mapping, numbers, rows, text, texts
 from perfscope.report.studies.section import Context, StudySection
-from perfscope.report.studies.sections.speedup import size_label
+from perfscope.report.studies.sections.speedup import scaled
 from perfscope.report.table import Column, Kind, Note, Table
+from perfscope.schema.scaling import ScaledLoss
+from perfscope.schema.study import Study
 
 
-def _context(document: Document) -> Context:
-    found = mapping(document, "scaling")
-    labels = [size_label(found, number(point.get("size"))) for point in rows(found, "points")]
-    composition = mapping(found, "composition")
-    names, words = texts(composition, "accounts"), texts(composition, "labels")
-    raw = composition.get("seconds")
-    table = [numbers({"row": row}, "row") for row in (raw if isinstance(raw, list) else [])]
+def _context(study: Study) -> Context:
+    found = scaled(study)
+    labels = [found.size_label(point.size) for point in found.points]
+    held = found.composition
     accounts: list[Context] = [
-        {"role": name, "label": words[n] if n < len(words) else name, "values": table[n]}
-        for n, name in enumerate(names)
-        if name in ACCOUNT_ROLES and n < len(table) and len(table[n]) == len(labels)
+        {"role": name, "label": label, "values": values}
+        for name, label, values in zip(held.accounts, held.labels, held.seconds, strict=True)
+        if name in ACCOUNT_ROLES and len(values) == len(labels)
     ]
     totals = [sum(account["values"][n] for account in accounts) for n in range(len(labels))]
     return {
-        "losses": _losses(rows(found, "losses"), labels),
+        "losses": _losses(found.losses, labels),
         "labels": labels,
         "accounts": accounts,
         "chart": _chart(labels, accounts, max(totals, default=0.0)) if accounts else "",
@@ -45,37 +42,22 @@ def _context(document: Document) -> Context:
     }
 
 
-def _losses(found: list[Mapping[str, Any]], labels: list[str]) -> Table | None:
+def _losses(found: Sequence[ScaledLoss], labels: list[str]) -> Table | None:
     """Training work and what the time is lost to, with the law by which it grows."""
     if not found:
         return None
     columns = (
         Column("Training work, and lost to", "label", kind=Kind.TEXT, longest=60),
         *(_size_column(label, place) for place, label in enumerate(labels)),
-        Column("Law", _law, kind=Kind.TEXT, longest=60),
+        Column("Law", lambda row: row.model.value or row.model.reason, kind=Kind.TEXT, longest=60),
     )
     caption = "Mean time of a rank by what it is lost to and size"
     return Table("losses-table", caption, columns, found, file="study.json", has_caption=False)
 
 
 def _size_column(label: str, place: int) -> Column:
-    def spent(row: Mapping[str, Any]) -> float | None:
-        return _at(numbers(row, "seconds"), place)
-
-    def share(row: Mapping[str, Any]) -> str:
-        known = _at(numbers(row, "shares"), place)
-        return "" if known is None else percent(known)
-
-    return Column(label, spent, seconds, note=Note(share))
-
-
-def _at(values: list[float], place: int) -> float | None:
-    return values[place] if place < len(values) else None
-
-
-def _law(row: Mapping[str, Any]) -> str:
-    found = mapping(row, "model")
-    return text(found, "value") or text(found, "reason")
+    share = Note(lambda row: percent(row.shares[place]))
+    return Column(label, lambda row: row.seconds[place], seconds, note=share)
 
 
 def _chart(labels: list[str], accounts: list[Context], longest: float) -> str:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from perfscope.report.formats import count, decimal, ratio, seconds
-from perfscope.report.studies.access import Document, rows
 from perfscope.report.studies.section import RUNS, Context, StudySection
 from perfscope.report.studies.sections.history_trends import trends
-from perfscope.schema.read import known
-from perfscope.schema.study import HistoryRunRow
+from perfscope.schema.study import HistoryRunRow, Study
 
 MOST_RUNS = 1000
 
 
-def _context(document: Document) -> Context:
-    found = trends(document)
+def _context(study: Study) -> Context:
+    found = trends(study)
     reasons = {one.run: one.reason for one in found.left_out}
-    runs = (known(row, HistoryRunRow) for row in rows(document, "runs"))
+    runs = (run for run in study.runs if isinstance(run, HistoryRunRow))
     views = [_view(run, reasons.get(place, "")) for place, run in enumerate(runs)]
     views.reverse()  # the newest first
     return {

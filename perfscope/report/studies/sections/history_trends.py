@@ -8,25 +8,25 @@ from perfscope.report.charts import Plot
 from perfscope.report.charts_changes import Segment, trend
 from perfscope.report.formats import PLAIN, Scale, byte_scale, quantity, seconds, time_scale
 from perfscope.report.labels import StatusWord
-from perfscope.report.studies.access import Document, mapping
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.compare_answer import change
 from perfscope.report.table import Column, Kind, Table
 from perfscope.schema.history import History, HistoryGroup, HistoryPoint, LossTrend, Trend
-from perfscope.schema.read import known
+from perfscope.schema.study import Study
 
 MOST_GROUPS = 6
 BETTER = StatusWord("✓", "Better", "pass")
 WORSE = StatusWord("✕", "Worse", "fail")
 
 
-def trends(document: Document) -> History:
+def trends(study: Study) -> History:
     """What a history found."""
-    return known(mapping(document, "history"), History)
+    assert study.history is not None
+    return study.history
 
 
-def _context(document: Document) -> Context:
-    found = trends(document)
+def _context(study: Study) -> Context:
+    found = trends(study)
     return {
         "groups": [_group(group, n) for n, group in enumerate(found.groups[:MOST_GROUPS])],
         "left_out": max(len(found.groups) - MOST_GROUPS, 0),

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from perfscope.report.studies.access import Document
 from perfscope.report.studies.section import METHOD, Context, StudySection
-from perfscope.schema.read import known
 from perfscope.schema.study import Study
 
 
-def _context(document: Document) -> Context:
-    found = known(document, Study)
+def _context(study: Study) -> Context:
     return {
-        "terms": [(one.term, one.text) for one in found.how_measured],
-        "tool": f"{found.tool.name} {found.tool.version}".strip(),
-        "schema": found.schema_version,
+        "terms": [(one.term, one.text) for one in study.how_measured],
+        "tool": f"{study.tool.name} {study.tool.version}".strip(),
+        "schema": study.schema_version,
     }
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from perfscope.report.labels import status_word
 from perfscope.report.sections.findings import FOLDED_TITLES, finding_view
-from perfscope.report.studies.access import Document
 from perfscope.report.studies.build import KINDS
 from perfscope.report.studies.section import OVERVIEW, Context, StudySection
 from perfscope.savings import Wholes
-from perfscope.schema.read import known
 from perfscope.schema.study import Study
 from perfscope.units import counted
 
 
-def _context(document: Document) -> Context:
-    study = known(document, Study)
+def _context(study: Study) -> Context:
     top = [
         finding_view(row, position, Wholes(None, None))
         for position, row in enumerate(study.findings)

@@ -6,13 +6,12 @@ from itertools import zip_longest
 
 from perfscope.report.formats import ratio
 from perfscope.report.labels import band, focus_words, formula_words, useful_words
-from perfscope.report.studies.access import Document, mapping
 from perfscope.report.studies.section import Context, StudySection
-from perfscope.report.studies.sections.speedup import size_label
+from perfscope.report.studies.sections.speedup import scaled
 from perfscope.schema.common import NO_REASON, Metric
 from perfscope.schema.efficiency import EFFICIENCIES
-from perfscope.schema.read import known
-from perfscope.schema.scaling import PopRow, PopTable
+from perfscope.schema.scaling import PopRow
+from perfscope.schema.study import Study
 
 MEANINGS = {
     "global_efficiency": "What of the ideal speed-up is left over: all factors together.",
@@ -23,12 +22,12 @@ MEANINGS = {
 }
 
 
-def _context(document: Document) -> Context:
-    found = mapping(document, "scaling")
-    pop = known(mapping(found, "pop"), PopTable)
+def _context(study: Study) -> Context:
+    found = scaled(study)
+    pop = found.pop
     values = pop.rows[0].values if pop.rows else ()
     return {
-        "sizes": [size_label(found, size) for size in pop.sizes],
+        "sizes": [found.size_label(size) for size in pop.sizes],
         "rows": [_row(row) for row in pop.rows],
         "formula": formula_words(pop.formula),
         "useful": useful_words(values[0].useful or "") if values else "",

@@ -5,11 +5,9 @@ from __future__ import annotations
 import shlex
 
 from perfscope.report.formats import count, decimal, ratio, seconds
-from perfscope.report.studies.access import Document, text
 from perfscope.report.studies.section import RUNS, Context, StudySection
 from perfscope.report.table import Column, Kind, Note, Table
 from perfscope.report.text import shortened
-from perfscope.schema.read import known
 from perfscope.schema.study import Study, StudyRunRow
 
 LONGEST_COMMAND = 120
@@ -33,17 +31,16 @@ RUN_COLUMNS = (
 )
 
 
-def _context(document: Document) -> Context:
-    found = known(document, Study).runs
-    caption, file = "The runs of this study", "study.json"
+def _context(study: Study) -> Context:
+    caption, found, file = "The runs of this study", study.runs, "study.json"
     table = Table(
         "runs-table", caption, RUN_COLUMNS, found, MOST_RUNS, "runs", file=file, has_caption=False
     )
     return {"runs": table}
 
 
-def _applies(document: Document) -> bool:
-    return text(document, "kind") != "history"  # which has an index of its own
+def _applies(study: Study) -> bool:
+    return study.kind != "history"  # which has an index of its own
 
 
 SECTION = StudySection("runs", "Runs", "study_runs.html", _context, place=RUNS, applies=_applies)

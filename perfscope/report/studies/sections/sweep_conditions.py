@@ -5,11 +5,9 @@ from __future__ import annotations
 import shlex
 
 from perfscope.report.labels import StatusWord
-from perfscope.report.studies.access import Document, rows
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.sweep_speed import swept
-from perfscope.schema.read import known
-from perfscope.schema.study import SweepRunRow
+from perfscope.schema.study import Study, SweepRunRow
 from perfscope.schema.sweep_result import ConfigurationResult
 from perfscope.units import MISSING
 
@@ -21,11 +19,11 @@ VERDICTS = {
 }
 
 
-def _context(document: Document) -> Context:
-    sweep = swept(document)
+def _context(study: Study) -> Context:
+    sweep = swept(study)
     runs: dict[int, SweepRunRow] = {}
-    for run in (known(row, SweepRunRow) for row in rows(document, "runs")):
-        if run.transport:
+    for run in study.runs:
+        if isinstance(run, SweepRunRow) and run.transport:
             runs.setdefault(run.configuration, run)
     found = sweep.configurations
     return {

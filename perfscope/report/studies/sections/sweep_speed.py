@@ -6,10 +6,8 @@ import shlex
 from collections.abc import Sequence
 
 from perfscope.report.formats import Scale, decimal
-from perfscope.report.studies.access import Document, mapping
 from perfscope.report.studies.points import Point, Titles, measured_points
 from perfscope.report.studies.section import Context, StudySection
-from perfscope.schema.read import known
 from perfscope.schema.study import Study
 from perfscope.schema.sweep_result import (
     ConfigurationResult,
@@ -32,9 +30,10 @@ SHORT_ENDS = {
 STATUS_SIGNS = {"failed": "✕", "refused": "–", "missing": "…"}
 
 
-def swept(document: Document) -> SweepResult:
+def swept(study: Study) -> SweepResult:
     """What a sweep found."""
-    return known(mapping(document, "sweep"), SweepResult)
+    assert study.sweep is not None
+    return study.sweep
 
 
 def spread(bounds: tuple[float, float] | None, *, between: str = " to ") -> str:
@@ -42,8 +41,8 @@ def spread(bounds: tuple[float, float] | None, *, between: str = " to ") -> str:
     return between.join(map(decimal, bounds)) if bounds else ""
 
 
-def _context(document: Document) -> Context:
-    sweep = swept(document)
+def _context(study: Study) -> Context:
+    sweep = swept(study)
     found, objective = sweep.configurations, sweep.objective
     varied = [axis for axis in sweep.axes if len(axis.values) > 1]
     names = [axis.name for axis in varied]
@@ -54,7 +53,7 @@ def _context(document: Document) -> Context:
         "label": objective.label or "Speed",
         "meaning": objective.meaning,
         "unit": objective.unit,
-        "takeaway": known(document, Study).verdict.sentence,
+        "takeaway": study.verdict.sentence,
         "reason": objective.reason,
         "caution": objective.caution,
         "best_reason": sweep.best_reason,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from perfscope.report.formats import bytes_, count, decimal, percent, ratio
-from perfscope.report.studies.access import Document
 from perfscope.report.studies.section import Context, StudySection
 from perfscope.report.studies.sections.sweep_speed import spread, swept
+from perfscope.schema.study import Study
 from perfscope.schema.sweep_result import ConfigurationResult, SpeedFactors
 from perfscope.units import MISSING
 
@@ -13,8 +13,8 @@ MOST_ROWS = 200
 SECONDS_SHOWN = 1000.0
 
 
-def _context(document: Document) -> Context:
-    sweep = swept(document)
+def _context(study: Study) -> Context:
+    sweep = swept(study)
     ordered = sorted(sweep.configurations, key=lambda row: -(row.speed or 0.0))
     fastest = max((row.speed or 0.0 for row in ordered), default=0.0)
     best = next((row for row in ordered if row.is_best), None)

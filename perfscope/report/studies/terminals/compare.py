@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perfscope.report.studies.sections import (
     compare_answer,
@@ -19,21 +19,22 @@ from perfscope.units import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-Json = dict[str, Any]
+    from perfscope.schema.study import Study
+
 MOST_DIFFERENCES = 12
 LONGEST = 40
 
 
-def _print(document: Json, console: Console) -> None:
-    _print_differences(document, console)
-    _print_measures(document, console)
-    _print_efficiencies(document, console)
-    _print_waterfall(document, console)
-    _print_findings(document, console)
+def _print(study: Study, console: Console) -> None:
+    _print_differences(study, console)
+    _print_measures(study, console)
+    _print_efficiencies(study, console)
+    _print_waterfall(study, console)
+    _print_findings(study, console)
 
 
-def _print_differences(document: Json, console: Console) -> None:
-    found = compare_differences.SECTION.context(document)
+def _print_differences(study: Study, console: Console) -> None:
+    found = compare_differences.SECTION.context(study)
     table = found["table"].first(MOST_DIFFERENCES)
     console.print()
     if not table:
@@ -52,8 +53,8 @@ def _print_differences(document: Json, console: Console) -> None:
         line(console, f"The runs of one side differ among themselves in: {names}", indent=2)
 
 
-def _print_measures(document: Json, console: Console) -> None:
-    found = compare_answer.SECTION.context(document)
+def _print_measures(study: Study, console: Console) -> None:
+    found = compare_answer.SECTION.context(study)
     console.print()
     line(console, "What was measured (medians of the runs)", style="bold")
     print_table(found["measures"], console)
@@ -70,16 +71,16 @@ def _print_measures(document: Json, console: Console) -> None:
             )
 
 
-def _print_efficiencies(document: Json, console: Console) -> None:
-    table = compare_efficiency.SECTION.context(document)["table"]
+def _print_efficiencies(study: Study, console: Console) -> None:
+    table = compare_efficiency.SECTION.context(study)["table"]
     if table:
         console.print()
         line(console, "Efficiency", style="bold")
         print_table(table, console)
 
 
-def _print_waterfall(document: Json, console: Console) -> None:
-    found = compare_waterfall.tables(document)
+def _print_waterfall(study: Study, console: Console) -> None:
+    found = compare_waterfall.tables(study)
     for title, steps in (
         ("Where the time went", found["steps"]),
         ("What it was lost to", found["losses"]),
@@ -91,8 +92,8 @@ def _print_waterfall(document: Json, console: Console) -> None:
             print_table(step["table"], console)
 
 
-def _print_findings(document: Json, console: Console) -> None:
-    found = compare_findings.SECTION.context(document)
+def _print_findings(study: Study, console: Console) -> None:
+    found = compare_findings.SECTION.context(study)
     if found["changes"]:
         console.print()
         line(console, "Findings", style="bold")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perfscope.report.formats import quantity
 from perfscope.report.studies.sections.history_trends import changes, losses, trends
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from perfscope.schema.history import HistoryGroup, Trend
+    from perfscope.schema.study import Study
 
 MOST_GROUPS = 4
 MOST_LOSSES = 6
 
 
-def _print(document: dict[str, Any], console: Console) -> None:
-    found = trends(document)
+def _print(study: Study, console: Console) -> None:
+    found = trends(study)
     for group in found.groups[:MOST_GROUPS]:
         console.print()
         line(console, f"{group.label}: {counted(len(group.points), 'point')}", style="bold")

@@ -15,14 +15,15 @@ from perfscope.report.text import shortened
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from perfscope.schema.study import Study
     from perfscope.schema.sweep_result import ConfigurationResult, SweepResult
 
 MOST_ROWS = 40
 LONGEST_LABEL = 48
 
 
-def _print(document: dict[str, Any], console: Console) -> None:
-    sweep = swept(document)
+def _print(study: Study, console: Console) -> None:
+    sweep = swept(study)
     objective = sweep.objective
     found = sorted(sweep.configurations, key=lambda row: -(row.speed or 0.0))
     order = "largest first" if sweep.best_reason else "fastest first"
