@@ -94,7 +94,7 @@ bench-whatif: environments ## predicted gains against those of the real fix, abo
 reports: environments ## the reports in reports/ from the recordings in sample_traces/
 	@$(BIN)/python scripts/make_reports.py
 
-schema: developer-environment ## docs/analysis.schema.json from the declaration in perfscope/schema
+schema: developer-environment ## what docs say of documents and formats, from the declarations
 	@$(BIN)/python scripts/make_schema.py
 
 golden: developer-environment ## keep what perfscope prints and writes today as what tests expect

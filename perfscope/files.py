@@ -14,7 +14,11 @@ import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    import sqlite3
 
 MOST_JSON_BYTES = 256 << 20
 """A document of perfscope does not become larger."""
@@ -83,6 +87,22 @@ def head_of(path: Path, length: int) -> bytes:
     """
     with open_input(path) as file:
         return file.read(length)
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """A connection to an SQLite database that is read and never written.
+
+    Raises:
+        OSError: it is no regular file, or cannot be opened.
+    """
+    import sqlite3  # noqa: PLC0415 - one format needs it
+
+    open_input(path).close()
+    try:
+        place = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+        return sqlite3.connect(place, uri=True)
+    except sqlite3.Error as error:
+        raise OSError(str(error)) from error
 
 
 def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:

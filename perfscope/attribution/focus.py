@@ -80,7 +80,7 @@ def _whole_focus(trace: Trace) -> Focus:
         reasons = ["from the first to the last event of all ranks, as other tools take it"]
         end = _close_at_drop(trace.ranks, end, reasons)
         whole = Focus(start, max(start, end), "whole_trace", "; ".join(reasons))
-        is_profile = trace.format is Format.KINETO and not trace.environment.get("is_export")
+        is_profile = trace.format.is_profile and not trace.environment.get("is_export")
         return _profiled_together(trace.ranks, whole) if is_profile else whole
     initialized = [rank for rank in trace.ranks if rank.init_exit_ns is not None]
     focus = _communication_lifetime(trace, initialized) if initialized else _steps_lifetime(trace)

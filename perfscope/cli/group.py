@@ -29,6 +29,7 @@ COMMANDS = {
     "scaling": "Say what more ranks, cores, GPUs or nodes give, and what limits it.",
     "export": "Write a trace for other tools: OTF2, Chrome, Parquet, CSV.",
     "sweep": "Run a command in many configurations; say which is best and why.",
+    "formats": "List the files of other tools that can be analyzed, and what each can tell.",
     "whatif": "Predict what a change of your own would save.",
     "history": "Trends over commits and dates, a badge, an index of reports.",
     "doctor": "See what works on this machine, and the fix for what does not.",

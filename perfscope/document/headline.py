@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 from perfscope.findings.facts.device_facts import has_accelerators
 from perfscope.metrics.devices.devices import BSC
 from perfscope.schema.run import JudgedEfficiency
-from perfscope.trace.model import Format
 from perfscope.units import format_share
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def unwatched(results: Results) -> str:
     """That accelerators were used, or a profiler was there, and nothing tells what they did."""
     if results.devices is not None:
         return ""
-    if results.trace.format is not Format.KINETO and not has_accelerators(results):
+    if not results.trace.format.is_profile and not has_accelerators(results):
         return ""
     return (
         " No work of an accelerator was recorded: all of this is about the hosts, which says "

@@ -26,7 +26,6 @@ DEEPEST = 6
 MOST_NAMED = 5
 GZIP = b"\x1f\x8b"
 _SHOWN_BYTES = 24
-_NSYS_TABLE = b"TARGET_INFO_SESSION_START_TIME"
 _MPROF_LINE = re.compile(rb"CMDLINE |(MEM|FUNC \S+|CHLD \d+) [\d.]+ \d+\.\d+\s")
 _KINDS = (
     (b"SQLite format 3\0", "an SQLite database"),
@@ -114,8 +113,6 @@ def _kind(head: bytes) -> str:
     """What other tools' content that begins so is called; empty where it is not known."""
     if _MPROF_LINE.match(head):
         return "memory over time from memory_profiler (mprof), which is not read"
-    if head.startswith(b"SQLite format 3\0") and _NSYS_TABLE in head:
-        return "an SQLite export of Nsight Systems (nsys), which is not read"
     return next((kind for magic, kind in _KINDS if head.startswith(magic)), "")
 
 
@@ -129,6 +126,29 @@ def _no_companions(_: Path) -> Sequence[Path]:
 
 
 @dataclass(frozen=True)
+class Tells:
+    """What a format can tell of a run, in words for people; "" for nothing.
+
+    Attributes:
+        efficiencies: POP's efficiencies and the ledger.
+        waits: who waited for whom.
+        phases: phases and steps.
+        devices: what accelerators did.
+        counters: of hardware, or of the program.
+        resources: memory, threads, bytes of files.
+        clock: whether its times are those of a calendar.
+    """
+
+    efficiencies: str = ""
+    waits: str = ""
+    phases: str = ""
+    devices: str = ""
+    counters: str = ""
+    resources: str = ""
+    clock: str = ""
+
+
+@dataclass(frozen=True)
 class Reader:
     """One format: how it is recognized and opened.
 
@@ -138,6 +158,7 @@ class Reader:
         recognizes: whether a place is of this format; looks at `Place.head` for a file, and into
             the directory for a format that is one.
         open: the trace in the paths; raises UnreadableInputError.
+        tells: what its files can tell.
         joins: whether several files of one directory are the ranks of one run, opened together.
         is_generic: whether it takes what a more special reader also recognizes; asked last.
         is_directory: whether a trace of this format is a directory, and never a file.
@@ -148,6 +169,7 @@ class Reader:
     description: str
     recognizes: Callable[[Place], bool]
     open: Callable[[Sequence[Path], ReadOptions], Trace]
+    tells: Tells
     joins: bool = False
     is_generic: bool = False
     is_directory: bool = False

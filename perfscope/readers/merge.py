@@ -24,6 +24,7 @@ KNOWS_MOST = (
     Format.OTF2,
     Format.PARAVER,
     Format.KINETO,
+    Format.NSYS,
     Format.HOROVOD_TIMELINE,
 )
 NS = 1e-9

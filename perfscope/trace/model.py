@@ -52,6 +52,12 @@ class Format(Enum):
     KINETO = "kineto"
     HOROVOD_TIMELINE = "horovod timeline"
     PARAVER = "paraver"
+    NSYS = "nsys"
+
+    @property
+    def is_profile(self) -> bool:
+        """Whether a profiler watched a part of a run, its devices above all."""
+        return self in (Format.KINETO, Format.NSYS)
 
 
 # peer: >= 0 is a world rank

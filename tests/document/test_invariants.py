@@ -29,7 +29,7 @@ from tests.support.random_traces import traces
 
 SAMPLES = sorted(path.name for path in (REPOSITORY / "sample_traces").iterdir() if path.is_dir())
 REFERENCES = ("otf2", "paraver_epoch", "horovod", "kineto", "nsys", "torch_gloo4", "samples")
-ENDINGS = (".otf2", ".prv.gz", ".json", ".json.gz")
+ENDINGS = (".otf2", ".prv.gz", ".json", ".json.gz", ".sqlite")
 PLANS = (
     Plan(ranks=1, evaluate_s=1.0),
     Plan(ranks=2, slow_rank=1, slow_factor=3.0),

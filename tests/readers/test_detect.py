@@ -12,7 +12,7 @@ import pytest
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers import detect
-from perfscope.readers.detect import Detection, Place, Reader, ReadOptions, Source
+from perfscope.readers.detect import Detection, Place, Reader, ReadOptions, Source, Tells
 from perfscope.readers.registry import open_traces, readers
 from perfscope.trace.model import Format, Trace
 from tests.support.trace_builder import TraceBuilder
@@ -31,6 +31,7 @@ def reader(magic: bytes, **changes: object) -> Reader:
         magic.decode(),
         lambda place: place.head.startswith(magic),
         _open,
+        Tells(),
         **fields,  # type: ignore[arg-type]
     )
 
@@ -199,16 +200,24 @@ def test_a_run_within_a_run_is_left_alone(tmp_path: Path) -> None:
     assert [source.paths for source in found(tmp_path, *readers())] == [(tmp_path,)]
 
 
-def test_an_export_of_nsys_is_named_and_another_database_is_not_taken_for_it(
+def test_an_export_of_nsys_is_known_and_another_database_is_not_taken_for_it(
     tmp_path: Path,
 ) -> None:
-    for name, table in (("a.db", "TARGET_INFO_SESSION_START_TIME"), ("b.db", "notes")):
+    known = []
+    for name, tables in (
+        ("a.db", ("StringIds", "NVTX_EVENTS")),
+        ("b.db", ("notes", "NVTX_EVENTS")),
+        ("c.db", ("StringIds",)),
+    ):
         database = sqlite3.connect(tmp_path / name)
-        database.execute(f"CREATE TABLE {table} (utcEpochNs INTEGER)")
+        for table in tables:
+            database.execute(f"CREATE TABLE {table} (id INTEGER)")
         database.commit()
         database.close()
-    assert "Nsight Systems" in Place(tmp_path / "a.db", is_directory=False).description()
-    assert Place(tmp_path / "b.db", is_directory=False).description() == "an SQLite database"
+        place = Place(tmp_path / name, is_directory=False)
+        known.append([one.format for one in readers() if one.recognizes(place)])
+        assert place.description() == "an SQLite database"
+    assert known == [[Format.NSYS], [], []]
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,11 @@ def test_the_schema_for_others_is_that_of_the_declaration(target: Path) -> None:
     assert kept == make_schema.text(target), "make it again: python scripts/make_schema.py"
 
 
+def test_the_formats_in_the_documentation_are_those_that_are_read() -> None:
+    kept = make_schema.FORMATS.read_text(encoding="utf-8")
+    assert make_schema.formats() in kept, "make it again: python scripts/make_schema.py"
+
+
 def test_every_reference_of_the_schema_leads_somewhere() -> None:
     schema = json_schema()
     named = {f"#/$defs/{name}" for name in schema["$defs"]}

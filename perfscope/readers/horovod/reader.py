@@ -9,7 +9,7 @@ from typing import Any
 
 from perfscope.engine import engine
 from perfscope.readers.common.blocks import blocks, damaged
-from perfscope.readers.detect import Place, Reader, ReadOptions
+from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Communicator, Ending, Format, Rank, Trace
 from perfscope.trace.tensors import (
@@ -147,5 +147,9 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
 
 
 READER = Reader(
-    Format.HOROVOD_TIMELINE, "a timeline that HOROVOD_TIMELINE wrote", _recognizes, _open
+    Format.HOROVOD_TIMELINE,
+    "a timeline that HOROVOD_TIMELINE wrote",
+    _recognizes,
+    _open,
+    Tells(waits="tensors, by the coordinator's account", clock="from Horovod 0.19 on"),
 )

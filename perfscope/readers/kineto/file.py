@@ -166,7 +166,7 @@ def read_kineto(path: Path) -> KinetoContents:
     file = _decoded(path)
     if file.extent[0] > file.extent[1] and file.counts()["beyond"]:
         return _in_nanoseconds(path, "as microseconds, they would lie behind the year 2096")
-    contents = _contents(path, file)
+    contents = contents_of(path, file)
     launches = launches_ns(contents.host, contents.names, runtime=RUNTIME)
     if why := why_nanoseconds(launches, file.shortest):
         return _in_nanoseconds(path, why)
@@ -203,7 +203,7 @@ def _decoded(path: Path, *, is_in_nanoseconds: bool = False) -> engine.KinetoFil
 
 def _in_nanoseconds(path: Path, why: str) -> KinetoContents:
     """The file with its times read as nanoseconds, which the format does not have."""
-    contents = _contents(path, _decoded(path, is_in_nanoseconds=True))
+    contents = contents_of(path, _decoded(path, is_in_nanoseconds=True))
     contents.notes.append(f"The times in {path.name} were read as nanoseconds: {why}.")
     return contents
 
@@ -217,7 +217,12 @@ def _senseless(path: Path, why: str) -> UnreadableInputError:
     )
 
 
-def _contents(path: Path, file: engine.KinetoFile) -> KinetoContents:
+def contents_of(path: Path, file: engine.KinetoFile) -> KinetoContents:
+    """The tables of a decoded file.
+
+    Raises:
+        UnreadableInputError: it holds no event, or its times make no sense.
+    """
     counts = file.counts()
     if file.extent[0] > file.extent[1]:
         raise UnreadableInputError(

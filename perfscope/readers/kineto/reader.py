@@ -13,7 +13,7 @@ import numpy as np
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.blocks import MOST_BOMBS, GrowthError, not_tried
 from perfscope.readers.common.clocks import shift
-from perfscope.readers.detect import Place, Reader, ReadOptions
+from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.calls import (
     USER_PHASE,
     calls,
@@ -77,6 +77,26 @@ def open_kineto(paths: Sequence[Path], options: ReadOptions) -> Trace:
         UnreadableInputError: none of them can be read, or they are of several runs.
     """
     files, notes = _read_all(paths)
+    return joined(files, notes, paths, options)
+
+
+def joined(
+    files: Sequence[KinetoContents],
+    notes: list[str],
+    paths: Sequence[Path],
+    options: ReadOptions,
+) -> Trace:
+    """The run of which these are the processes.
+
+    Args:
+        files: what was read of each.
+        notes: what is to be said of the files.
+        paths: where they were read from.
+        options: the user's.
+
+    Raises:
+        UnreadableInputError: they are of several runs.
+    """
     refuse_several_runs(files)
     ranked, rank_notes = number_ranks(files)
     ranked = {
@@ -325,6 +345,14 @@ READER = Reader(
     description="a PyTorch profiler trace (.json or .json.gz, a file or a directory of ranks)",
     recognizes=is_kineto,
     open=open_kineto,
+    tells=Tells(
+        efficiencies="of collectives that block the host",
+        waits="collectives",
+        phases="annotations, `ProfilerStep#N`",
+        devices="yes",
+        counters="`C` events",
+        clock="yes",
+    ),
     joins=True,
     is_generic=True,
 )

@@ -12,7 +12,7 @@ import numpy as np
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.host_clocks import set_clock_domains
-from perfscope.readers.detect import Place, Reader, ReadOptions
+from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.otf2.assembly import assemble_ranks, corrected_ranks
 from perfscope.readers.otf2.communicators import (
     communicators,
@@ -149,5 +149,13 @@ READER = Reader(
     description="an OTF2 archive (the .otf2 file or its directory)",
     recognizes=is_otf2,
     open=open_otf2,
+    tells=Tells(
+        efficiencies="yes",
+        waits="collectives, messages",
+        phases="regions, by rules",
+        devices="where Score-P recorded them",
+        counters="as metrics",
+        clock="as the archive says",
+    ),
     companions=_companions,
 )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.host_clocks import set_clock_domains
-from perfscope.readers.detect import Place, Reader, ReadOptions
+from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.paraver.calls import NOTICEABLE_SHARE, Calls, build_calls, callers
 from perfscope.readers.paraver.communicators import Communicators
 from perfscope.readers.paraver.decoding import decoded
@@ -314,5 +314,16 @@ def _companions(path: Path) -> list[Path]:
 
 
 READER = Reader(
-    Format.PARAVER, "a Paraver trace (.prv)", _recognizes, _open, companions=_companions
+    Format.PARAVER,
+    "a Paraver trace (.prv)",
+    _recognizes,
+    _open,
+    Tells(
+        efficiencies="yes",
+        waits="collectives, messages",
+        phases="states of I/O alone",
+        counters="IPC, frequency",
+        clock="to the minute: not usable",
+    ),
+    companions=_companions,
 )

@@ -9,8 +9,8 @@ from typing import Any
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.clocks import measure, shift
-from perfscope.readers.detect import Place, Reader, ReadOptions
-from perfscope.readers.recording import agent_metadata
+from perfscope.readers.detect import Reader, ReadOptions
+from perfscope.readers.recording import TELLS, agent_metadata
 from perfscope.readers.recording.definitions import frame_of
 from perfscope.readers.recording.endings import ObservedEnds, read_ends, stopped_on_request
 from perfscope.readers.recording.framework_operations import adopt
@@ -372,10 +372,6 @@ def _brief(process: ProcessFile, world_rank: int | None) -> dict[str, Any]:
     }
 
 
-def _recognizes(place: Place) -> bool:
-    return is_recording(place.path)
-
-
 def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
     return open_recording(paths[0])
 
@@ -393,8 +389,9 @@ def _companions(path: Path) -> list[Path]:
 READER = Reader(
     Format.PERFSCOPE,
     "the directory that `perfscope run` printed (trace/)",
-    _recognizes,
+    lambda place: is_recording(place.path),
     _open,
+    TELLS,
     is_directory=True,
     companions=_companions,
 )

@@ -1,0 +1,37 @@
+"""`perfscope formats`: what can be analyzed besides recordings, and what each format can tell."""
+
+from __future__ import annotations
+
+import click
+
+from perfscope.cli.options import verbose_option
+from perfscope.output import say
+
+LABELS = {
+    "efficiencies": "Efficiencies, ledger",
+    "waits": "Who waited for whom",
+    "phases": "Phases, steps",
+    "devices": "Devices",
+    "counters": "Counters",
+    "resources": "Memory, threads, files",
+    "clock": "Wall clock",
+}
+"""What `readers.detect.Tells` holds, as people call it."""
+WIDEST = max(map(len, LABELS.values()))
+
+
+@click.command()
+@verbose_option
+def formats() -> None:
+    """List what `perfscope analyze` reads, and what each format can tell.
+
+    A figure that a format cannot tell is null in the result, with the reason.
+    """
+    from perfscope.readers.registry import readers
+
+    for reader in readers():
+        say(reader.description[:1].upper() + reader.description[1:])
+        for name, label in LABELS.items():
+            say(f"  {label:<{WIDEST}}  {getattr(reader.tells, name) or 'no'}")
+        say()
+    say("All may be compressed with gzip, except databases; a directory may mix ranks and formats.")

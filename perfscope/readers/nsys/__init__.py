@@ -1,0 +1,1 @@
+"""Nsight Systems: what `nsys export --type sqlite` writes."""

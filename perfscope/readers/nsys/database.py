@@ -1,0 +1,121 @@
+"""An SQLite export of Nsight Systems: the tables and columns that it has, and their rows.
+
+Tables are made when they are needed, and releases add and rename columns: what is not there is
+missing, and a row is taken where its times are whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from perfscope.errors import UnreadableInputError
+from perfscope.files import open_database
+
+MAGIC = b"SQLite format 3\0"
+MOST_TEXT = 1 << 28
+"""Characters of all strings together."""
+ROWS_AT_ONCE = 4096
+OWN_TABLES = {"TARGET_INFO_SESSION_START_TIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"}
+
+
+class Database:
+    """An export, opened to be read and never written.
+
+    Raises:
+        UnreadableInputError: it is no sound database.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._connection = open_database(path)
+        except OSError as error:
+            raise self._error(f"{error.strerror or error}.") from error
+        with self._readable():
+            self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            self._connection.execute("PRAGMA trusted_schema = OFF")
+            found = self._connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
+            )
+            self.tables = {str(name) for (name,) in found}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    @property
+    def is_nsys(self) -> bool:
+        """Whether Nsight Systems wrote it."""
+        return "StringIds" in self.tables and bool(OWN_TABLES & self.tables)
+
+    def columns(self, table: str) -> set[str]:
+        """What a table has; nothing where it is not there."""
+        if table not in self.tables:
+            return set()
+        with self._readable():
+            return {
+                str(row[1]) for row in self._connection.execute(f'PRAGMA table_info("{table}")')
+            }
+
+    def rows(
+        self, table: str, columns: Sequence[str], whole: Sequence[str] = ()
+    ) -> Iterator[tuple[Any, ...]]:
+        """The rows of a table in their order.
+
+        Args:
+            table: its name.
+            columns: what a row is to hold; None for columns that the table lacks.
+            whole: columns that hold a whole number in every row that is given.
+        """
+        known = self.columns(table)
+        if not known.issuperset(whole) or not known:
+            return
+        told = ", ".join(f'"{name}"' if name in known else "NULL" for name in columns)
+        where = " AND ".join(f"typeof(\"{name}\") = 'integer'" for name in whole) or "1"
+        with self._readable():
+            found = self._connection.execute(f'SELECT {told} FROM "{table}" WHERE {where}')
+            while rows := found.fetchmany(ROWS_AT_ONCE):
+                yield from rows
+
+    def count(self, table: str) -> int:
+        """How many rows a table has."""
+        if table not in self.tables:
+            return 0
+        with self._readable():
+            (number,) = self._connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()
+        return int(number)
+
+    def strings(self) -> dict[int, str]:
+        """The texts that tables name by number.
+
+        Raises:
+            UnreadableInputError: they would fill the memory.
+        """
+        found, left = {}, MOST_TEXT
+        for number, text in self.rows("StringIds", ("id", "value"), whole=("id",)):
+            if not isinstance(text, str):
+                continue
+            left -= len(text)
+            if left < 0:
+                raise self._error(f"Its texts are longer than {MOST_TEXT:,} characters.")
+            found[number] = text
+        return found
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except (self._connection.Error, OverflowError) as error:
+            raise self._error(f"SQLite: {error}.") from error
+
+    def _error(self, why: str) -> UnreadableInputError:
+        return UnreadableInputError(
+            f"{self.path} cannot be read as an export of Nsight Systems.",
+            why=why,
+            action="Export the report again: nsys export --type sqlite REPORT.nsys-rep",
+        )

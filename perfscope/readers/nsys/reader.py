@@ -1,0 +1,189 @@
+"""Reads SQLite exports of Nsight Systems, of one process or several, one file or one a rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from perfscope.engine import engine
+from perfscope.errors import UnreadableInputError
+from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.kineto.file import KinetoContents, Part, contents_of
+from perfscope.readers.kineto.reader import joined
+from perfscope.readers.nsys import events
+from perfscope.readers.nsys.database import MAGIC, Database
+from perfscope.readers.nsys.events import Export, pid_of
+from perfscope.trace.model import Format, Trace
+from perfscope.units import counted
+
+BLOCK_CHARACTERS = 1 << 20
+NO_STEPS = "no NVTX range is called like a step (`step 12`): name one around each step"
+NO_DEVICES = "the report holds no work of a device: nsys profile --trace=cuda,nvtx,mpi"
+
+
+def _recognizes(place: Place) -> bool:
+    if place.is_directory or not place.raw.startswith(MAGIC):
+        return False
+    try:
+        with Database(place.path) as database:
+            return database.is_nsys
+    except UnreadableInputError:
+        return b"TARGET_INFO_SESSION_START_TIME" in place.raw
+
+
+def open_nsys(paths: Sequence[Path], options: ReadOptions) -> Trace:
+    """The run that these exports tell of.
+
+    Raises:
+        UnreadableInputError: none of them can be read, or they are of several runs.
+    """
+    found: list[KinetoContents] = []
+    notes: list[str] = []
+    failures = []
+    for path in paths:
+        try:
+            contents, said = _read(path)
+        except UnreadableInputError as error:
+            failures.append(error)
+            notes.append(f"{error.what} {error.why}")
+            continue
+        found += contents
+        notes += said
+    if not found:
+        raise failures[0]
+    trace = joined(found, notes, paths, options)
+    trace.format = Format.NSYS
+    own = {"steps": NO_STEPS, "devices": NO_DEVICES}
+    trace.not_recorded = {name: own.get(name, why) for name, why in trace.not_recorded.items()}
+    return trace
+
+
+def _read(path: Path) -> tuple[list[KinetoContents], list[str]]:
+    """What each rank of a file did, and what is to be said of the file."""
+    with Database(path) as database:
+        strings = database.strings()
+        ranks = _ranks(database)
+        export = Export(database, strings, _origin_ns(database), ranks, _domains(database))
+        chosen = events.processes(database, ranks)
+        if not chosen:
+            raise UnreadableInputError(
+                f"{path} holds no event of a program.",
+                why="It has no kernel, no call of CUDA or MPI and no NVTX range.",
+                action="Profile with nsys profile --trace=cuda,nvtx,mpi",
+            )
+        found = [_contents(path, export, pid, is_alone=len(chosen) == 1) for pid in chosen]
+        notes = []
+        if len(chosen) > 1:
+            count = counted(len(chosen), "process", "processes")
+            notes.append(f"{path.name} holds {count}; each was read as a rank.")
+        lost = sum(
+            database.count(table) - sum(1 for _ in database.rows(table, ("start",), whole=TIMES))
+            for table in events.DEVICE_TABLES
+        )
+        if lost:
+            notes.append(f"{path.name}: left out {counted(lost, 'event')} without a usable time.")
+        return found, notes
+
+
+TIMES = ("start", "end")
+
+
+def _contents(path: Path, export: Export, pid: int, *, is_alone: bool) -> KinetoContents:
+    host = _host(export.database)
+    members: dict[str, Any] = {"deviceProperties": _devices(export.database, pid)}
+    file = engine.KinetoFile(str(path), True)
+    for block in _blocks(events.texts(export, pid, members)):
+        file.feed(block)
+    file.finish()
+    rank = export.ranks.get(pid)
+    part = Part("" if is_alone else str(pid), rank, host, str(pid))
+    return replace(contents_of(path, file), part=part)
+
+
+def _blocks(texts: Iterator[str]) -> Iterator[bytes]:
+    """The texts in pieces that are worth a call."""
+    held: list[str] = []
+    length = 0
+    for text in texts:
+        held.append(text)
+        length += len(text)
+        if length > BLOCK_CHARACTERS:
+            yield "".join(held).encode()
+            held, length = [], 0
+    yield "".join(held).encode()
+
+
+def _origin_ns(database: Database) -> int:
+    columns = ("utcEpochNs",)
+    rows = database.rows("TARGET_INFO_SESSION_START_TIME", columns, whole=columns)
+    return next((origin for (origin,) in rows if 0 < origin < 1 << 62), 0)
+
+
+def _ranks(database: Database) -> dict[int, int]:
+    """Ranks of MPI by process."""
+    columns = ("globalPid", "rank")
+    return {
+        pid: rank
+        for serialized, rank in database.rows("MPI_RANK", columns, whole=columns)
+        if (pid := pid_of(serialized)) is not None and rank >= 0
+    }
+
+
+def _domains(database: Database) -> dict[tuple[int | None, int], str]:
+    columns = ("globalTid", "domainId", "text", "eventType")
+    rows = database.rows("NVTX_EVENTS", columns, whole=("domainId", "eventType"))
+    return {
+        (pid_of(thread), domain): text
+        for thread, domain, text, kind in rows
+        if kind == events.DOMAIN and isinstance(text, str)
+    }
+
+
+def _host(database: Database) -> str:
+    rows = database.rows("TARGET_INFO_SYSTEM_ENV", ("name", "value"))
+    return next(
+        (value for name, value in rows if name == "Hostname" and isinstance(value, str)), ""
+    )
+
+
+def _devices(database: Database, pid: int) -> list[Mapping[str, Any]]:
+    """The GPUs by the numbers that the process gives them."""
+    numbers = {
+        gpu: number
+        for gpu, number, owner in database.rows(
+            "TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId", "pid"), whole=("gpuId", "cudaId")
+        )
+        if owner == pid
+    }
+    columns = ("id", "name", "totalMemory", "computeMajor", "computeMinor")
+    return [
+        {
+            "id": numbers.get(gpu, gpu),
+            "name": name if isinstance(name, str) else "",
+            "totalGlobalMem": memory,
+            "computeMajor": major,
+            "computeMinor": minor,
+        }
+        for gpu, name, memory, major, minor in database.rows(
+            "TARGET_INFO_GPU", columns, whole=("id",)
+        )
+        if not numbers or gpu in numbers
+    ]
+
+
+READER = Reader(
+    format=Format.NSYS,
+    description="an SQLite export of Nsight Systems (nsys export --type sqlite), a file or several",
+    recognizes=_recognizes,
+    open=open_nsys,
+    tells=Tells(
+        efficiencies="of MPI",
+        waits="collectives",
+        phases="NVTX ranges, steps by their names",
+        devices="yes",
+        clock="yes",
+    ),
+    joins=True,
+)
