@@ -57,7 +57,7 @@ class Savings:
         if kind is LossKind.TRANSFER:
             return self._without_transfer(program, entry.cause.operation)
         if entry.pattern is LossPattern.SERIAL and kind is LossKind.WAITING:
-            return self.without_turns()
+            return self.without_turns(entry.ns)
         if entry.without or entry.cause.activity is not None or entry.pattern in BY_CHANCE:
             return self.bound(edits_of(entry))
         return self.replayed(edits_of(entry))
@@ -77,13 +77,27 @@ class Savings:
         found = self.replayed(edits, after=after)
         return replace(found, basis=Basis.UPPER_BOUND) if isinstance(found, Saving) else found
 
-    def without_turns(self, after: Sequence[Edit] = ()) -> Saving | NoSaving:
-        """What it saves that ranks need not wait for each other before a step has ended."""
+    def without_turns(self, lost_ns: int, after: Sequence[Edit] = ()) -> Saving | NoSaving:
+        """What it saves that ranks need not wait for each other before a step has ended.
+
+        Args:
+            lost_ns: to turns, of all ranks: while a step is longer for them, each rank loses.
+            after: edits that are made before.
+        """
         program, steps = self._replay.program, self._steps
         if program is None or steps is None:
             return NoSaving("the steps of the run are not known")
-        gains = Turns.of(program, apply_edits(program, after), steps).idle_ns
+        turns = Turns.of(program, apply_edits(program, after), steps)
+        most = lost_ns / turns.ranks / max(float(turns.idle_ns.sum()), 1.0)
+        gains = min(most, 1.0) * turns.idle_ns
         return _bound(gains, gain_interval(gains))
+
+    def usual_turns_s(self) -> float:
+        """What of that comes back in each step, however busy the machine was; 0 where not known."""
+        program, steps = self._replay.program, self._steps
+        if program is None or steps is None:
+            return 0.0
+        return NS * float(Turns.usual(program, program.work, steps).idle_ns.sum())
 
     def _without_transfer(self, program: Program, operation: str) -> Saving | NoSaving:
         """With calls of an operation that take no time once everybody has come."""

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfscope.matching.pool import dense
+
 if TYPE_CHECKING:
-    from perfscope.replay.program import Floats, Program, Work
+    from perfscope.replay.program import Floats, Ints, Program, Work
     from perfscope.replay.steps import Steps
 
 
@@ -32,13 +34,30 @@ class Turns:
         Raises:
             ImportError: the trace engine is not built.
         """
-        ranks, gap = len(program.ranks), program.gaps_ns(work)
-        arrival, _, _ = program.engine.times(gap, program.transfer_ns)
+        return cls._of(program, program.gaps_ns(work), program.transfer_ns, steps)
+
+    @classmethod
+    def usual(cls, program: Program, work: Work, steps: Steps) -> Turns:
+        """Those of steps in which all that a rank does takes as long as in the median step.
+
+        Of what holds up now this rank and now that one, as a busy machine does, nothing is left.
+
+        Raises:
+            ImportError: the trace engine is not built.
+        """
+        alike = dense(program.row_rank, _places_in_step(program, steps), program.row_op)
+        gap = _medians(program.gaps_ns(work), alike)
+        return cls._of(program, gap, _medians(program.transfer_ns, alike), steps)
+
+    @classmethod
+    def _of(cls, program: Program, gap: Floats, transfer: Floats, steps: Steps) -> Turns:
+        ranks = len(program.ranks)
+        arrival, _, _ = program.engine.times(gap, transfer)
         ends = np.zeros(steps.count)
         np.maximum.at(ends, steps.of_row, arrival)
         lengths = np.diff(np.maximum.accumulate(ends), prepend=0.0)
         cell = steps.of_row * ranks + program.row_rank
-        sums = np.bincount(cell, gap + program.transfer_ns, minlength=steps.count * ranks)
+        sums = np.bincount(cell, gap + transfer, minlength=steps.count * ranks)
         busy = sums.reshape(steps.count, ranks)
         return cls(
             np.maximum(lengths - busy.max(axis=1), 0.0),
@@ -52,3 +71,23 @@ class Turns:
         shared = self.ranks * self.idle_ns
         whole = np.maximum(self.waiting_ns, shared)
         return np.divide(shared, whole, out=np.zeros(len(whole)), where=whole > 0)
+
+
+def _places_in_step(program: Program, steps: Steps) -> Ints:
+    """How many rows of its rank and step come before each row, shape (rows,)."""
+    cell = steps.of_row * len(program.ranks) + program.row_rank
+    order = np.argsort(cell, kind="stable")
+    begins = np.diff(cell[order], prepend=-1) != 0
+    firsts = np.flatnonzero(begins)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order)) - firsts[np.cumsum(begins) - 1]
+    return place
+
+
+def _medians(values: Floats, alike: Ints) -> Floats:
+    """The median of the values that share a number, for each of them."""
+    order = np.lexsort((values, alike))
+    counts = np.bincount(alike)
+    middle = np.cumsum(counts) - counts + (counts - 1) // 2
+    found: Floats = values[order][middle][alike]
+    return found

@@ -9,12 +9,14 @@ from benchmarks.replay import oracle
 from perfscope.losses.account import loss_account
 from perfscope.losses.cause import UNEXPLAINED
 from perfscope.losses.entry import Saving
+from perfscope.losses.turns import Turns
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.segments import SegmentReplay
 from perfscope.schema.enums import LossKind, LossPattern
 from tests.losses.turn_programs import PROGRAMS, STEPS, run
 from tests.replay.message_programs import Spec, programs, to_trace
+from tests.support.trace_builder import TraceBuilder
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -43,6 +45,49 @@ def test_a_rank_that_works_while_the_other_only_waits_is_static() -> None:
     account = loss_account(results, SegmentReplay(results))
     (entry,) = [one for one in account.entries if one.waiting_ns]
     assert (entry.pattern, entry.ranks) == (LossPattern.STATIC, (1,))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_turns_of_every_step_are_usual(name: str) -> None:
+    """All steps are alike, so that the median step loses as much as they do."""
+    trace, _ = run(name, 3)
+    replay = SegmentReplay(compute(trace, Options()))
+    assert replay.program is not None
+    assert replay.charges is not None
+    program, steps = replay.program, replay.charges.steps
+    assert steps is not None
+    whole = Turns.of(program, program.work, steps).idle_ns.sum()
+    usual = Turns.usual(program, program.work, steps).idle_ns.sum()
+    assert usual == pytest.approx(whole, rel=0.1)
+
+
+def test_turns_by_chance_are_not_usual() -> None:
+    """In a third of the steps a rank is late at the first barrier and the other at the second."""
+    builder, late_s, work_s = TraceBuilder(2, end_s=40.0), 0.2, 0.1
+    ranks = [builder.rank(number).init(1.0) for number in range(2)]
+    begin = 1.0
+    for step in range(60):
+        start = begin
+        for part in range(2):
+            late = None if step % 3 == 0 else (step + part) % 2
+            took = [work_s + late_s * (number == late) for number in range(2)]
+            for number, rank in enumerate(ranks):
+                came, all_came = begin + took[number], begin + max(took)
+                rank.op("MPI_Barrier", came, all_came, seq=2 * step + part)
+            begin += max(took)
+        begin += 0.01
+        for rank in ranks:
+            rank.step(step, start, begin)
+    for rank in ranks:
+        rank.finalize(begin)
+    replay = SegmentReplay(compute(builder.build(), Options()))
+    assert replay.program is not None
+    assert replay.charges is not None
+    program, steps = replay.program, replay.charges.steps
+    assert steps is not None
+    whole = Turns.of(program, program.work, steps).idle_ns.sum() * 1e-9
+    assert whole == pytest.approx(40 * late_s, rel=0.1)
+    assert Turns.usual(program, program.work, steps).idle_ns.sum() * 1e-9 < 0.01 * whole
 
 
 @settings(max_examples=40, deadline=None)

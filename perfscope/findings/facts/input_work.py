@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from perfscope.metrics.host.input_parts import InputParts
     from perfscope.metrics.results import Results
+    from perfscope.trace.model import Frame
 
 PARTS_LEAST_SAMPLES = 5  # of getting batches ready: fewer do not tell reading from decoding
 PARTS_MAIN_SHARE = 0.5  # of that work, in one part: it is what to change
@@ -42,6 +43,12 @@ def work_evidence(results: Results, rank: int) -> list[Evidence]:
         ("Seen in the threads that make batches", parts.producing),
     )
     return [Evidence(label, _in_words(seen)) for label, seen in rows if _is_enough(seen)]
+
+
+def producers_place(results: Results, rank: int) -> Frame | None:
+    """Where the threads that make the batches of a rank are most; None where there are none."""
+    parts = _of(results, rank)
+    return parts.place if parts else None
 
 
 def work_action(results: Results, rank: int) -> str:

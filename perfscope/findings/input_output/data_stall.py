@@ -11,7 +11,7 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import NS, as_bound, bound_s, gain_of, price
 from perfscope.findings.facts.fast_input import other_cause, ready_evidence
-from perfscope.findings.facts.input_work import work_action, work_evidence
+from perfscope.findings.facts.input_work import producers_place, work_action, work_evidence
 from perfscope.findings.facts.queue_evidence import queue_evidence
 from perfscope.metrics.host.resources import busy_cpus
 from perfscope.replay.model import Edit
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from perfscope.metrics.efficiency.phases import PhaseResult
     from perfscope.metrics.results import Results
     from perfscope.replay.replay import Replay
+    from perfscope.trace.model import Frame
 
 TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
 ID = "data_stall"
@@ -64,15 +65,17 @@ def judge(run: Facts) -> Outcome:
         other := other_cause(results, rank, waited_s=waits_s[worst], gain_s=found.seconds)
     ):
         return _told(results, waits_s, worst, found, other)
+    made_in = producers_place(results, rank.number)
+    where = phases[0].where if phases else ()
     return Finding(
         id=ID,
         status=thresholds.deserved(found) if is_fault else Status.PASS,
-        title=_title(results, phases, waits_s) if is_fault else PASSED,
+        title=_title(results, phases, waits_s, made_in) if is_fault else PASSED,
         summary=_summary(results, waits_s, found),
         gain=found,
         confidence=Confidence.HIGH if not found.is_bound else Confidence.MEDIUM,
         ranks=_waiting_ranks(results, waits_s) if is_fault else (),
-        where=phases[0].where if phases else (),
+        where=(*where, made_in) if made_in else where,
         evidence=_evidence(results, waits_s, worst),
         actions=_all_actions(results, replay, phases, worst) if is_fault else (),
         references=REFERENCES,
@@ -135,13 +138,16 @@ def _waiting_ranks(results: Results, waits_s: list[float]) -> tuple[int, ...]:
     )
 
 
-def _title(results: Results, phases: list[PhaseResult], waits_s: list[float]) -> str:
+def _title(
+    results: Results, phases: list[PhaseResult], waits_s: list[float], made_in: Frame | None
+) -> str:
     ranks = _waiting_ranks(results, waits_s)
     everybody = len(ranks) == len(waits_s) > 1
     who = "The ranks" if everybody else wording.capitalized(wording.ranks(ranks))
     verb = "waits" if len(ranks) == 1 and not everybody else "wait"
     place = wording.place(phases[0].where[0]) if phases and phases[0].where else ""
-    return f"{who} {verb} for input{f' in {place}' if place else ''}"
+    producers = f", which threads make in {wording.place(made_in)}" if made_in else ""
+    return f"{who} {verb} for input{f' in {place}' if place else ''}{producers}"
 
 
 def _summary(results: Results, waits_s: list[float], found: Gain) -> str:

@@ -89,7 +89,7 @@ def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -
         )
         return savings.bound(list(edits), after=after)
     if first.pattern is LossPattern.SERIAL:
-        return savings.without_turns(after)
+        return savings.without_turns(sum(one.ns for one in entries), after)
     if first.pattern in BY_CHANCE:
         return savings.bound([Edit(level=Level.SHARED)], after=after)
     edits = dict.fromkeys(edit for one in entries for edit in edits_of(one))

@@ -61,7 +61,7 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
     length_s = run.results.focus.length_ns * 1e-9
     worth = [group for group in found if group.saving.seconds >= WORTH * length_s]
-    made = [_finding(run, group) for group in worth if not _is_chance(run, group)]
+    made = [_finding(run, group) for group in worth if not _is_chance(run, group, savings)]
     return tuple(sorted(made, key=lambda one: -(one.gain_s or 0.0)))
 
 
@@ -81,11 +81,12 @@ def _is_once(entry: Entry) -> bool:
     return at_start or entry.pattern is LossPattern.ONCE
 
 
-def _is_chance(run: Facts, group: Group) -> bool:
+def _is_chance(run: Facts, group: Group, savings: Savings) -> bool:
     """Whether something else than the program may explain that ranks wait for each other.
 
     That work differs from step to step, a busy machine does as well: it is news only where the
     ranks are known to have had their CPUs, and are not late by turns for several steps on end.
+    Turns that are taken in the median step are no chance.
     """
     if not _is_waiting(group):
         return False
@@ -96,7 +97,9 @@ def _is_chance(run: Facts, group: Group) -> bool:
     delays = [rank.queue_delay_s for rank in run.results.resources.threads]
     is_known = len(delays) == len(run.results.trace.ranks)
     if group.entries[0].pattern is LossPattern.SERIAL:
-        return sum(delays) > group.ns * 1e-9
+        usual_s = savings.usual_turns_s()
+        is_usual = usual_s >= WORTH * run.results.focus.length_ns * 1e-9
+        return sum(delays) > group.ns * 1e-9 and not is_usual
     return run.waits_for_cpus or not is_known or sum(delays) > HAD_CPUS * group.ns * 1e-9
 
 

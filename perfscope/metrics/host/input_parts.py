@@ -12,6 +12,7 @@ import numpy as np
 
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import is_user_file, words_of
+from perfscope.attribution.usual_place import usual_place
 from perfscope.schema.enums import Account
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from perfscope.attribution.preparation import Prepared
     from perfscope.attribution.timeline import Timeline
-    from perfscope.trace.model import Frame, Rank, Table
+    from perfscope.trace.model import Frame, Rank, Table, Trace
 
 
 class InputPart(Enum):
@@ -37,11 +38,14 @@ class InputParts:
     """Stack samples by part: of the training thread while it gets a batch, and of its producers.
 
     Producers are threads that fill the input queue from which the training thread takes batches.
+    `place` is the user's function in which they were seen most beside waiting for room in it, at
+    the line seen most; None where there are none.
     """
 
     rank: int
     getting: Mapping[InputPart, int]
     producing: Mapping[InputPart, int]
+    place: Frame | None = None
 
 
 _FILES = (
@@ -106,9 +110,12 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
         focus = prepared.focus
         rows = rank.stacks[(times >= focus.start_ns) & (times < focus.end_ns)]
         getting = _counted(parts, _getting(rank, rows, timeline))
-        producing = _counted(parts, _producing(rank, rows))
+        made = _producing(rank, rows)
+        producing = _counted(parts, made)
         if getting or producing:
-            found.append(InputParts(rank.number, getting, producing))
+            found.append(
+                InputParts(rank.number, getting, producing, _place(prepared.trace, parts, made))
+            )
     return tuple(found)
 
 
@@ -128,6 +135,13 @@ def _producing(rank: Rank, rows: Table) -> Table:
     mine = rank.queues[~rank.queues["is_get"] & (rank.queues["queue"] == number)]
     here: Table = rows[np.isin(rows["tid"], mine["tid"]) & (rows["tid"] != rank.main_tid)]
     return here
+
+
+def _place(trace: Trace, parts: Sequence[InputPart], rows: Table) -> Frame | None:
+    """Where samples were taken most, but for those of waiting for room in the queue."""
+    seen = [stack for stack in rows["stack"].tolist() if stack >= 0]
+    busy = (trace.stacks[stack] for stack in seen if parts[stack] is not InputPart.WAIT)
+    return usual_place(busy, trace.frames)
 
 
 def main_queue(rank: Rank) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,17 +10,14 @@ import numpy.typing as npt
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.ledger import IS_COMMUNICATION
-from perfscope.attribution.stack_rules import is_user_file
+from perfscope.attribution.usual_place import usual_place
 from perfscope.schema.enums import Activity
-from perfscope.trace.model import Frame
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from perfscope.attribution.focus import Focus
     from perfscope.attribution.preparation import Prepared
     from perfscope.attribution.timeline import Timeline
-    from perfscope.trace.model import Rank, Table, ThreadInfo, Trace
+    from perfscope.trace.model import Frame, Rank, Table, ThreadInfo, Trace
 
 Floats = npt.NDArray[np.float64]
 
@@ -156,7 +152,7 @@ def _of_rank(
         work_s=float(windows.work.sum()) / 1e9,
         cpu_s=cpu_s,
         thread=_name(rank, int(np.bincount(others["tid"]).argmax())),
-        frame=_seen_most(stacks, trace.frames),
+        frame=usual_place(stacks, trace.frames),
     )
 
 
@@ -179,20 +175,3 @@ def _name(rank: Rank, thread: int) -> str:
     names = rank.metadata.get("python_threads")
     name = names.get(str(thread)) if isinstance(names, dict) else None
     return name[:60] if isinstance(name, str) else ""
-
-
-def _seen_most(stacks: Sequence[Sequence[int]], frames: Sequence[Frame]) -> Frame | None:
-    """The innermost of the user's functions seen most often, at the line seen most often."""
-    places = Counter(
-        next((place for place in reversed(stack) if is_user_file(frames[place].file)), -1)
-        for stack in stacks
-    )
-    places.pop(-1, None)
-    functions: Counter[tuple[str, str]] = Counter()
-    for place, times in places.items():
-        functions[frames[place].function, frames[place].file] += times
-    if not functions:
-        return None
-    function = max(functions, key=lambda one: (functions[one], one))
-    lines = [place for place in places if (frames[place].function, frames[place].file) == function]
-    return frames[max(lines, key=lambda place: (places[place], -frames[place].line))]

@@ -80,6 +80,7 @@ def _context(result: Analysis) -> Context:
         "life": seconds(found.life_ns * NS),
         "table": replace(whole, id="losses-table", rows=found.entries[:MOST_SHOWN]),
         "whole": None if is_all else whole,
+        "extent": _extent(found),
     }
 
 
@@ -93,10 +94,22 @@ def _work(ledger: Sequence[LedgerAccount]) -> str:
     return name_of_work(trains=any(one.seconds for one in ledger if one.id == training))
 
 
+def _inside(found: Losses) -> list[LossEntry]:
+    """What was lost in the analyzed window, as far as it can be counted there."""
+    return [entry for entry in found.entries if entry.share]
+
+
+def _extent(found: Losses) -> str:
+    """How many causes there are: those that the sentence counts, and those that it leaves out."""
+    inside = len(_inside(found))
+    outside = len(found.entries) - inside
+    return counted(inside, "cause") + (f", and {outside} outside the window" if outside else "")
+
+
 def _sentence(found: Losses, work: str) -> str:
     if found.training_share is None:
         return ""
-    inside = [entry for entry in found.entries if entry.share]
+    inside = _inside(found)
     told = [f"{entry.label} {percent(entry.share)}" for entry in inside[:MOST_TOLD]]
     rest = f"; lost to: {', '.join(told)}" if told else ""
     more = len(inside) - len(told)

@@ -229,6 +229,8 @@ def test_what_making_batches_consists_of(function: str, words: str) -> None:
     told = str(rows["Seen in the threads that make batches"])
     assert told.startswith("66.7 % ")
     assert told.endswith("33.3 % waiting (of 60 samples)")
+    assert finding.title.endswith(f", which threads make in {function}() (train.py:7)")
+    assert finding.where[-1].function == function
     assert finding.actions[-1].startswith(words)
     assert finding.actions[-1].startswith("Most of it is") == bool(words)
 

@@ -67,6 +67,7 @@ def test_samples_of_getting_and_of_producing_are_counted_apart() -> None:
     assert found.rank == 0
     assert found.getting == {InputPart.READ: 3}
     assert found.producing == {InputPart.DECODE: 5}
+    assert found.place == Frame("decode", "/job/a.py", 2)
 
 
 def test_nothing_is_told_of_a_rank_that_never_waits_for_input() -> None:
