@@ -7,13 +7,15 @@ from typing import Literal
 
 from perfscope.schema.run import Tool
 
+KindOfAxis = Literal["environment", "variable", "set"]
+
 
 @dataclass(frozen=True)
 class PlanAxis:
     """One thing that is varied; secrets are redacted in the values that are shown."""
 
     name: str
-    kind: Literal["environment", "variable", "set"]
+    kind: KindOfAxis
     values: tuple[str, ...]
     shown_values: tuple[str, ...]
 

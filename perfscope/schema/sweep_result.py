@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+
+from perfscope.schema.sweep import KindOfAxis
 
 
 @dataclass(frozen=True)
@@ -11,7 +12,7 @@ class VariedAxis:
     """One thing that is varied; `numbers` where all of its values are numbers."""
 
     name: str
-    kind: Literal["environment", "variable", "set"]
+    kind: KindOfAxis
     values: tuple[str, ...]
     numbers: tuple[float, ...] | None
 
@@ -62,8 +63,18 @@ class SpeedFactors:
 
 
 @dataclass(frozen=True)
-class ConfigurationResult:
-    """One configuration: how it was started, how it ended, and how fast it was."""
+class StartedConfiguration:
+    """One point of the grid, as shown: secrets are redacted.
+
+    Attributes:
+        number: from 1, in the order of the grid.
+        label: its values in one line, as far as they vary.
+        values: by axis.
+        environment: variables that were set; null for one that was taken out.
+        command: its words.
+        ranks: that the command asks for, null where it does not say.
+        threads: that each rank was told to use, null where nothing says.
+    """
 
     number: int
     label: str
@@ -72,6 +83,12 @@ class ConfigurationResult:
     command: tuple[str, ...]
     ranks: int | None
     threads: int | None
+
+
+@dataclass(frozen=True)
+class ConfigurationResult(StartedConfiguration):
+    """One configuration: how it was started, how it ended, and how fast it was."""
+
     status: str
     reason: str | None
     end: str | None

@@ -14,13 +14,14 @@ from perfscope.schema.read import known
 from perfscope.schema.run import Tool
 from perfscope.schema.scaling import ScalingResult
 from perfscope.schema.study import Study, StudyFindingRow, StudyKind, StudyRunRow, StudyVerdict
+from perfscope.schema.sweep_result import SweepResult
 from perfscope.schema.write import as_json
 
 if TYPE_CHECKING:
     from perfscope.findings.core.finding import Finding
     from perfscope.studies.common.run import StudyRun
 
-Json = dict[str, Any]
+Body = Compare | History | ScalingResult | SweepResult
 SCHEMA_VERSION: Final = "1"
 STUDY_FILE = "study.json"
 
@@ -30,7 +31,7 @@ def build(
     runs: Sequence[StudyRun | StudyRunRow],
     *,
     verdict: tuple[str, str],
-    body: Json | Compare | History | ScalingResult,
+    body: Body,
     findings: Sequence[Finding] = (),
     how_measured: Sequence[tuple[str, str]] = (),
 ) -> Study:
@@ -45,7 +46,7 @@ def build(
         how_measured: pairs of term and text.
     """
     status, sentence = verdict
-    found: Json = {kind: body}
+    found: dict[str, Any] = {kind: body}
     made = as_json(
         Study(
             schema_version=SCHEMA_VERSION,

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perfscope.schema.study import Study
+from perfscope.schema.sweep_result import (
+    ConfigurationResult,
+    NoiseBetweenRepeats,
+    SweepObjective,
+    SweepResult,
+    VariedAxis,
+)
 from perfscope.studies.common import document
 from perfscope.sweep.study import fabric, why
 from perfscope.sweep.study.model import FAILED, MISSING, REFUSED, Result, Sweep, measure
@@ -15,8 +22,6 @@ from perfscope.sweep.study.stored import read_plan
 
 if TYPE_CHECKING:
     from perfscope.findings.core.finding import Finding
-
-Json = dict[str, Any]
 
 
 def read(place: Path, *, progress: Callable[[str], None] = lambda _: None) -> Sweep:
@@ -41,74 +46,61 @@ def as_study(sweep: Sweep, findings: Sequence[Finding]) -> Study:
     )
 
 
-def _body(sweep: Sweep) -> Json:
-    plan, best = sweep.plan, sweep.best
-    return {
-        "command": list(plan.command),
-        "recording": list(plan.recording),
-        "repeat": plan.repeat,
-        "time_limit_s": plan.time_limit_s,
-        "search": plan.search,
-        "cpus": plan.cpus,
-        "axes": [
-            {
-                "name": axis.name,
-                "kind": axis.kind,
-                "values": list(axis.values),
-                "numbers": None if axis.numbers is None else list(axis.numbers),
-            }
-            for axis in sweep.axes
-        ],
-        "objective": {
-            "id": sweep.objective.id,
-            "label": sweep.objective.label,
-            "unit": sweep.objective.unit,
-            "meaning": sweep.objective.meaning,
-            "reason": sweep.objective_reason or None,
-            "caution": sweep.caution or None,
-        },
-        "quality": _quality_name(sweep),
-        "configurations": [_configuration(sweep, result) for result in sweep.results],
-        "best": None if best is None else best.number,
-        "best_reason": sweep.no_best or None,
-        "contenders": list(sweep.noise.numbers),
-        "noise": {
-            "relative": sweep.noise.noise,
-            "span": sweep.noise.span,
-            "reason": sweep.noise.reason or None,
-            "repeats_needed": sweep.noise.repeats_needed,
-        },
-        "why": why.explanations(sweep),
-        "memory": why.memory_warning(sweep) or None,
-        "constant": {axis.name: axis.values[0] for axis in sweep.axes if len(axis.values) == 1},
-        "fabric": fabric.comparison(sweep),
-    }
+def _body(sweep: Sweep) -> SweepResult:
+    plan, best, noise = sweep.plan, sweep.best, sweep.noise
+    return SweepResult(
+        command=plan.command,
+        recording=plan.recording,
+        repeat=plan.repeat,
+        time_limit_s=plan.time_limit_s,
+        search=plan.search,
+        cpus=plan.cpus,
+        axes=tuple(
+            VariedAxis(axis.name, axis.kind, axis.values, axis.numbers) for axis in sweep.axes
+        ),
+        objective=SweepObjective(
+            **vars(sweep.objective),
+            reason=sweep.objective_reason or None,
+            caution=sweep.caution or None,
+        ),
+        quality=_quality_name(sweep),
+        configurations=tuple(_configuration(sweep, result) for result in sweep.results),
+        best=None if best is None else best.number,
+        best_reason=sweep.no_best or None,
+        contenders=noise.numbers,
+        noise=NoiseBetweenRepeats(
+            noise.noise, noise.span, noise.reason or None, noise.repeats_needed
+        ),
+        why=why.explanations(sweep),
+        memory=why.memory_warning(sweep) or None,
+        constant={axis.name: axis.values[0] for axis in sweep.axes if len(axis.values) == 1},
+        fabric=fabric.comparison(sweep),
+    )
 
 
-def _configuration(sweep: Sweep, result: Result) -> Json:
+def _configuration(sweep: Sweep, result: Result) -> ConfigurationResult:
     one, best = result.configuration, sweep.best
-    interval = result.interval
-    return {
-        "number": one.number,
-        "label": one.label,
-        "values": dict(one.values),
-        "environment": dict(one.environment),
-        "command": list(one.command),
-        "ranks": one.ranks,
-        "threads": one.threads,
-        "status": result.status,
-        "reason": result.reason or None,
-        "end": next((run.stored.end for run in result.runs if run.failure), None),
-        "runs": len(result.runs),
-        "failed_runs": sum(bool(run.failure) for run in result.runs),
-        "speeds": list(result.speeds),
-        "speed": result.speed,
-        "speed_interval": None if interval is None else list(interval),
-        "is_best": best is not None and result.number == best.number,
-        "may_be_best": result.number in sweep.noise.numbers and not sweep.noise.reason,
-        "quality": result.quality,
-        "factors": result.factors,
-    }
+    return ConfigurationResult(
+        number=one.number,
+        label=one.label,
+        values=one.values,
+        environment=one.environment,
+        command=one.command,
+        ranks=one.ranks,
+        threads=one.threads,
+        status=result.status,
+        reason=result.reason or None,
+        end=next((run.stored.end for run in result.runs if run.failure), None),
+        runs=len(result.runs),
+        failed_runs=sum(bool(run.failure) for run in result.runs),
+        speeds=result.speeds,
+        speed=result.speed,
+        speed_interval=result.interval,
+        is_best=best is not None and result.number == best.number,
+        may_be_best=result.number in sweep.noise.numbers and not sweep.noise.reason,
+        quality=result.quality,
+        factors=result.factors,
+    )
 
 
 def _quality_name(sweep: Sweep) -> str | None:

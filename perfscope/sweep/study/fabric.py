@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from perfscope.schema.sweep_result import SameFabric
 from perfscope.studies.common.run import PINNING_PREFIXES, StudyRun, parse_cpu_list
 from perfscope.sweep.study.model import Sweep
 
-Json = dict[str, Any]
 _OWN = ("hosts", "MPI")
 # Variables that name a fabric, and the words in them that mean one.
 _WITHIN_A_HOST = {"shared memory": ("shm", "vader", "sm", "self", "posix", "cma", "xpmem")}
@@ -66,21 +65,13 @@ def medium_of(run: StudyRun) -> Medium:
     return Medium(known["MPI"].partition(" (")[0][:80], hosts, tuple(named), settings)
 
 
-def comparison(sweep: Sweep) -> Json:
-    """Whether the runs were on the same fabric and pinned alike, in sentences.
-
-    `comparable` is True, False, or None when nothing recorded tells.
-    """
+def comparison(sweep: Sweep) -> SameFabric:
+    """Whether the runs were on the same fabric and pinned alike, in sentences."""
     runs = [run.run for run in sweep.runs if run.is_measured and run.run is not None]
     media = [medium_of(run) for run in runs]
     libraries = sorted({medium.library for medium in media if medium.library})
     verdict, sentence = _same_fabric(media, libraries)
-    return {
-        "libraries": libraries,
-        "comparable": verdict,
-        "sentence": sentence,
-        "pinning": _pinning(sweep),
-    }
+    return SameFabric(tuple(libraries), verdict, sentence, _pinning(sweep))
 
 
 def _same_fabric(media: Sequence[Medium], libraries: Sequence[str]) -> tuple[bool | None, str]:

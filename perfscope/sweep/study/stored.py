@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfscope.schema.sweep import PlanConfiguration
+from perfscope.schema.sweep import KindOfAxis, PlanConfiguration
+from perfscope.schema.sweep_result import StartedConfiguration
 from perfscope.sweep.outcome import OUTCOME_FILE, record
 from perfscope.sweep.plan import MOST_REPEATS, read_file
 
@@ -19,10 +20,10 @@ OUT_OF_MEMORY, TIME_LIMIT = "out_of_memory", "time_limit"
 
 @dataclass(frozen=True)
 class Axis:
-    """One thing that was varied; `kind` is `environment`, `variable` or `set`."""
+    """One thing that was varied."""
 
     name: str
-    kind: str
+    kind: KindOfAxis
     values: tuple[str, ...]
 
     @property
@@ -38,29 +39,15 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Configuration:
-    """One point of the grid, as shown: secrets are redacted.
+class Configuration(StartedConfiguration):
+    """One point of the grid, as its runs are told from others.
 
     Attributes:
-        number: from 1, in the order of the grid.
         name: beginning of the names of its runs.
-        label: its values in one line, as far as they vary.
-        values: by axis.
-        environment: variables that were set; None for one that was taken out.
-        command: its words.
-        ranks: that the command asks for, None where it does not say.
-        threads: that each rank was told to use, None where nothing says.
         refused: why it was not run, None when it was to be run.
     """
 
-    number: int
     name: str
-    label: str
-    values: Mapping[str, str]
-    environment: Mapping[str, str | None]
-    command: tuple[str, ...]
-    ranks: int | None
-    threads: int | None
     refused: str | None
 
     @property

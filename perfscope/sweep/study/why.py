@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from perfscope.schema.sweep_result import SpeedFactors
+from perfscope.schema.sweep_result import Explanation, FactorRatio, SpeedFactors
 from perfscope.sweep.study.model import Result, Sweep
 from perfscope.units import format_bytes, format_ratio
 
-Json = dict[str, Any]
 NOTABLE = 0.03  # of a ratio: less is not worth a word
 MOST_OFF = 0.01  # of a product that is shown without its factors near one
 NOTABLE_QUEUE = 0.02  # seconds waited for a CPU in a second
@@ -18,35 +16,35 @@ NOTABLE_EFFICIENCY = 0.03
 HIGH_MEMORY = 0.5  # of a node
 
 
-def explanations(sweep: Sweep) -> list[Json]:
+def explanations(sweep: Sweep) -> tuple[Explanation, ...]:
     """The best against the fastest that is surely slower, and against the slowest."""
     best = sweep.best
     if best is None or best.factors is None or len(sweep.measured) < 2:
-        return []
+        return ()
     slower = [r for r in sweep.measured[1:] if r.number not in sweep.noise.numbers]
     chosen = dict.fromkeys([r.number for r in (*slower[:1], sweep.measured[-1])])
-    return [_against(sweep, best, sweep.result(number)) for number in chosen]
+    return tuple(_against(sweep, best, sweep.result(number)) for number in chosen)
 
 
-def _against(sweep: Sweep, best: Result, other: Result) -> Json:
+def _against(sweep: Sweep, best: Result, other: Result) -> Explanation:
     assert best.speed is not None
     assert other.speed is not None
     ratio = best.speed / other.speed
     ours, theirs = best.factors, other.factors
     parts = _parts(ours, theirs) if ours is not None and theirs is not None else []
     facts = _facts(ours, theirs) if ours is not None and theirs is not None else []
-    return {
-        "configuration": other.number,
-        "label": other.configuration.label,
-        "ratio": ratio,
-        "within_noise": other.number in sweep.noise.numbers and not sweep.noise.reason,
-        "factors": parts,
-        "facts": facts,
-        "sentence": _sentence(sweep, ratio, parts),
-    }
+    return Explanation(
+        configuration=other.number,
+        label=other.configuration.label,
+        ratio=ratio,
+        within_noise=other.number in sweep.noise.numbers and not sweep.noise.reason,
+        factors=tuple(parts),
+        facts=tuple(facts),
+        sentence=_sentence(sweep, ratio, parts),
+    )
 
 
-def _parts(ours: SpeedFactors, theirs: SpeedFactors) -> list[Json]:
+def _parts(ours: SpeedFactors, theirs: SpeedFactors) -> list[FactorRatio]:
     """The ratio of two speeds as a product of three ratios."""
     found = []
     for name, label in (
@@ -56,7 +54,7 @@ def _parts(ours: SpeedFactors, theirs: SpeedFactors) -> list[Json]:
     ):
         a, b = getattr(ours, name), getattr(theirs, name)
         if a and b:
-            found.append({"id": name, "label": label, "ratio": a / b, "best": a, "other": b})
+            found.append(FactorRatio(name, label, a / b, best=a, other=b))
     return found if len(found) == 3 else []
 
 
@@ -95,16 +93,16 @@ def _memory(ours: SpeedFactors, theirs: SpeedFactors) -> list[str]:
     return [f"Peak memory of a rank: {format_bytes(a)} against {format_bytes(b)}{node}."]
 
 
-def _sentence(sweep: Sweep, ratio: float, parts: list[Json]) -> str:
+def _sentence(sweep: Sweep, ratio: float, parts: list[FactorRatio]) -> str:
     speed = f"{ratio:.2f} times the {sweep.objective.unit}"
     if not parts:
         return f"{speed}; what it is made of was not measured in both."
-    shown = [part for part in parts if abs(part["ratio"] - 1) >= NOTABLE]
+    shown = [part for part in parts if abs(part.ratio - 1) >= NOTABLE]
     if not shown:
         return f"{speed}; no factor differs by {100 * NOTABLE:.0f} % or more."
-    if abs(math.prod(part["ratio"] for part in shown) / ratio - 1) > MOST_OFF:
+    if abs(math.prod(part.ratio for part in shown) / ratio - 1) > MOST_OFF:
         shown = parts
-    product = " x ".join(f"{part['ratio']:.2f} ({part['label']})" for part in shown)
+    product = " x ".join(f"{part.ratio:.2f} ({part.label})" for part in shown)
     return f"{speed} = {product}."
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from perfscope.schema.enums import Status
+from perfscope.schema.history import History
+from perfscope.schema.read import known
 from perfscope.schema.write import as_json
 from perfscope.studies.common.document import build
 from perfscope.studies.findings.catalog import (
@@ -20,6 +22,7 @@ from tests.report.page_outline import without_own
 from tests.support.study_pages import page_of, printed
 from tests.support.study_runs import made_run
 
+NO_HISTORY = known({"factor": 1.02}, History)
 HOSTILE = "<script>alert(1)</script>\x1b[31m"
 
 
@@ -35,7 +38,7 @@ def document(**changes: Any) -> dict[str, Any]:
         runs=("2 ranks",),
     )
     built = build(
-        "history", runs, verdict=("fail", "It grows."), body={"factor": 1.02}, findings=[finding]
+        "history", runs, verdict=("fail", "It grows."), body=NO_HISTORY, findings=[finding]
     )
     return as_json(built) | changes
 
@@ -52,7 +55,7 @@ def test_the_page_is_the_same_every_time_and_loads_nothing() -> None:
 
 def test_text_of_runs_is_never_markup() -> None:
     hostile = made_run(HOSTILE, focus_s=1.0, work_s=[1.0])
-    shown = as_json(build("history", [hostile], verdict=("info", HOSTILE), body={"factor": 1.02}))
+    shown = as_json(build("history", [hostile], verdict=("info", HOSTILE), body=NO_HISTORY))
     page = without_own(page_of(shown))
     assert "<script" not in page
     assert "\x1b" not in page

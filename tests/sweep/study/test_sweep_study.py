@@ -145,11 +145,11 @@ def test_the_ratio_of_speeds_is_the_product_of_its_factors() -> None:
         made_sweep_run(plan, ("2",), 150.0, work_s=[0.9, 0.6]),
     ]
     (against,) = why.explanations(measure(plan, runs))
-    ratios = {part["id"]: part["ratio"] for part in against["factors"]}
+    ratios = {part.id: part.ratio for part in against.factors}
     assert ratios["ranks"] == 2.0
     assert ratios["parallel_efficiency"] == pytest.approx(0.75 / 0.9)
-    assert math.prod(ratios.values()) == pytest.approx(against["ratio"]) == pytest.approx(1.5)
-    assert "1.50 times the samples/s = 2.00 (ranks)" in against["sentence"]
+    assert math.prod(ratios.values()) == pytest.approx(against.ratio) == pytest.approx(1.5)
+    assert "1.50 times the samples/s = 2.00 (ranks)" in against.sentence
 
 
 def test_the_sentence_is_a_true_equation_over_repeats() -> None:
@@ -163,11 +163,11 @@ def test_the_sentence_is_a_true_equation_over_repeats() -> None:
         for n, (speed, work) in enumerate(((210.0, 0.72), (190.0, 0.5), (250.0, 0.9)), start=1)
     ]
     (against,) = why.explanations(measure(plan, runs))
-    ratios = [part["ratio"] for part in against["factors"]]
-    assert math.prod(ratios) == pytest.approx(against["ratio"]) == pytest.approx(2.1)
+    ratios = [part.ratio for part in against.factors]
+    assert math.prod(ratios) == pytest.approx(against.ratio) == pytest.approx(2.1)
     # 2.1 is not 2 x nothing else: both factors near one are shown too
-    assert against["sentence"].count(" x ") == 2
-    assert "2.10 times the samples/s = 2.00 (ranks)" in against["sentence"]
+    assert against.sentence.count(" x ") == 2
+    assert "2.10 times the samples/s = 2.00 (ranks)" in against.sentence
 
 
 def test_ranks_that_share_their_cpus_are_pinned_otherwise() -> None:
@@ -180,7 +180,7 @@ def test_ranks_that_share_their_cpus_are_pinned_otherwise() -> None:
         ]
         more = {"threads": {"ranks": rows}}
         runs.append(made_sweep_run(plan, (value,), 1.0, work_s=[1.0, 1.0], more=more))
-    told = fabric.comparison(measure(plan, runs))["pinning"]
+    told = fabric.comparison(measure(plan, runs)).pinning
     assert "Pinning differs" in told
     assert "1 CPU, 2 of a host in all" in told
     assert "1 CPU, 1 of a host in all" in told
@@ -308,8 +308,8 @@ def test_whether_runs_were_on_the_same_fabric(
         for values, (mpi, hosts, variables) in (("1", first), ("2", second))
     ]
     found = fabric.comparison(measure(plan, runs))
-    assert found["comparable"] is comparable
-    assert word in found["sentence"]
+    assert found.comparable is comparable
+    assert word in found.sentence
 
 
 def test_the_last_value_in_the_output_is_the_final_one(tmp_path: Path) -> None:
