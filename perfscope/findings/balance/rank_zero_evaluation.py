@@ -86,8 +86,8 @@ def judge(run: Facts) -> Outcome:
     )
     milder = _milder(main, results, replay, bound_s)
     status = thresholds.deserved(gain)
-    if status is Status.WARN and main.count == 1 and gain.seconds < thresholds.SINGLE_LEAST_S:
-        status = Status.INFO
+    if main.count == 1:
+        status = thresholds.unless_once(status, gain.seconds, gain.share)
     return Finding(
         id=ID,
         status=status,

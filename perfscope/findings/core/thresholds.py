@@ -15,7 +15,8 @@ SOLO_SHARE = 0.8  # of all ranks' time in a phase or function, on one rank: it w
 SOLO_LEAST_SHARE = 0.005  # of the focus of analysis, below which such work is not looked at
 OCCASIONAL_SHARE = 0.5  # of the steps: unlabeled work in more of them is imbalance
 
-SINGLE_LEAST_S = 1.0  # given back: what happened once and cost less is told, not warned of
+SINGLE_LEAST_S = 1.0  # given back: what happened once and cost less, and less than CHANCE_SHARE,
+# is told, not warned of
 PERSISTENT = 0.25  # autocorrelation of being late from step to step: it lasts for several steps
 # (a virtual machine without a fault: 0.4 to 0.65)
 
@@ -60,8 +61,16 @@ def by_bound(share: float) -> Status:
 
 def unless_chance(status: Status, gain_s: float, share: float) -> Status:
     """The status of what ranks and network lose: told of only, where chance may cost as much."""
-    is_chance = gain_s < CHANCE_S and share < CHANCE_SHARE
-    return Status.INFO if is_chance and status.is_fault else status
+    return _unless_little(status, is_little=gain_s < CHANCE_S and share < CHANCE_SHARE)
+
+
+def unless_once(status: Status, gain_s: float, share: float) -> Status:
+    """The status of what happened once, of which no steps tell whether it is chance."""
+    return _unless_little(status, is_little=gain_s < SINGLE_LEAST_S and share < CHANCE_SHARE)
+
+
+def _unless_little(status: Status, *, is_little: bool) -> Status:
+    return Status.INFO if is_little and status.is_fault else status
 
 
 def _by_share(share: float, fail_share: float) -> Status:

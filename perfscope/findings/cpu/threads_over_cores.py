@@ -54,6 +54,8 @@ def judge(run: Facts) -> Outcome:
         return not_measured(wording.threads_not_sampled(results.trace))
     worst = max(nodes, key=lambda node: (-status_of(node).order, node.crowding))
     status = status_of(worst)
+    if status.is_fault and _is_binding(results, worst):
+        status = Status.INFO
     gain = run.cpu_wait_gain
     return Finding(
         id=ID,
@@ -72,6 +74,14 @@ def judge(run: Facts) -> Outcome:
 def _are_ranks_too_many(results: Results, node: NodeLoad) -> bool:
     """Whether there are too few CPUs for the ranks, and not only in the masks they are bound to."""
     return node.too_many_ranks and len(node.node.ranks) > node_cpus(results.trace, node.node)
+
+
+def _is_binding(results: Results, load: NodeLoad) -> bool:
+    """Whether ranks of one busy thread each are bound to CPUs that they share: told as that."""
+    node = load.node
+    fits = len(node.ranks) <= node_cpus(results.trace, node)
+    is_one_each = node.runnable_mean < thresholds.CROWDED_WARN * len(node.ranks)
+    return bool(node.ranks_sharing_a_cpu) and fits and is_one_each
 
 
 def _at_others_expense(node: NodeLoad, status: Status, gain: Gain | None) -> str:

@@ -194,8 +194,8 @@ def _gain(results: Results, facts: ImbalanceFacts) -> Gain:
 
 def _status(facts: ImbalanceFacts, gain: Gain, *, crowded: bool) -> Status:
     status, gain_s, share = thresholds.deserved(gain), gain.seconds, gain.share
-    if facts.is_single and status is Status.WARN and gain_s < thresholds.SINGLE_LEAST_S:
-        return Status.INFO
+    if facts.is_single:
+        return thresholds.unless_once(status, gain_s, share)
     if facts.pattern is Pattern.ALTERNATING and facts.is_bound:
         # chance: no change takes it away, and step times of a busy machine vary by themselves
         if share >= SPREAD_WARN_SHARE:

@@ -13,7 +13,12 @@ STEPS = 40
 
 
 def judged(
-    mask: tuple[str, str], *, delay: float, cpus: int = 2, throttled: float = 0.0
+    mask: tuple[str, str],
+    *,
+    delay: float,
+    cpus: int = 2,
+    throttled: float = 0.0,
+    runnable: int = 1,
 ) -> dict[str, Finding]:
     """Two ranks that work for 0.4 s and exchange for 0.1 s, and wait for a CPU meanwhile."""
     builder = TraceBuilder(2, end_s=1.0 + 0.5 * STEPS + 1.0)
@@ -27,7 +32,7 @@ def judged(
         for tick in range(5 * STEPS + 20):
             at = tick / 10
             cpu_s, queue_delay_s = at * (1 - delay), at * delay
-            rank.process_sample(at, cpu_s=cpu_s, queue_delay_s=queue_delay_s, runnable=1)
+            rank.process_sample(at, cpu_s=cpu_s, queue_delay_s=queue_delay_s, runnable=runnable)
             rank.main_sample(
                 at, cpu_s=cpu_s, queue_delay_s=queue_delay_s, throttled_s=at * throttled
             )
@@ -43,9 +48,12 @@ def test_the_gain_is_the_run_without_the_waiting() -> None:
     assert finding.ranks == (0, 1)
 
 
-def test_one_cause_is_worth_its_seconds_once() -> None:
-    found = judged(("0", "0"), delay=0.5)
+@pytest.mark.parametrize(("runnable", "status"), [(1, Status.INFO), (3, Status.FAIL)])
+def test_one_cause_is_worth_its_seconds_once(runnable: int, status: Status) -> None:
+    """Where each rank wants to run one thread, the binding alone crowds the CPU."""
+    found = judged(("0", "0"), delay=0.5, runnable=runnable)
     assert found["threads_over_cores"].gain_s is None
+    assert found["threads_over_cores"].status is status
     assert "threads_over_cores" in found["shared_cores"].overlaps
 
 

@@ -79,7 +79,7 @@ def judged_by_line(*, fresh_in: str, kept_bytes_per_fault: int = 0) -> Finding:
         at = 1.0 + tick / 10
         name = "read" if tick % 10 < 2 + tick % 3 else "train"
         if name == fresh_in:
-            faults += 300
+            faults += 400
         rank.stack(at + 0.02, [("main", "/job/train.py", 40), lines[name]])
         rank.stack(at + 0.07, [("main", "/job/train.py", 40), lines[name]])
         rank.main_sample(at + 0.1, cpu_s=at, kernel_s=1e-4 * faults, minor_faults=faults)
