@@ -25,6 +25,7 @@ KNOWS_MOST = (
     Format.PARAVER,
     Format.KINETO,
     Format.NSYS,
+    Format.XPLANE,
     Format.HOROVOD_TIMELINE,
 )
 NS = 1e-9

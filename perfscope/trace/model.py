@@ -53,11 +53,12 @@ class Format(Enum):
     HOROVOD_TIMELINE = "horovod timeline"
     PARAVER = "paraver"
     NSYS = "nsys"
+    XPLANE = "xplane"
 
     @property
     def is_profile(self) -> bool:
         """Whether a profiler watched a part of a run, its devices above all."""
-        return self in (Format.KINETO, Format.NSYS)
+        return self in (Format.KINETO, Format.NSYS, Format.XPLANE)
 
 
 # peer: >= 0 is a world rank

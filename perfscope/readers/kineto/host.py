@@ -46,6 +46,7 @@ DEFAULT_RULES: tuple[tuple[PhaseKind, tuple[str, ...]], ...] = (
         ("enumerate(dataloader)#*", "*dataloader*next*", "data", "input", "*load*batch*"),
     ),
     (PhaseKind.INPUT, ("*wait_for_batch*", "*data_load*", "*data*loading*", "*next_batch*")),
+    (PhaseKind.INPUT, ("iteratorgetnext*",)),
     (
         PhaseKind.OPTIMIZER,
         ("optimizer.step#*", "optimizer.zero_grad#*", "optimizer", "optimizer_step"),
@@ -163,6 +164,11 @@ class _Meaning:
         is_told = (self.by_rule[rows["name"]] == 0) & (by_category > 0) & (rows["kind"] == FOREIGN)
         found: Times = np.where(is_told, by_category, self.kinds[rows["name"]])
         return found
+
+
+def is_phase(name: str) -> bool:
+    """Whether an interval is a phase by what it is called, whoever wrote it."""
+    return _kind(name, ()) not in (0, PhaseKind.USER)
 
 
 def _kind(name: str, rules: Sequence[tuple[str, str]]) -> int:

@@ -1,0 +1,202 @@
+"""XSpace, a message of protocol buffers, as planes, lines and events.
+
+The numbers of fields are those of tsl/profiler/protobuf/xplane.proto. A field that is not known is
+passed over, as newer releases add some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+LONGEST_VARINT = 10
+Value = int | memoryview
+
+
+class DamagedError(ValueError):
+    """What is no message: `offset` bytes into the file, and why."""
+
+    def __init__(self, offset: int, why: str) -> None:
+        super().__init__(f"at byte {offset:,}: {why}")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the file: a message inside of another one knows where it stands."""
+
+    data: memoryview
+    offset: int
+
+    def fields(self) -> Iterator[tuple[int, int | Part]]:
+        """Number and value of each field: a whole number, or the part that holds it.
+
+        Raises:
+            DamagedError: a field does not end inside of the message, or has an unknown type.
+        """
+        place, end = 0, len(self.data)
+        while place < end:
+            begin = place
+            key, place = self._varint(place)
+            kind = key & 7
+            if kind == VARINT:
+                value, place = self._varint(place)
+                yield key >> 3, value
+                continue
+            if kind == BYTES:
+                length, place = self._varint(place)
+            elif kind in (FIXED64, FIXED32):
+                length = 8 if kind == FIXED64 else 4
+            else:
+                raise DamagedError(self.offset + begin, f"a field has the unknown type {kind}")
+            if length > end - place:
+                raise DamagedError(self.offset + begin, "a field is longer than what is left")
+            yield key >> 3, Part(self.data[place : place + length], self.offset + place)
+            place += length
+
+    def _varint(self, place: int) -> tuple[int, int]:
+        value = shift = 0
+        for at in range(place, min(place + LONGEST_VARINT, len(self.data))):
+            byte = self.data[at]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, at + 1
+            shift += 7
+        raise DamagedError(self.offset + place, "a number does not end")
+
+    @property
+    def text(self) -> str:
+        """What it holds as text."""
+        return bytes(self.data).decode("utf-8", "replace")
+
+
+@dataclass
+class Event:
+    """An event of a line; times in ps from the line's begin on, -1 for what has none."""
+
+    metadata: int = 0
+    offset_ps: int = -1
+    duration_ps: int = 0
+    stats: list[Part] = field(default_factory=list)
+
+
+@dataclass
+class Line:
+    """A thread of the host, or a stream or a summary of a device."""
+
+    number: int = 0
+    name: str = ""
+    timestamp_ns: int = 0
+    events: list[Part] = field(default_factory=list)
+
+
+@dataclass
+class Plane:
+    """A host or device: its lines, the names of its events, and what is told of it."""
+
+    name: str = ""
+    lines: list[Line] = field(default_factory=list)
+    events: dict[int, str] = field(default_factory=dict)
+    stats: dict[int, str] = field(default_factory=dict)
+    told: list[Part] = field(default_factory=list)
+
+    def values(self, stats: list[Part]) -> dict[str, int | str]:
+        """Whole numbers and texts of statistics, by name."""
+        found: dict[str, int | str] = {}
+        for stat in stats:
+            name = ""
+            value: int | str | None = None
+            for number, held in stat.fields():
+                if number == 1 and isinstance(held, int):
+                    name = self.stats.get(held, "")
+                elif number in (3, 4) and isinstance(held, int):
+                    value = held
+                elif number == 5 and isinstance(held, Part):
+                    value = held.text
+                elif number == 7 and isinstance(held, int):
+                    value = self.stats.get(held, "")
+            if name and value is not None:
+                found[name] = value
+        return found
+
+
+def space_of(data: bytes) -> tuple[list[Plane], list[str]]:
+    """The planes of a file, and the hosts that it names.
+
+    Raises:
+        DamagedError: it is no XSpace.
+    """
+    planes, hosts = [], []
+    for number, held in Part(memoryview(data), 0).fields():
+        if number == 1 and isinstance(held, Part):
+            planes.append(_plane(held))
+        elif number == 4 and isinstance(held, Part):
+            hosts.append(held.text)
+    return planes, hosts
+
+
+def _plane(part: Part) -> Plane:
+    plane = Plane()
+    for number, held in part.fields():
+        if not isinstance(held, Part):
+            continue
+        if number == 2:
+            plane.name = held.text
+        elif number == 3:
+            plane.lines.append(_line(held))
+        elif number in (4, 5):
+            place, name = _named(held)
+            (plane.events if number == 4 else plane.stats)[place] = name
+        elif number == 6:
+            plane.told.append(held)
+    return plane
+
+
+def _named(entry: Part) -> tuple[int, str]:
+    """Key and name of an entry of a map of metadata."""
+    place, name = 0, ""
+    for number, held in entry.fields():
+        if number == 1 and isinstance(held, int):
+            place = held
+        elif number == 2 and isinstance(held, Part):
+            names = {key: one.text for key, one in held.fields() if isinstance(one, Part)}
+            name = names.get(4) or names.get(2, "")
+    return place, name
+
+
+def _line(part: Part) -> Line:
+    line, shown = Line(), ""
+    for number, held in part.fields():
+        if isinstance(held, int):
+            if number == 1:
+                line.number = held
+            elif number == 3:
+                line.timestamp_ns = held
+        elif number == 2:
+            line.name = held.text
+        elif number == 11:
+            shown = held.text
+        elif number == 4:
+            line.events.append(held)
+    line.name = shown or line.name
+    return line
+
+
+def event_of(part: Part) -> Event:
+    """One event.
+
+    Raises:
+        DamagedError: it is none.
+    """
+    event = Event()
+    for number, held in part.fields():
+        if isinstance(held, Part):
+            if number == 4:
+                event.stats.append(held)
+        elif number == 1:
+            event.metadata = held
+        elif number == 2:
+            event.offset_ps = held
+        elif number == 3:
+            event.duration_ps = held
+    return event

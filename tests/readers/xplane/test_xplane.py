@@ -1,0 +1,126 @@
+"""XPlane profiles: known steps, devices with their launches, and what is no sound file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfscope.document.analysis import analysis
+from perfscope.errors import UnreadableInputError
+from perfscope.metrics.results import Options
+from perfscope.readers.registry import open_trace, open_traces
+from perfscope.schema.enums import PhaseKind
+from perfscope.trace.devices import DeviceKind
+from perfscope.trace.model import Format
+from tests.readers.xplane.profiles import EPOCH_NS, PlaneWriter, gpu, space, steps
+from tests.support.requirements import require_reference
+from tests.support.trace_invariants import check_trace
+
+MS = 1_000_000
+REAL = "xplane/tf221_keras_5steps_20ms_sleep.xplane.pb"
+
+
+def write(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def test_a_real_profile_gives_the_known_steps() -> None:
+    values = json.loads(require_reference("expected.json").read_text())["xplane"]
+    known = values["generated/tf221_keras_5steps_20ms_sleep.xplane.pb"]
+    trace = open_trace(require_reference(REAL))
+    check_trace(trace)
+    assert trace.format is Format.XPLANE
+    (rank,) = trace.ranks
+    assert rank.steps["number"].tolist() == list(range(known["train_steps"]))
+    lengths = (rank.steps["t1"] - rank.steps["t0"]) / 1e6
+    assert lengths.tolist() == pytest.approx(known["durations_ms"], abs=1e-6)
+    assert lengths.min() >= known["each_at_least_ms"]
+    assert trace.origin_unix_ns // 10**9 == 1795188460
+
+
+def test_a_file_that_is_damaged_at_its_source_is_an_error() -> None:
+    with pytest.raises(UnreadableInputError, match="cannot be read") as caught:
+        open_trace(require_reference("xplane/tpu_inference_2.xplane.pb"))
+    assert "damaged at byte" in caught.value.why
+
+
+def test_an_efficiency_that_the_file_cannot_support_is_null(tmp_path: Path) -> None:
+    found = analysis(open_trace(write(tmp_path / "a.xplane.pb", space(steps()))), Options())
+    efficiency = found["metrics"]["parallel_efficiency"]
+    assert efficiency["value"] is None
+    assert "communication between hosts" in efficiency["reason"]
+
+
+def test_devices_come_with_their_launches_and_sums_are_left_aside(tmp_path: Path) -> None:
+    trace = open_trace(write(tmp_path / "a.xplane.pb", space(steps(), gpu())))
+    check_trace(trace)
+    (rank,) = trace.ranks
+    assert rank.devices is not None
+    rows = rank.devices.rows
+    kernels = rows[rows["kind"] == DeviceKind.COMPUTE]
+    assert kernels["t0"].tolist() == [6 * MS, 16 * MS, 26 * MS]
+    assert kernels["launch"].tolist() == [5 * MS, 15 * MS, 25 * MS]
+    assert set(rows["device"].tolist()) == {1}
+    assert set(kernels["stream"].tolist()) == {14}
+    (copy,) = rows[rows["kind"] == DeviceKind.MEMCPY]
+    assert (int(copy["t0"]), int(copy["t1"])) == (8_500_000, 8_750_000)
+    assert len(rows) == 4
+
+
+def test_what_stands_inside_of_an_operator_is_no_phase(tmp_path: Path) -> None:
+    trace = open_trace(write(tmp_path / "a.xplane.pb", space(steps())))
+    phases = trace.ranks[0].phases
+    kinds = set(phases["kind"].tolist())
+    assert PhaseKind.EVALUATE not in kinds
+    waits = phases[phases["kind"] == PhaseKind.INPUT]
+    assert (waits["t1"] - waits["t0"]).tolist() == [3 * MS] * 3
+
+
+def test_collectives_of_a_tpu_communicate(tmp_path: Path) -> None:
+    plane = PlaneWriter("/device:TPU:0")
+    plane.line("XLA Ops", [("fusion.3", 1.0, 2.0, {}), ("all-reduce.1", 3.0, 1.0, {})])
+    plane.line("XLA Modules", [("jit_step", 1.0, 3.0, {})])
+    trace = open_trace(write(tmp_path / "a.xplane.pb", space(steps(), plane)))
+    devices = trace.ranks[0].devices
+    assert devices is not None
+    assert devices.rows["kind"].tolist() == [DeviceKind.COMPUTE, DeviceKind.COMMUNICATION]
+
+
+def test_files_of_hosts_are_ranks_also_compressed(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.xplane.pb", space(steps(), host="a"))
+    second = write(tmp_path / "b.xplane.pb.gz", gzip.compress(space(steps(), host="b")))
+    trace = open_traces([first, second])
+    assert sorted(rank.host for rank in trace.ranks) == ["a", "b"]
+    assert trace.origin_unix_ns == EPOCH_NS
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
+def test_a_cut_profile_is_an_error(tmp_path: Path, share: float) -> None:
+    content = space(steps(200), gpu(200))
+    path = write(tmp_path / "a.xplane.pb", content[: int(len(content) * share)])
+    with pytest.raises(UnreadableInputError) as caught:
+        open_trace(path)
+    assert len(str(caught.value).splitlines()) <= 3
+
+
+def test_a_changed_profile_is_an_error_or_a_sound_trace(tmp_path: Path) -> None:
+    content = space(steps(), gpu())
+    random = np.random.default_rng(8)
+    for _ in range(300):
+        changed = bytearray(content)
+        for place in random.integers(0, len(content), 3):
+            changed[place] = random.integers(0, 256)
+        path = write(tmp_path / "a.xplane.pb", bytes(changed))
+        with suppress(UnreadableInputError):
+            check_trace(open_trace(path))
+
+
+def test_a_profile_without_events_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableInputError, match="no event"):
+        open_trace(write(tmp_path / "a.xplane.pb", space(PlaneWriter("/host:CPU"))))
