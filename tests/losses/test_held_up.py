@@ -96,3 +96,55 @@ def test_ranks_that_are_late_for_lack_of_a_cpu_are_told_apart(has_cpu: bool) -> 
             rank.main_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=0.0 if has_cpu else waited_s)
     (waiting,) = of_kind(account_of(builder.build()), LossKind.WAITING)
     assert waiting.pattern is (LossPattern.VARYING if has_cpu else LossPattern.SYSTEM)
+
+
+def held_up_in_its_work(*, kernel: float = 0.0, ran: float = 1.0) -> LossAccount:
+    """Two ranks that work 0.4 s and exchange for 0.1 s in each of 40 steps.
+
+    Of its work each rank spends a part in the kernel, for new pages; rank 1 runs in a part only:
+    else another thread of it is in Python code.
+    """
+    builder, steps, other = TraceBuilder(2, end_s=22.0), 40, 77
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(21.0)
+        for step in range(steps):
+            begin = 1.0 + 0.5 * step
+            rank.step(step, begin, begin + 0.5)
+            rank.op("MPI_Allreduce", begin + 0.4, begin + 0.5, comm=0, seq=step)
+        for tick in range(220):
+            at = tick / 10
+            is_held = number == 1 and ran < 1.0
+            cpu_s, pages = at * (0.2 + 0.8 * ran if is_held else 1.0), round(5000 * at)
+            rank.main_sample(
+                at, cpu_s=cpu_s, kernel_s=kernel * at, minor_faults=pages * (kernel > 0)
+            )
+            rank.process_sample(at, cpu_s=cpu_s + at * is_held, runnable=1)
+            rank.system_sample(at, read_bytes=0)
+            if is_held and 10 <= tick < 210:
+                rank.stack(at + 0.05, [("tally", "/home/me/train.py", 9)], tid=other)
+        rank.thread("python", tid=other, cpu_s=20.0)
+    return account_of(builder.build())
+
+
+@pytest.mark.parametrize("kernel", [0.1, 0.25])
+def test_page_faults_are_no_training_work(kernel: float) -> None:
+    free, held = held_up_in_its_work(), held_up_in_its_work(kernel=kernel)
+    assert not of_kind(free, LossKind.PAGE_FAULTS)
+    (entry,) = of_kind(held, LossKind.PAGE_FAULTS)
+    assert set(entry.ranks) == {0, 1}
+    assert entry.own_ns == pytest.approx(2 * kernel * 0.4e9 * 40, rel=0.02)
+    assert free.training_ns - held.training_ns == entry.own_ns
+    assert isinstance(entry.saving, Saving)
+    assert entry.saving.seconds == pytest.approx(kernel * 0.4 * 40, rel=0.02)
+
+
+@pytest.mark.parametrize("ran", [0.5, 0.75])
+def test_waiting_for_the_interpreter_lock_is_no_training_work(ran: float) -> None:
+    free, held = held_up_in_its_work(), held_up_in_its_work(ran=ran)
+    assert not of_kind(free, LossKind.INTERPRETER_LOCK)
+    (entry,) = of_kind(held, LossKind.INTERPRETER_LOCK)
+    assert entry.ranks == (1,)
+    assert entry.own_ns == pytest.approx((1 - ran) * 0.4e9 * 40, rel=0.02)
+    assert free.training_ns - held.training_ns == entry.own_ns
+    assert isinstance(entry.saving, Saving)
+    assert entry.saving.seconds == pytest.approx(0.0, abs=1e-6), "rank 0 works as long without it"
