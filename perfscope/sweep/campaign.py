@@ -57,6 +57,8 @@ def work_through(
         progress.finished(run, record)
         if record is None or record.end != outcome.End.FINISHED.value:
             tally.failed.append(f"{run.name}: {record.reason if record else 'no record'}")
+            for line in outcome.last_words(done):
+                tell(line)
     progress.close()
     return tally
 

@@ -11,6 +11,8 @@ from signal import Signals
 from typing import Any, Final
 
 from perfscope import files
+from perfscope.output import shortened
+from perfscope.record.redact import redact_value
 from perfscope.record.rundir import RUN_FILE
 from perfscope.schema.read import read_as
 from perfscope.schema.sweep import RunRecord
@@ -23,6 +25,7 @@ TIME_LIMIT_FILE = "time-limit"
 """Written before a run is ended for its length, so that this is known whatever happens next."""
 _MOST_BYTES = 16 << 20
 _TAIL_BYTES = 64 << 10
+MOST_LAST_LINES, LONGEST_LINE = 3, 160
 _NOT_STARTED = (125, 126, 127)
 _SIGNAL_BASE = 128
 # What programs print when an allocation fails, in lower case.
@@ -175,6 +178,17 @@ def _memory_ran_out(place: Path) -> bool:
         for name in (ERRORS_FILE, OUTPUT_FILE)
         for sign in _MEMORY_SIGNS
     )
+
+
+def last_words(place: Path) -> list[str]:
+    """What a run said last, without secrets, and the file that holds all of it."""
+    for name in (ERRORS_FILE, OUTPUT_FILE):
+        lines = _tail(place / name).decode("utf-8", "replace").splitlines()
+        said = [line.rstrip() for line in lines if line.strip()][-MOST_LAST_LINES:]
+        if said:
+            shown = (shortened(redact_value(line), LONGEST_LINE) for line in said)
+            return [f"  Its last lines, of {place / name}:", *(f"    {line}" for line in shown)]
+    return []
 
 
 def _tail(path: Path) -> bytes:

@@ -56,6 +56,11 @@ def test_failures_are_data_and_the_study_is_the_same_every_time(
     shown = capfd.readouterr()
     only = r"Verdict: [\d,.]+ runs/h with kind=well, the only configuration that was measured"
     assert re.search(only, " ".join(shown.out.split()))
+    said = shown.err.splitlines()
+    place_of_error = place / "runs" / "004-kind=memory-r1" / "stderr.txt"
+    (where,) = (n for n, line in enumerate(said) if line.endswith(f"of {place_of_error}:"))
+    last = [line.removeprefix("perfscope:").strip() for line in said[where + 2 : where + 4]]
+    assert last == ["raise MemoryError", "MemoryError"]
     document = study(place)
     body = document["sweep"]
     ends = {row["label"]: row["end"] for row in body["configurations"]}
