@@ -2,7 +2,8 @@
 
 Every fault and its cure are run for real, and so are healthy programs. Prints a table and, with
 `--document`, writes it between the markers in docs/findings.md. Exit code 1 where precision is
-below 0.95 or recall below 0.9. `python -m benchmarks.gallery unseen` runs the programs of unseen/.
+below 0.95 or recall below 0.9. `python -m benchmarks.gallery unseen` runs the programs of unseen/,
+`python -m benchmarks.gallery page_faults` holds what is said of their page faults to the cure.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from pathlib import Path
 from benchmarks.gallery.cases import CASES
 from benchmarks.gallery.healthy import HEALTHY
 from benchmarks.gallery.judging import judge_all, table
+from benchmarks.gallery.page_fault_cure import main as cure_page_faults
 from benchmarks.gallery.unseen_trial import main as try_unseen
 from benchmarks.jobs import ROOT
 from benchmarks.machine import describe, replace_between
 
+OTHERS = {"unseen": try_unseen, "page_faults": cure_page_faults}
 DOCUMENT = ROOT / "docs" / "findings.md"
 
 
@@ -47,4 +50,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(try_unseen(sys.argv[2:]) if sys.argv[1:2] == ["unseen"] else main())
+    other = OTHERS.get("".join(sys.argv[1:2]))
+    sys.exit(other(sys.argv[2:]) if other else main())

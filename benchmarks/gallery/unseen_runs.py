@@ -87,6 +87,7 @@ class Heard:
         wall_s: how long the job took.
         functions: where the ranks' time went, by function.
         others: share of the machine's CPU time that other processes had meanwhile.
+        losses: entries of the loss account.
     """
 
     findings: list[Json]
@@ -95,6 +96,7 @@ class Heard:
     wall_s: float
     functions: list[Json] = field(default_factory=list)
     others: float = 0.0
+    losses: list[Json] = field(default_factory=list)
 
     @property
     def loud(self) -> list[Json]:
@@ -115,6 +117,18 @@ def _program(name: str, told: Json) -> Program:
     return Program(name, **{**told, **lists})
 
 
+def job_of(program: Program, *, cured: bool = False) -> tuple[list[str], str]:
+    """The command that runs a program, and the PATH that it needs."""
+    binaries = prefix(program.environment) / "bin"
+    start = [str(binaries / "python")]
+    if program.environment == "torch":
+        start = [str(binaries / "torchrun"), "--nproc-per-node", str(program.processes)]
+    elif program.processes > 1:
+        start = [str(binaries / "mpirun"), "-n", str(program.processes), *start]
+    job = [*start, str(program.path), *(["--cured"] if cured else [])]
+    return job, f"{binaries}:{os.environ['PATH']}"
+
+
 def run_program(program: Program, *, cured: bool, place: Path) -> Heard:
     """Records a program and analyzes the recording, which stays at `place`.
 
@@ -123,14 +137,7 @@ def run_program(program: Program, *, cured: bool, place: Path) -> Heard:
     """
     if place.exists():
         raise RunError(f"{place} is there already")
-    binaries = prefix(program.environment) / "bin"
-    start = [str(binaries / "python")]
-    if program.environment == "torch":
-        start = [str(binaries / "torchrun"), "--nproc-per-node", str(program.processes)]
-    elif program.processes > 1:
-        start = [str(binaries / "mpirun"), "-n", str(program.processes), *start]
-    job = [*start, str(program.path), *(["--cured"] if cured else [])]
-    search = f"{binaries}:{os.environ['PATH']}"
+    job, search = job_of(program, cured=cured)
     command = ("run", "--quiet", "--output", place, "--", *job)
     before = _cpu_of_others(), time.monotonic()
     perfscope(*command, longest_s=LONGEST_RUN_S, search=search)
@@ -144,6 +151,7 @@ def run_program(program: Program, *, cured: bool, place: Path) -> Heard:
         told["run"]["wall_s"],
         told["ledger_functions"],
         max(0.0, others),
+        told["losses"]["entries"],
     )
 
 

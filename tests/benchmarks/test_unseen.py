@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.gallery.page_fault_cure import cure, said
 from benchmarks.gallery.unseen_judging import Trial, judge, row, summary
 from benchmarks.gallery.unseen_runs import PROGRAMS, Heard, Json, programs, run_program
 from benchmarks.jobs import RunError
@@ -136,3 +137,13 @@ def test_the_sum_counts_each_kind() -> None:
     quiet = judge(Trial(well, [Heard([], "Nothing", [], 5.0)], []))
     assert summary([*found, quiet]).startswith("1 of 2 faults named, 1 by the verdict, 1 on the")
     assert summary([*found, quiet]).endswith("1 of 1 healthy programs without a finding.")
+
+
+def test_what_is_said_of_page_faults_is_read_by_rank_and_with_its_cure() -> None:
+    """Both ranks lose 3 s each, of which the finding claims 2 s."""
+    entries = [{"kind": "page_faults", "own_ns": 6_000_000_000}, {"kind": "waiting", "own_ns": 1}]
+    loud = [{"id": "page_faults", "status": "fail", "gain_s": 2.0}]
+    assert said(Heard(loud, "", [], 10.0, losses=entries), ranks=2) == (3.0, 2.0)
+    assert said(Heard([], "", [], 10.0), ranks=2) == (0.0, None)
+    names = ["MMAP_THRESHOLD", "TRIM_THRESHOLD", "TOP_PAD"]
+    assert list(cure()) == [f"MALLOC_{name}_" for name in names]

@@ -26,6 +26,9 @@ DESCRIPTION = (
     "not explain goes with page faults or with waiting in communication, by least squares. Arrays "
     "that are allocated and freed in each step come from the system each time, filled with zeros."
 )
+SETTINGS = (
+    "MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_TOP_PAD_=268435456"
+)
 REFERENCES = (
     "glibc, mallopt(3): https://man7.org/linux/man-pages/man3/mallopt.3.html",
     "Linux, getrusage(2): https://man7.org/linux/man-pages/man2/getrusage.2.html",
@@ -74,11 +77,7 @@ def judge(run: Facts) -> Outcome:
         where=tuple(dict.fromkeys(one.place for one in by_share if one.place is not None)),
         evidence=tuple(_evidence(one) for one in by_share[:8]),
         actions=(
-            (
-                "Have the C library keep what is freed, without a change of the program: "
-                "MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=4294967296 "
-                "MALLOC_TOP_PAD_=268435456."
-            ),
+            f"Have the C library keep what is freed, without a change of the program: {SETTINGS}.",
             (
                 "Or allocate large arrays once and use them again: out= of numpy's functions, "
                 "operations in place, buffers that live as long as the training."
