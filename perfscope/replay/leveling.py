@@ -97,8 +97,8 @@ def _as_others(work: Floats, columns: Bools) -> Floats:
 def _in_order(work: Floats, ranks: Ints, values: Floats) -> Floats:
     """The sorted values dealt out to the ranks, each in the order of its own work."""
     result = work.copy()
-    for rank in ranks:
-        result[np.argsort(work[:, rank], kind="stable"), rank] = values
+    order = np.argsort(work.T[ranks], axis=1, kind="stable")  # each rank's work lies together
+    result[order, ranks[:, None]] = values
     return result
 
 
