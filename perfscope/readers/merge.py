@@ -19,15 +19,6 @@ from perfscope.trace.devices import DeviceActivity
 from perfscope.trace.model import Format, Rank, Table, Trace
 from perfscope.units import format_seconds
 
-KNOWS_MOST = (
-    Format.PERFSCOPE,
-    Format.OTF2,
-    Format.PARAVER,
-    Format.KINETO,
-    Format.NSYS,
-    Format.XPLANE,
-    Format.HOROVOD_TIMELINE,
-)
 NS = 1e-9
 Numbers = npt.NDArray[np.int32]
 TABLES = ("phases", "steps", "counters")
@@ -60,7 +51,7 @@ class _Match:
 
 def merge(parts: Sequence[Part]) -> Trace:
     """The trace of one run; what was joined and how, and what was left aside, is in its notes."""
-    ordered = sorted(parts, key=lambda part: KNOWS_MOST.index(part.trace.format))
+    ordered = sorted(parts, key=lambda part: tuple(Format).index(part.trace.format))
     run = ordered[0]
     for part in ordered[1:]:
         found = _match(run.trace, part)

@@ -45,15 +45,15 @@ class RowFlag(IntFlag):
 
 
 class Format(Enum):
-    """Which tool's files a trace was read from."""
+    """Which tool's files a trace was read from; first those that know most of a run."""
 
     PERFSCOPE = "perfscope"
     OTF2 = "otf2"
-    KINETO = "kineto"
-    HOROVOD_TIMELINE = "horovod timeline"
     PARAVER = "paraver"
+    KINETO = "kineto"
     NSYS = "nsys"
     XPLANE = "xplane"
+    HOROVOD_TIMELINE = "horovod timeline"
 
     @property
     def is_profile(self) -> bool:
