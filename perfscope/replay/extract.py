@@ -216,10 +216,10 @@ def _run(trace: Trace, focus: Focus, selection: _Selection) -> Run:
     call_of[rows] = np.arange(len(rows))
     starts_only = NONBLOCKING_CODES[pool.op[rows]]
     finish_of = np.where(starts_only, call_of[exchanges.wait_of[rows]], np.arange(len(rows)))
-    ends = [
-        _own_end(rank, place, focus, pool, selection.pending)
-        for place, rank in enumerate(trace.ranks)
-    ]
+    pending = np.flatnonzero(selection.pending)
+    place, first = np.unique(pool.rank[pending], return_index=True)
+    waits_from = dict(zip(place.tolist(), pool.enter[pending[first]].tolist(), strict=True))
+    ends = [_own_end(rank, focus, waits_from.get(n)) for n, rank in enumerate(trace.ranks)]
     return Run(
         calls=calls,
         rank=pool.rank[rows],
@@ -269,12 +269,7 @@ def _scans_in_order(trace: Trace, pool: Pool, members: Ints, instance: Ints, kin
     return members[np.lexsort((place, instance))]
 
 
-def _own_end(rank: Rank, position: int, focus: Focus, pool: Pool, pending: Bools) -> int:
+def _own_end(rank: Rank, focus: Focus, waits_from_ns: int | None) -> int:
     """When a rank's own work ends: in finalization, waiting for who never came, or its death."""
-    end = min(focus.end_ns, rank.end_ns)
-    if rank.finalize_enter_ns is not None:
-        end = min(end, rank.finalize_enter_ns)
-    waiting = np.flatnonzero(pending & (pool.rank == position))
-    if len(waiting):
-        end = min(end, int(pool.enter[waiting[0]]))
-    return max(end, focus.start_ns)
+    ends = (focus.end_ns, rank.end_ns, rank.finalize_enter_ns, waits_from_ns)
+    return max(min(end for end in ends if end is not None), focus.start_ns)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -342,7 +343,11 @@ COLLECTIVE_CLASSES = frozenset(
 
 def codes_mask(classes: Iterable[OperationClass]) -> npt.NDArray[np.bool_]:
     """Which codes belong to the classes: booleans to be indexed with a column of codes."""
-    wanted = frozenset(classes)
+    return _mask(frozenset(classes)).copy()  # some who ask add codes to theirs
+
+
+@cache
+def _mask(wanted: frozenset[OperationClass]) -> npt.NDArray[np.bool_]:
     mask = np.zeros(MAX_OPERATIONS, dtype=np.bool_)
     mask[[operation.code for operation in ALL_OPERATIONS if operation.cls in wanted]] = True
     return mask

@@ -22,7 +22,7 @@ def gradient_exchange(prepared: Prepared) -> GradientExchange | None:
         return GradientExchange(0, Metric(None, "s", reason), (), (), ())
     if not np.any(inside):
         return None
-    by_rank = [np.flatnonzero(inside & (pool.rank == p)) for p in range(len(pool.offsets) - 1)]
+    by_rank = pool.by_rank(np.flatnonzero(inside))
     exposed = tuple(_median_s((pool.exit - pool.enter)[rows]) for rows in by_rank)
     split = bool(np.all(waits.known[inside]))
     return GradientExchange(

@@ -45,13 +45,7 @@ def users(trace: Trace) -> Users:
     what has worked there. A rank of which nothing tells uses none.
     """
     found: Users = {number: {} for number in range(len(trace.gpus))}
-    listed = _listed(trace)
-    shown = {rank.host for rank in trace.ranks if listed[rank.number]}
-    for rank in trace.ranks:
-        if rank.host in shown:
-            numbers, how = listed[rank.number], Source.PROCESS_LIST
-        else:
-            numbers, how = _told(trace, rank)
+    for rank, numbers, how in _known(trace):
         for number in numbers:
             found[number][rank.number] = how
     return found
@@ -59,13 +53,7 @@ def users(trace: Trace) -> Users:
 
 def unknown(trace: Trace) -> tuple[int, ...]:
     """Ranks of which nothing tells which GPU they use, or only an assumption."""
-    listed = _listed(trace)
-    shown = {rank.host for rank in trace.ranks if listed[rank.number]}
-    return tuple(
-        rank.number
-        for rank in trace.ranks
-        if rank.host not in shown and not _told(trace, rank)[1].is_sure
-    )
+    return tuple(rank.number for rank, _, how in _known(trace) if not how.is_sure)
 
 
 def may_use(trace: Trace) -> set[int]:
@@ -76,6 +64,20 @@ def may_use(trace: Trace) -> set[int]:
         text = noted_environment(rank.metadata).get(VARIABLE)
         found.update(here if text is None else _visible(trace, rank, here, text))
     return found
+
+
+def _known(trace: Trace) -> Iterator[tuple[Rank, list[int], Source]]:
+    """Of each rank the GPUs that it uses, and how that is known."""
+    listed = _listed(trace)
+    beside: defaultdict[str, list[int]] = defaultdict(list)
+    for rank in trace.ranks:
+        beside[rank.host].append(rank.number)
+    shown = {rank.host for rank in trace.ranks if listed[rank.number]}
+    for rank in trace.ranks:
+        if rank.host in shown:
+            yield rank, listed[rank.number], Source.PROCESS_LIST
+        else:
+            yield rank, *_told(trace, rank, beside[rank.host])
 
 
 def _listed(trace: Trace) -> dict[int, list[int]]:
@@ -96,12 +98,12 @@ def _listed(trace: Trace) -> dict[int, list[int]]:
     }
 
 
-def _told(trace: Trace, rank: Rank) -> tuple[list[int], Source]:
+def _told(trace: Trace, rank: Rank, beside: list[int]) -> tuple[list[int], Source]:
+    """What tells which GPUs a rank uses, one of those `beside` each other on its node."""
     here = [n for n, gpu in enumerate(trace.gpus) if gpu.host == rank.host]
     if named := [n for n in here if _bare(trace.gpus[n].uuid) in _framework_uuids(rank)]:
         return named, Source.FRAMEWORK
     text = noted_environment(rank.metadata).get(VARIABLE)
-    beside = [other for other in trace.ranks if other.host == rank.host]
     if text is None:
         worked = [n for n in here if _has_worked(trace, n)] if len(beside) == 1 else []
         return worked, Source.ALONE if worked else Source.NOTHING
@@ -112,8 +114,7 @@ def _told(trace: Trace, rank: Rank) -> tuple[list[int], Source]:
         return visible, Source.VARIABLE
     if len(beside) == 1:
         return [n for n in visible if _has_worked(trace, n)], Source.VARIABLE
-    place = [other.number for other in beside].index(rank.number)
-    return [visible[place % len(visible)]], Source.ORDER
+    return [visible[beside.index(rank.number) % len(visible)]], Source.ORDER
 
 
 def _bare(uuid: str) -> str:
