@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from perfscope import _core
+from perfscope.errors import ExitCode
 from tests.support.environments import REPOSITORY
 
 SECTION = r"### A {}: `(perfscope/\S+)`\n(.*?)(?=\n### )"
@@ -57,10 +58,10 @@ def apply(change: str, place: Path) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def analyzed(run: Path, place: Path) -> dict[str, Any]:
-    """The document that the copy makes of a run; `-S` leaves out where perfscope is installed."""
+def analyze(run: Path, place: Path) -> subprocess.CompletedProcess[str]:
+    """What the copy says of a run; `-S` leaves out where perfscope is installed."""
     paths = os.pathsep.join((str(place), sysconfig.get_path("purelib")))
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-S", "-m", "perfscope", "analyze", str(run), "--json", "-o", str(place)],
         cwd=place,
         env=os.environ | {"PYTHONPATH": paths},
@@ -70,7 +71,12 @@ def analyzed(run: Path, place: Path) -> dict[str, Any]:
         check=False,
         timeout=120,
     )
-    assert done.returncode == 0, done.stderr
+
+
+def analyzed(run: Path, place: Path) -> dict[str, Any]:
+    """The document that the copy makes of a run."""
+    done = analyze(run, place)
+    assert done.returncode == ExitCode.OK, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     return document
 
@@ -92,3 +98,8 @@ def test_a_reader_opens_its_files(tmp_path: Path) -> None:
     spent = {phase["id"]: phase["seconds_by_rank"] for phase in document["phases"]}
     assert spent["evaluate"] == pytest.approx([2.0, 0.0])
     assert spent["train"] == pytest.approx([8.0, 10.0])
+    file.write_text("\n".join(["# intervals 1", *lines])[:-3], encoding="utf-8")
+    refused = analyze(file, tmp_path)
+    assert refused.returncode == ExitCode.UNREADABLE
+    assert len(refused.stderr.splitlines()) == 3
+    assert f"{file} is damaged." in refused.stderr
