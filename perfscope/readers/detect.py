@@ -6,7 +6,6 @@ A reader module offers `READER`, a `Reader`; `perfscope.readers.registry` finds 
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import stat
 import zlib
@@ -26,7 +25,6 @@ DEEPEST = 6
 MOST_NAMED = 5
 GZIP = b"\x1f\x8b"
 _SHOWN_BYTES = 24
-_MPROF_LINE = re.compile(rb"CMDLINE |(MEM|FUNC \S+|CHLD \d+) [\d.]+ \d+\.\d+\s")
 _KINDS = (
     (b"SQLite format 3\0", "an SQLite database"),
     (b"PK\x03\x04", "a zip archive"),
@@ -111,8 +109,6 @@ class Place:
 
 def _kind(head: bytes) -> str:
     """What other tools' content that begins so is called; empty where it is not known."""
-    if _MPROF_LINE.match(head):
-        return "memory over time from memory_profiler (mprof), which is not read"
     return next((kind for magic, kind in _KINDS if head.startswith(magic)), "")
 
 

@@ -54,6 +54,7 @@ class Format(Enum):
     NSYS = "nsys"
     XPLANE = "xplane"
     HOROVOD_TIMELINE = "horovod timeline"
+    MPROF = "mprof"
 
     @property
     def is_profile(self) -> bool:

@@ -229,9 +229,11 @@ def test_an_export_of_nsys_is_known_and_another_database_is_not_taken_for_it(
         "CHLD 0 30.5 1700000000.1234",
     ],
 )
-def test_memory_over_time_from_mprof_is_named_by_any_first_line(tmp_path: Path, line: str) -> None:
+def test_memory_over_time_from_mprof_is_known_by_any_first_line(tmp_path: Path, line: str) -> None:
     file = tmp_path / "memory"
-    file.write_text(line + "\n")
-    assert "memory_profiler" in Place(file, is_directory=False).description()
-    file.write_text("MEM or FUNC, as prose\n")
-    assert "memory_profiler" not in Place(file, is_directory=False).description()
+    known = []
+    for text in (line, "MEM or FUNC, as prose"):
+        file.write_text(f"{text}\n")
+        place = Place(file, is_directory=False)
+        known.append([one.format for one in readers() if one.recognizes(place)])
+    assert known == [[Format.MPROF], []]

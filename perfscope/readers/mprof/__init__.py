@@ -1,0 +1,1 @@
+"""memory_profiler: what `mprof run` writes."""
