@@ -12,6 +12,7 @@ from perfscope.cli.answer import answer, results_in, writing
 from perfscope.cli.options import planned_option, verbose_option
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import tell
+from perfscope.progress import told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,11 +113,13 @@ def analyze(  # noqa: PLR0913 - one argument an option
 
     _check_gates(fail_on)
     rules = tuple(parse_rule(text) for text in phase_rules)
-    opened = open_traces(paths, ReadOptions(rules, communication))
+    with told():
+        opened = open_traces(paths, ReadOptions(rules, communication))
     for choice in opened.choices:
         tell(choice)
     options = Options(focus=foa, phase_rules=rules, planned_steps=planned_steps)
-    document = analysis(opened, options)
+    with told():
+        document = analysis(opened, options)
     beside = paths[0] if paths[0].is_dir() else paths[0].parent
     places = results_in(output or beside, document=ANALYSIS_FILE, page=REPORT_FILE)
     result = read_known(document)

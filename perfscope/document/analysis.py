@@ -8,6 +8,7 @@ from perfscope.document.build import build
 from perfscope.findings.core.catalog import run_all
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.compute import compute
+from perfscope.progress import stage
 from perfscope.replay.segments import SegmentReplay
 
 if TYPE_CHECKING:
@@ -22,5 +23,8 @@ def analysis(trace: Trace, options: Options) -> dict[str, Any]:
         UsageError: the options ask for what is not in the run.
     """
     results = compute(trace, options)
+    stage("replaying the run")
     run = Facts(results, SegmentReplay(results))
-    return build(run, run_all(run))
+    findings = run_all(run)
+    stage("writing down what was found")
+    return build(run, findings)

@@ -29,6 +29,7 @@ from perfscope.metrics.host.page_faults import fault_times
 from perfscope.metrics.host.resource_use import resources
 from perfscope.metrics.host.stack_profile import stack_profile
 from perfscope.metrics.results import Options, Results
+from perfscope.progress import stage
 from perfscope.trace.model import Trace
 
 
@@ -43,9 +44,10 @@ def compute(trace: Trace, options: Options | None = None) -> Results:
         UsageError: the options ask for what is not in the run.
     """
     options = options or Options()
-    return compute_prepared(
-        prepare(trace, request=options.focus, rules=options.phase_rules), options
-    )
+    stage("matching calls, attributing time")
+    prepared = prepare(trace, request=options.focus, rules=options.phase_rules)
+    stage("computing metrics")
+    return compute_prepared(prepared, options)
 
 
 def compute_prepared(prepared: Prepared, options: Options) -> Results:

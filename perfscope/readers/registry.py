@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from perfscope.errors import UnreadableInputError
+from perfscope.progress import stage
 from perfscope.readers.common.blocks import MOST_BOMBS, GrowthError, not_tried
 from perfscope.readers.detect import Detection, Reader, ReadOptions, Source
 from perfscope.readers.merge import Part, merge
@@ -42,6 +43,7 @@ def open_traces(paths: Sequence[Path], options: ReadOptions | None = None) -> Tr
     Raises:
         UnreadableInputError: nothing is at one of them, or no reader knows it.
     """
+    stage("reading")
     detection = Detection(readers())
     for path in paths:
         detection.add(path)

@@ -19,6 +19,7 @@ COMMON = {
     "files",
     "foreign",
     "output",
+    "progress",
     "units",
     "registry",
     "savings",

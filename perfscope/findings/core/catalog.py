@@ -11,6 +11,7 @@ from perfscope.findings.core.certainty import NOTHING_S, as_sure_as_its_interval
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.unclaimed import unclaimed
+from perfscope.progress import counted, stage
 from perfscope.replay.model import RefusedEditError
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.damage import Need
@@ -37,8 +38,10 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
     Last comes what the loss account holds beyond all that they found.
     """
     chosen = diagnoses() if catalog is None else catalog
-    found = [_run(diagnosis, run) for diagnosis in chosen if diagnosis.applies(run.results)]
+    apply = [diagnosis for diagnosis in chosen if diagnosis.applies(run.results)]
+    found = [_run(diagnosis, run) for diagnosis in counted("judging diagnoses", apply)]
     if catalog is None and not run.results.damage:
+        stage("pricing what else was lost")
         found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
     return tuple(found)
 

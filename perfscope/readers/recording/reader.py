@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from perfscope.errors import UnreadableInputError
+from perfscope.progress import counted
 from perfscope.readers.common.clocks import measure, shift
 from perfscope.readers.detect import Reader, ReadOptions
 from perfscope.readers.recording import TELLS, agent_metadata
@@ -145,7 +146,7 @@ def _read_processes(path: Path, run: _Run) -> tuple[list[ProcessFile], dict[str,
     files = sorted(path.glob("*/*.rec"))
     end = run.end_unix_ns
     processes, failures = [], []
-    for file in files:
+    for file in counted("reading records", files):
         host = file.parent.name
         same_host = host == agent_metadata.text(run.values, "host")
         latest = end + LATE_WRITING_NS if end is not None and same_host else None
@@ -259,7 +260,8 @@ class _Assembly:
         clocks = align(self._processes, self._reference)
         ranks = []
         was_stopped = bool(agent_metadata.mapping(self._run.values, "stopped"))
-        for number, process, clock in zip(self._numbers, self._processes, clocks, strict=True):
+        every = list(zip(self._numbers, self._processes, clocks, strict=True))
+        for number, process, clock in counted("putting ranks together", every):
             offset = clock.offset_ns - self._provisional_ns
             context = RankContext(
                 number=number,
