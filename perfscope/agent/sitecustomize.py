@@ -25,17 +25,43 @@ def _is_main_interpreter() -> bool:
     return True
 
 
+def _may_files_be_cut() -> bool:
+    """Whether a limit ends files early: Python would keep half a module, which loads nowhere."""
+    try:
+        import resource
+    except ImportError:
+        return False
+    return resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
+
+
+def _load_all() -> None:
+    """Loads what the agent would load later, when Python keeps what it compiles again."""
+    import pkgutil
+
+    for module in pkgutil.walk_packages(
+        sys.modules["perfscope_agent"].__path__, "perfscope_agent."
+    ):
+        __import__(module.name)
+
+
 def _start_agent() -> None:
     """Starts the agent; whatever goes wrong stays here, the job must not notice."""
+    of_user = sys.dont_write_bytecode
     try:
         if not _is_main_interpreter():
             return
         if _HERE not in sys.path:
             sys.path.insert(0, _HERE)
+        may_be_cut = not of_user and _may_files_be_cut()
+        sys.dont_write_bytecode = of_user or may_be_cut
         __import__("perfscope_agent.start").start.start()
+        if may_be_cut:
+            _load_all()
     except Exception:
         # There is no place yet to note it: the job runs without the agent.
         return
+    finally:
+        sys.dont_write_bytecode = of_user
 
 
 def _run_next_sitecustomize() -> None:
