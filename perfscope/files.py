@@ -99,7 +99,7 @@ def open_database(path: Path) -> sqlite3.Connection:
 
     open_input(path).close()
     try:
-        place = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+        place = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
         return sqlite3.connect(place, uri=True)
     except sqlite3.Error as error:
         raise OSError(str(error)) from error

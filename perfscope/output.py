@@ -19,16 +19,20 @@ from typing import IO
 
 LONGEST_LINE = 20_000
 LONGEST_TEXT = 1000  # characters kept of any text of a trace
+LEAST_KEPT = 0.4
+"""Of what fits at least this share stays, for the sake of a sentence or an amount."""
 LEAST_TAIL = 5
 """Characters of an end that still say something; of what leaves less, only the beginning stays."""
 
 _BOUNDARIES = tuple(map(re.compile, (r"\s", r"[/\\]", r"[,;|()\[\]{}<>=&]", r"[.:_-]")))
 """Where a text may be cut: between words, directories, arguments, parts of a name."""
 
-_AMOUNT = re.compile(r"\d[\d.,]{0,20}(?<=\d)(?:\s(?:%|[^\W\d_]{1,6}\b))?")
+_AMOUNT = re.compile(
+    r"\d[\d.,]{0,20}(?<=\d)(?:\s(?:%|min\b|[nµmkKMGT]?i?(?:s|h|B|b|W|Hz)(?:/s)?(?!\w)))?"
+)
 """A number and its unit: a part of it says something else than the whole."""
 
-_SENTENCE_END = re.compile(r"[.!?](?=\s)")
+_SENTENCE_END = re.compile(r"(?<=[^\W\d_)\]%'\"”’][^\W_)\]%'\"”’])[.!?](?=\s+[A-Z])")
 
 _SPACES = "\n\r\t\u2028\u2029"
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
@@ -81,8 +85,9 @@ def whole_sentences(text: str, longest: int) -> str:
     """As many sentences from the beginning as fit, or the beginning of a first one too long."""
     if len(text) <= longest:
         return text
-    ends = [found.end() for found in _SENTENCE_END.finditer(text, 0, longest + 1)]
-    return text[: ends[-1]] if ends else f"{beginning(text, longest - 1)}…"
+    ends = [found.end() for found in _SENTENCE_END.finditer(text) if found.end() <= longest - 2]
+    is_enough = bool(ends) and ends[-1] >= longest * LEAST_KEPT
+    return f"{text[: ends[-1]]} …" if is_enough else f"{beginning(text, longest - 1)}…"
 
 
 def shortened_apart(texts: Sequence[str], longest: int) -> list[str]:
@@ -108,8 +113,8 @@ def beginning(text: str, longest: int) -> str:
     for marks in _BOUNDARIES:
         found = list(marks.finditer(text, 0, longest + 1))
         if found and (found[-1].start() >= longest * 0.6):
-            return text[: _in_amount(text, found[-1].start())[0]].rstrip()
-    return text[: _in_amount(text, longest)[0]].rstrip()
+            return text[: _before_amount(text, found[-1].start())].rstrip()
+    return text[: _before_amount(text, longest)].rstrip()
 
 
 def _ending(text: str, longest: int) -> str:
@@ -117,8 +122,20 @@ def _ending(text: str, longest: int) -> str:
     for marks in _BOUNDARIES:
         found = marks.search(text, len(text) - longest - 1)
         if found and len(text) - found.start() >= longest * 0.6:
-            return text[_in_amount(text, found.start())[1] :].lstrip()
-    return text[_in_amount(text, len(text) - longest)[1] :].lstrip()
+            return text[_behind_amount(text, found.start()) :].lstrip()
+    return text[_behind_amount(text, len(text) - longest) :].lstrip()
+
+
+def _before_amount(text: str, cut: int) -> int:
+    """The cut, or where the amount begins that it parts, unless little were left then."""
+    begin, _ = _in_amount(text, cut)
+    return begin if begin >= cut * LEAST_KEPT else cut
+
+
+def _behind_amount(text: str, cut: int) -> int:
+    """The cut, or where the amount ends that it parts, unless little were left then."""
+    _, end = _in_amount(text, cut)
+    return end if len(text) - end >= (len(text) - cut) * LEAST_KEPT else cut
 
 
 def _in_amount(text: str, cut: int) -> tuple[int, int]:

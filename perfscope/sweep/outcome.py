@@ -25,7 +25,7 @@ TIME_LIMIT_FILE = "time-limit"
 """Written before a run is ended for its length, so that this is known whatever happens next."""
 _MOST_BYTES = 16 << 20
 _TAIL_BYTES = 64 << 10
-MOST_LAST_LINES, LONGEST_LINE = 3, 160
+MOST_LAST_LINES, LONGEST_LINE, MOST_LETTERS = 3, 160, 8000
 _NOT_STARTED = (125, 126, 127)
 _SIGNAL_BASE = 128
 # What programs print when an allocation fails, in lower case.
@@ -183,10 +183,11 @@ def _memory_ran_out(place: Path) -> bool:
 def last_words(place: Path) -> list[str]:
     """What a run said last, without secrets, and the file that holds all of it."""
     for name in (ERRORS_FILE, OUTPUT_FILE):
-        lines = _tail(place / name).decode("utf-8", "replace").splitlines()
-        said = [line.rstrip() for line in lines if line.strip()][-MOST_LAST_LINES:]
+        # secrets may stand on the line behind the one that tells of them
+        text = redact_value(_tail(place / name).decode("utf-8", "replace")[-MOST_LETTERS:])
+        said = [line.rstrip() for line in text.splitlines() if line.strip()][-MOST_LAST_LINES:]
         if said:
-            shown = (shortened(redact_value(line), LONGEST_LINE) for line in said)
+            shown = (shortened(line, LONGEST_LINE) for line in said)
             return [f"  Its last lines, of {place / name}:", *(f"    {line}" for line in shown)]
     return []
 

@@ -118,3 +118,10 @@ def test_what_a_program_is_told_stays(command: str) -> None:
 def test_commands_with_nothing_between_their_signs_are_read(text: str) -> None:
     for shown in (redact_value(text), redact_arguments(["sh", "-c", text])[-1]):
         assert shown == text
+
+
+def test_every_command_of_a_text_is_looked_at() -> None:
+    text = "".join(str(CalledProcessError(1, f"mysql -p{WORD}{n} 'a b'")) + " " for n in range(3))
+    shown = redact_value(text)
+    assert WORD not in shown
+    assert shown.count("mysql") == 3

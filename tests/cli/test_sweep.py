@@ -88,6 +88,25 @@ def test_failures_are_data_and_the_study_is_the_same_every_time(
     assert (place / "study.html").read_bytes() == page
 
 
+def test_the_last_lines_of_a_failed_run_show_no_secret(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = "print('password:\\n  swordfish1', file=sys.stderr); sys.exit('it failed')"
+    words = [
+        "sweep",
+        "-o",
+        str(tmp_path / "sweep"),
+        "--",
+        sys.executable,
+        "-c",
+        f"import sys; {said}",
+    ]
+    assert main(words) == ExitCode.OK
+    shown = capfd.readouterr().err
+    assert "it failed" in shown
+    assert "swordfish1" not in shown
+
+
 def test_a_command_that_does_not_exist_is_a_failed_run(tmp_path: Path) -> None:
     place = tmp_path / "sweep"
     assert main(["sweep", "-o", str(place), "--", "./no-such-program"]) == ExitCode.OK

@@ -237,3 +237,9 @@ def test_memory_over_time_from_mprof_is_known_by_any_first_line(tmp_path: Path, 
         place = Place(file, is_directory=False)
         known.append([one.format for one in readers() if one.recognizes(place)])
     assert known == [[Format.MPROF], []]
+
+
+def test_a_name_that_is_no_text_can_be_read(tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/r\xff.json"))
+    write(odd, b'[{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 9}]')
+    assert len(open_traces([odd]).ranks) == 1

@@ -42,7 +42,12 @@ def _compiled() -> dict[str, re.Pattern[str]]:
         ),
         option=re.compile(r"(?:^|[\s'\"])-[A-Za-z][A-Za-z]?\S*"),
         part=re.compile(r"(\s+)"),
-        command=re.compile(r"\bCommand (\".*?\"|'.*?') (?:returned|died|timed)", re.DOTALL),
+        # quotes may stand inside of the quotes; so far that no text makes the search long
+        command=re.compile(
+            r"\bCommand (\"[^\"]*\"|'[^']*'|\".{0,2000}?\"|'.{0,2000}?')"
+            r"(?= (?:returned|died|timed))",
+            re.DOTALL,
+        ),
     )
     return _patterns
 
@@ -205,11 +210,8 @@ def without_commands(text: str, *, is_script: bool = False) -> str:
         text: what a program printed, or a script for a shell.
         is_script: it is such a script, whose words are programs and arguments.
     """
-    whole = _compiled()["command"].search(text)
-    if whole is not None and not is_script:  # what Python says of a command given to a shell
-        start, end = whole.span(1)
-        inner = without_commands(text[start + 1 : end - 1], is_script=True)
-        text = text[: start + 1] + inner + text[end - 1 :]
+    if not is_script:  # what Python says of a command given to a shell
+        text = _compiled()["command"].sub(_of_shell, text)
     if not is_script and not tells_of_commands(text) and not _compiled()["option"].search(text):
         return text
     kept, place, begin, is_command = [], 0, 0, is_script
@@ -228,6 +230,13 @@ def without_commands(text: str, *, is_script: bool = False) -> str:
         if is_label:
             is_command = any(word.rstrip(":").lower() in _LABELS for word in [*words[-3:], mark])
     return "".join(kept) + text[place:]
+
+
+def _of_shell(found: re.Match[str]) -> str:
+    """The sentence on a command with the command's secrets taken out."""
+    words = found.group(1)
+    inner = without_commands(words[1:-1], is_script=True)
+    return found.group()[: -len(words)] + words[0] + inner + words[-1]
 
 
 def _segment(tokens: list[str], is_script: bool, *, is_piped: bool) -> list[str]:

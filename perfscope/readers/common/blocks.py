@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -42,6 +43,11 @@ class Growth:
 
 
 USUAL = Growth()
+
+
+def as_text(path: Path) -> str:
+    """A path as the engine takes it: what is no text in it is replaced."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def blocks(path: Path, tell: Callable[[str], None], growth: Growth = USUAL) -> Iterator[bytes]:

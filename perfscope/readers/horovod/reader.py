@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from perfscope.engine import engine
-from perfscope.readers.common.blocks import blocks, damaged
+from perfscope.readers.common.blocks import as_text, blocks, damaged
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Communicator, Ending, Format, Rank, Trace
@@ -47,7 +47,7 @@ def read_timeline(path: Path) -> tuple[TensorTimeline, dict[str, Any], list[str]
         UnreadableInputError: the file is damaged.
     """
     notes: list[str] = []
-    decoder = engine.HorovodTimeline(str(path))
+    decoder = engine.HorovodTimeline(as_text(path))
     try:
         for block in blocks(path, notes.append):
             decoder.feed(block)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.files import head_of, parse_json
-from perfscope.readers.common.blocks import Growth, blocks
+from perfscope.readers.common.blocks import Growth, as_text, blocks
 from perfscope.readers.detect import GZIP
 from perfscope.readers.kineto.times import (
     LONGEST_NS,
@@ -176,9 +176,10 @@ def read_kineto(path: Path) -> KinetoContents:
 
 
 def _decoded(path: Path, *, is_in_nanoseconds: bool = False) -> engine.KinetoFile:
-    file = engine.KinetoFile(str(path), is_in_nanoseconds)
+    name = as_text(path)
+    file = engine.KinetoFile(name, is_in_nanoseconds)
     try:
-        if head_of(path, len(GZIP)) == GZIP:
+        if head_of(path, len(GZIP)) == GZIP or name != str(path):  # the engine takes text alone
             for block in blocks(path, _ignore, GROWTH):
                 file.feed(block)
         else:

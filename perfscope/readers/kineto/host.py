@@ -166,9 +166,9 @@ class _Meaning:
         return found
 
 
-def is_phase(name: str) -> bool:
-    """Whether an interval is a phase by what it is called, whoever wrote it."""
-    return _kind(name, ()) not in (0, PhaseKind.USER)
+def is_phase(name: str, rules: Sequence[tuple[str, str]]) -> bool:
+    """Whether an interval is a phase by what it is called, or by the user's rules."""
+    return bool(_ruled(name, rules)) or _kind(name, ()) not in (0, PhaseKind.USER)
 
 
 def _kind(name: str, rules: Sequence[tuple[str, str]]) -> int:

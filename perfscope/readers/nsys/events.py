@@ -38,7 +38,7 @@ _VERSION = re.compile(r"(_pt[ds][sz])?_v\d+$")
 _STEP = re.compile(
     r"(?:\w+[\s_-])?(?:step|iter|iteration|batch)[\s_:=#-]*(\d{1,18})", re.IGNORECASE
 )
-"""What ranges are called that are one step each: `step 12`, `train_iteration_3`, `Batch #7`."""
+"""What outermost ranges are called that are a step: `step 12`, `train_iteration_3`, `Batch #7`."""
 _DEVICE_COLUMNS = ("start", "end", "globalPid", "deviceId", "streamId", "correlationId")
 _CALL_COLUMNS = (
     "start",
@@ -180,13 +180,17 @@ def _ranges(export: Export, pid: int) -> Iterator[Event]:
         for row in export.database.rows("NVTX_EVENTS", columns, whole=("start", "end"))
         if row[3] in RANGES and pid_of(row[2]) == pid
     ]
-    plain = [row for row in rows if not row[6]]
-    for start, end, thread, _, own, number, domain in plain or rows:
+    plain = [row for row in rows if not row[6]] or rows
+    plain.sort(key=lambda row: (row[0], -row[1]))
+    step_ends: dict[int, int] = {}  # of the outermost step of each thread
+    for start, end, thread, _, own, number, domain in plain:
         if "nccl" in export.domains.get((pid, domain), "").lower():
             continue
         name = own if isinstance(own, str) and own else export.text(number)
         step = _STEP.fullmatch(name.strip())
-        label = f"ProfilerStep#{int(step[1])}" if step else name
+        label = name
+        if step and start >= step_ends.get(thread, start):
+            label, step_ends[thread] = f"ProfilerStep#{int(step[1])}", end
         yield _event("user_annotation", label, start, end, tid_of(thread))
 
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
@@ -55,9 +57,21 @@ def open_nsys(paths: Sequence[Path], options: ReadOptions) -> Trace:
         raise failures[0]
     trace = joined(found, notes, paths, options)
     trace.format = Format.NSYS
+    trace.notes += _doubts_on_world(trace)
     own = {"steps": NO_STEPS, "devices": NO_DEVICES}
     trace.not_recorded = {name: own.get(name, why) for name, why in trace.not_recorded.items()}
     return trace
+
+
+def _doubts_on_world(trace: Trace) -> list[str]:
+    """Takes collectives apart again that ranks cannot have made together, and says so."""
+    tables = [rank.operations for rank in trace.ranks]
+    made = [rows["op"][rows["comm"] >= 0] for rows in tables]
+    if all(np.array_equal(one, made[0]) for one in made):
+        return []
+    for rows in tables:
+        rows["comm"] = rows["seq"] = -1
+    return ["The ranks made other collectives than each other: who waited for whom is not told."]
 
 
 def _read(path: Path) -> tuple[list[KinetoContents], list[str]]:
@@ -93,7 +107,7 @@ TIMES = ("start", "end")
 def _contents(path: Path, export: Export, pid: int, *, is_alone: bool) -> KinetoContents:
     host = _host(export.database)
     members: dict[str, Any] = {"deviceProperties": _devices(export.database, pid)}
-    file = engine.KinetoFile(str(path), True)
+    file = engine.KinetoFile("", True)
     for block in _blocks(events.texts(export, pid, members)):
         file.feed(block)
     file.finish()
@@ -124,11 +138,12 @@ def _origin_ns(database: Database) -> int:
 def _ranks(database: Database) -> dict[int, int]:
     """Ranks of MPI by process."""
     columns = ("globalPid", "rank")
-    return {
+    found = {
         pid: rank
         for serialized, rank in database.rows("MPI_RANK", columns, whole=columns)
         if (pid := pid_of(serialized)) is not None and rank >= 0
     }
+    return found if len(set(found.values())) == len(found) else {}
 
 
 def _domains(database: Database) -> dict[tuple[int | None, int], str]:

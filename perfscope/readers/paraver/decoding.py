@@ -7,7 +7,7 @@ from pathlib import Path
 
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
-from perfscope.readers.common.blocks import blocks, damaged
+from perfscope.readers.common.blocks import as_text, blocks, damaged
 
 MOST_SORTED_BYTES = 512 << 20
 """A file whose records are out of order is held in memory as a whole."""
@@ -35,7 +35,7 @@ def decoded(path: Path, tell: Callable[[str], None]) -> tuple[engine.ParaverTrac
 
 
 def _fed(path: Path, feed: Callable[[engine.ParaverTrace], None]) -> engine.ParaverTrace:
-    decoder = engine.ParaverTrace(str(path))
+    decoder = engine.ParaverTrace(as_text(path))
     try:
         feed(decoder)
         decoder.finish()

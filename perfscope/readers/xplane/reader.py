@@ -33,8 +33,10 @@ LONGEST_PS = 1 << 62
 HOST, DEVICE = "/host:", "/device:"
 KNOWN = (b"/host:", b"/device:", b"Task Environment")
 PLANE_TAG = 0x0A
-_STREAM = re.compile(r"Stream #?(\d{1,9})|(?:Async )?XLA Ops$|XLA Async Ops$")
-"""Lines of a device that hold its work; others hold sums of it by step, module or scope."""
+Rules = Sequence[tuple[str, str]]
+_STREAM = re.compile(r"Stream #?(\d{1,9})")
+_OPERATIONS = re.compile(r"(?:Async )?XLA Ops$|XLA Async Ops$")
+"""Lines of a device that hold its work: streams, else operations; others hold sums of it."""
 _DEVICE = re.compile(r"/device:\D+:(\d{1,6})")
 NO_COMMUNICATION = "a profile of TensorFlow or JAX does not tell of communication between hosts"
 NO_STEPS = "no event has a step number: mark steps with tf.profiler.experimental.Trace or "
@@ -53,7 +55,7 @@ def open_xplane(paths: Sequence[Path], options: ReadOptions) -> Trace:
     Raises:
         UnreadableInputError: none of them can be read, or they are of several runs.
     """
-    read = [_attempt(path) for path in paths]
+    read = [_attempt(path, options.phase_rules) for path in paths]
     found = [one for one in read if isinstance(one, KinetoContents)]
     failures = [one for one in read if isinstance(one, UnreadableInputError)]
     if not found:
@@ -66,19 +68,19 @@ def open_xplane(paths: Sequence[Path], options: ReadOptions) -> Trace:
     return trace
 
 
-def _attempt(path: Path) -> KinetoContents | UnreadableInputError:
+def _attempt(path: Path, rules: Rules) -> KinetoContents | UnreadableInputError:
     try:
-        return _contents(path)
+        return _contents(path, rules)
     except UnreadableInputError as error:
         return error
 
 
-def _contents(path: Path) -> KinetoContents:
+def _contents(path: Path, rules: Rules) -> KinetoContents:
     try:
         data = b"".join(blocks(path, lambda _: None, GROWTH))
         planes, hosts = space_of(data)
-        file = engine.KinetoFile(str(path), True)
-        file.feed(_text(planes).encode())
+        file = engine.KinetoFile("", True)
+        file.feed(_text(planes, rules).encode())
         file.finish()
     except DamagedError as error:
         raise UnreadableInputError(
@@ -90,7 +92,7 @@ def _contents(path: Path) -> KinetoContents:
     return replace(contents_of(path, file), part=Part(host=host))
 
 
-def _text(planes: Sequence[Plane]) -> str:
+def _text(planes: Sequence[Plane], rules: Rules) -> str:
     """What they hold as a Chrome trace in nanoseconds."""
     origin = _origin_ns(planes)
     shown: list[dict[str, Any]] = []
@@ -100,10 +102,12 @@ def _text(planes: Sequence[Plane]) -> str:
                 name = {"name": line.name}
                 shown.append({"ph": "M", "name": "thread_name", "pid": 0, "tid": number})
                 shown[-1]["args"] = name
-                shown += _of_host(plane, line, number)
+                shown += _of_host(plane, line, number, rules)
         elif plane.name.startswith(DEVICE):
+            has_streams = any(_STREAM.match(line.name) for line in plane.lines)
+            work = _STREAM if has_streams else _OPERATIONS
             for number, line in enumerate(plane.lines):
-                if _STREAM.match(line.name):
+                if work.match(line.name):
                     shown += _of_device(plane, line, number)
     for event in shown:
         if event["ph"] == "X" and event["ts"] < EPOCH_NS:
@@ -133,7 +137,7 @@ def _events(plane: Plane, line: Line) -> Iterator[tuple[str, int, int, dict[str,
         yield name, line.timestamp_ns + begin, end - begin, plane.values(event.stats)
 
 
-def _of_host(plane: Plane, line: Line, number: int) -> Iterator[dict[str, Any]]:
+def _of_host(plane: Plane, line: Line, number: int, rules: Rules) -> Iterator[dict[str, Any]]:
     """Steps by their numbers, phases by their names, launches, and operators.
 
     What stands inside of an operator is a part of it, whatever it is called.
@@ -145,7 +149,7 @@ def _of_host(plane: Plane, line: Line, number: int) -> Iterator[dict[str, Any]]:
         step, correlation = told.get("step_num"), told.get("correlation_id")
         if isinstance(step, int) and told.get("_r") == 1:
             yield _shown("user_annotation", f"ProfilerStep#{step}", begin, length, number, {})
-        elif begin >= operator_end and is_phase(name):
+        elif begin >= operator_end and is_phase(name, rules):
             yield _shown("user_annotation", name, begin, length, number, {})
         else:
             operator_end = max(operator_end, begin + length)

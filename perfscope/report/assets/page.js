@@ -19,11 +19,10 @@
   const dark = [...document.styleSheets].flatMap(sheet => [...sheet.cssRules])
     .find(rule => rule.media && rule.media.mediaText === scheme);
   let chosen = null;
-  function changeTheme(button) {
+  function changeTheme() {
     const isDark = chosen === null ? matchMedia(scheme).matches : chosen;
     chosen = !isDark;
     dark.media.mediaText = chosen ? "screen" : "not all";
-    button.setAttribute("aria-pressed", "true");
     dispatchEvent(new Event("themechange"));
   }
 

@@ -4,7 +4,15 @@
   const FORMULA = /^'*[\s\0]*[=+\-@\t\r\n＝＋－＠]/, NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
   const tidy = text => text.replace(/\s+/g, " ").trim();
   const rowsOf = table => [...table.querySelectorAll("tbody > tr")];
-  const exact = cell => cell.dataset.value || tidy(cell.textContent);
+  const exact = cell => cell.dataset.value || whole(cell);
+
+  // All that a cell says: texts that are shown cut stand in titles, lines are apart.
+  function whole(cell) {
+    const copied = cell.cloneNode(true);
+    for (const name of copied.querySelectorAll(".name[title]")) name.textContent = name.title;
+    for (const line of copied.querySelectorAll("br, div, small")) line.before(" ");
+    return tidy(copied.textContent);
+  }
 
   // A cell that a spreadsheet may run as a formula gets a mark that keeps it from that.
   function quoted(text) {
@@ -21,7 +29,7 @@
 
   function asMarkdown(table) {
     const line = cells => `| ${cells.map(cell =>
-      tidy(cell.textContent).replace(/[\\`*_{}[\]<>#|&~]/g, "\\$&")).join(" | ")} |`;
+      whole(cell).replace(/[\\`*_{}[\]<>#|&~]/g, "\\$&")).join(" | ")} |`;
     const heads = [...table.querySelectorAll("thead th")];
     const rule = `|${heads.map(head => head.classList.contains("n") ? " ---: " : " --- ").join("|")}|`;
     return [line(heads), rule, ...rowsOf(table).map(row => line([...row.cells]))].join("\n") + "\n";

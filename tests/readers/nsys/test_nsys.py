@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
@@ -161,6 +162,42 @@ def test_several_communicators_are_not_taken_for_one(tmp_path: Path) -> None:
     tables["MPI_COLLECTIVES_EVENTS"].append((41 * MS, 42 * MS, serialized(5), 6, 100, None, 8, 8))
     (rank,) = open_trace(write_export(tmp_path / "a.sqlite", tables)).ranks
     assert set(rank.operations["comm"].tolist()) == {-1}
+
+
+def test_steps_are_the_outermost_ranges_that_are_called_so(tmp_path: Path) -> None:
+    tables = steps_of(5)
+    for step in range(4):
+        for part in range(3):
+            begin = (10 * step + 2 * part) * MS
+            name = f"micro_batch {part}"
+            tables[RANGES].append((begin, begin + MS, serialized(5), 59, name, None, 0))
+    trace = open_trace(write_export(tmp_path / "a.sqlite", tables))
+    assert trace.ranks[0].steps["number"].tolist() == [0, 1, 2, 3]
+
+
+def test_ranks_that_make_other_calls_are_not_in_one_world(tmp_path: Path) -> None:
+    tables = steps_of(5)
+    for name, rows in steps_of(6, steps=3).items():
+        tables[name] += rows
+    trace = open_trace(write_export(tmp_path / "a.sqlite", tables))
+    assert {number for rank in trace.ranks for number in rank.operations["comm"].tolist()} == {-1}
+    assert any("other collectives" in note for note in trace.notes)
+
+
+def test_ranks_that_an_export_numbers_twice_are_numbered_anew(tmp_path: Path) -> None:
+    tables = steps_of(5)
+    for name, rows in steps_of(6).items():
+        tables[name] += rows
+    tables["MPI_RANK"] = [(serialized(5, 0), 0), (serialized(6, 0), 0)]
+    trace = open_trace(write_export(tmp_path / "a.sqlite", tables))
+    assert [rank.number for rank in trace.ranks] == [0, 1]
+
+
+def test_a_name_that_is_no_text_can_be_read(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "a.sqlite", steps_of(5))
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/r\xff?#.sqlite"))
+    path.rename(odd)
+    assert len(open_trace(odd).ranks) == 1
 
 
 def test_a_wait_for_several_requests_is_one_call(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
+from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_trace, open_traces
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.devices import DeviceKind
@@ -90,6 +91,25 @@ def test_collectives_of_a_tpu_communicate(tmp_path: Path) -> None:
     devices = trace.ranks[0].devices
     assert devices is not None
     assert devices.rows["kind"].tolist() == [DeviceKind.COMPUTE, DeviceKind.COMMUNICATION]
+
+
+def test_sums_of_a_device_with_streams_are_no_work(tmp_path: Path) -> None:
+    plane = gpu().line("XLA Ops", [("gemm", 6.0, 2.0, {})])
+    devices = open_trace(write(tmp_path / "a.xplane.pb", space(steps(), plane))).ranks[0].devices
+    assert devices is not None
+    assert len(devices.rows) == 4
+
+
+def test_the_users_rules_name_phases(tmp_path: Path) -> None:
+    rows = [("train", 0.0, 9.0, {"step_num": 0, "_r": 1}), ("my_check", 1.0, 2.0, {})]
+    path = write(tmp_path / "b.xplane.pb", space(PlaneWriter("/host:CPU").line("python", rows)))
+    assert read_phases(path, ()) == set()
+    assert read_phases(path, (("evaluate", "my_check"),)) == {PhaseKind.EVALUATE}
+
+
+def read_phases(path: Path, rules: tuple[tuple[str, str], ...]) -> set[int]:
+    trace = open_trace(path, ReadOptions(phase_rules=rules))
+    return set(trace.ranks[0].phases["kind"].tolist())
 
 
 def test_files_of_hosts_are_ranks_also_compressed(tmp_path: Path) -> None:
