@@ -180,9 +180,10 @@ def _option(word: str, words: Sequence[str]) -> str:
         inner = value.partition("=")
         is_told = bool(inner[1]) and not _is_harmless(inner[2])
         return name + equals + inner[0] + "=" + REDACTED if is_told else word
-    others = [w for w in words if w != word and len(w) > 3 and w[0] == "-" and w[1:].isalpha()]
-    is_long = any(len(w) > 4 for w in others) or secret_names.kind_of(word) != secret_names.PLAIN
-    if word[1:2] not in ("p", "P") or len(word) < 6 or is_long or _is_harmless(word[2:]):
+    if word[1:2] not in ("p", "P") or len(word) < 6 or _is_harmless(word[2:]):
+        return word
+    others = (w for w in words if w != word and len(w) > 4 and w[0] == "-" and w[1:].isalpha())
+    if any(others) or secret_names.kind_of(word) != secret_names.PLAIN:
         return word
     return word if any(c in ",:/" for c in word) else word[:2] + REDACTED
 
