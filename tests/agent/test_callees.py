@@ -56,8 +56,9 @@ def holding():
     local = Hidden()
     for _ in range(20):
         rest(0.0005)
-for action in (collecting, resting, locking, pickling, splitting, writing, starting, holding):
-    repeat(action)
+for _ in range(2):  # a busy machine may start the samples late
+    for action in (collecting, resting, locking, pickling, splitting, writing, starting, holding):
+        repeat(action)
 print(touched, all(ended), len(ended) > 10)
 """
 
