@@ -165,13 +165,13 @@ def _write(document: dict[str, Any], result: Analysis | None, places: tuple[Path
     from perfscope.document.build import write
 
     place, report = places
-    write(place, document)
+    text = write(place, document)
     if result is None:
         return place
     from perfscope.report.build import write_report
 
     with writing(report):
-        write_report(result, report)
+        write_report(result, report, text)
     return report
 
 

@@ -115,17 +115,19 @@ def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=key))
 
 
-def write(path: Path, document: Json) -> None:
-    """Writes the document, replacing an older one at once.
+def write(path: Path, document: Json) -> str:
+    """Writes the document, replacing an older one at once; returns its text.
 
     Raises:
         PerfscopeError: the place cannot be written to.
     """
+    text = document_text(document)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, document_text(document).encode("utf-8"))
+        replace_file(path, text.encode("utf-8"))
     except OSError as error:
         raise unwritable(path, error) from error
+    return text
 
 
 def unwritable(path: Path, error: OSError) -> PerfscopeError:

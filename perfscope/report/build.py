@@ -33,13 +33,14 @@ MOST_HELD = 300_000
 """Characters: a document that packs into no less stays out of its page."""
 
 
-def build_html(result: Analysis) -> str:
+def build_html(result: Analysis, text: str = "") -> str:
     """The whole report as one HTML page; the same result gives the same page, byte for byte.
 
     Args:
         result: as analysis.json holds it. Its texts come from the recorded job and are not trusted.
+        text: of analysis.json, where that is at hand; else it is made from the result.
     """
-    text = document_text(as_json(result))
+    text = text or document_text(as_json(result))
     result = _visible(result)
     style = asset("report.css")
     script = "".join(map(asset, (*SCRIPTS, "timeline.js")))
@@ -119,13 +120,13 @@ def _body(section: Section, context: Context, environment: Environment) -> Conte
     }
 
 
-def write_report(result: Analysis, path: Path) -> None:
-    """Writes the report of a result to a file, replacing one that is there.
+def write_report(result: Analysis, path: Path, text: str = "") -> None:
+    """Writes the report of a result to a file, replacing one that is there; see `build_html`.
 
     Raises:
         OSError: the file cannot be written.
     """
-    write_page(build_html(result), path)
+    write_page(build_html(result, text), path)
 
 
 def write_page(page: str, path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from os import cpu_count
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -58,6 +60,24 @@ NOT_RECORDED = {
     "messages": "a profiler trace holds no point-to-point messages",
 }
 
+One = TypeVar("One")
+
+
+@dataclass(frozen=True)
+class Form:
+    """Whose files a trace is read from, and what they lack where there are no devices or steps."""
+
+    format: Format
+    no_devices: str
+    no_steps: str
+
+
+KINETO = Form(
+    Format.KINETO,
+    no_devices="the profile holds no device events (ProfilerActivity.CUDA)",
+    no_steps="no ProfilerStep#N: call profiler.step() after each step",
+)
+
 MOST_LEFT_OUT = 0.1
 """Profilers write a few durations below 0; where more is no time, the file is damaged."""
 
@@ -85,6 +105,7 @@ def joined(
     notes: list[str],
     paths: Sequence[Path],
     options: ReadOptions,
+    form: Form = KINETO,
 ) -> Trace:
     """The run of which these are the processes.
 
@@ -93,6 +114,7 @@ def joined(
         notes: what is to be said of the files.
         paths: where they were read from.
         options: the user's.
+        form: whose files they are.
 
     Raises:
         UnreadableInputError: they are of several runs.
@@ -140,8 +162,8 @@ def joined(
         },
         notes=notes,
         source=str(paths[0] if len(paths) == 1 else paths[0].parent),
-        format=Format.KINETO,
-        not_recorded=_not_recorded(ranks, are_foreign=all(map(is_foreign, ranked.values()))),
+        format=form.format,
+        not_recorded=_not_recorded(ranks, form, are_foreign=all(map(is_foreign, ranked.values()))),
         damage=_without_times(ranked),
         judged_from_ns=judged,
         judged_reason=reason,
@@ -149,13 +171,28 @@ def joined(
 
 
 def _read_all(paths: Sequence[Path]) -> tuple[list[KinetoContents], list[str]]:
+    whole, notes = read_each(paths, read_kineto)
+    files = []
+    for contents in whole:
+        parts, said = split(contents)
+        files += parts
+        notes += said
+    return files, notes
+
+
+def read_each(paths: Sequence[Path], read: Callable[[Path], One]) -> tuple[list[One], list[str]]:
+    """What was read of the files, several at once, and why the others could not be.
+
+    Raises:
+        UnreadableInputError: none of them can be read.
+    """
     bombs: list[GrowthError] = []
 
-    def attempt(path: Path) -> KinetoContents | UnreadableInputError:
+    def attempt(path: Path) -> One | UnreadableInputError:
         if len(bombs) >= MOST_BOMBS:
             return not_tried(str(path), len(bombs))
         try:
-            return read_kineto(path)
+            return read(path)
         except GrowthError as error:
             bombs.append(error)
             return error
@@ -164,16 +201,11 @@ def _read_all(paths: Sequence[Path]) -> tuple[list[KinetoContents], list[str]]:
 
     with ThreadPoolExecutor(max_workers=min(len(paths), cpu_count() or 1)) as pool:
         found = list(pool.map(attempt, paths))
-    whole = [contents for contents in found if isinstance(contents, KinetoContents)]
-    failures = [error for error in found if isinstance(error, UnreadableInputError)]
+    whole = [one for one in found if not isinstance(one, UnreadableInputError)]
+    failures = [one for one in found if isinstance(one, UnreadableInputError)]
     if not whole:
         raise failures[0]
-    files, notes = [], [f"{error.what} {error.why}" for error in failures]
-    for contents in whole:
-        parts, said = split(contents)
-        files += parts
-        notes += said
-    return files, notes
+    return whole, [f"{error.what} {error.why}" for error in failures]
 
 
 def _world_size(ranked: dict[int, KinetoContents]) -> int:
@@ -329,14 +361,14 @@ def _losses(contents: KinetoContents) -> list[str]:
     return notes
 
 
-def _not_recorded(ranks: Sequence[Rank], *, are_foreign: bool) -> dict[str, str]:
+def _not_recorded(ranks: Sequence[Rank], form: Form, *, are_foreign: bool) -> dict[str, str]:
     reasons = dict(NOT_RECORDED)
     if are_foreign:
         reasons["communication"] = NOT_TOLD
     if all(rank.devices is None for rank in ranks):
-        reasons["devices"] = "the profile holds no device events (ProfilerActivity.CUDA)"
+        reasons["devices"] = form.no_devices
     if not any(len(rank.steps) for rank in ranks):
-        reasons["steps"] = "no ProfilerStep#N: call profiler.step() after each step"
+        reasons["steps"] = form.no_steps
     return reasons
 
 

@@ -21,6 +21,24 @@ ROWS_AT_ONCE = 4096
 OWN_TABLES = {"TARGET_INFO_SESSION_START_TIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"}
 
 
+def pid_of(serialized: Any) -> int | None:
+    """The process of a serialized id of a process or thread, None where it is none."""
+    return serialized >> 24 & 0xFFFFFF if isinstance(serialized, int) else None
+
+
+def _process(column: str) -> str:
+    """The same in a query."""
+    return f'(("{column}" >> 24) & {0xFFFFFF})'
+
+
+def _is_whole(column: str) -> str:
+    return f"(typeof(\"{column}\") = 'integer')"
+
+
+def _where(known: set[str], whole: Sequence[str]) -> str:
+    return " AND ".join(_is_whole(column) for column in whole if column in known) or "1"
+
+
 class Database:
     """An export, opened to be read and never written.
 
@@ -63,7 +81,11 @@ class Database:
             }
 
     def rows(
-        self, table: str, columns: Sequence[str], whole: Sequence[str] = ()
+        self,
+        table: str,
+        columns: Sequence[str],
+        whole: Sequence[str] = (),
+        of: tuple[str, int] | None = None,
     ) -> Iterator[tuple[Any, ...]]:
         """The rows of a table in their order.
 
@@ -71,24 +93,37 @@ class Database:
             table: its name.
             columns: what a row is to hold; None for columns that the table lacks.
             whole: columns that hold a whole number in every row that is given.
+            of: a column of serialized ids and a process: rows of others are left out, those that
+                name none are not.
         """
         known = self.columns(table)
-        if not known.issuperset(whole) or not known:
-            return
         told = ", ".join(f'"{name}"' if name in known else "NULL" for name in columns)
-        where = " AND ".join(f"typeof(\"{name}\") = 'integer'" for name in whole) or "1"
+        where = _where(known, whole)
+        if of is not None and of[0] in known:
+            where += f" AND (NOT {_is_whole(of[0])} OR {_process(of[0])} = {of[1]:d})"
+        yield from self._select(table, known, told, where, whole)
+
+    def processes(self, table: str, column: str, whole: Sequence[str] = ()) -> set[int]:
+        """The processes that a column of serialized ids names, in rows with these whole numbers."""
+        known, needed = self.columns(table), (column, *whole)
+        told = f"DISTINCT {_process(column)}"
+        return {pid for (pid,) in self._select(table, known, told, _where(known, needed), needed)}
+
+    def lost(self, table: str, whole: Sequence[str]) -> int:
+        """How many rows of a table lack one of these whole numbers."""
+        known = self.columns(table)
+        where = f"NOT ({_where(known, whole)})" if known.issuperset(whole) else "1"
+        return next((count for (count,) in self._select(table, known, "count(*)", where)), 0)
+
+    def _select(
+        self, table: str, known: set[str], told: str, where: str, needed: Sequence[str] = ()
+    ) -> Iterator[tuple[Any, ...]]:
+        if not known or not known.issuperset(needed):
+            return
         with self._readable():
             found = self._connection.execute(f'SELECT {told} FROM "{table}" WHERE {where}')
             while rows := found.fetchmany(ROWS_AT_ONCE):
                 yield from rows
-
-    def count(self, table: str) -> int:
-        """How many rows a table has."""
-        if table not in self.tables:
-            return 0
-        with self._readable():
-            (number,) = self._connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()
-        return int(number)
 
     def strings(self) -> dict[int, str]:
         """The texts that tables name by number.

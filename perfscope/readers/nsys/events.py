@@ -1,20 +1,13 @@
-"""The events of one process of an export, as PyTorch's profiler would write them.
-
-What an export tells is what a profile of Kineto tells, in tables instead of JSON: kernels, copies
-and fills with the calls that launched them, ranges that the program named, and calls of MPI. So
-the engine's decoder of that format takes them, in nanoseconds, and all that is known of devices,
-launches, process groups and phases holds for both.
-"""
+"""The events of one process of an export, as PyTorch's profiler would write them."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from perfscope.readers.kineto.made import Event, interval
 from perfscope.readers.nsys.database import Database
 
 RANGES = (59, 60)
@@ -26,6 +19,9 @@ DEVICE_TABLES = {
     "CUPTI_ACTIVITY_KIND_MEMCPY": "gpu_memcpy",
     "CUPTI_ACTIVITY_KIND_MEMSET": "gpu_memset",
 }
+RUNTIME_TABLE, RANGE_TABLE = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"
+TIMES = ("start", "end")
+OF_THREAD = (*TIMES, "globalTid")
 MPI_TABLES = (
     "MPI_COLLECTIVES_EVENTS",
     "MPI_P2P_EVENTS",
@@ -39,7 +35,7 @@ _STEP = re.compile(
     r"(?:\w+[\s_-])?(?:step|iter|iteration|batch)[\s_:=#-]*(\d{1,18})", re.IGNORECASE
 )
 """What outermost ranges are called that are a step: `step 12`, `train_iteration_3`, `Batch #7`."""
-_DEVICE_COLUMNS = ("start", "end", "globalPid", "deviceId", "streamId", "correlationId")
+_DEVICE_COLUMNS = ("start", "end", "deviceId", "streamId", "correlationId")
 _CALL_COLUMNS = (
     "start",
     "end",
@@ -50,11 +46,6 @@ _CALL_COLUMNS = (
     "size",
     "recvSize",
 )
-
-
-def pid_of(serialized: Any) -> int | None:
-    """The process of a serialized id of a process or thread, None where it is none."""
-    return serialized >> 24 & 0xFFFFFF if isinstance(serialized, int) else None
 
 
 def tid_of(serialized: Any) -> int:
@@ -72,6 +63,7 @@ class Export:
         origin_ns: since 1970, when its times are 0; 0 unknown.
         ranks: of MPI by process.
         domains: names of NVTX domains by process and number.
+        host: where it was recorded, "" unknown.
     """
 
     database: Database
@@ -79,6 +71,7 @@ class Export:
     origin_ns: int = 0
     ranks: Mapping[int, int] = field(default_factory=dict)
     domains: Mapping[tuple[int | None, int], str] = field(default_factory=dict)
+    host: str = ""
 
     def text(self, number: Any, otherwise: Any = None) -> str:
         """A text by number; another one where there is none."""
@@ -93,80 +86,55 @@ def processes(database: Database, ranks: Mapping[int, int]) -> list[int]:
         database: the export.
         ranks: those that it names itself.
     """
-    used, seen = Counter[int](), Counter[int]()
+    used, seen = set[int](), set[int]()
     for table in DEVICE_TABLES:
-        _add(used, database.rows(table, ("globalPid",), whole=("globalPid",)))
+        used |= database.processes(table, "globalPid")
     for table in MPI_TABLES:
-        _add(used, database.rows(table, ("globalTid",), whole=("globalTid",)))
-    for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"):
-        _add(seen, database.rows(table, ("globalTid",), whole=("globalTid", "end")))
-    return sorted(ranks.keys() & (used | seen).keys()) or sorted(used or seen)
+        used |= database.processes(table, "globalTid")
+    for table in (RUNTIME_TABLE, RANGE_TABLE):
+        seen |= database.processes(table, "globalTid", whole=("end",))
+    return sorted(ranks.keys() & (used | seen)) or sorted(used or seen)
 
 
-def _add(counts: Counter[int], rows: Iterator[tuple[Any, ...]]) -> None:
-    counts.update(pid for (one,) in rows if (pid := pid_of(one)) is not None)
-
-
-def texts(export: Export, pid: int, members: Mapping[str, Any]) -> Iterator[str]:
-    """A profile of one process as JSON text, event by event.
+def events_of(export: Export, pid: int) -> Iterator[Event]:
+    """What one process did.
 
     Args:
         export: where it stands.
         pid: the process.
-        members: what stands beside the events.
     """
-    yield json.dumps(members)[:-1] + ', "traceEvents": [{"ph": "M", "name": "process_name"'
-    yield f', "pid": {pid}, "args": {{"name": ""}}}}'
     for found in (_device, _runtime, _ranges, _calls):
         for event in found(export, pid):
             event["ts"] += export.origin_ns
             event["pid"] = pid
-            yield ",\n" + json.dumps({"ph": "X", **event})
-    yield "]}"
+            yield event
 
 
-Event = dict[str, Any]
-
-
-def _event(category: str, name: str, start: int, end: int, tid: int, **told: Any) -> Event:
-    arguments = {key: value for key, value in told.items() if isinstance(value, int)}
-    return {
-        "cat": category,
-        "name": name,
-        "ts": start,
-        "dur": end - start,
-        "tid": tid,
-        "args": arguments,
-    }
+def _numbers(**told: Any) -> dict[str, int]:
+    """What of the arguments of an event is a whole number."""
+    return {key: value for key, value in told.items() if isinstance(value, int)}
 
 
 def _device(export: Export, pid: int) -> Iterator[Event]:
     """Kernels, copies and fills, on the streams of their devices."""
     for table, category in DEVICE_TABLES.items():
         columns = (*_DEVICE_COLUMNS, "demangledName", "shortName", "bytes", "copyKind")
-        for row in export.database.rows(table, columns, whole=("start", "end")):
-            start, end, owner, device, stream, correlation, name, short, size, copy = row
-            if pid_of(owner) not in (None, pid):
-                continue
+        for row in export.database.rows(table, columns, whole=TIMES, of=("globalPid", pid)):
+            start, end, device, stream, correlation, name, short, size, copy = row
             if category == "kernel":
                 label = export.text(name, export.text(short))
             else:
                 label = "Memset" if category == "gpu_memset" else f"Memcpy {COPIES.get(copy, '')}"
-            told = {"device": device, "stream": stream, "correlation": correlation, "bytes": size}
-            track = stream if isinstance(stream, int) else 0
-            yield _event(category, label.rstrip(), start, end, track, **told)
+            told = _numbers(device=device, stream=stream, correlation=correlation, bytes=size)
+            yield interval(category, label.rstrip(), start, end, told.get("stream", 0), told)
 
 
 def _runtime(export: Export, pid: int) -> Iterator[Event]:
     columns = ("start", "end", "globalTid", "correlationId", "nameId")
-    table = "CUPTI_ACTIVITY_KIND_RUNTIME"
-    for start, end, thread, correlation, name in export.database.rows(
-        table, columns, whole=("start", "end")
-    ):
-        if pid_of(thread) in (None, pid):
-            label = _VERSION.sub("", export.text(name))
-            told = {"correlation": correlation}
-            yield _event("cuda_runtime", label, start, end, tid_of(thread), **told)
+    rows = export.database.rows(RUNTIME_TABLE, columns, whole=TIMES, of=("globalTid", pid))
+    for start, end, thread, correlation, name in rows:
+        label, told = _VERSION.sub("", export.text(name)), _numbers(correlation=correlation)
+        yield interval("cuda_runtime", label, start, end, tid_of(thread), told)
 
 
 def _ranges(export: Export, pid: int) -> Iterator[Event]:
@@ -175,11 +143,8 @@ def _ranges(export: Export, pid: int) -> Iterator[Event]:
     Only where nothing stands in the default domain the others count, but for NCCL's.
     """
     columns = ("start", "end", "globalTid", "eventType", "text", "textId", "domainId")
-    rows = [
-        row
-        for row in export.database.rows("NVTX_EVENTS", columns, whole=("start", "end"))
-        if row[3] in RANGES and pid_of(row[2]) == pid
-    ]
+    found = export.database.rows(RANGE_TABLE, columns, whole=OF_THREAD, of=("globalTid", pid))
+    rows = [row for row in found if row[3] in RANGES]
     plain = [row for row in rows if not row[6]] or rows
     plain.sort(key=lambda row: (row[0], -row[1]))
     step_ends: dict[int, int] = {}  # of the outermost step of each thread
@@ -191,7 +156,7 @@ def _ranges(export: Export, pid: int) -> Iterator[Event]:
         label = name
         if step and start >= step_ends.get(thread, start):
             label, step_ends[thread] = f"ProfilerStep#{int(step[1])}", end
-        yield _event("user_annotation", label, start, end, tid_of(thread))
+        yield interval("user_annotation", label, start, end, tid_of(thread), {})
 
 
 def _calls(export: Export, pid: int) -> Iterator[Event]:
@@ -199,8 +164,9 @@ def _calls(export: Export, pid: int) -> Iterator[Event]:
     calls = [
         (table, row)
         for table in MPI_TABLES
-        for row in export.database.rows(table, _CALL_COLUMNS, whole=("start", "end"))
-        if pid_of(row[2]) == pid
+        for row in export.database.rows(
+            table, _CALL_COLUMNS, whole=OF_THREAD, of=("globalTid", pid)
+        )
     ]
     calls.sort(key=lambda call: call[1][:2])
     collective = [row for table, row in calls if table == MPI_TABLES[0]]
@@ -212,8 +178,7 @@ def _calls(export: Export, pid: int) -> Iterator[Event]:
             continue
         seen.add((start, end, thread))
         name = export.text(text)
-        event = _event("operation", name, start, end, tid_of(thread))
-        told = event["args"]
+        told: dict[str, Any] = {}
         if table == MPI_TABLES[0]:
             told |= {"sent_bytes": size, "received_bytes": received, "root": root}
             if is_world:
@@ -221,5 +186,5 @@ def _calls(export: Export, pid: int) -> Iterator[Event]:
                 sequence += 1
         elif isinstance(size, int):
             told["sent_bytes" if "send" in name.lower() else "received_bytes"] = size
-        event["args"] = {key: value for key, value in told.items() if value is not None}
-        yield event
+        told = {key: value for key, value in told.items() if value is not None}
+        yield interval("operation", name, start, end, tid_of(thread), told)

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
-from perfscope.readers.kineto.file import KinetoContents, Part, contents_of
-from perfscope.readers.kineto.reader import joined
+from perfscope.readers.kineto.file import KinetoContents, Part
+from perfscope.readers.kineto.made import contents_from
+from perfscope.readers.kineto.reader import Form, joined, read_each
 from perfscope.readers.nsys import events
-from perfscope.readers.nsys.database import MAGIC, Database
-from perfscope.readers.nsys.events import Export, pid_of
+from perfscope.readers.nsys.database import MAGIC, Database, pid_of
+from perfscope.readers.nsys.events import Export
 from perfscope.trace.model import Format, Trace
 from perfscope.units import counted
 
-BLOCK_CHARACTERS = 1 << 20
-NO_STEPS = "no NVTX range is called like a step (`step 12`): name one around each step"
-NO_DEVICES = "the report holds no work of a device: nsys profile --trace=cuda,nvtx,mpi"
+NSYS = Form(
+    Format.NSYS,
+    no_devices="the report holds no work of a device: nsys profile --trace=cuda,nvtx,mpi",
+    no_steps="no NVTX range is called like a step (`step 12`): name one around each step",
+)
 
 
 def _recognizes(place: Place) -> bool:
@@ -41,25 +42,11 @@ def open_nsys(paths: Sequence[Path], options: ReadOptions) -> Trace:
     Raises:
         UnreadableInputError: none of them can be read, or they are of several runs.
     """
-    found: list[KinetoContents] = []
-    notes: list[str] = []
-    failures = []
-    for path in paths:
-        try:
-            contents, said = _read(path)
-        except UnreadableInputError as error:
-            failures.append(error)
-            notes.append(f"{error.what} {error.why}")
-            continue
-        found += contents
-        notes += said
-    if not found:
-        raise failures[0]
-    trace = joined(found, notes, paths, options)
-    trace.format = Format.NSYS
+    read, notes = read_each(paths, _read)
+    files = [one for contents, _ in read for one in contents]
+    notes += [note for _, said in read for note in said]
+    trace = joined(files, notes, paths, options, NSYS)
     trace.notes += _doubts_on_world(trace)
-    own = {"steps": NO_STEPS, "devices": NO_DEVICES}
-    trace.not_recorded = {name: own.get(name, why) for name, why in trace.not_recorded.items()}
     return trace
 
 
@@ -77,9 +64,15 @@ def _doubts_on_world(trace: Trace) -> list[str]:
 def _read(path: Path) -> tuple[list[KinetoContents], list[str]]:
     """What each rank of a file did, and what is to be said of the file."""
     with Database(path) as database:
-        strings = database.strings()
         ranks = _ranks(database)
-        export = Export(database, strings, _origin_ns(database), ranks, _domains(database))
+        export = Export(
+            database,
+            strings=database.strings(),
+            origin_ns=_origin_ns(database),
+            ranks=ranks,
+            domains=_domains(database),
+            host=_host(database),
+        )
         chosen = events.processes(database, ranks)
         if not chosen:
             raise UnreadableInputError(
@@ -92,41 +85,16 @@ def _read(path: Path) -> tuple[list[KinetoContents], list[str]]:
         if len(chosen) > 1:
             count = counted(len(chosen), "process", "processes")
             notes.append(f"{path.name} holds {count}; each was read as a rank.")
-        lost = sum(
-            database.count(table) - sum(1 for _ in database.rows(table, ("start",), whole=TIMES))
-            for table in events.DEVICE_TABLES
-        )
+        lost = sum(database.lost(table, events.TIMES) for table in events.DEVICE_TABLES)
         if lost:
             notes.append(f"{path.name}: left out {counted(lost, 'event')} without a usable time.")
         return found, notes
 
 
-TIMES = ("start", "end")
-
-
 def _contents(path: Path, export: Export, pid: int, *, is_alone: bool) -> KinetoContents:
-    host = _host(export.database)
-    members: dict[str, Any] = {"deviceProperties": _devices(export.database, pid)}
-    file = engine.KinetoFile("", True)
-    for block in _blocks(events.texts(export, pid, members)):
-        file.feed(block)
-    file.finish()
-    rank = export.ranks.get(pid)
-    part = Part("" if is_alone else str(pid), rank, host, str(pid))
-    return replace(contents_of(path, file), part=part)
-
-
-def _blocks(texts: Iterator[str]) -> Iterator[bytes]:
-    """The texts in pieces that are worth a call."""
-    held: list[str] = []
-    length = 0
-    for text in texts:
-        held.append(text)
-        length += len(text)
-        if length > BLOCK_CHARACTERS:
-            yield "".join(held).encode()
-            held, length = [], 0
-    yield "".join(held).encode()
+    members = {"deviceProperties": _devices(export.database, pid)}
+    part = Part("" if is_alone else str(pid), export.ranks.get(pid), export.host, str(pid))
+    return contents_from(path, events.events_of(export, pid), members, part)
 
 
 def _origin_ns(database: Database) -> int:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 LONGEST_VARINT = 10
-Value = int | memoryview
 
 
 class DamagedError(ValueError):
