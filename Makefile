@@ -31,7 +31,7 @@ test: coverage-hints ## all that CI runs
 	@# pip waits for the network and the disk, mypy keeps one core busy, compilers the rest
 	@echo "making environments and checking the code; each part is printed when it is over"
 	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target environments checks
-	@$(BIN)/python -m pytest -m "not long"
+	@$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile
 
 .PHONY: checks
 checks: lint native-sanitize
