@@ -46,9 +46,10 @@ static uint32_t count(const cpu_mask *mask)
     return found;
 }
 
+static char known[1024]; /* the list that was written last */
+
 static void define(const cpu_mask *mask)
 {
-    static char known[1024];
     char list[sizeof known];
     size_t length = as_list(mask, list, sizeof list);
     ps_recorder.header->cpus_allowed = count(mask);
@@ -81,4 +82,11 @@ void ps_note_affinity_of_threads(void)
     is_of_all = true;
     define(&all);
     ps_release(&lock);
+}
+
+void ps_affinity_forget(void)
+{
+    known[0] = '\0';
+    is_of_all = false;
+    atomic_flag_clear(&lock);
 }

@@ -11,5 +11,7 @@ void ps_note_own_affinity(void);
 /* Those of all threads that do the work: programs bind themselves, runtimes of OpenMP each thread to another CPU, and
  * batch systems bind anew. Written where they changed. Called by the sampler alone, after it has seen the threads. */
 void ps_note_affinity_of_threads(void);
+/* In a forked child: what was written is in the parent's files. */
+void ps_affinity_forget(void);
 
 #endif

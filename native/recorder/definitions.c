@@ -86,3 +86,9 @@ void ps_define_note(const char *text, uint32_t bytes)
 {
     ps_define_text(PS_DEF_NOTE, text, bytes);
 }
+
+void ps_definitions_forget(void)
+{
+    memset(&definitions, 0, sizeof definitions);
+    definitions.is_stopped = true;
+}

@@ -11,5 +11,7 @@ bool ps_define(uint16_t type, uint32_t id, const void *head, uint32_t head_bytes
                uint32_t body_bytes);
 void ps_define_text(uint16_t type, const char *text, uint32_t bytes);
 void ps_define_note(const char *text, uint32_t bytes);
+/* In a forked child: the file is the parent's. */
+void ps_definitions_forget(void);
 
 #endif

@@ -231,3 +231,8 @@ void ps_drain_close(void)
             unlink(path);
     rmdir(drain.directory);
 }
+
+void ps_drain_forget(void)
+{
+    memset(&drain, 0, sizeof drain);
+}

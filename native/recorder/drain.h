@@ -15,5 +15,7 @@ void ps_drain_note(void);
 void ps_drain_maintain(uint64_t now_ns);
 /* At exit, when the buffer is closed: copies the rest and removes the node-local files. */
 void ps_drain_close(void);
+/* In a forked child: the directory is the parent's. */
+void ps_drain_forget(void);
 
 #endif

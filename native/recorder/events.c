@@ -10,6 +10,9 @@
 #include "process.h"
 #include "sampler.h"
 
+#define TOKEN_SLOT_BITS 48u /* above them: which recording the phase is of */
+#define NO_SLOT UINT64_MAX
+
 static bool is_recording(void)
 {
     return ps_recorder.header && !atomic_load_explicit(&ps_recorder.is_closed, memory_order_relaxed);
@@ -18,6 +21,11 @@ static bool is_recording(void)
 PS_EXPORT int ps_open(void)
 {
     return ps_process_open() ? 0 : 1;
+}
+
+PS_EXPORT int ps_open_forked(void)
+{
+    return ps_process_open_forked() ? 0 : 1;
 }
 
 PS_EXPORT int ps_is_recording(void)
@@ -58,20 +66,33 @@ ps_record *ps_write_event(uint16_t kind, const ps_record *content)
     return record;
 }
 
+/* A phase that was open when the process was forked is its parent's. */
+static uint64_t token_of(uint64_t slot)
+{
+    return ((uint64_t)ps_recorder.recordings << TOKEN_SLOT_BITS) + slot + 1;
+}
+
+static uint64_t slot_of(uint64_t token)
+{
+    bool is_own = token >> TOKEN_SLOT_BITS == ps_recorder.recordings;
+    return is_own ? (token & ((UINT64_C(1) << TOKEN_SLOT_BITS) - 1)) - 1 : NO_SLOT;
+}
+
 PS_EXPORT uint64_t ps_phase_begin(uint32_t phase, uint32_t name, uint32_t step, int32_t epoch)
 {
     ps_record content = {.t0_ns = ps_monotonic(), .op = (uint16_t)phase, .comm = name, .seq = step, .tag = epoch};
     ps_record *record = ps_write_event(PS_KIND_PHASE, &content);
-    return record ? (uint64_t)(record - ps_recorder.slots) + 1 : 0;
+    return record ? token_of((uint64_t)(record - ps_recorder.slots)) : 0;
 }
 
 PS_EXPORT void ps_phase_end(uint64_t token)
 {
     PS_STORES;
-    if (token == 0 || !is_recording())
+    uint64_t slot = slot_of(token);
+    if (slot == NO_SLOT || !is_recording())
         return;
     ps_self.poll = NULL;
-    __atomic_store_n(&ps_recorder.slots[token - 1].t1_ns, ps_monotonic(), __ATOMIC_RELEASE);
+    __atomic_store_n(&ps_recorder.slots[slot].t1_ns, ps_monotonic(), __ATOMIC_RELEASE);
 }
 
 PS_EXPORT void ps_phase(uint32_t phase, uint32_t name, uint32_t step, int32_t epoch, uint64_t t0_ns, uint64_t t1_ns)

@@ -300,4 +300,6 @@ bool ps_guard_is_lost(void)
 void ps_guard_end(void)
 {
     guard.mapping = NULL;
+    atomic_store(&guard.is_lost, false);
+    atomic_flag_clear(&guard.replacing);
 }

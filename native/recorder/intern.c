@@ -87,3 +87,11 @@ uint32_t ps_intern(uint16_t definition_type, const void *bytes, uint32_t count)
     ps_release(&interning);
     return id;
 }
+
+void ps_intern_forget(void)
+{
+    free(names.entries);
+    free(stacks.entries);
+    names = stacks = (intern_table){0};
+    atomic_flag_clear(&interning);
+}

@@ -7,6 +7,9 @@
 
 /* Opens this process's files below $PERFSCOPE_DIR/<host>/. 0: recording; 1: not (no directory, or a forked child). */
 int ps_open(void);
+/* The same in a forked child, in which nothing is recorded otherwise: forgets what the parent had recorded. 1 also where
+ * the parent had initialized MPI. The child must not have further threads that record yet. */
+int ps_open_forked(void);
 int ps_is_recording(void);
 /* Path of this process's files without their ending, "" when nothing is recorded. */
 const char *ps_base_path(void);

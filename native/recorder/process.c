@@ -9,11 +9,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "affinity.h"
 #include "buffer.h"
 #include "children.h"
 #include "definitions.h"
 #include "drain.h"
+#include "intern.h"
+#include "sampler.h"
 #include "text.h"
+#include "threads.h"
 
 #define DEFAULT_MAX_BYTES 268435456u
 #define DEFINITIONS_SHARE 4 /* the .def file may take this part of the size limit */
@@ -163,7 +167,8 @@ static bool open_files(void)
     ps_fill_identity(header);
     ps_note_limits();
     ps_drain_note();
-    on_exit(at_exit, NULL);
+    if (!ps_recorder.recordings)
+        on_exit(at_exit, NULL); /* a forked child has inherited it */
     return true;
 }
 
@@ -185,13 +190,34 @@ bool ps_process_open(void)
     return ps_recorder.header != NULL;
 }
 
-/* A forked child must not write into its parent's files; its own identity would need files of its own. */
+/* Locks may have been held by threads that the child does not have. */
+bool ps_process_open_forked(void)
+{
+    if (!ps_recorder.is_forked_child || ps_recorder.is_mpi_inherited)
+        return false;
+    ps_recorder.is_forked_child = false;
+    ps_recorder.recordings++;
+    atomic_store(&ps_recorder.is_closed, false);
+    ps_definitions_forget();
+    ps_drain_forget();
+    ps_intern_forget();
+    ps_threads_forget();
+    ps_affinity_forget();
+    ps_sampler_forget();
+    atomic_flag_clear(&opening);
+    atomic_store(&is_tried, false);
+    return ps_process_open();
+}
+
+/* A forked child must not write into its parent's files. Most run for a moment or work for their parent: one begins
+ * files of its own when it is asked to. */
 static void in_forked_child(void)
 {
     ps_self = (ps_thread_state){0};
     ps_recorder.loaded_ns = ps_monotonic();
     if (!ps_recorder.header)
         return;
+    ps_recorder.is_mpi_inherited = atomic_load(&ps_recorder.is_mpi_recorded);
     atomic_store(&ps_recorder.is_mpi_recorded, false);
     ps_recorder.is_forked_child = true;
     ps_recorder.base_path[0] = '\0';

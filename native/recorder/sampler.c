@@ -293,3 +293,11 @@ void ps_sampler_launch(void)
     sigprocmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&detached);
 }
+
+void ps_sampler_forget(void)
+{
+    atomic_flag_clear(&is_launched);
+    for (uint32_t i = 0; i < MAX_IGNORED; i++)
+        atomic_store(&ignored[i], 0);
+    atomic_store(&ignored_count, 0);
+}

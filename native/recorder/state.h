@@ -20,6 +20,8 @@ typedef struct {
     atomic_bool is_mpi_recorded; /* between MPI_Init and MPI_Finalize of a recorded process */
     atomic_bool is_closed;       /* the process is ending: no slot may be claimed any more */
     bool is_forked_child;        /* of a process that was recording */
+    bool is_mpi_inherited;       /* the parent had initialized MPI when it forked */
+    uint16_t recordings;         /* that this process and those it was forked from began anew */
     int pid;                     /* of the process that opened the files */
     uint64_t loaded_ns;
     char base_path[PS_PATH_BYTES]; /* of the process's files, without ending; "" when there are none */

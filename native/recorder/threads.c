@@ -227,3 +227,16 @@ bool ps_allowed_of_threads(unsigned long *cpus, size_t bytes)
         }
     return is_known;
 }
+
+void ps_threads_forget(void)
+{
+    for (uint32_t i = 0; i < BUCKETS; i++)
+        while (buckets[i]) {
+            known_thread *known = buckets[i];
+            buckets[i] = known->next;
+            known->next = unused;
+            unused = known;
+        }
+    rows_used = scan_number = 0;
+    queue_total_ns = 0;
+}

@@ -16,5 +16,7 @@ ps_thread_counts ps_scan_threads(void);
 /* CPUs on which the threads that do the work may run: the main one, and each that has used a tenth of a second, and a
  * twentieth of what the busiest one has. One bit a CPU. False where that is not known. Called by the sampler alone. */
 bool ps_allowed_of_threads(unsigned long *cpus, size_t bytes);
+/* In a forked child: the threads were the parent's. */
+void ps_threads_forget(void);
 
 #endif

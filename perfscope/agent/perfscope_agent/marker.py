@@ -46,6 +46,11 @@ def _resolve(rec: recorder.Recorder, name: str) -> tuple[int, int]:
     return found
 
 
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    _resolved.clear()
+
+
 class Mark:
     """What `phase` and `step` give, a context manager and a decorator; this one does nothing."""
 

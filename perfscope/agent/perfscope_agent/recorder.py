@@ -53,6 +53,7 @@ class Recorder:
             return function
 
         self.open = bind("ps_open", ctypes.c_int)
+        self.open_forked = bind("ps_open_forked", ctypes.c_int)
         self.is_recording = bind("ps_is_recording", ctypes.c_int)
         self.base_path = bind("ps_base_path", ctypes.c_char_p)
         self.now = bind("ps_now", u64)
@@ -140,6 +141,9 @@ main_thread = 0
 on_open: Callable[[Recorder, int], None] | None = None
 """Called with the recorder and the rank when the recording has been opened."""
 
+becomes_rank: Callable[[int, int], None] | None = None
+"""In a worker: what makes it a rank, by its number and the size of its world, -1 where unknown."""
+
 _loaded: Recorder | None = None
 _rank_and_size = (-1, -1)
 
@@ -173,7 +177,7 @@ def activate() -> Recorder | None:
     if current is not None or _loaded is None:
         return current
     recorder, _loaded = _loaded, None
-    if recorder.open() != 0:
+    if recorder.open() != 0 and recorder.open_forked() != 0:
         notes.add("the recorder did not open its files")
         return None
     if _rank_and_size[0] >= 0:
@@ -184,6 +188,13 @@ def activate() -> Recorder | None:
         on_open(recorder, _rank_and_size[0])
     current = recorder
     return recorder
+
+
+def of_training() -> Recorder | None:
+    """The recording of a process that trains a model itself: a worker that does so is a rank."""
+    if current is None and becomes_rank is not None:
+        becomes_rank(-1, -1)
+    return current
 
 
 def functions() -> Recorder | None:

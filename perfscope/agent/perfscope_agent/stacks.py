@@ -322,6 +322,13 @@ def start(first: Callable[[], None], later: Callable[[Any], None] | None = None)
     sampler.start()
 
 
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    statistics.update(hz=0.0, samples=0, cpu_ns=0)
+    watched.clear()
+    del with_each_sample[:]
+
+
 def stop() -> None:
     """Stops sampling; safe to call twice."""
     global sampler

@@ -17,6 +17,8 @@ _MAX_RECORDED_FORKS = 64
 _is_started = False
 _pid = 0
 _role = ""
+_is_forked = False
+_is_finished = False
 _fork_count = 0
 _arguments: list[str] = []
 
@@ -145,25 +147,58 @@ def _await_mpi() -> None:
 
     hooks.on_import("mpi4py.MPI", _promote)
     if not roles.signature():
+        recorder.becomes_rank = _promote_to
         hooks.on_import("torch.distributed.distributed_c10d", _await_process_group)
+        hooks.on_import("torch.autograd", _await_training)
 
 
 def _await_process_group(module: ModuleType) -> None:
     """Lets a process that torch.multiprocessing.spawn started become a rank."""
     from .frameworks import torch_distributed
 
-    torch_distributed.becomes_rank = _promote_to
     torch_distributed.install(module)
 
 
+def _await_training(module: ModuleType) -> None:
+    """Lets a worker that computes gradients become a rank."""
+    from .frameworks import torch
+
+    torch.install_backward(module)
+
+
 def _promote_to(rank: int, size: int) -> None:
-    """Records a worker that initialized a process group as a rank."""
+    """Records a worker as a rank that initialized a process group or computes gradients itself."""
+    # Its main thread is the one whose stacks, steps and waits are those of a rank.
+    if _role == roles.Role.WORKER and recorder.native_thread_id() == os.getpid():
+        recorder.becomes_rank = None
+        _try("worker that becomes a rank", lambda: _become_rank(rank, size))
+
+
+def _become_rank(rank: int, size: int) -> None:
     global _role
-    if _role != roles.Role.WORKER or not recorder.load(rank, size):
+    if not recorder.load(rank, size):
         return
     _role = roles.Role.RANK
-    notes.add("recorded although another Python started it: it initialized a process group")
+    if _is_forked:
+        _forget_parent()
     _start_recording(is_lazy=False)
+    done = "initialized a process group" if rank >= 0 else "trains a model itself"
+    notes.add("recorded although another Python started it: it %s" % done)
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        # Its forked processes end without what is registered with atexit.
+        util.Finalize(None, _finish, exitpriority=-100)
+
+
+def _forget_parent() -> None:
+    """Drops what the hooks of the parent have seen and numbered."""
+    from . import marker, stacks, steps
+    from .frameworks import forget
+
+    stacks.forget()
+    steps.forget()
+    marker.forget()
+    forget()
 
 
 def _promote(_module: object) -> None:
@@ -201,13 +236,14 @@ def _register_fork() -> None:
 
 def _become_child() -> None:
     """Makes a forked child a worker that touches nothing of its parent's recording."""
-    global _pid, _role
+    global _pid, _role, _is_forked
     try:
         from . import busy_threads, garbage, stacks
 
         owner_pid, _pid = _pid, os.getpid()
-        _role = roles.Role.WORKER
+        _role, _is_forked = roles.Role.WORKER, True
         stacks.sampler = None
+        recorder.becomes_rank = None if roles.signature() else _promote_to
         recorder.deactivate()
         busy_threads.forget()
         garbage.forget()
@@ -225,8 +261,10 @@ def _become_child() -> None:
 
 def _finish() -> None:
     """At exit, after the program's own handlers: closes what is open, writes the last metadata."""
-    if os.getpid() != _pid or _role == roles.Role.WORKER:
+    global _is_finished
+    if _is_finished or os.getpid() != _pid or _role == roles.Role.WORKER:
         return
+    _is_finished = True
     from . import stacks
     from .frameworks import finish
 

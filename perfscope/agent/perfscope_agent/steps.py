@@ -51,6 +51,12 @@ def emit(
         window.recorded(last_number)
 
 
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    global source, epoch, last_number
+    source, epoch, last_number = None, recorder.NO_EPOCH, -1
+
+
 class Unit:
     """One call that may be a whole step or a part of one: an optimizer step, a train_on_batch."""
 

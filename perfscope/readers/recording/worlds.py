@@ -41,11 +41,11 @@ class World:
             return False
         return self.overlaps(process)
 
-    def overlaps(self, process: ProcessFile) -> bool:
+    def overlaps(self, process: ProcessFile, spread_ns: int = START_SPREAD_NS) -> bool:
         """Whether the process and each of these can have lived at the same time."""
         start, end = _life(process)
         latest, earliest = self._lives.get(_clock(process), (start, end))
-        return max(start, latest) <= min(end, earliest) + START_SPREAD_NS
+        return max(start, latest) <= min(end, earliest) + spread_ns
 
     def add(self, number: int, process: ProcessFile) -> None:
         """Makes the process rank `number`."""
@@ -69,6 +69,8 @@ def arrange(processes: Sequence[ProcessFile], *, ranks_requested: int | None) ->
     """Chooses the world with the most rank-seconds and says what the other processes are."""
     ordered = sorted(processes, key=lambda p: (p.unix_ns(p.start_ns), p.host, p.pid))
     worlds, rest = _worlds(ordered)
+    trainers, rest = _trainers(rest)
+    worlds += trainers
     notes: list[str] = []
     if worlds:
         world = max(worlds, key=lambda w: w.rank_seconds)
@@ -125,6 +127,32 @@ def _worlds(processes: Sequence[ProcessFile]) -> tuple[list[World], list[Process
         else:
             _place(process, number, size=size, worlds=worlds)
     return worlds, rest
+
+
+def _trainers(rest: Sequence[ProcessFile]) -> tuple[list[World], list[ProcessFile]]:
+    """Processes without numbers that one process started and that train: numbered as they began.
+
+    A parent that trains as well is one of them, the first.
+    """
+    families: dict[tuple[str, int], list[ProcessFile]] = {}
+    for process in rest:
+        parent = agent_metadata.integer(process.metadata, "parent_pid")
+        if process.role == "rank" and parent is not None:
+            families.setdefault((process.host, parent), []).append(process)
+    worlds: list[World] = []
+    for (host, parent), family in families.items():
+        above = [p for p in rest if (p.host, p.pid) == (host, parent) and _trained(p)]
+        world = World("", 1)
+        for process in [*above, *family]:
+            # one that began when another was over is the next attempt, fold or trial
+            if world.processes and not world.overlaps(process, spread_ns=0):
+                worlds.append(world)
+                world = World("", 1)
+            world.add(len(world.processes), process)
+            world.size = len(world.processes)
+        worlds.append(world)
+    taken = {id(process) for world in worlds for process in world.processes.values()}
+    return worlds, [process for process in rest if id(process) not in taken]
 
 
 def _place(process: ProcessFile, number: int, *, size: int, worlds: list[World]) -> None:

@@ -167,27 +167,56 @@ def test_what_is_known_of_the_process_group(plain_calls: Job) -> None:
     assert rank.metadata["program_end_ns"] > 0
 
 
-def test_spawned_processes_of_a_group_are_ranks(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> None:
-    done = job(
-        """
+STARTED = """
 import os, sys
-import torch.distributed as dist, torch.multiprocessing as multiprocessing
+import torch, torch.distributed as dist, multiprocessing
 
-def work(rank, store):
+def group(rank, store):
     dist.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
     dist.barrier()
     dist.destroy_process_group()
 
+def gradients(rank, _):
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        optimizer.zero_grad()
+        model(torch.ones(4, 8)).sum().backward()
+        optimizer.step()
+
+def other_work(rank, _):
+    model = torch.nn.Linear(8, 8)
+    with torch.no_grad():
+        model(torch.ones(4, 8))
+
 if __name__ == "__main__":
-    multiprocessing.spawn(work, ("file://" + os.path.abspath("store"),), nprocs=2)
-""",
-        python=environment("torch").python,
-    )
+    start = multiprocessing.get_context(sys.argv[1]).Process
+    work = {"group": group, "gradients": gradients, "other work": other_work}[sys.argv[2]]
+    store = "file://" + os.path.abspath("store")
+    processes = [start(target=work, args=(rank, store)) for rank in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    sys.exit(sum(process.exitcode for process in processes))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("work", ["group", "gradients", "other work"])
+def test_processes_that_train_themselves_are_ranks(
+    method: str, work: str, job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    """One that another Python started, and that has a group or computes gradients."""
+    python = environment("torch").python
+    done = job(STARTED, arguments=(method, work), python=python)
     assert done.exit_code == 0, done.stderr
-    ranks = [process.recording for process in done.of_role("rank")]
-    assert sorted(r.rank for r in ranks if r is not None) == [0, 1]
+    ranks = [process for process in done.of_role("rank") if process.recording is not None]
+    numbers = sorted(process.recording.rank for process in ranks if process.recording is not None)
+    assert numbers == {"group": [0, 1], "gradients": [-1, -1], "other work": []}[work]
+    steps = 5 if work == "gradients" else 0
+    assert [len(process.steps()) for process in ranks] == [steps] * len(numbers)
+    assert all(process.metadata["program_end_ns"] > 0 for process in ranks)
 
 
 def test_death_at_interpreter_exit_is_one_in_teardown(

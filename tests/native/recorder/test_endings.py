@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.native.recorder import running
 from tests.native.recorder.conftest import Start
+from tests.native.recorder.decode import PHASE
 from tests.support.environments import Mpi
 from tests.support.recording import job_variables
 
@@ -52,6 +53,21 @@ def test_forked_children_record_nothing(mpi: Mpi, start: Start) -> None:
         assert recording.flags & (EXITED | FINALIZED) == EXITED | FINALIZED
         seen = ends(job.directory)[int(recording.header["pid"])]
         assert [status for _, status in seen] == [5 << 8, signal.SIGKILL]
+
+
+def test_a_forked_child_that_asks_records_into_files_of_its_own(
+    library: Path, tmp_path: Path
+) -> None:
+    """A phase that its parent opened is not the one of that place in its own file."""
+    command = running.python_command("forked_recording.py")
+    job = running.run(command, library, tmp_path / "run").succeeded()
+    told = {r.header["pid"]: r for r in job.recordings}
+    parent, child = (told[pid] for pid in sorted(told))
+    phases = [[(r.names[p.comm], p.t1 > 0) for p in r.of_kind(PHASE)] for r in (parent, child)]
+    assert phases == [[("parent", True)], [("child", True), ("open", False)]]
+    codes = [(r.flags & EXITED, r.header["exit_code"]) for r in (parent, child)]
+    assert codes == [(EXITED, 0), (EXITED, 3)]
+    assert child.header["sampler_hz"] == 10
 
 
 def test_a_process_that_leaves_without_exit_tells_its_code(library: Path, tmp_path: Path) -> None:

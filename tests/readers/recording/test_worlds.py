@@ -120,3 +120,37 @@ def test_torch_ranks_told_by_their_environment(tmp_path: Path) -> None:
     write_run(tmp_path)
     trace = open_recording(tmp_path)
     assert (trace.world_size, len(trace.ranks)) == (2, 2)
+
+
+def trainer(directory: Path, pid: int, *, role: str, begin_s: float, end_s: float) -> None:
+    """A process without a number that has a training step, started by process 5."""
+    writer = ProcessWriter(rank=-1, size=-1, pid=pid, flags=NO_MPI, start_s=begin_s)
+    writer.step(0, begin_s + 0.1, begin_s + 0.2)
+    writer.header["exit_ns"] = writer.mono(end_s)
+    parent = {} if pid == 5 else {"parent_pid": 5}
+    writer.metadata = {"schema": 1, "pid": pid, "role": role} | parent
+    writer.write(directory)
+
+
+def test_processes_that_train_beside_each_other_are_ranks(tmp_path: Path) -> None:
+    process(tmp_path, 5, mpi=False, end_s=9.0, role="unranked")
+    trainer(tmp_path, 11, role="rank", begin_s=2.0, end_s=8.0)
+    trainer(tmp_path, 12, role="rank", begin_s=1.0, end_s=8.0)
+    trace = open_recording(tmp_path)
+    assert [rank.pid for rank in trace.ranks] == [12, 11]
+    assert [other["pid"] for other in trace.other_processes] == [5]
+
+
+def test_a_parent_that_trains_as_well_is_the_first_rank(tmp_path: Path) -> None:
+    trainer(tmp_path, 5, role="unranked", begin_s=0.0, end_s=9.0)
+    trainer(tmp_path, 11, role="rank", begin_s=2.0, end_s=8.0)
+    trace = open_recording(tmp_path)
+    assert [rank.pid for rank in trace.ranks] == [5, 11]
+
+
+def test_trainings_that_follow_each_other_are_no_ranks_of_one_job(tmp_path: Path) -> None:
+    process(tmp_path, 5, mpi=False, end_s=9.0, role="unranked")
+    trainer(tmp_path, 11, role="rank", begin_s=1.0, end_s=3.0)
+    trainer(tmp_path, 12, role="rank", begin_s=4.0, end_s=8.0)
+    trace = open_recording(tmp_path)
+    assert [rank.pid for rank in trace.ranks] == [12]

@@ -69,6 +69,15 @@ def _calls(hook: str, function: str) -> Callable[[ModuleType], None]:
     return callback
 
 
+def forget() -> None:
+    """In a forked child: has the hooks drop what belongs to the parent."""
+    import sys
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith(__name__ + ".") and hasattr(module, "forget"):
+            module.forget()
+
+
 def finish() -> None:
     """At exit: lets the hooks that were installed write what they kept back."""
     import sys

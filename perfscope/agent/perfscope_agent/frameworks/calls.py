@@ -26,6 +26,13 @@ running: Counter | None = None
 _counters: dict[str, Counter] = {}
 
 
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    global running
+    running = None
+    _counters.clear()
+
+
 class Counter:
     """Sums over the calls of one function."""
 

@@ -15,6 +15,12 @@ _noted: dict[str, list[dict[str, Any]]] = {}
 _seen: set[int] = set()
 
 
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    _noted.clear()
+    _seen.clear()
+
+
 def of_torch(source: str, optimizer: Any) -> None:
     """Notes an optimizer of PyTorch, once; a rate that is a tensor stays unread."""
     if id(optimizer) in _seen or len(_seen) >= _MOST:

@@ -257,7 +257,7 @@ def install_backward(module: ModuleType) -> None:
             global backward_depth
             if torch_module.compiler.is_compiling():
                 return original(*args, **kwargs)
-            rec = recorder.current
+            rec = recorder.of_training()
             if rec is None or backward_depth:
                 return original(*args, **kwargs)
             _loop.begins_backward(rec.now())
@@ -339,6 +339,13 @@ def loaded(module: ModuleType) -> None:
     metadata.framework(_SOURCE, version=str(module.__version__), input_wait="DataLoader")
     metadata.collect_versions()
     metadata.write()
+
+
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    global _loop, backward_depth
+    _loop, backward_depth = _Loop(), 0
+    _batches.update(dict.fromkeys(_batches, 0))
 
 
 def finish() -> None:

@@ -37,6 +37,12 @@ _tensors: dict[int, tuple[Group, int]] = {}
 """The same of functional collectives, by the address of the data."""
 
 
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    _works.clear()
+    _tensors.clear()
+
+
 def starts(
     work: Any, group: Group, operation: str, root: int, moved: tuple[int, int] | None
 ) -> None:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     AnyFunction = Callable[..., Any]
 
 _WITH_ROOT = ("broadcast", "gather", "reduce", "scatter")
-becomes_rank: Callable[[int, int], None] | None = None
-"""In a worker: what makes it a rank once it has initialized a process group."""
 
 
 def install(module: ModuleType) -> None:
@@ -40,8 +38,9 @@ def _make_init(c10d: ModuleType) -> Callable[[AnyFunction], AnyFunction]:
                 return original(*args, **kwargs)
             begin_ns = monotonic_ns()
             result = original(*args, **kwargs)
+            becomes_rank = recorder.becomes_rank
             if recorder.current is None and becomes_rank is not None:
-                guarded(becomes_rank, int(c10d.get_rank()), int(c10d.get_world_size()))
+                becomes_rank(int(c10d.get_rank()), int(c10d.get_world_size()))
             if recorder.current is not None:
                 guarded(_note_world, c10d, begin_ns)
             return result

@@ -19,6 +19,12 @@ _noted: dict[tuple[int, bool], Any] = {}
 """Loaders that were looked at, by identity and whether it was for training; weak references."""
 
 
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    del _loaders[:]
+    _noted.clear()
+
+
 def note(source: str, loader: Any) -> None:
     """Notes a loader once; what a program's own classes do there must not reach the program."""
     try:

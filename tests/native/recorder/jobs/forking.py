@@ -15,6 +15,7 @@ world.Barrier()
 child = os.fork()
 if child == 0:
     quiet = recorder.ps_is_recording() == 0 and recorder.ps_open() == 1
+    quiet = quiet and recorder.ps_open_forked() == 1
     quiet = quiet and recorder.ps_base_path() == b""
     # Recorded calls of the child would appear in the parent's file.
     MPI.COMM_SELF.Allreduce(np.zeros(77), np.zeros(77))
