@@ -90,8 +90,7 @@ uint32_t ps_intern(uint16_t definition_type, const void *bytes, uint32_t count)
 
 void ps_intern_forget(void)
 {
-    free(names.entries);
-    free(stacks.entries);
+    /* Not freed: another thread may have been replacing them when the process was forked. */
     names = stacks = (intern_table){0};
     atomic_flag_clear(&interning);
 }

@@ -230,13 +230,9 @@ bool ps_allowed_of_threads(unsigned long *cpus, size_t bytes)
 
 void ps_threads_forget(void)
 {
-    for (uint32_t i = 0; i < BUCKETS; i++)
-        while (buckets[i]) {
-            known_thread *known = buckets[i];
-            buckets[i] = known->next;
-            known->next = unused;
-            unused = known;
-        }
+    /* Not used again: the sampler may have been moving one when the process was forked. */
+    memset(buckets, 0, sizeof buckets);
+    unused = NULL;
     rows_used = scan_number = 0;
     queue_total_ns = 0;
 }
