@@ -19,7 +19,8 @@ from tests.support.requirements import missing, require_root, require_tool
 
 DISK_FULL, SIZE_LIMIT, FINALIZED, EXITED = 32, 64, 4, 16
 MIB = 1 << 20
-CALLS = 16_000
+CALLS = 64_000
+"""More than fit a small file system also if one rank alone has all of it."""
 
 
 def check_detail_stopped(recording: Recording, flag: int) -> None:
