@@ -333,6 +333,10 @@ void ps_buffer_drop(void)
     ps_guard_end();
     if (mapping)
         munmap(mapping, buffer.mapped_bytes);
+}
+
+void ps_buffer_forget(void)
+{
     memset(&buffer, 0, sizeof buffer);
     memset(&kept_header, 0, sizeof kept_header);
 }

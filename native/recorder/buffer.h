@@ -30,6 +30,8 @@ void ps_buffer_close(void);
 void ps_buffer_save_totals(void);
 /* In a forked child: lets go of the parent's buffer. */
 void ps_buffer_drop(void);
+/* In a forked child that begins a file of its own: what was noted is of the parent's. */
+void ps_buffer_forget(void);
 
 static inline void ps_publish(ps_record *record, uint16_t kind)
 {

@@ -198,6 +198,7 @@ bool ps_process_open_forked(void)
     ps_recorder.is_forked_child = false;
     ps_recorder.recordings++;
     atomic_store(&ps_recorder.is_closed, false);
+    ps_buffer_forget();
     ps_definitions_forget();
     ps_drain_forget();
     ps_intern_forget();

@@ -190,10 +190,10 @@ def activate() -> Recorder | None:
     return recorder
 
 
-def of_training() -> Recorder | None:
-    """The recording of a process that trains a model itself: a worker that does so is a rank."""
+def of_training(rank: int = -1, size: int = -1) -> Recorder | None:
+    """The recording of a process that has a part of the training: a worker that does is a rank."""
     if current is None and becomes_rank is not None:
-        becomes_rank(-1, -1)
+        becomes_rank(rank, size)
     return current
 
 

@@ -9,7 +9,6 @@ from . import metadata, notes, recorder, roles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
     from typing import Any, Callable
 
 _MAX_RECORDED_FORKS = 64
@@ -142,28 +141,18 @@ def _note_placement() -> None:
 
 
 def _await_mpi() -> None:
-    """Lets a worker that turns out to be an MPI process record as a rank."""
+    """Lets a worker that turns out to be an MPI process, or to train itself, record as a rank."""
     from . import hooks
 
     hooks.on_import("mpi4py.MPI", _promote)
     if not roles.signature():
+        from .frameworks import hook_of
+
         recorder.becomes_rank = _promote_to
-        hooks.on_import("torch.distributed.distributed_c10d", _await_process_group)
-        hooks.on_import("torch.autograd", _await_training)
-
-
-def _await_process_group(module: ModuleType) -> None:
-    """Lets a process that torch.multiprocessing.spawn started become a rank."""
-    from .frameworks import torch_distributed
-
-    torch_distributed.install(module)
-
-
-def _await_training(module: ModuleType) -> None:
-    """Lets a worker that computes gradients become a rank."""
-    from .frameworks import torch
-
-    torch.install_backward(module)
+        hooks.on_import(
+            "torch.distributed.distributed_c10d", hook_of("torch_distributed", "install")
+        )
+        hooks.on_import("torch.autograd", hook_of("torch", "install_backward"))
 
 
 def _promote_to(rank: int, size: int) -> None:
@@ -175,15 +164,12 @@ def _promote_to(rank: int, size: int) -> None:
 
 
 def _become_rank(rank: int, size: int) -> None:
-    global _role
     if not recorder.load(rank, size):
         return
-    _role = roles.Role.RANK
     if _is_forked:
         _forget_parent()
-    _start_recording(is_lazy=False)
     done = "initialized a process group" if rank >= 0 else "trains a model itself"
-    notes.add("recorded although another Python started it: it %s" % done)
+    _record_as_rank("another Python started it: it " + done)
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         # Its forked processes end without what is registered with atexit.
@@ -191,26 +177,26 @@ def _become_rank(rank: int, size: int) -> None:
 
 
 def _forget_parent() -> None:
-    """Drops what the hooks of the parent have seen and numbered."""
-    from . import marker, stacks, steps
-    from .frameworks import forget
-
-    stacks.forget()
-    steps.forget()
-    marker.forget()
-    forget()
+    """Has all of the agent drop what it has seen of the parent, and numbered for its files."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("%s." % __package__) and hasattr(module, "forget"):
+            module.forget()
 
 
 def _promote(_module: object) -> None:
     """Records a worker that initialized MPI as a rank: a wrapper started the real program."""
-    global _role
     if _role != roles.Role.WORKER or not recorder.load(-1, -1):
         return
     if not recorder.is_open():
         recorder.deactivate()
         return
+    _record_as_rank("another Python of the same rank started it: it initialized MPI")
+
+
+def _record_as_rank(although: str) -> None:
+    global _role
     _role = roles.Role.RANK
-    notes.add("recorded although another Python of the same rank started it: it initialized MPI")
+    notes.add("recorded although " + although)
     _start_recording(is_lazy=False)
 
 

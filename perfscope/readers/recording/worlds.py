@@ -130,14 +130,16 @@ def _worlds(processes: Sequence[ProcessFile]) -> tuple[list[World], list[Process
 
 
 def _trainers(rest: Sequence[ProcessFile]) -> tuple[list[World], list[ProcessFile]]:
-    """Processes without numbers that one process started and that train: numbered as they began.
+    """Processes that one process started and that train: numbered as they began.
 
-    A parent that trains as well is one of them, the first.
+    A parent that trains as well is one of them, the first. A process that was told a number is
+    none: it has lost it to the one that it started, or belongs to another job.
     """
     families: dict[tuple[str, int], list[ProcessFile]] = {}
     for process in rest:
         parent = agent_metadata.integer(process.metadata, "parent_pid")
-        if process.role == "rank" and parent is not None:
+        is_told = _told_rank(process)[0] is not None
+        if process.role == "rank" and parent is not None and not is_told:
             families.setdefault((process.host, parent), []).append(process)
     worlds: list[World] = []
     for (host, parent), family in families.items():

@@ -169,7 +169,7 @@ def test_what_is_known_of_the_process_group(plain_calls: Job) -> None:
 
 STARTED = """
 import os, sys
-import torch, torch.distributed as dist, multiprocessing
+import torch, torch.distributed as dist, torch.multiprocessing as multiprocessing
 
 def group(rank, store):
     dist.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
@@ -190,15 +190,9 @@ def other_work(rank, _):
         model(torch.ones(4, 8))
 
 if __name__ == "__main__":
-    start = multiprocessing.get_context(sys.argv[1]).Process
     work = {"group": group, "gradients": gradients, "other work": other_work}[sys.argv[2]]
     store = "file://" + os.path.abspath("store")
-    processes = [start(target=work, args=(rank, store)) for rank in range(2)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    sys.exit(sum(process.exitcode for process in processes))
+    multiprocessing.start_processes(work, (store,), nprocs=2, start_method=sys.argv[1])
 """
 
 

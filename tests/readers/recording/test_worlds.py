@@ -96,7 +96,8 @@ def test_a_rank_that_failed_before_mpi_is_still_a_rank(tmp_path: Path) -> None:
 def test_a_wrapper_around_each_rank_is_not_a_rank(tmp_path: Path) -> None:
     for rank in (0, 1):
         told = {"PMI_RANK": str(rank), "PMI_SIZE": "2"}
-        process(tmp_path, 10 + rank, mpi=False, role="rank", rank_environment=told)
+        outer: dict[str, Any] = {"role": "rank", "rank_environment": told, "parent_pid": 9}
+        process(tmp_path, 10 + rank, mpi=False, end_s=9.0, **outer)
         process(tmp_path, 20 + rank, rank=rank, size=2, role="worker", owner_pid=10 + rank)
     write_run(tmp_path)
     trace = open_recording(tmp_path)

@@ -57,25 +57,18 @@ def install() -> None:
     from .. import hooks
 
     for module, hook, function in _HOOKS:
-        hooks.on_import(module, _calls(hook, function))
+        hooks.on_import(module, hook_of(hook, function))
 
 
-def _calls(hook: str, function: str) -> Callable[[ModuleType], None]:
+def hook_of(hook: str, function: str) -> Callable[[ModuleType], None]:
+    """What calls a function in a file of this package, which is imported only then."""
+
     def callback(module: ModuleType) -> None:
         import importlib
 
         getattr(importlib.import_module("." + hook, __name__), function)(module)
 
     return callback
-
-
-def forget() -> None:
-    """In a forked child: has the hooks drop what belongs to the parent."""
-    import sys
-
-    for name, module in list(sys.modules.items()):
-        if name.startswith(__name__ + ".") and hasattr(module, "forget"):
-            module.forget()
 
 
 def finish() -> None:

@@ -38,9 +38,8 @@ def _make_init(c10d: ModuleType) -> Callable[[AnyFunction], AnyFunction]:
                 return original(*args, **kwargs)
             begin_ns = monotonic_ns()
             result = original(*args, **kwargs)
-            becomes_rank = recorder.becomes_rank
-            if recorder.current is None and becomes_rank is not None:
-                becomes_rank(int(c10d.get_rank()), int(c10d.get_world_size()))
+            if recorder.current is None:
+                recorder.of_training(int(c10d.get_rank()), int(c10d.get_world_size()))
             if recorder.current is not None:
                 guarded(_note_world, c10d, begin_ns)
             return result
