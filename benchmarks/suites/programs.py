@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import re
 import subprocess
 import tempfile
@@ -12,12 +11,7 @@ from pathlib import Path
 
 from benchmarks.suites.outcomes import CACHE, HUNG, Ending, Place, recorded_command, run
 
-SOURCES = """Types: deb-src
-URIs: http://deb.debian.org/debian
-Suites: {suite}
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-"""
+APT_SOURCES = Path("/etc/apt")
 # Intel MPI's package has no compiler, and its binary interface is MPICH's.
 BUILT_WITH = {"mpich": "mpich", "openmpi": "openmpi", "intelmpi": "mpich"}
 # Process ids, times, ports and addresses are other ones each time.
@@ -62,10 +56,9 @@ def fetch(package: str) -> Path:
     if found is not None:
         return found
     lists = place / "lists"
-    (lists / "parts").mkdir(parents=True, exist_ok=True)
-    (lists / "partial").mkdir(exist_ok=True)
-    suite = platform.freedesktop_os_release().get("VERSION_CODENAME", "stable")
-    (lists / "parts" / "source.sources").write_text(SOURCES.format(suite=suite))
+    for part in ("parts", "partial"):
+        (lists / part).mkdir(parents=True, exist_ok=True)
+    _write_own_sources(lists / "parts")
     options = [
         word
         for setting in (
@@ -80,6 +73,16 @@ def fetch(package: str) -> Path:
         if do("apt-get", *options, *words, cwd=place, log=log):
             raise OSError(f"the source of {package} cannot be had: {log.read_text()[-2000:]}")
     return next(place.glob(f"{package}-*/"))
+
+
+def _write_own_sources(directory: Path) -> None:
+    """The places that this machine has its packages from, asked for their sources."""
+    for path in (APT_SOURCES / "sources.list", *(APT_SOURCES / "sources.list.d").iterdir()):
+        if path.suffix not in {".list", ".sources"} or not path.exists():
+            continue
+        text = re.sub(r"^deb(?=\s)", "deb-src", path.read_text(), flags=re.MULTILINE)
+        text = re.sub(r"^Types:.*", "Types: deb-src", text, flags=re.MULTILINE)
+        (directory / path.name).write_text(text)
 
 
 def printed(output: str) -> tuple[str, ...]:

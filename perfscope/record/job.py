@@ -166,7 +166,7 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
     what = (
         units.counted(found.ranks, "rank")
         if found.ranks
-        else f"{units.counted(found.processes, 'process', 'processes')} without a rank"
+        else units.counted(found.processes, "process", "processes")
     )
     lost = (
         f"; {units.counted(found.dropped, 'record')} found no room, raise --max-size"

@@ -207,8 +207,10 @@ def _other_world_notes(world: World, others: Sequence[World]) -> list[str]:
     notes = []
     if others:
         names = ", ".join(f"{len(w.processes)} of {w.size} ranks" for w in others[:5])
+        members = [p for w in (world, *others) for p in w.processes.values()]
+        kind = "MPI worlds" if all(p.uses_mpi for p in members) else "groups of ranks"
         notes.append(
-            f"The recording holds {len(others) + 1} MPI worlds; the one with the most rank-seconds "
+            f"The recording holds {len(others) + 1} {kind}; the one with the most rank-seconds "
             f"({len(world.processes)} of {world.size} ranks) is analyzed, not: {names}."
         )
     singles = [w for w in (world, *others) if w.size == 1 and _launched_size(w) > 1]

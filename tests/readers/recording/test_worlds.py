@@ -155,3 +155,4 @@ def test_trainings_that_follow_each_other_are_no_ranks_of_one_job(tmp_path: Path
     trainer(tmp_path, 12, role="rank", begin_s=4.0, end_s=8.0)
     trace = open_recording(tmp_path)
     assert [rank.pid for rank in trace.ranks] == [12]
+    assert any("2 groups of ranks" in note for note in trace.notes)
