@@ -41,7 +41,14 @@ GPU_WATCHED_LEAST_SAMPLES = 10
 
 
 def deserved(gain: Gain) -> Status:
-    """The status that a gain deserves: replayed if possible, else by its upper bound.
+    """The status that a gain deserves; what is little, and little of the run too, passes."""
+    is_little_of_run = gain.run_share is not None and gain.run_share < WARN_SHARE
+    is_little = gain.seconds < CHANCE_S and gain.share < CHANCE_SHARE
+    return Status.PASS if is_little and is_little_of_run else by_gain(gain)
+
+
+def by_gain(gain: Gain) -> Status:
+    """The status of a gain in the analyzed window: replayed if possible, else by its upper bound.
 
     A gain whose interval reaches zero may be chance and is never more than a warning, unless what
     costs it is planned by the program and not subject to chance. Without an interval the gain

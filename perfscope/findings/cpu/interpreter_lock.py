@@ -48,7 +48,7 @@ def judge(run: Facts) -> Outcome:
     edits = [Edit(ranks=(one.rank,), factor=1.0 - one.waited_s / one.work_s) for one in waits]
     bound_s = max(one.waited_s for one in waits)
     gain = price(results, run.replay, edits, bound_s=bound_s)
-    status = thresholds.unless_chance(thresholds.deserved(gain), gain.seconds, gain.share)
+    status = thresholds.unless_chance(thresholds.by_gain(gain), gain.seconds, gain.share)
     if not status.is_fault:
         text = f"The main thread waited for it for {format_seconds(bound_s)} at most."
         return passed(text)

@@ -193,7 +193,7 @@ def _gain(results: Results, facts: ImbalanceFacts) -> Gain:
 
 
 def _status(facts: ImbalanceFacts, gain: Gain, *, crowded: bool) -> Status:
-    status, gain_s, share = thresholds.deserved(gain), gain.seconds, gain.share
+    status, gain_s, share = thresholds.by_gain(gain), gain.seconds, gain.share
     if facts.is_single:
         return thresholds.unless_once(status, gain_s, share)
     if facts.pattern is Pattern.ALTERNATING and facts.is_bound:

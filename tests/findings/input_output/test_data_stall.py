@@ -68,6 +68,15 @@ def test_healthy_is_silent() -> None:
     assert not finding.ranks
 
 
+@pytest.mark.parametrize(("run_s", "status"), [(3.0, Status.FAIL), (60.0, Status.PASS)])
+def test_what_is_little_also_of_the_run_passes(run_s: float, status: Status) -> None:
+    """4.5 % of ten steps: 4 % of a run of 3 s, 0.2 % of one of 60 s."""
+    trace = training_run(Plan(steps=10, input_s=0.012))
+    finding = analyze_trace(replace(trace, wall_ns=round(run_s * 1e9))).findings["data_stall"]
+    assert finding.gain_s == pytest.approx(0.12, rel=0.1)
+    assert finding.status is status
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
