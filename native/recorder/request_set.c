@@ -23,11 +23,16 @@ bool ps_set_open(ps_request_set *set, int count, ps_word requests, ps_word statu
     return true;
 }
 
-void ps_set_completed(ps_request_set *set, uint64_t index, uint64_t status_index, uint64_t now_ns)
+static void complete(ps_request_set *set, uint64_t index, uint64_t status_index, int result, uint64_t now_ns)
 {
     ps_pending pending;
     if (index < set->count && ps_map_take(&ps_requests, set->handles[index], &pending))
-        ps_request_completed(&pending, set->statuses + status_index * ps_abi.status_bytes, now_ns);
+        ps_request_completed(&pending, set->statuses + status_index * ps_abi.status_bytes, result, now_ns);
+}
+
+void ps_set_completed(ps_request_set *set, uint64_t index, uint64_t status_index, uint64_t now_ns)
+{
+    complete(set, index, status_index, 0, now_ns);
 }
 
 void ps_set_all_completed(ps_request_set *set, int result, uint64_t now_ns)
@@ -35,7 +40,7 @@ void ps_set_all_completed(ps_request_set *set, int result, uint64_t now_ns)
     for (uint64_t i = 0; i < set->count; i++)
         if (set->handles[i] != ps_abi.request_null &&
             (result == 0 || ps_handle_at(set->requests, i) == ps_abi.request_null))
-            ps_set_completed(set, i, i, now_ns);
+            complete(set, i, i, result, now_ns);
 }
 
 void ps_set_close(ps_request_set *set)

@@ -67,12 +67,12 @@ static void complete_exchange(ps_pending *pending, ps_word status)
         pending->record->received = pending->received;
 }
 
-void ps_request_completed(const ps_pending *known, ps_word status, uint64_t now_ns)
+void ps_request_completed(const ps_pending *known, ps_word status, int result, uint64_t now_ns)
 {
     PS_STORES;
     ps_pending pending = *known;
     free(pending.owned);
-    if (pending.new_comm)
+    if (pending.new_comm && result == 0)
         ps_comm_created(ps_handle_at(pending.new_comm, 0), pending.comm, pending.ordinal);
     if (was_cancelled(&pending, status))
         pending.sent = pending.received = 0;

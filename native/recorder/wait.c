@@ -21,7 +21,7 @@ PS_EXPORT int MPI_Wait(ps_word request, ps_word status)
         call.request = pending.id;
     ps_call_end(&call);
     if (is_known)
-        ps_request_completed(&pending, result == 0 ? seen : 0, call.t1_ns);
+        ps_request_completed(&pending, result == 0 ? seen : 0, result, call.t1_ns);
     return result;
 }
 
