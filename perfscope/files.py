@@ -11,14 +11,12 @@ import json
 import math
 import os
 import shutil
+import sqlite3
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import quote
-
-if TYPE_CHECKING:
-    import sqlite3
 
 MOST_JSON_BYTES = 256 << 20
 """A document of perfscope does not become larger."""

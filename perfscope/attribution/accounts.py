@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
+import numpy.typing as npt
 
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import prepare
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from perfscope.attribution.focus import Focus
-    from perfscope.matching.intervals import Times
-    from perfscope.trace.model import Rank, Trace
+from perfscope.matching.intervals import Times
+from perfscope.trace.model import Rank, Trace
 
 
 def partition(trace: Trace, rank: Rank, focus: Focus) -> tuple[Times, npt.NDArray[np.uint8]]:

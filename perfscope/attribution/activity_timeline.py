@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +10,11 @@ import numpy.typing as npt
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.sampled import REACH_PERIODS, period_ns
+from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer, distinct, union
 from perfscope.schema.enums import Activity
 from perfscope.search import places
-
-if TYPE_CHECKING:
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.trace.model import Rank
+from perfscope.trace.model import Rank
 
 Ints = npt.NDArray[np.int64]
 

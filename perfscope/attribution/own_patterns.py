@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,14 +18,12 @@ from perfscope.attribution.cycles import (
     marks,
     outer_is_step,
 )
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense
+from perfscope.trace.model import Rank, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask
-
-if TYPE_CHECKING:
-    from perfscope.attribution.focus import Focus
-    from perfscope.trace.model import Rank, Trace
 
 MOST_RANKS = 8
 """So many ranks are looked at: the stages of a pipeline do the same on all of theirs."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.stack_rules import is_user_file
-
-if TYPE_CHECKING:
-    from perfscope.attribution.focus import Focus
-    from perfscope.matching.intervals import Times
-    from perfscope.trace.model import Frame, Rank, Trace
+from perfscope.matching.intervals import Times
+from perfscope.trace.model import Frame, Rank, Trace
 
 Weights = npt.NDArray[np.float64]
 """Samples by stack of the trace."""

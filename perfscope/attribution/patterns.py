@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.cycles import heaviest_marks
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.own_patterns import Periods, of_calls, of_samples
 from perfscope.matching.collectives import N_TO_N_CODES
 from perfscope.matching.intervals import Times
 from perfscope.matching.pool import dense
-
-if TYPE_CHECKING:
-    from perfscope.attribution.focus import Focus
-    from perfscope.matching.waits import Waits
-    from perfscope.trace.model import Trace
+from perfscope.matching.waits import Waits
+from perfscope.trace.model import Trace
 
 
 def find_periods(trace: Trace, waits: Waits, focus: Focus) -> Periods | None:

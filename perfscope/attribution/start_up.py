@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
+from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import TRAINING_KINDS, Timeline
 from perfscope.schema.enums import Account
+from perfscope.trace.model import Frame, Rank
 from perfscope.trace.operations import OperationClass, codes_mask
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from perfscope.attribution.preparation import Prepared
-    from perfscope.trace.model import Frame, Rank
 
 Ints = npt.NDArray[np.int64]
 

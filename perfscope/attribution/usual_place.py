@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from perfscope.attribution.stack_rules import is_user_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame
 
 
 def usual_place(stacks: Iterable[Sequence[int]], frames: Sequence[Frame]) -> Frame | None:

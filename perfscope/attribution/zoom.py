@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS
+from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import NOTHING, Layer, Times, distinct
-
-if TYPE_CHECKING:
-    from perfscope.attribution.focus import Focus
-    from perfscope.attribution.timeline import Timeline
 
 Cells = npt.NDArray[np.uint8]
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from perfscope.dataframes.source import Source
+from perfscope.dataframes.source import Source
 
 BLOCK_ROWS = 1 << 16
 """Rows that are made at once: what bounds the memory of an export."""

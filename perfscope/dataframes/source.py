@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.preparation import Prepared, prepare
+from perfscope.losses.entry import LossAccount
 from perfscope.matching.collectives import Instances
 from perfscope.matching.messages import Messages, match_messages
 from perfscope.matching.pool import Pool
 from perfscope.matching.waits import Waits, split_operations
 from perfscope.trace.model import Rank, Table, Trace
-
-if TYPE_CHECKING:
-    from perfscope.losses.entry import LossAccount
 
 
 class Source:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from perfscope.metrics.host.activities import ActivityRow
+from perfscope.metrics.results import Results
 from perfscope.schema.activities import (
     Activities,
     ActivityPlace,
@@ -14,12 +16,6 @@ from perfscope.schema.activities import (
 )
 from perfscope.schema.enums import Activity
 from perfscope.trace.model import Frame
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.metrics.host.activities import ActivityRow
-    from perfscope.metrics.results import Results
 
 MOST_PLACES = 100
 MOST_RANKS = 8

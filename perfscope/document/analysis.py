@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfscope.document.build import build
 from perfscope.findings.core.catalog import run_all
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
 from perfscope.progress import stage
 from perfscope.replay.segments import SegmentReplay
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Options
-    from perfscope.trace.model import Trace
+from perfscope.trace.model import Trace
 
 
 def analysis(trace: Trace, options: Options) -> dict[str, Any]:

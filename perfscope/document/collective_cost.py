@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from perfscope.metrics.communication import collective_cost as measured
+from perfscope.metrics.communication.collective_fit import Line
+from perfscope.metrics.communication.collective_ways import AllreduceCost
 from perfscope.schema.common import CostLine
 from perfscope.schema.communication import (
     AllreduceModel,
@@ -12,11 +13,6 @@ from perfscope.schema.communication import (
     Fusion,
     Torus,
 )
-
-if TYPE_CHECKING:
-    from perfscope.metrics.communication import collective_cost as measured
-    from perfscope.metrics.communication.collective_fit import Line
-    from perfscope.metrics.communication.collective_ways import AllreduceCost
 
 ASSUMPTIONS = (
     (

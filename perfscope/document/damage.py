@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from perfscope.document.endings import account_of_ends
+from perfscope.metrics.results import Results
+from perfscope.replay.replay import Replay
 from perfscope.schema import run as schema
 from perfscope.trace.damage import Damage, Need
 from perfscope.units import format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
 
 
 def run_damage(results: Results, replay: Replay) -> tuple[Damage, ...]:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfscope.document.gpus import capability, sampled
 from perfscope.metrics.devices.device_gaps import KERNEL_WAIT_NS
-from perfscope.metrics.devices.devices import BSC, MOST_KERNELS
+from perfscope.metrics.devices.devices import (
+    BSC,
+    MOST_KERNELS,
+    DevicesResult,
+    DeviceUse,
+    KernelUse,
+    Occupancy,
+)
+from perfscope.metrics.results import Results
 from perfscope.schema.devices import (
     Device,
     DeviceCommunication,
@@ -18,10 +26,6 @@ from perfscope.schema.devices import (
     Matrices,
     NoProfile,
 )
-
-if TYPE_CHECKING:
-    from perfscope.metrics.devices.devices import DevicesResult, DeviceUse, KernelUse, Occupancy
-    from perfscope.metrics.results import Results
 
 NS_PER_S = 1e9
 NO_DEVICES = "accelerators are not recorded; host time that waits for one counts as computation"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 from signal import Signals
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +11,9 @@ from perfscope.findings.core import wording
 from perfscope.metrics.host.resource_use import kills_with, memory_ran_out
 from perfscope.schema import run as schema
 from perfscope.schema.enums import EndKind
-from perfscope.trace.model import Format, RowFlag
+from perfscope.trace.model import Ending, Format, Rank, RowFlag, Trace
 from perfscope.trace.operations import name_of
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from perfscope.trace.model import Ending, Rank, Trace
 
 NS = 1e-9
 STOPPING = {"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"}

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from perfscope.metrics.devices.gpus import GpuUse
+from perfscope.metrics.results import Results
 from perfscope.schema.common import Series
 from perfscope.schema.devices import Gpu, GpuMemoryOfRank, GpuSeries, SampledGpus
-
-if TYPE_CHECKING:
-    from perfscope.metrics.devices.gpus import GpuUse
-    from perfscope.metrics.results import Results
 
 
 def sampled(results: Results) -> SampledGpus:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from perfscope.metrics.efficiency.hybrid import NO_REPLAY, has_threads
 from perfscope.metrics.efficiency.scalability import RunTotals, Variant, run_totals, scalability
+from perfscope.metrics.results import Results
 from perfscope.replay.dimemas import dimemas_runtime
 from perfscope.schema.common import Metric
 from perfscope.schema.devices import Hardware, PopFactors
 from perfscope.schema.efficiency import POP_FACTORS
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
 
 NS = 1e-9
 

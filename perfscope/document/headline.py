@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from perfscope.findings.facts.device_facts import has_accelerators
-from perfscope.metrics.devices.devices import BSC
+from perfscope.metrics.devices.devices import BSC, DevicesResult
+from perfscope.metrics.results import Results
 from perfscope.schema.run import JudgedEfficiency
 from perfscope.units import format_share
-
-if TYPE_CHECKING:
-    from perfscope.metrics.devices.devices import DevicesResult
-    from perfscope.metrics.results import Results
 
 NS = 1e-9
 LEAST_SHARE = 0.001

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
+from perfscope.metrics.communication import horovod as measured
+from perfscope.metrics.results import Results
 from perfscope.schema.communication import (
     FusionBytes,
     Horovod,
     HorovodExposed,
     HorovodLocation,
 )
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from perfscope.metrics.communication import horovod as measured
-    from perfscope.metrics.results import Results
 
 
 def horovod(results: Results) -> Horovod | None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from perfscope.metrics.results import Results
 from perfscope.schema.findings import HowMeasured
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
 
 NS = 1e-9
 TERMS = (

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from perfscope.findings.core.finding import Finding
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.unclaimed import claims
-from perfscope.losses.entry import told
+from perfscope.losses.entry import Entry, LossAccount, told
 from perfscope.losses.words import label
 from perfscope.schema.common import Place
 from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry, Losses
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.findings.core.finding import Finding
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.losses.entry import Entry, LossAccount
 
 MOST_RANKS = 16
 

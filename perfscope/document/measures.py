@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from perfscope.document.collective_cost import collective_cost
-from perfscope.schema.common import Efficiencies, Place
+from perfscope.metrics.communication import late_arrivals, wait_states
+from perfscope.metrics.efficiency.factors import Efficiency
+from perfscope.metrics.efficiency.phases import PhaseResult
+from perfscope.metrics.results import Results
+from perfscope.replay.replay import Replay
+from perfscope.schema.common import Efficiencies, Metric, Place
 from perfscope.schema.communication import Collectives, LateArrival, WaitedFor, WaitState
 from perfscope.schema.efficiency import METRICS
 from perfscope.schema.enums import Account
 from perfscope.schema.time import FunctionShare, LedgerAccount, Metrics, Phase, Steps, Unlabeled
-
-if TYPE_CHECKING:
-    from perfscope.metrics.communication import late_arrivals, wait_states
-    from perfscope.metrics.efficiency.factors import Efficiency
-    from perfscope.metrics.efficiency.phases import PhaseResult
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
-    from perfscope.schema.common import Metric
-    from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame
 
 NS = 1e-9
 UNLABELED_TARGET = 0.05

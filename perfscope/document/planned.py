@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from perfscope.metrics.results import Results
 from perfscope.schema.findings import PlannedRun
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
 
 NS = 1e-9
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from perfscope.document.endings import (
     account_of_ends,
@@ -14,19 +14,14 @@ from perfscope.document.endings import (
 from perfscope.document.measures import UNLABELED_TARGET
 from perfscope.document.quality_devices import device_checks
 from perfscope.document.unmeasured import unmeasured
+from perfscope.metrics.results import Results
+from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
 from perfscope.trace.clocks import UNMEASURED, UNSTATED
-from perfscope.trace.model import Format
+from perfscope.trace.model import Format, Rank, Trace
 from perfscope.trace.worlds import mpi_library, separate_worlds
 from perfscope.units import counted, format_count, format_seconds, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
-    from perfscope.trace.model import Rank, Trace
 
 NS = 1e-9
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from perfscope.metrics.devices.device_collectives import DeviceCommunication
+from perfscope.metrics.devices.devices import DevicesResult
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
 from perfscope.units import counted, format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.metrics.devices.device_collectives import DeviceCommunication
-    from perfscope.metrics.devices.devices import DevicesResult
-    from perfscope.metrics.results import Results
 
 MOST_UNLINKED = 0.05
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.document.measures import place
+from perfscope.replay import model
+from perfscope.replay.replay import Replay
 from perfscope.schema.common import DelayCause
 from perfscope.schema.replay import (
     CriticalPath,
@@ -16,9 +16,6 @@ from perfscope.schema.replay import (
     Waits,
 )
 
-if TYPE_CHECKING:
-    from perfscope.replay import model
-    from perfscope.replay.replay import Replay
 LEAST_S = 1e-9
 MOST_RANKS = 64
 MOST_LINES = 20

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 from perfscope.findings.facts.thread_pools import pools
+from perfscope.metrics.host.resources import NodeThreads, RankMemory, RankThreads
+from perfscope.metrics.results import Results
 from perfscope.schema.resources import (
     InputOutput,
     Memory,
@@ -15,10 +16,6 @@ from perfscope.schema.resources import (
     ThreadsOfNode,
     ThreadsOfRank,
 )
-
-if TYPE_CHECKING:
-    from perfscope.metrics.host.resources import NodeThreads, RankMemory, RankThreads
-    from perfscope.metrics.results import Results
 
 
 def memory(results: Results, lines: MemoryLines) -> Memory:

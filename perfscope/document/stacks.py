@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.document.measures import place
+from perfscope.metrics.host import stack_tree
+from perfscope.metrics.host.memory_detail import KeptLine, MemoryDetail
+from perfscope.metrics.host.stack_profile import PhaseStacks
+from perfscope.metrics.results import Results
 from perfscope.schema.resources import (
     MemoryLine,
     MemoryLines,
@@ -16,12 +18,6 @@ from perfscope.schema.resources import (
     StacksOfPhase,
     TopFunction,
 )
-
-if TYPE_CHECKING:
-    from perfscope.metrics.host import stack_tree
-    from perfscope.metrics.host.memory_detail import KeptLine, MemoryDetail
-    from perfscope.metrics.host.stack_profile import PhaseStacks
-    from perfscope.metrics.results import Results
 
 NO_STACKS = "stacks were not sampled: record with --stacks"
 NO_LINES = "memory was not recorded by line: record with --memory-detail RANK"

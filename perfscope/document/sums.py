@@ -8,14 +8,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.common import Metric
 from perfscope.schema.devices import Devices
-
-if TYPE_CHECKING:
-    from perfscope.schema.analysis import Analysis
-    from perfscope.schema.common import Metric
-    from perfscope.schema.findings import FindingRow, FirstAction
+from perfscope.schema.findings import FindingRow, FirstAction
 
 NS = 1e-9
 RELATIVE, ABSOLUTE = 1e-6, 2e-9

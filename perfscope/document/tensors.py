@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core.thresholds import WARN_SHARE
+from perfscope.metrics.results import Results
 from perfscope.schema.communication import Negotiations, Tensors
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
 
 START_SHARE = 0.1
 """Of the ranks' lateness at the start: less than that later, and the start is what matters."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.soundness import why_spoiled
@@ -11,27 +12,20 @@ from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import headline, unwatched
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
-from perfscope.findings.core.finding import Gain
+from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, place, wholes
+from perfscope.losses.entry import LossAccount
 from perfscope.losses.words import label
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit, Prediction
+from perfscope.replay.replay import Replay
+from perfscope.savings import Wholes
 from perfscope.schema.enums import Account, LossKind, Status
 from perfscope.schema.losses import name_of_work
 from perfscope.schema.run import Verdict
-from perfscope.trace.damage import Need
+from perfscope.trace.damage import Damage, Need
 from perfscope.units import format_ratio, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from collections.abc import Set as AbstractSet
-
-    from perfscope.findings.core.finding import Finding
-    from perfscope.losses.entry import LossAccount
-    from perfscope.metrics.results import Results
-    from perfscope.replay.model import Edit, Prediction
-    from perfscope.replay.replay import Replay
-    from perfscope.savings import Wholes
-    from perfscope.trace.damage import Damage
 
 MOST = 3
 TRAINS = 0.95

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from perfscope.losses.cause import LossCause
+from perfscope.replay.model import Edit
+from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Basis, LossPattern
 from perfscope.schema.losses import LossSaving
-
-if TYPE_CHECKING:
-    from perfscope.losses.cause import LossCause
-    from perfscope.replay.model import Edit
-    from perfscope.replay.steps import Steps
-    from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame
 
 
 @dataclass(frozen=True)

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.activity_timeline import GARBAGE, activity_timeline
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS, INDEX
 from perfscope.attribution.not_training import IS_TRAINING
+from perfscope.attribution.timeline import Timeline
 from perfscope.losses.cause import OTHER_WORK, OUTSIDE, LossCause, cause_of_work
 from perfscope.losses.held_up import held_up, held_up_s
 from perfscope.losses.parts import whole_parts
+from perfscope.losses.places import Places
 from perfscope.losses.waiting import Cells
 from perfscope.matching.pool import dense
+from perfscope.metrics.results import Results
+from perfscope.replay.program import Program
+from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Account, LossKind
+from perfscope.trace.model import Rank
 from perfscope.trace.operations import name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from perfscope.attribution.focus import Focus
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.losses.places import Places
-    from perfscope.metrics.results import Results
-    from perfscope.replay.program import Program
-    from perfscope.replay.steps import Steps
-    from perfscope.trace.model import Rank
 
 Ints = npt.NDArray[np.int64]
 

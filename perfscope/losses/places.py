@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.not_training import IS_TRAINING
+from perfscope.losses.cause import Function, LossCause
+from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from perfscope.losses.cause import Function, LossCause
-    from perfscope.metrics.results import Results
 
 Ints = npt.NDArray[np.int64]
 

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.losses.cause import UNEXPLAINED
-from perfscope.losses.entry import NoSaving, Saving
+from perfscope.losses.entry import Entry, NoSaving, Saving
 from perfscope.losses.turns import Turns
 from perfscope.replay.bootstrap import gain_interval
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.model import Edit, Level, RefusedEditError
-from perfscope.replay.program import segment_lengths
+from perfscope.replay.program import Floats, Program, segment_lengths
+from perfscope.replay.replay import Replay
+from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Basis, LossKind, LossPattern
 from perfscope.trace.operations import code_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.losses.entry import Entry
-    from perfscope.replay.program import Floats, Program
-    from perfscope.replay.replay import Replay
-    from perfscope.replay.steps import Steps
 
 NS = 1e-9
 PASSING = (LossPattern.WINDOW, LossPattern.BURSTS, LossPattern.ONCE)

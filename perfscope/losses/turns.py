@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.matching.pool import dense
-
-if TYPE_CHECKING:
-    from perfscope.replay.program import Floats, Ints, Program, Work
-    from perfscope.replay.steps import Steps
+from perfscope.replay.program import Floats, Ints, Program, Work
+from perfscope.replay.steps import Steps
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +11,12 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import kind_of_id
 from perfscope.attribution.timeline import SPECIAL_ACCOUNTS
 from perfscope.losses.cause import LossCause, cause_of_work
+from perfscope.metrics.communication.late_arrivals import LateArrival
+from perfscope.metrics.results import Results
+from perfscope.replay.charges import Charges
+from perfscope.replay.program import Program
+from perfscope.replay.steps import Steps
 from perfscope.schema.enums import Account, PhaseKind
-
-if TYPE_CHECKING:
-    from perfscope.metrics.communication.late_arrivals import LateArrival
-    from perfscope.metrics.results import Results
-    from perfscope.replay.charges import Charges
-    from perfscope.replay.program import Program
-    from perfscope.replay.steps import Steps
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

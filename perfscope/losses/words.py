@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from perfscope.losses.entry import Entry
 from perfscope.schema.enums import LossKind
-
-if TYPE_CHECKING:
-    from perfscope.losses.entry import Entry
 
 
 def label(entry: Entry) -> str:

@@ -7,19 +7,16 @@ come: a posted receive is not enough, a busy receiver moves nothing (docs/metric
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.matching.collectives import SYNCHRONIZING_SHARE, TELLING_LAG_NS
+from perfscope.matching.intervals import Times
+from perfscope.matching.messages import Rows
+from perfscope.matching.pool import Bools, Pool
+from perfscope.trace.model import Trace
 from perfscope.trace.operations import FIRST_FRAMEWORK_CODE, OperationClass, codes_of
-
-if TYPE_CHECKING:
-    from perfscope.matching.intervals import Times
-    from perfscope.matching.messages import Rows
-    from perfscope.matching.pool import Bools, Pool
-    from perfscope.trace.model import Trace
 
 EAGER_BYTES = 4096
 """Every MPI library sends messages up to this size without waiting for the receiver."""

@@ -12,10 +12,7 @@ import os
 import select
 import signal
 from types import TracebackType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Self
+from typing import Self
 
 _REPORT_WITHIN_S = 0.05
 _LOOK_FOR_PARENT_S = 1.0

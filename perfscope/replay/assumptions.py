@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from perfscope.replay.model import Edit
+from perfscope.replay.producers import Feed
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.replay.model import Edit
-    from perfscope.replay.producers import Feed
 
 ALWAYS = "Work that is not edited keeps its measured duration, and each call its transfer time."
 QUEUES = "Input queues are not modeled: they may run empty sooner when the ranks wait less."

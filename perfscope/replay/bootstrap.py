@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from perfscope.replay.program import Floats, Ints
+from perfscope.replay.program import Floats, Ints
 
 SEED = 20261120  # fixed: the same recording gives the same interval
 REPEATS = 2000

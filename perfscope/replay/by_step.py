@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from perfscope.metrics.efficiency.steps import step_numbers
+from perfscope.metrics.results import Results
+from perfscope.replay.measured import MeasuredWaits
 from perfscope.replay.model import StepCauses
+from perfscope.replay.program import Floats, Ints, Program
 from perfscope.replay.windows import rows_between, window_of
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
-    from perfscope.replay.measured import MeasuredWaits
-    from perfscope.replay.program import Floats, Ints, Program
-    from perfscope.replay.work_tags import PhaseTags
+from perfscope.replay.work_tags import PhaseTags
 
 NS = 1e-9
 MOST_ROWS = 200

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.metrics.communication.collective_cost import bus_factor
+from perfscope.metrics.communication.collective_cost import CollectiveCost, bus_factor
+from perfscope.metrics.communication.collective_fit import Curve
+from perfscope.metrics.results import Results
 from perfscope.replay.model import RefusedEditError
+from perfscope.replay.program import Floats, Ints, Program
 from perfscope.trace.operations import OperationClass, code_of, codes_mask, name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from perfscope.metrics.communication.collective_cost import CollectiveCost
-    from perfscope.metrics.communication.collective_fit import Curve
-    from perfscope.metrics.results import Results
-    from perfscope.replay.program import Floats, Ints, Program
 
 ALLREDUCE = code_of("MPI_Allreduce")
 NONBLOCKING = codes_mask([OperationClass.I_COLLECTIVE, OperationClass.I_NEIGHBORHOOD])

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from perfscope.metrics.results import Results
 from perfscope.replay.by_step import by_step
 from perfscope.replay.measured import measured_waits
 from perfscope.replay.model import Causes, CriticalPath, LinePart
+from perfscope.replay.program import Floats, Ints, Program
 from perfscope.replay.work_tags import PhaseTags
 from perfscope.schema.replay import PathOfOperation, PathOfPhase, WaitPair
 from perfscope.trace.operations import name_of
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
-    from perfscope.replay.program import Floats, Ints, Program
 
 NS = 1e-9
 MOST_BLOCKS = 16

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.matching.pool import dense
+from perfscope.metrics.results import Results
 from perfscope.replay.measured import measured_waits
+from perfscope.replay.program import Floats, Ints, Program
 from perfscope.replay.steps import Steps
 from perfscope.replay.work_tags import WorkTags
 from perfscope.schema.enums import Account, Activity
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
-    from perfscope.replay.program import Floats, Ints, Program
 
 MOST_FUNCTIONS = 48
 """Functions that waits are charged to one by one, most work first; the others go without a name."""

@@ -7,18 +7,14 @@ is there later. Its segments are therefore replayed one after the other.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.replay.producers import Feed, Queue
 from perfscope.replay.program import Floats, Ints, Needs, Program, Work, segment_lengths
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MOST_ROWS = 400_000
 """Rows of segments with messages and queues, which are replayed one by one."""

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.replay.meetings import Kind, Meetings
-from perfscope.replay.program import Needs
-
-if TYPE_CHECKING:
-    from perfscope.replay.program import Ints
+from perfscope.replay.program import Ints, Needs
 
 
 @dataclass(frozen=True)

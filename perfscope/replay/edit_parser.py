@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account
 from perfscope.units import format_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 FORMS = (
     "remove:WHAT[@RANKS]",

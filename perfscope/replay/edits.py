@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,6 @@ from perfscope.replay.model import Edit
 from perfscope.replay.occurrences import factors
 from perfscope.replay.program import Floats, Ints, Program, Work
 from perfscope.schema.enums import Account
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 WAITING = (INDEX[Account.INPUT_WAIT], INDEX[Account.DEVICE_WAIT])
 """Accounts in which a rank waits for something else than a rank: no work that can be leveled."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.matching.collectives import (
     NONBLOCKING_CODES,
@@ -19,6 +19,8 @@ from perfscope.matching.collectives import (
 )
 from perfscope.matching.pool import Bools, Pool
 from perfscope.matching.rendezvous import Calls
+from perfscope.matching.waits import Waits
+from perfscope.metrics.results import Results
 from perfscope.replay.kinds import call_kinds
 from perfscope.replay.layout import Run, lay_out
 from perfscope.replay.meetings import Kind, Meetings
@@ -29,11 +31,6 @@ from perfscope.trace.damage import Need
 from perfscope.trace.model import Rank, RowFlag, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask, codes_of, name_of
 from perfscope.units import counted, format_seconds, were
-
-if TYPE_CHECKING:
-    from perfscope.attribution.focus import Focus
-    from perfscope.matching.waits import Waits
-    from perfscope.metrics.results import Results
 
 # what a rank does by itself as far as the replay goes: it keeps its measured duration
 ALONE = codes_mask(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.attribution.ledger import INDEX
+from perfscope.metrics.results import Results
 from perfscope.replay.producers import (
     Feed,
     Gets,
@@ -17,12 +17,9 @@ from perfscope.replay.producers import (
     mean_service_ns,
     recorded_feed,
 )
+from perfscope.replay.program import Ints, Program
 from perfscope.schema.enums import Account, PhaseKind
 from perfscope.trace.model import Rank, RowFlag, Table
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
-    from perfscope.replay.program import Ints, Program
 
 FEWEST_GETS = 8
 MOST_WORKERS = 9999

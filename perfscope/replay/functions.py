@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.not_training import IS_TRAINING
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
 
 Ints = npt.NDArray[np.int64]
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.attribution.timeline import Timeline
+from perfscope.matching.rendezvous import Calls
+from perfscope.metrics.results import Results
 from perfscope.replay.dependencies import Dependencies
 from perfscope.replay.functions import Functions
 from perfscope.replay.kinds import segment_kinds, segment_steps
+from perfscope.replay.meetings import Meetings
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Floats, Ints, Needs, Program, Work
 from perfscope.replay.schedule import cut_table, is_cut
 from perfscope.search import places
-
-if TYPE_CHECKING:
-    from perfscope.attribution.focus import Focus
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.matching.rendezvous import Calls
-    from perfscope.metrics.results import Results
-    from perfscope.replay.meetings import Meetings
 
 
 @dataclass(frozen=True)

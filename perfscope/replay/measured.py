@@ -6,21 +6,17 @@ arrive before it was sent, the replayed wait is longer than the call was; the me
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.attribution.ledger import INDEX
+from perfscope.attribution.timeline import Timeline
+from perfscope.metrics.results import Results
+from perfscope.replay.program import Floats, Ints, Program
 from perfscope.schema.enums import Account
 from perfscope.search import places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.metrics.results import Results
-    from perfscope.replay.program import Floats, Ints, Program
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfscope.matching.messages import Messages
+from perfscope.matching.pool import Bools, Pool
 from perfscope.matching.rendezvous import Calls, Rendezvous
 from perfscope.matching.requests import completed_requests
-from perfscope.trace.model import PEER_PROC_NULL
+from perfscope.replay.program import Ints
+from perfscope.trace.model import PEER_PROC_NULL, Trace
 from perfscope.trace.operations import OperationClass
-
-if TYPE_CHECKING:
-    from perfscope.matching.messages import Messages
-    from perfscope.matching.pool import Bools, Pool
-    from perfscope.replay.program import Ints
-    from perfscope.trace.model import Trace
 
 MESSAGE_CLASSES = (
     OperationClass.SEND,

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
+from perfscope.schema.enums import Account, Activity
 from perfscope.schema.replay import PathOfOperation, PathOfPhase, WaitPair
-
-if TYPE_CHECKING:
-    from perfscope.schema.enums import Account, Activity
-    from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame
 
 
 class Level(Enum):

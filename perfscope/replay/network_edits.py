@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fusion import close_groups
+from perfscope.metrics.results import Results
 from perfscope.replay.call_costs import ALLREDUCE, CallCosts
-from perfscope.replay.model import RefusedEditError
+from perfscope.replay.model import Edit, RefusedEditError
 from perfscope.replay.program import Floats, Ints, Program, Work
 from perfscope.trace.operations import name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.metrics.results import Results
-    from perfscope.replay.model import Edit
 
 BACKWARD = "backward"
 SHORT_NS = 1e6

@@ -6,8 +6,8 @@ them. What only stack samples tell of has no exact ends: its times are not known
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +16,10 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.phase_catalog import PhaseCatalog
 from perfscope.attribution.timeline import marked_accounts
 from perfscope.matching.intervals import NOTHING
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit
 from perfscope.schema.enums import Account
-from perfscope.trace.model import RowFlag
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from perfscope.metrics.results import Results
-    from perfscope.replay.model import Edit
-    from perfscope.trace.model import Trace
+from perfscope.trace.model import RowFlag, Trace
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]

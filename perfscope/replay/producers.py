@@ -14,18 +14,15 @@ of docs/metrics.md with Q = depth + 1: one batch waits in the producer's hands.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
 from math import inf, isnan
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.replay.program import Floats, Ints
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NOTICEABLE_NS = 50_000
 """So long a put or get lasts at least that had to wait for room or for a batch."""

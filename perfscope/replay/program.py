@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope import _core
 from perfscope.replay.functions import Functions
-
-if TYPE_CHECKING:
-    from perfscope import _core
-    from perfscope.replay.occurrences import Marks
+from perfscope.replay.occurrences import Marks
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.replay.charges import Charges
-    from perfscope.replay.model import Causes, Edit, Persistence, Prediction
-    from perfscope.replay.program import Program
+from perfscope.replay.charges import Charges
+from perfscope.replay.model import Causes, Edit, Persistence, Prediction
+from perfscope.replay.program import Program
 
 
 class Replay(Protocol):

@@ -7,12 +7,13 @@ the history matters any more, so the segments between them replay independently 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfscope.metrics.results import Results
 from perfscope.replay.assumptions import (
     ALWAYS,
     CREATION,
@@ -35,15 +36,10 @@ from perfscope.replay.feeds import feeds
 from perfscope.replay.model import Causes, Edit, Persistence, Prediction, RefusedEditError
 from perfscope.replay.network_edits import fused, network_after
 from perfscope.replay.persistence import persistence
+from perfscope.replay.producers import Feed
 from perfscope.replay.program import Floats, Ints, Program, Work, segment_lengths
 from perfscope.schema.enums import Account
 from perfscope.trace.operations import OperationClass
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.metrics.results import Results
-    from perfscope.replay.producers import Feed
 
 MOST_RELATIVE_ERROR = 1e-3  # beyond it the replay is not this run, and predicts nothing
 INPUT_WAIT_SHARE = 0.01

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.matching.pool import places_by_rank
 from perfscope.metrics.efficiency.steps import step_numbers
+from perfscope.metrics.results import Results
+from perfscope.replay.program import Program
 from perfscope.search import places
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
-    from perfscope.replay.program import Program
 
 Ints = npt.NDArray[np.int64]
 

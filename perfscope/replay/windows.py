@@ -7,18 +7,13 @@ crosses a cut, so the lengths of the segments of all windows are those of the wh
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfscope.replay.program import Needs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from perfscope import _core
-    from perfscope.replay.program import Floats, Ints, Program
+from perfscope import _core
+from perfscope.replay.program import Floats, Ints, Needs, Program
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Delay
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
-    from perfscope.replay.program import Floats, Ints, Program
+from perfscope.replay.program import Floats, Ints, Program
 
 NS = 1e-9
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.stack_rules import (
     EVALUATION_LIKE,
     computes_figure,
@@ -19,18 +19,15 @@ from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import NS, bound_s, price
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
+from perfscope.metrics.efficiency.phases import PhaseResult
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
+from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Confidence, PhaseKind, Status
+from perfscope.trace.model import Rank
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from perfscope.attribution.focus import Focus
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.efficiency.phases import PhaseResult
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
-    from perfscope.trace.model import Rank
 
 OUTPUT_SHARE = 0.05  # of the run: what progress output may take
 EVALUATION_SHARE = 0.10  # the same of evaluation, which tells whether the training is any good

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.gain import NS, replayed, saved
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, input_wait_s
 from perfscope.findings.facts.imbalance_judgment import (
     OVERLAPS,
@@ -21,14 +20,11 @@ from perfscope.findings.facts.imbalance_judgment import (
     unable,
     waiting,
 )
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
+from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
 
 ID = "load_imbalance"
 SUBJECT = "Load balance between ranks"

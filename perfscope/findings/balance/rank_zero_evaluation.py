@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from perfscope.attribution.stack_rules import EVALUATION_LIKE
 from perfscope.findings.core import thresholds, wording
@@ -12,16 +11,13 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import replayed, saved
 from perfscope.findings.core.one_rank import alone
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import SoloWork
-from perfscope.replay.model import Level
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Level, Prediction
+from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Basis, Confidence, PhaseKind, Status
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
-    from perfscope.replay.model import Prediction
-    from perfscope.replay.replay import Replay
 
 ID = "rank_zero_evaluation"
 TITLE = "One rank evaluates alone while the others wait"

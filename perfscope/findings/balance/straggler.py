@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, passed
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgment import (
     Judgment,
@@ -18,12 +18,9 @@ from perfscope.findings.facts.imbalance_judgment import (
     unable,
     waiting,
 )
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
 
 ID = "straggler"
 SUBJECT = "Ranks that are slower for the same work"

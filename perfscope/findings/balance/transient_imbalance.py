@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, passed
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import Pattern
 from perfscope.findings.facts.imbalance_judgment import Judgment, unable
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
 
 ID = "transient_imbalance"
 SUBJECT = "Ranks that are late by turns"

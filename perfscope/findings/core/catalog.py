@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from perfscope import registry
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.core.certainty import NOTHING_S, as_sure_as_its_interval
+from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.unclaimed import unclaimed
+from perfscope.metrics.results import Results
 from perfscope.progress import counted, stage
 from perfscope.replay.model import RefusedEditError
+from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Format
 from perfscope.trace.worlds import apart
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.findings.core.diagnosis import Diagnosis
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
 
 
 def diagnoses() -> list[Diagnosis]:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core.finding import Gain
-from perfscope.replay.model import RefusedEditError
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit, Prediction, RefusedEditError
+from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Basis
 from perfscope.trace.operations import BY_NAME, COLLECTIVE_CLASSES, OperationClass
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from perfscope.metrics.results import Results
-    from perfscope.replay.model import Edit, Prediction
-    from perfscope.replay.replay import Replay
 
 NS = 1e-9
 NOT_MOVING = {OperationClass.INIT, OperationClass.FINALIZE}

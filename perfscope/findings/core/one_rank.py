@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.finding import (
     Quiet,
     not_applicable,
     not_measured,
 )
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
+from perfscope.metrics.results import Results
 
 
 def alone(results: Results, text: str) -> Quiet | None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from perfscope.trace.model import Trace
+from perfscope.trace.model import Trace
 
 LONGEST = 300
 """Characters of a command that is still shown as a whole; a piece of one cannot be used."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
+from perfscope.metrics.results import Results
 from perfscope.savings import Wholes
-from perfscope.trace.model import Format
+from perfscope.trace.model import Format, Frame, Trace
 from perfscope.units import counted, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Frame, Trace
 
 IN_TENSORBOARD = (
     "record a window with perfscope run --tf-profiler 20:30, install tensorboard-plugin-profile "

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved
-from perfscope.findings.facts.step_growth import step_growth
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.step_growth import StepGrowth, step_growth
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.findings.facts.step_growth import StepGrowth
-    from perfscope.metrics.results import Results
 
 ID = "growing_steps"
 TITLE = "Steps take longer the longer the run lasts"

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.sweep_command import doubled, sweep_command
-from perfscope.findings.facts.thread_pools import INTEROP, busiest_rank, holders, pools
-from perfscope.metrics.host.resources import busy_cpus, queue_share
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.thread_pools import INTEROP, Pool, busiest_rank, holders, pools
+from perfscope.metrics.host.resources import NodeThreads, busy_cpus, queue_share
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
+from perfscope.trace.model import Rank
 from perfscope.units import format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.findings.facts.thread_pools import Pool
-    from perfscope.metrics.host.resources import NodeThreads
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Rank
 
 IDLE_CPUS_SHARE = 0.5  # of the CPUs allowed to the ranks of a node, idle: worth a word
 ID = "idle_cores"

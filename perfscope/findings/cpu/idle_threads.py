@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.gain import saved
+from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.efficiency.hybrid import ThreadWork, has_threads, thread_work
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_ratio, format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
 
 IDLE_THREADS_WARN = 0.05  # of the time that ranks are outside MPI, in which threads do not compute
 IDLE_THREADS_FAIL = 0.2

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import price
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
+from perfscope.metrics.host.interpreter_lock import LockWait
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.host.interpreter_lock import LockWait
-    from perfscope.metrics.results import Results
 
 ID = "interpreter_lock"
 TITLE = "The main thread waits for Python's interpreter lock"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
+from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.host.counted_work import CountedWork, counted_work
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_ratio, format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
 
 LOW_IPC = 0.7  # instructions per cycle: current CPUs do 2 to 4 in work that fits the cache
 MANY_MISSES = 10.0  # misses of the last cache per 1,000 instructions: bound by memory

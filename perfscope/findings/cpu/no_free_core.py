@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_applicable, not_measured, passed
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
-from perfscope.metrics.host.resources import busy_cpus, node_cpus, queue_share
+from perfscope.metrics.host.resources import NodeThreads, busy_cpus, node_cpus, queue_share
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.host.resources import NodeThreads
-    from perfscope.metrics.results import Results
 
 FULL_SHARE = 0.95  # of all CPUs of a node, busy with ranks: nothing is left for the system
 NOISE_SHARE = 0.01  # run-queue delay per CPU second from which on the system is felt

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_applicable, not_measured, passed
+from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.host.numa import NumaUse, numa_use
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_bytes, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
 
 REMOTE_WARN = 0.2  # of a rank's memory on NUMA nodes without a CPU of the rank
 REMOTE_FAIL = 0.5

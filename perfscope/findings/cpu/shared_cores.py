@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
+from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.metrics.host.resource_use import cpu_set
-from perfscope.metrics.host.resources import node_cpus, queue_share
+from perfscope.metrics.host.resources import NodeThreads, RankThreads, node_cpus, queue_share
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-
-if TYPE_CHECKING:
-    from perfscope.findings.core.finding import Gain
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.host.resources import NodeThreads, RankThreads
-    from perfscope.metrics.results import Results
 
 ID = "shared_cores"
 TITLE = "Ranks are bound to the same CPUs"

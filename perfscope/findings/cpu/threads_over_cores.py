@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, not_measured
+from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured
 from perfscope.findings.core.sweep_command import doubled, sweep_command
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import (
     more_cpus,
 )
 from perfscope.findings.facts.node_threads import VARIABLES, NodeLoad, status_of
 from perfscope.findings.facts.thread_pools import (
+    Pool,
     named_group,
     number_set,
 )
 from perfscope.metrics.host.resources import node_cpus
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.findings.core.finding import Gain
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.findings.facts.thread_pools import Pool
-    from perfscope.metrics.results import Results
 
 ID = "threads_over_cores"
 TITLE = "More threads want to run than there are CPUs"

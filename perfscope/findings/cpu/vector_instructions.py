@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
+from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.metadata import noted_environment
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Rank
+from perfscope.trace.model import Rank
 
 ID = "vector_instructions"
 TITLE = "A setting keeps libraries from instructions that the CPUs have"

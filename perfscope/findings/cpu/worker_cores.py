@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN, helper_threads, input_workers, more_cpus
 from perfscope.metrics.host.resource_use import cpu_set
-from perfscope.metrics.host.resources import node_cpus, queue_share
+from perfscope.metrics.host.resources import NodeThreads, RankThreads, node_cpus, queue_share
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
+from perfscope.trace.model import Rank
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.host.resources import NodeThreads, RankThreads
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Rank
 
 BUSY_CPUS_SHARE = 0.8  # of the CPUs allowed, busy with training and helpers: they take turns
 HELPERS_LEAST_CPUS = 0.1  # that loaders and communication threads keep busy: less hardly counts

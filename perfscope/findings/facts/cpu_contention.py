@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Finding
-from perfscope.metrics.host.resources import queue_share
+from perfscope.metrics.host.resources import RankThreads, queue_share
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
-
-if TYPE_CHECKING:
-    from perfscope.metrics.host.resources import RankThreads
-    from perfscope.metrics.results import Results
 
 NS = 1e-9
 

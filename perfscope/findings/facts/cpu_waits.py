@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
+from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.gain import price
+from perfscope.metrics.host.run_queue import CpuWait
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, RefusedEditError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from perfscope.findings.core.finding import Gain
-    from perfscope.metrics.host.run_queue import CpuWait
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
+from perfscope.replay.replay import Replay
 
 MOST = 0.98
 """Of a rank's work at most: some of it was done."""

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.finding import Gain, Quiet, not_measured
 from perfscope.findings.core.gain import saved
+from perfscope.metrics.devices.devices import DevicesResult
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.trace.damage import Need
 from perfscope.trace.metadata import noted_environment, noted_frameworks
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from perfscope.metrics.devices.devices import DevicesResult
-    from perfscope.metrics.results import Results
 
 NS = 1e-9
 NO_COMMON_MOMENT = (

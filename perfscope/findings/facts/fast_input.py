@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Evidence
 from perfscope.findings.facts.cpu_contention import waited_longer
 from perfscope.findings.facts.queue_evidence import queue_pace
+from perfscope.metrics.results import Results
+from perfscope.trace.model import Rank
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Rank
 
 BATCHES_LEAST = 10  # asked for: fewer do not tell whether the workers keep up
 NS = 1e-9

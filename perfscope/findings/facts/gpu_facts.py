@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.finding import Quiet, not_applicable, not_measured
 from perfscope.findings.facts.device_facts import torch_devices
+from perfscope.metrics.devices.gpus import GpuUse
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
-
-if TYPE_CHECKING:
-    from perfscope.metrics.devices.gpus import GpuUse
-    from perfscope.metrics.results import Results
 
 FRAMEWORKS = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
 """Whose programs are expected to use a GPU where there is one."""

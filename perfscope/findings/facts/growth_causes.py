@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.tracing import Traced, traced_often
+from perfscope.metrics.host.framework_calls import FrameworkCalls
+from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.host.memory_kinds import MemoryKind
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
+from perfscope.trace.model import Frame
 from perfscope.units import format_bytes
-
-if TYPE_CHECKING:
-    from perfscope.metrics.host.framework_calls import FrameworkCalls
-    from perfscope.metrics.host.memory_growth import MemoryGrowth
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Frame
 
 KEPT_FAIL_BYTES = 50 << 10  # per call, steady: retracing, compiling anew and new models keep more
 KEPT_WARN_BYTES = 5 << 10

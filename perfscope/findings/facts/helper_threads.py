@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.foreign import mentions
-from perfscope.metrics.host.resources import known_cpus
+from perfscope.metrics.host.resources import NodeThreads, known_cpus
 from perfscope.trace.metadata import noted_environment
-
-if TYPE_CHECKING:
-    from perfscope.metrics.host.resources import NodeThreads
-    from perfscope.trace.model import Rank, Trace
+from perfscope.trace.model import Rank, Trace
 
 PROGRESS_VARIABLES = (
     "MPICH_ASYNC_PROGRESS",

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from statistics import mean, median
-from typing import TYPE_CHECKING
 
 from perfscope.attribution.start_up import Opening
 from perfscope.findings.core import thresholds
-from perfscope.findings.facts.serial_work import edits_of, own_seconds
+from perfscope.findings.facts.serial_work import SoloWork, edits_of, own_seconds
+from perfscope.findings.facts.start_up_facts import OpeningFacts
+from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.host.samples import samples_by_rank
-from perfscope.replay.model import Edit, Level
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit, Level, Persistence, Prediction
+from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, PhaseKind
 from perfscope.trace.model import Frame
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from perfscope.findings.facts.serial_work import SoloWork
-    from perfscope.findings.facts.start_up_facts import OpeningFacts
-    from perfscope.metrics.efficiency.phases import PhaseResult
-    from perfscope.metrics.results import Results
-    from perfscope.replay.model import Persistence, Prediction
-    from perfscope.replay.replay import Replay
 
 HEAVY_SHARE = 0.02  # above the median rank's work: a rank that works more than the others
 HEAVY_PART = 0.2  # of what the heaviest rank works beyond the median: less does not count beside it

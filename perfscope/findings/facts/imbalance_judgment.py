@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from statistics import mean, median
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.finding import (
@@ -25,14 +25,10 @@ from perfscope.findings.facts.imbalance_facts import (
     Pattern,
     persists,
 )
+from perfscope.metrics.results import Results
+from perfscope.savings import Wholes
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from perfscope.metrics.results import Results
-    from perfscope.savings import Wholes
 
 SPREAD_SHARE = 0.05  # the same where nobody is late by more than step times vary anyway
 STEADY_REACH = 0.8  # of the time, better without it: no chance (runs without a fault: 0.73)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from perfscope.findings.core.finding import Evidence
-from perfscope.metrics.host.input_parts import InputPart
+from perfscope.metrics.host.input_parts import InputPart, InputParts
+from perfscope.metrics.results import Results
+from perfscope.trace.model import Frame
 from perfscope.units import format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from perfscope.metrics.host.input_parts import InputParts
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Frame
 
 PARTS_LEAST_SAMPLES = 5  # of getting batches ready: fewer do not tell reading from decoding
 PARTS_MAIN_SHARE = 0.5  # of that work, in one part: it is what to change

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.growth_causes import PIPELINES
-
-if TYPE_CHECKING:
-    from perfscope.metrics.host.framework_calls import FrameworkCalls
-    from perfscope.metrics.results import Results
+from perfscope.metrics.host.framework_calls import FrameworkCalls
+from perfscope.metrics.results import Results
 
 ONE_BATCH = 1.5  # compiled functions in a call: a call of more works on several batches
 CURES = {"predict": "predict_on_batch", "evaluate": "test_on_batch", "fit": "train_on_batch"}

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from perfscope.metrics.host.memory_growth import MemoryGrowth
+from perfscope.metrics.host.resources import RankMemory
+from perfscope.metrics.results import Results
+from perfscope.schema.resources import MemoryOfNode
 from perfscope.units import format_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.metrics.host.memory_growth import MemoryGrowth
-    from perfscope.metrics.host.resources import RankMemory
-    from perfscope.metrics.results import Results
-    from perfscope.schema.resources import MemoryOfNode
 
 
 @dataclass(frozen=True)

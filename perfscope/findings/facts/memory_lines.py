@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.findings.core.finding import Evidence
+from perfscope.metrics.host.memory_detail import KeptLine, MemoryDetail
+from perfscope.metrics.results import Results
+from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_seconds
-
-if TYPE_CHECKING:
-    from perfscope.metrics.host.memory_detail import KeptLine, MemoryDetail
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Frame
 
 KEPT_LEAST_BYTES = 1024 * 1024  # below it, and next to libraries of 100 MiB, it is no growth
 KEPT_LEAST_SHARE = 0.1  # of all that was kept: three lines at most explain it

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,17 +23,13 @@ from perfscope.findings.core.gain import (
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import is_disturbed, waited_as_long
 from perfscope.findings.facts.transport_settings import Setting, fabric_bytes_per_s, slow_settings
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
+from perfscope.replay.replay import Replay
+from perfscope.schema.communication import CollectiveClass
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
-    from perfscope.schema.communication import CollectiveClass
 
 TRANSFER_WARN_SHARE = 0.05  # of the focus, given back by a network that needs no time
 TRANSFER_FAIL_SHARE = 0.10  # which no real one is

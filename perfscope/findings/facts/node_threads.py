@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.helper_threads import HelperThreads, helper_threads, input_workers
 from perfscope.findings.facts.thread_pools import (
     Holders,
+    Pool,
     busiest_rank,
     holders,
     pools,
 )
-from perfscope.metrics.host.resources import queue_share
+from perfscope.metrics.host.resources import NodeThreads, RankThreads, queue_share
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.trace.metadata import noted_environment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from perfscope.findings.facts.thread_pools import Pool
-    from perfscope.metrics.host.resources import NodeThreads, RankThreads
-    from perfscope.metrics.results import Results
 
 CROWDED_FAIL = 1.5
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +10,7 @@ import numpy.typing as npt
 from perfscope.findings.core.finding import Evidence
 from perfscope.findings.core.gain import NS
 from perfscope.metrics.host.input_parts import main_queue
-
-if TYPE_CHECKING:
-    from perfscope.trace.model import Rank, Table
+from perfscope.trace.model import Rank, Table
 
 KEEPS_UP_SHARE = 0.5  # of the training's time for a batch: who makes one so fast is not too slow
 Seconds = npt.NDArray[np.float64]

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.finding import Evidence
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.metrics.communication.call_sites import Places
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Frame
-
+from perfscope.metrics.communication.call_sites import Places
+from perfscope.metrics.results import Results
+from perfscope.trace.model import Frame
 
 PLACE_LEAST_SAMPLES = 3  # in a function that communicates or reads files: fewer are chance
 PLACE_MAIN_SHARE = 0.5  # of such samples, in one function: it is the place

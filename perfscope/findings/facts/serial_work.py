@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
 
+from perfscope.attribution.ledger import FunctionShare
 from perfscope.attribution.stack_rules import EVALUATION_LIKE
 from perfscope.findings.core import thresholds
+from perfscope.metrics.communication.operations import LateArrival
+from perfscope.metrics.efficiency.phases import PhaseResult
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import Account, PhaseKind
 from perfscope.trace.model import Frame
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.attribution.ledger import FunctionShare
-    from perfscope.metrics.communication.operations import LateArrival
-    from perfscope.metrics.efficiency.phases import PhaseResult
-    from perfscope.metrics.results import Results
 
 SOLO_FUNCTION_LEAST_S = 0.3  # three samples: in a function that names no phase, fewer are chance
 LABELED = {

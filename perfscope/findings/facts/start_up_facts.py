@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median_high, median_low
-from typing import TYPE_CHECKING
 
+from perfscope.attribution.start_up import Opening
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.serial_work import SoloWork, edits_of
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.attribution.start_up import Opening
-    from perfscope.findings.facts.serial_work import SoloWork, edits_of
-    from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Frame
+from perfscope.metrics.results import Results
+from perfscope.trace.model import Frame
 
 PARTS = 4
 LEAST_STEPS = 40

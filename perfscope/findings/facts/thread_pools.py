@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfscope.findings.core import wording
 from perfscope.metrics.host.resource_use import cpu_set
+from perfscope.metrics.host.resources import NodeThreads
+from perfscope.metrics.results import Results
+from perfscope.schema.resources import ThreadGroup
 from perfscope.trace.metadata import noted_environment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from perfscope.metrics.host.resources import NodeThreads
-    from perfscope.metrics.results import Results
-    from perfscope.schema.resources import ThreadGroup
-    from perfscope.trace.model import Rank
+from perfscope.trace.model import Rank
 
 MOST_THREADS = 1 << 16
 """A pool of more threads is not one that a library made: the number is damage."""

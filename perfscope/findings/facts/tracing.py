@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfscope.findings.core import thresholds, wording
+from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from perfscope.metrics.results import Results
-
 
 TRACED_OFTEN = 3  # times: the first one and one for a last, smaller batch are ordinary
 MADE_OFTEN = 20  # functions of one name: more than a program has models and layers, mostly

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
 from perfscope.findings.facts.device_facts import (
@@ -13,14 +11,12 @@ from perfscope.findings.facts.device_facts import (
     need_devices,
     price,
 )
+from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.devices.devices import DeviceUse
+from perfscope.metrics.results import Results
+from perfscope.schema.devices import HostCopies
 from perfscope.schema.enums import Confidence, Direction, Status
 from perfscope.units import format_bytes, format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.devices.devices import DeviceUse
-    from perfscope.metrics.results import Results
-    from perfscope.schema.devices import HostCopies
 
 ID = "device_copies"
 TITLE = "Devices wait for copies from and to the host"

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_applicable
 from perfscope.findings.facts.device_facts import has_accelerators, need_devices, price, variable
+from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.devices.device_collectives import DeviceCommunication
+from perfscope.metrics.devices.devices import DevicesResult
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.devices.device_collectives import DeviceCommunication
-    from perfscope.metrics.devices.devices import DevicesResult
-    from perfscope.metrics.results import Results
 
 WAITING_PART = 0.5  # of communication kernels, waiting: the late rank is the cause, not the network
 ID = "exposed_device_communication"

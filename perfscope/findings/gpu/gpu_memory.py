@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
@@ -13,17 +11,14 @@ from perfscope.findings.facts.device_facts import (
     torch_devices,
     variable,
 )
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
 from perfscope.foreign import mentions
+from perfscope.metrics.devices.gpus import GpuUse
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Rank
 from perfscope.units import format_bytes, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.devices.gpus import GpuUse
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Rank
 
 GPU_MEMORY_SCARCE = 0.05  # left at the peak: the next larger batch, or a longer sample, fails
 ID = "gpu_memory"

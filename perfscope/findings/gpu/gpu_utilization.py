@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_applicable, not_measured
 from perfscope.findings.facts.device_facts import NS, how_to_watch
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.gpu_facts import (
     has_gpus,
     loaded_frameworks,
@@ -16,13 +15,10 @@ from perfscope.findings.facts.gpu_facts import (
     not_sampled,
     ranks_of,
 )
+from perfscope.metrics.devices.gpus import GpuUse
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.units import counted, format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.devices.gpus import GpuUse
-    from perfscope.metrics.results import Results
 
 GPU_BUSY_WARN = 0.5  # of the time with a kernel: at least half of the accelerator is not used
 GPU_BUSY_FAIL = 0.3  # well-fed training is above 0.8; this is a fault and no matter of taste

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
@@ -13,15 +13,11 @@ from perfscope.findings.facts.device_facts import (
     price,
     unpriced,
 )
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.idle_causes import WORDS
+from perfscope.metrics.devices.devices import DeviceUse
 from perfscope.schema.enums import Confidence, IdleCause, Status
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.devices.devices import DeviceUse
 
 IDLE_DEVICES_SHARE = 0.1  # of the time: below it nobody would look for a reason
 ID = "idle_devices"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
-    from perfscope.trace.devices import Gpu
+from perfscope.trace.devices import Gpu
 
 ID = "lost_gpus"
 TITLE = "GPUs were lost"

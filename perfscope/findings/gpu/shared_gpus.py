@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.gpu_facts import WHAT_TELLS, has_gpus, named, not_sampled, ranks_of
+from perfscope.metrics.devices.gpus import GpuUse
 from perfscope.schema.enums import Confidence, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.devices.gpus import GpuUse
 
 ID = "shared_gpus"
 TITLE = "Ranks share a GPU while another has no work"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
@@ -16,14 +15,12 @@ from perfscope.findings.facts.device_facts import (
     not_watched,
     variable,
 )
+from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.metadata import noted_environment
+from perfscope.trace.model import Rank
 from perfscope.units import format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Rank
 
 MATRIX_LEAST_SHARE = 0.1  # of computing, known by its names: less says nothing of the program
 SINGLE_PRECISION_SHARE = 0.1  # of computing, multiplied without tensor cores: worth knowing

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.gpu_facts import has_gpus, named, not_sampled
+from perfscope.metrics.devices.gpus import GpuUse
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.devices import Throttling
 from perfscope.units import format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.devices.gpus import GpuUse
-    from perfscope.metrics.results import Results
 
 THROTTLED_WARN = 0.1  # of the busy samples, slowed for heat or for power that is not there
 THROTTLED_FAIL = 0.5

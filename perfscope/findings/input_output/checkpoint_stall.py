@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import NS, bound_s, price
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import own_seconds
+from perfscope.metrics.efficiency.phases import PhaseResult
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
+from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, PhaseKind
 from perfscope.units import format_bytes, format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.efficiency.phases import PhaseResult
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
 
 ID = "checkpoint_stall"
 TITLE = "Training stands still while checkpoints are written"

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import NS, as_bound, bound_s, gain_of, price
-from perfscope.findings.facts.fast_input import other_cause, ready_evidence
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
 from perfscope.findings.facts.input_work import producers_place, work_action, work_evidence
 from perfscope.findings.facts.queue_evidence import queue_evidence
+from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.host.resources import busy_cpus
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
+from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, PhaseKind, Status
+from perfscope.trace.model import Frame
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.findings.facts.fast_input import OtherCause
-    from perfscope.metrics.efficiency.phases import PhaseResult
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
-    from perfscope.trace.model import Frame
 
 TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
 ID = "data_stall"

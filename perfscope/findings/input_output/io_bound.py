@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
@@ -10,15 +10,13 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import NS, as_bound, bound_s, price
 from perfscope.findings.facts import sampled_places
+from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.communication.call_sites import Places
+from perfscope.metrics.host.resources import RankFiles
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.units import format_bytes, format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.host.resources import RankFiles
-    from perfscope.metrics.results import Results
 
 IO_WARN_SHARE = 0.05  # of the focus, standing still for files; as of other upper bounds
 IO_FAIL_SHARE = 0.15  # what no cache and no faster disk takes away completely

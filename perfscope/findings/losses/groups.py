@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from perfscope.losses.entry import NoSaving, Saving
+from perfscope.losses.entry import Entry, NoSaving, Saving
 from perfscope.losses.savings import BY_CHANCE, Savings, edits_of
 from perfscope.replay.model import Edit, Level
 from perfscope.schema.enums import LossKind, LossPattern
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.losses.entry import Entry
 
 FASTEST = 1e9
 """Times as fast: a network that takes no time."""

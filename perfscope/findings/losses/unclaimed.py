@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.certainty import as_sure_as_its_interval
-from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.findings.core.finding import Evidence, Finding, Gain
 from perfscope.findings.core.gain import saved
 from perfscope.findings.core.wording import place
 from perfscope.findings.facts import sampled_places
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
 from perfscope.findings.losses import words
 from perfscope.findings.losses.groups import Group, groups
-from perfscope.losses.entry import Saving
+from perfscope.losses.cause import LossCause
+from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings, edits_of
+from perfscope.replay.model import Edit
 from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.findings.core.finding import Gain
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.losses.cause import LossCause
-    from perfscope.losses.entry import Entry
-    from perfscope.replay.model import Edit
-    from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame
 
 WORTH = 0.03
 """Of the focus, saved beyond what the diagnoses' own changes save: a finding of its own."""

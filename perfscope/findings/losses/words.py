@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.wording import capitalized, place, ranks
+from perfscope.findings.losses.groups import Group
+from perfscope.losses.entry import Entry
 from perfscope.schema.enums import Activity, LossKind, LossPattern
+from perfscope.trace.model import Frame
 from perfscope.units import format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.losses.groups import Group
-    from perfscope.losses.entry import Entry
-    from perfscope.trace.model import Frame
 
 OF_ACTIVITY: dict[Activity, tuple[str, str]] = {
     Activity.DATA_PREPARATION: (

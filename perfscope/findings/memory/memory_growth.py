@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.growth_causes import (
+    Cause,
     cause_of,
     compiled_again,
     is_known_per_call,
@@ -18,19 +20,13 @@ from perfscope.findings.facts.growth_causes import (
 )
 from perfscope.findings.facts.memory_limits import Room, ranks_that_fit, rooms
 from perfscope.findings.facts.memory_lines import lines_that_keep
+from perfscope.metrics.host.framework_calls import FrameworkCalls
+from perfscope.metrics.host.memory_growth import MemoryGrowth
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, PhaseKind, Status
+from perfscope.schema.resources import MemoryOfNode
+from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.findings.facts.growth_causes import Cause
-    from perfscope.metrics.host.framework_calls import FrameworkCalls
-    from perfscope.metrics.host.memory_growth import MemoryGrowth
-    from perfscope.metrics.results import Results
-    from perfscope.schema.resources import MemoryOfNode
-    from perfscope.trace.model import Frame
 
 GROWTH_LEAST_BYTES = 2 << 20  # in the second half of the run: less is noise of the allocator
 GROWTH_LEAST_SHARE = 0.005  # the same, of the peak of the rank

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
-from perfscope.findings.facts.memory_limits import rooms, usable_bytes
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.memory_limits import Room, rooms, usable_bytes
 from perfscope.foreign import mentions
 from perfscope.metrics.host.resource_use import kills_with, memory_ran_out
+from perfscope.metrics.host.resources import RankMemory
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, EndKind, Status
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Rank, Trace
 from perfscope.units import format_bytes, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.findings.facts.memory_limits import Room
-    from perfscope.metrics.host.resources import RankMemory
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Rank, Trace
 
 SCARCE_FAIL = 0.05  # of the memory of a node or control group left at the least moment
 SCARCE_WARN = 0.10

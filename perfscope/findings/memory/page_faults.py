@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import as_bound, price
 from perfscope.findings.core.wording import place
+from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.host.page_faults import FaultTime
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.host.page_faults import FaultTime
-    from perfscope.metrics.results import Results
 
 LEAST_GAIN = 0.1  # of the focus: programs without a fault pay up to as much for their arrays
 ID = "page_faults"

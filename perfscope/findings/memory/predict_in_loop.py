@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured
 from perfscope.findings.core.gain import price, saved
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.growth_causes import INSTEAD, PIPELINES
 from perfscope.findings.facts.keras_loops import Loop, loops_of_calls
 from perfscope.findings.facts.tracing import traced_often
+from perfscope.metrics.efficiency.phases import PhaseResult
+from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
+from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Confidence, PhaseKind, Status
+from perfscope.trace.model import Frame
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.efficiency.phases import PhaseResult
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
-    from perfscope.trace.model import Frame
 
 ID = "predict_in_loop"
 TITLE = "Keras builds an input pipeline in every call"

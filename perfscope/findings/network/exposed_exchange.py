@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured, passed
 from perfscope.findings.core.gain import as_bound
 from perfscope.findings.core.wording import capitalized, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
     CROWDED,
     EXCHANGES,
@@ -20,12 +19,9 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
 
 ID = Cause.EXCHANGE.value
 TITLE = "Gradients are exchanged while no rank computes"

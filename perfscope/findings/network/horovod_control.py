@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measured
@@ -11,6 +10,7 @@ from perfscope.findings.core.gain import saved
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.device_facts import variable
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
     CROWDED,
     RECORD_HOROVOD,
@@ -19,13 +19,10 @@ from perfscope.findings.facts.network_facts import (
     mean,
     unknown,
 )
+from perfscope.metrics.communication.horovod import HorovodResult
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.communication.horovod import HorovodResult
-    from perfscope.metrics.results import Results
 
 MANY_TENSORS = 4  # allreduces of Horovod in a step, of which it fuses most by itself
 ID = Cause.CONTROL.value

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.gain import NS, as_bound
 from perfscope.findings.core.wording import capitalized, of_window
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
     CROWDED,
     FUSED,
@@ -25,12 +24,9 @@ from perfscope.findings.facts.network_facts import (
     unknown,
     without_data,
 )
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.units import counted, format_bytes, format_seconds
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
 
 ID = Cause.BANDWIDTH.value
 TITLE = "Moving data between ranks takes long"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
     CROWDED,
     FUSED,
@@ -20,13 +19,10 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.metrics.results import Results
+from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.units import counted, format_bytes, format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
-    from perfscope.replay.replay import Replay
 
 ID = Cause.SMALL.value
 TITLE = "Many small collectives take long"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.core.gain import as_bound
 from perfscope.findings.facts import sampled_places
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
     Cause,
     NetworkFacts,
@@ -16,12 +15,9 @@ from perfscope.findings.facts.network_facts import (
     unknown,
 )
 from perfscope.findings.facts.transport_settings import Way, fabrics, has_fabric, is_recorded
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_bytes, format_share
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
 
 ID = Cause.TRANSPORT.value
 TITLE = "Ranks do not use the fastest way to each other"

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
+from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.communication.broadcasts import largest_broadcast_bytes
 from perfscope.metrics.host.samples import fullest_epochs
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Rank
+from perfscope.trace.model import Rank
 
 BROADCAST_LEAST_BYTES = 64 << 10  # a larger broadcast is of parameters and not of control
 ID = "data_parallel_setup"

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
+from perfscope.trace.model import Trace
 from perfscope.trace.worlds import mpi_library, separate_worlds
-
-if TYPE_CHECKING:
-    from perfscope.findings.facts.facts import Facts
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Trace
 
 ID = "singleton_worlds"
 TITLE = "The processes of the job never met"

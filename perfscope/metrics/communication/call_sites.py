@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.attribution.ledger import INDEX
+from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import period_ns, search_within
 from perfscope.attribution.stack_rules import is_user_file, most_seen_line
+from perfscope.attribution.timeline import Timeline
+from perfscope.matching.intervals import Times
 from perfscope.metrics.host.file_waits import stalled_moments
 from perfscope.schema.enums import Account
-from perfscope.trace.model import Frame
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
-    from perfscope.attribution.preparation import Prepared
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.matching.intervals import Times
-    from perfscope.trace.model import Rank, Table
+from perfscope.trace.model import Frame, Rank, Table
 
 MOST_PLACES = 3
 LONG_PERIODS = 2.0

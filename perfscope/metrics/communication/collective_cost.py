@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.attribution.preparation import Prepared
 from perfscope.matching.collectives import NONBLOCKING_CODES
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fit import LEAST_SPAN, Curve, Line, fit_curve
@@ -20,9 +20,6 @@ from perfscope.metrics.communication.collective_fusion import (
 from perfscope.metrics.communication.collective_ways import AllreduceCost, predictions
 from perfscope.schema.communication import CollectiveClass
 from perfscope.trace.operations import code_of, name_of
-
-if TYPE_CHECKING:
-    from perfscope.attribution.preparation import Prepared
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

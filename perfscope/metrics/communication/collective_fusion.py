@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.matching.collectives import NONBLOCKING_CODES, Instances
+from perfscope.matching.pool import Pool
+from perfscope.metrics.communication.collective_fit import Curve
 from perfscope.trace.operations import code_of
-
-if TYPE_CHECKING:
-    from perfscope.matching.pool import Pool
-    from perfscope.metrics.communication.collective_fit import Curve
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from math import ceil, log2
-from typing import TYPE_CHECKING
 
 from perfscope.metrics.communication import collective_algorithms as algorithms
-
-if TYPE_CHECKING:
-    from perfscope.metrics.communication.collective_fit import Curve
-    from perfscope.trace.model import Trace
+from perfscope.metrics.communication.collective_fit import Curve
+from perfscope.trace.model import Trace
 
 SCALES = (1, 2, 4, 8, 16, 32, 64)
 MOST_RANKS = 1 << 16

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.attribution.preparation import Prepared
 from perfscope.matching.collectives import NONBLOCKING_CODES
 from perfscope.matching.pool import dense
 from perfscope.matching.rendezvous import EAGER_BYTES
 from perfscope.trace.operations import OperationClass
-
-if TYPE_CHECKING:
-    from perfscope.attribution.preparation import Prepared
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

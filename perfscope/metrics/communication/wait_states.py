@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import INDEX
+from perfscope.attribution.timeline import Timeline
 from perfscope.matching.collectives import SCAN_CODES, TO_ALL_CODES, TO_ROOT_CODES
-from perfscope.matching.intervals import Cumulative
+from perfscope.matching.intervals import Cumulative, Times
+from perfscope.matching.waits import Rows, Waits
 from perfscope.schema.enums import Account, WaitKind
+from perfscope.trace.model import Trace
 from perfscope.trace.operations import ALL_OPERATIONS, OperationClass, codes_mask
-
-if TYPE_CHECKING:
-    from perfscope.attribution.focus import Focus
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.matching.intervals import Times
-    from perfscope.matching.waits import Rows, Waits
-    from perfscope.trace.model import Trace
 
 NS = 1e-9
 KINDS = tuple(WaitKind)

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from perfscope.attribution.focus import Focus
+from perfscope.metrics.efficiency.factors import Efficiency
 from perfscope.schema.common import Metric
-
-if TYPE_CHECKING:
-    from perfscope.attribution.focus import Focus
-    from perfscope.metrics.efficiency.factors import Efficiency
-    from perfscope.trace.hardware import ComputeTotals
-    from perfscope.trace.model import Trace
+from perfscope.trace.hardware import ComputeTotals
+from perfscope.trace.model import Trace
 
 USEFUL_RUNNING = "running_on_all_threads"
 FORMULA = "hybrid"

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.activity_timeline import activity_timeline, hears_collections
+from perfscope.attribution.activity_timeline import (
+    ActivityTimeline,
+    activity_timeline,
+    hears_collections,
+)
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
+from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import is_user_file
+from perfscope.attribution.timeline import Timeline
 from perfscope.matching.intervals import NOTHING, disjoint_layer, union
 from perfscope.matching.pool import dense
 from perfscope.schema.enums import Account, Activity
-from perfscope.trace.model import Frame
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfscope.attribution.activity_timeline import ActivityTimeline
-    from perfscope.attribution.preparation import Prepared
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.trace.model import Rank
+from perfscope.trace.model import Frame, Rank
 
 Ints = npt.NDArray[np.int64]
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.metrics.results import Results
 from perfscope.trace.counters import CounterKind
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Results
-    from perfscope.trace.model import Rank, Table
+from perfscope.trace.model import Rank, Table
 
 INSTRUCTIONS, CYCLES = "PAPI_TOT_INS", "PAPI_TOT_CYC"
 MISSES = ("PAPI_L3_TCM", "PAPI_L3_LDM", "PAPI_L2_TCM")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
+from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.resource_use import median_slope
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from perfscope.attribution.preparation import Prepared
-    from perfscope.trace.model import Rank, Table
+from perfscope.trace.model import Rank, Table
 
 FEWEST_SAMPLES = 10
 """Written sums in the last half of the calls, from which on it says something."""

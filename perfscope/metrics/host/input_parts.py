@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.attribution.ledger import INDEX
+from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import is_user_file, words_of
+from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.usual_place import usual_place
 from perfscope.schema.enums import Account
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from perfscope.attribution.preparation import Prepared
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.trace.model import Frame, Rank, Table, Trace
+from perfscope.trace.model import Frame, Rank, Table, Trace
 
 
 class InputPart(Enum):

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.usual_place import usual_place
 from perfscope.schema.enums import Activity
-
-if TYPE_CHECKING:
-    from perfscope.attribution.focus import Focus
-    from perfscope.attribution.preparation import Prepared
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.trace.model import Frame, Rank, Table, ThreadInfo, Trace
+from perfscope.trace.model import Frame, Rank, Table, ThreadInfo, Trace
 
 Floats = npt.NDArray[np.float64]
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from perfscope.trace.model import Rank, Table
+from perfscope.trace.model import Rank, Table
 
 LEAST_SAMPLES = 4
 

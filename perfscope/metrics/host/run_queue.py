@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
+from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.timeline import Timeline
 from perfscope.schema.enums import Account
-
-if TYPE_CHECKING:
-    from perfscope.attribution.focus import Focus
-    from perfscope.attribution.preparation import Prepared
-    from perfscope.attribution.timeline import Timeline
-    from perfscope.trace.model import Rank, Table
+from perfscope.trace.model import Rank, Table
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from perfscope.attribution.focus import Focus
-    from perfscope.trace.model import Trace
+from perfscope.attribution.focus import Focus
+from perfscope.trace.model import Trace
 
 
 def samples_by_rank(trace: Trace, focus: Focus) -> tuple[int, ...] | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.readers.otf2.ranks import RankPlaces
+from perfscope.readers.otf2.reduced import Reduced
 from perfscope.readers.otf2.regions import ARTIFICIAL
 from perfscope.trace.devices import (
     DEVICE_DTYPE,
@@ -16,9 +16,6 @@ from perfscope.trace.devices import (
     DeviceInfo,
     DeviceKind,
 )
-
-if TYPE_CHECKING:
-    from perfscope.readers.otf2.reduced import Reduced
 
 STREAM_ROW = np.dtype(
     [

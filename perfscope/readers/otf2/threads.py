@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.readers.otf2.ranks import Location, RankPlaces
+from perfscope.readers.otf2.reduced import Reduced
 from perfscope.readers.otf2.regions import Region
 from perfscope.trace.hardware import ComputeTotals
-
-if TYPE_CHECKING:
-    from perfscope.readers.otf2.ranks import Location, RankPlaces
-    from perfscope.readers.otf2.reduced import Reduced
-    from perfscope.trace.model import Rank
+from perfscope.trace.model import Rank
 
 OPENMP = 3
 """Paradigm of regions (OTF2_Paradigm)."""

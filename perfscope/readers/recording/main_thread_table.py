@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from perfscope.readers.recording.layout import NO_ID
 from perfscope.trace.main_thread import MAIN_SAMPLE_DTYPE
-
-if TYPE_CHECKING:
-    from perfscope.trace.model import Table
+from perfscope.trace.model import Table
 
 
 def main_samples(raw: Table) -> Table:

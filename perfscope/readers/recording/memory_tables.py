@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
 from perfscope.readers.recording.layout import KEPT_NOTHING
 from perfscope.trace import memory_samples
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from perfscope.trace.model import Table
-
+from perfscope.trace.model import Table
 
 LAST_GENERATION = 2
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import perfscope
 from perfscope.document.build import sort_findings
+from perfscope.findings.core.finding import Finding
 from perfscope.schema.compare import Compare
 from perfscope.schema.findings import HowMeasured
 from perfscope.schema.history import History
@@ -16,10 +17,7 @@ from perfscope.schema.scaling import ScalingResult
 from perfscope.schema.study import Study, StudyFindingRow, StudyKind, StudyRunRow, StudyVerdict
 from perfscope.schema.sweep_result import SweepResult
 from perfscope.schema.write import as_json
-
-if TYPE_CHECKING:
-    from perfscope.findings.core.finding import Finding
-    from perfscope.studies.common.run import StudyRun
+from perfscope.studies.common.run import StudyRun
 
 Body = Compare | History | ScalingResult | SweepResult
 SCHEMA_VERSION: Final = "1"

@@ -29,17 +29,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfscope import files
 from perfscope.errors import PerfscopeError, UnreadableInputError, UsageError
+from perfscope.metrics.results import Options
 from perfscope.schema.check import problems
 from perfscope.schema.read import read_known
 from perfscope.studies.common import cache
 from perfscope.studies.common.run import StudyRun
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Options
 
 __all__ = ["StudyRun", "labels", "load_run", "load_runs"]
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from perfscope.schema.enums import LossKind
+from perfscope.schema.losses import LossEntry
 from perfscope.schema.read import read_losses
-
-if TYPE_CHECKING:
-    from perfscope.schema.losses import LossEntry
-    from perfscope.studies.common.run import StudyRun
+from perfscope.studies.common.run import StudyRun
 
 MOST_LOSSES = 12
 LEAST_SHARE = 0.005

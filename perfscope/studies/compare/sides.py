@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perfscope.errors import UsageError
+from perfscope.metrics.results import Options
 from perfscope.schema.compare import ComparedSide, NotCounted
 from perfscope.studies.common.excluded import left_out
 from perfscope.studies.common.places import find_runs
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.runs import labels, load_runs
-
-if TYPE_CHECKING:
-    from perfscope.metrics.results import Options
 
 
 @dataclass(frozen=True)

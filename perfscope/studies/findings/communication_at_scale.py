@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.finding import Evidence
 from perfscope.schema.enums import Confidence, Status
+from perfscope.studies.common.run import StudyRun
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
+from perfscope.studies.scaling.scaling import Scaling
+from perfscope.studies.scaling.series import Point
 from perfscope.units import format_share
-
-if TYPE_CHECKING:
-    from perfscope.studies.common.run import StudyRun
-    from perfscope.studies.scaling.scaling import Scaling
-    from perfscope.studies.scaling.series import Point
 
 ID = "communication_at_scale"
 TITLE = "Communication takes too much of the time at this scale"

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core.finding import Evidence, Gain
 from perfscope.schema.enums import Confidence, Status
+from perfscope.schema.time import Phase
+from perfscope.studies.common.run import StudyRun
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.studies.scaling.growth import UNEVEN, trained_samples
+from perfscope.studies.scaling.scaling import Scaling
 from perfscope.trace.model import Frame
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.schema.time import Phase
-    from perfscope.studies.common.run import StudyRun
-    from perfscope.studies.scaling.scaling import Scaling
 
 ID = "evaluation_frequency"
 TITLE = "Evaluation or output grows with the size of the job"

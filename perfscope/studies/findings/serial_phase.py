@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfscope.findings.core.finding import Evidence
 from perfscope.schema.enums import Confidence, Status
 from perfscope.schema.scaling import Amdahl
+from perfscope.schema.time import Phase
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
+from perfscope.studies.scaling.scaling import Scaling
+from perfscope.studies.scaling.series import Point
 from perfscope.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from perfscope.schema.time import Phase
-    from perfscope.studies.scaling.scaling import Scaling
-    from perfscope.studies.scaling.series import Point
 
 ID = "serial_phase"
 TITLE = "A serial part bounds what more ranks can give"

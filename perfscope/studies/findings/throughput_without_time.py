@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfscope.findings.core.finding import Evidence
 from perfscope.schema.enums import Confidence, Status
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
-
-if TYPE_CHECKING:
-    from perfscope.studies.scaling.scaling import Scaling
+from perfscope.studies.scaling.scaling import Scaling
 
 ID = "throughput_without_time"
 TITLE = "Throughput scales and the run time does not"

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfscope.studies.common import spent
+from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import LEAST_SHARE, MOST_LOSSES
 from perfscope.studies.history.change_points import Change, change_points
-
-if TYPE_CHECKING:
-    from perfscope.studies.common.run import StudyRun
 
 
 @dataclass(frozen=True)

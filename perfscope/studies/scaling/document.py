@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from perfscope.findings.core.finding import Finding
 from perfscope.schema.compare import NotCounted
 from perfscope.schema.efficiency import ACCEPTABLE_FROM, GOOD_FROM
 from perfscope.schema.scaling import (
@@ -21,17 +22,14 @@ from perfscope.schema.scaling import (
     ScalingPoint,
     ScalingResult,
 )
+from perfscope.studies.common.external import External
 from perfscope.studies.common.programs import are_different, programs
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.growth import SAME_WORK, UNEVEN, trained_samples
 from perfscope.studies.scaling.pop_table import COUNTER_ROWS, ROWS
+from perfscope.studies.scaling.scaling import Part, Scaling
 from perfscope.studies.scaling.series import Axis
 from perfscope.units import format_ratio, format_seconds
-
-if TYPE_CHECKING:
-    from perfscope.findings.core.finding import Finding
-    from perfscope.studies.common.external import External
-    from perfscope.studies.scaling.scaling import Part, Scaling
 
 Law = TypeVar("Law", Amdahl, ExtraP)
 LIMITS = {

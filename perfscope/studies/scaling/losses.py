@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
 
 from perfscope.schema.scaling import ScaledLoss
 from perfscope.studies.common import spent
+from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import LEAST_SHARE, MOST_LOSSES
+from perfscope.studies.scaling.growth import Growth
 from perfscope.studies.scaling.laws import model_of
 from perfscope.studies.scaling.models import fitted
-
-if TYPE_CHECKING:
-    from perfscope.studies.common.run import StudyRun
-    from perfscope.studies.scaling.growth import Growth
-    from perfscope.studies.scaling.series import Point
+from perfscope.studies.scaling.series import Point
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from perfscope.findings.core.finding import Finding
 from perfscope.schema.study import Study
 from perfscope.schema.sweep_result import (
     ConfigurationResult,
@@ -19,9 +19,6 @@ from perfscope.sweep.study import fabric, why
 from perfscope.sweep.study.model import FAILED, MISSING, REFUSED, Result, Sweep, measure
 from perfscope.sweep.study.runs import load
 from perfscope.sweep.study.stored import read_plan
-
-if TYPE_CHECKING:
-    from perfscope.findings.core.finding import Finding
 
 
 def read(place: Path, *, progress: Callable[[str], None] = lambda _: None) -> Sweep:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfscope.errors import UsageError
+from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.growth import SAME_WORK
-
-if TYPE_CHECKING:
-    from perfscope.studies.common.run import StudyRun
-    from perfscope.sweep.study.run import SweepRun
-    from perfscope.sweep.study.stored import StoredPlan
+from perfscope.sweep.study.run import SweepRun
+from perfscope.sweep.study.stored import StoredPlan
 
 
 @dataclass(frozen=True)
