@@ -24,7 +24,8 @@ def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
         window_ns=account.window_ns,
         training_ns=account.training_ns,
         lost_ns=account.lost_ns,
-        training_share=account.training_share,
+        lost_share=account.lost_share,
+        unknown_share=account.unknown_share,
         entries=tuple(
             _entry(entry, account, explained.get(entry.cause, ())) for entry in account.entries
         ),

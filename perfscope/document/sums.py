@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Metric
 from perfscope.schema.devices import Devices
+from perfscope.schema.enums import LossKind
 from perfscope.schema.findings import FindingRow, FirstAction
 
 NS = 1e-9
@@ -96,7 +97,10 @@ def losses(document: Analysis) -> Iterator[str]:
     waited = sum(row.waiting_ns for row in entries)
     if waited != accounts["communication_wait"]:
         yield f"{waited} ns of {accounts['communication_wait']} ns of waiting are charged"
-    yield from _share("training work", found.training_share, found.training_ns, found.window_ns)
+    unknown = sum(row.ns for row in entries if row.kind is LossKind.UNKNOWN)
+    lost = sum(row.ns for row in entries if row.share is not None) - unknown
+    yield from _share("lost", found.lost_share, lost, found.window_ns)
+    yield from _share("not known", found.unknown_share, unknown, found.window_ns)
 
 
 def work(document: Analysis) -> Iterator[str]:

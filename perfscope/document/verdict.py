@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.damage import spoils_comparison
@@ -15,14 +14,13 @@ from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, place, wholes
-from perfscope.losses.entry import LossAccount
+from perfscope.losses.entry import NO_LOSS, LossAccount
 from perfscope.losses.words import label
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Replay
 from perfscope.savings import Wholes
-from perfscope.schema.enums import Account, LossKind, Status
-from perfscope.schema.losses import name_of_work
+from perfscope.schema.enums import Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage, Need
 from perfscope.units import format_ratio, format_share
@@ -214,37 +212,32 @@ def _healthy(
     not_made = sum(finding.status in OPEN for finding in findings)
     rest = f" {not_made} of {len(findings)} diagnoses could not be made." if not_made else ""
     subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
-    work = name_of_work(trains=bool(results.ledger.ns[INDEX[Account.TRAINING]].any()))
-    lost = _lost(losses, work)
+    lost = _lost(losses)
     if _is_inefficient(results):
         why = lost or leading.lost_to
         return f"The efficiency is low: {subject}{why and f'; {why}'}.{rest}"
     if lost:
         return f"No change was found that saves {of_window(WARN_SHARE)}: {subject}; {lost}.{rest}"
-    share = losses.training_share if losses else None
-    training = f", {format_share(share)} of the ranks' time is {work}" if share else ""
+    share = losses.lost_share if losses else None
+    little = "" if share is None else f", {format_share(share)} of the ranks' time is lost"
     return (
-        f"{_found_nothing(results)}: {subject}{training}, and no finding is worth "
+        f"{_found_nothing(results)}: {subject}{little}, and no finding is worth "
         f"{of_window(WARN_SHARE)}.{rest}"
     )
 
 
-def _lost(losses: LossAccount | None, work: str) -> str:
+def _lost(losses: LossAccount | None) -> str:
     """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
-    share = losses.training_share if losses else None
-    if losses is None or share is None:
-        return ""
     # what is not known may all be training work: a check of the result's quality tells of it
-    unheard = (LossKind.OUTSIDE, LossKind.UNKNOWN)
-    inside = [one for one in losses.entries if one.cause.kind not in unheard]
-    if sum(one.ns for one in inside) <= (1 - TRAINS) * losses.window_ns:
+    share = losses.lost_share if losses else None
+    if losses is None or share is None or share <= 1 - TRAINS:
         return ""
-    first = inside[0]
+    first = next(one for one in losses.entries if one.cause.kind not in NO_LOSS)
     pattern = f", {first.pattern.label}" if first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""
     return (
-        f"{format_share(share)} of the ranks' time is {work}, and most of the rest is lost "
-        f"to: {label(first)}{where}, {format_share(first.ns / losses.window_ns)}{pattern}"
+        f"{format_share(share)} of the ranks' time is lost, most of it to "
+        f"{label(first)}{where}, {format_share(first.ns / losses.window_ns)}{pattern}"
     )
 
 

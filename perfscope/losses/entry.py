@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from perfscope.losses.cause import LossCause
 from perfscope.replay.model import Edit
 from perfscope.replay.steps import Steps
-from perfscope.schema.enums import Basis, LossPattern
+from perfscope.schema.enums import Basis, LossKind, LossPattern
 from perfscope.schema.losses import LossSaving
 from perfscope.trace.model import Frame
+
+NO_LOSS = frozenset({LossKind.OUTSIDE, LossKind.UNKNOWN})
+"""Kinds of which it is not known that they cost the analyzed window anything."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,15 @@ class LossAccount:
         return self.life_ns - self.training_ns
 
     @property
-    def training_share(self) -> float | None:
-        """Training work as a share of the ranks' time in the focus; None of an empty focus."""
-        return self.training_ns / self.window_ns if self.window_ns else None
+    def lost_share(self) -> float | None:
+        """What a known cause took of the ranks' time in the focus; None of an empty focus."""
+        return self._share(lambda kind: kind not in NO_LOSS)
+
+    @property
+    def unknown_share(self) -> float | None:
+        """Of how much of the ranks' time in the focus nothing is known; None of an empty focus."""
+        return self._share(lambda kind: kind is LossKind.UNKNOWN)
+
+    def _share(self, is_meant: Callable[[LossKind], bool]) -> float | None:
+        spent = sum(entry.ns for entry in self.entries if is_meant(entry.cause.kind))
+        return spent / self.window_ns if self.window_ns else None

@@ -8,11 +8,6 @@ from perfscope.schema.common import Place
 from perfscope.schema.enums import Account, Activity, Basis, LossKind, LossPattern
 
 
-def name_of_work(*, trains: bool) -> str:
-    """What ranks do that lose nothing: where nothing tells what training is, all computation."""
-    return "training work" if trains else "computation"
-
-
 @dataclass(frozen=True)
 class LossSaving:
     """Seconds that the run would be shorter by without a cause; null with a reason."""
@@ -57,13 +52,15 @@ class LossEntry:
 class Losses:
     """The time of all ranks, in nanoseconds: training work, and the entries of what was lost.
 
-    `life_ns` is training work and lost time; the entries add up to what was lost. `training_share`
-    is of the focus of analysis.
+    `life_ns` is training work and lost time; the entries add up to what was lost. `lost_share` is
+    what is lost to a known cause, and `unknown_share` that of which nothing is known, both of the
+    ranks' time in the focus of analysis.
     """
 
     life_ns: int
     window_ns: int
     training_ns: int
     lost_ns: int
-    training_share: float | None
+    lost_share: float | None
+    unknown_share: float | None
     entries: tuple[LossEntry, ...]

@@ -42,7 +42,8 @@ def losses(seconds: Mapping[str, Any]) -> Json:
         "window_ns": window,
         "training_ns": training,
         "lost_ns": lost,
-        "training_share": training / window if window else None,
+        "lost_share": (lost - outside) / window if window else None,
+        "unknown_share": 0.0 if window else None,
         "entries": entries,
     }
 
@@ -54,7 +55,8 @@ def no_losses() -> Json:
         "window_ns": 0,
         "training_ns": 0,
         "lost_ns": 0,
-        "training_share": None,
+        "lost_share": None,
+        "unknown_share": None,
         "entries": [],
     }
 

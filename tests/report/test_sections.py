@@ -258,7 +258,7 @@ def test_a_run_that_lost_nothing_is_not_called_unmeasured() -> None:
     found = four_ranks_healthy()
     found["losses"] |= {"entries": [], "life_ns": 4_000_000_000}
     page = build_html(read_known(found))
-    assert "all their 4.00\u00a0s were training work" in page
+    assert "none of their 4.00\u00a0s was lost" in page
     assert "no rank left a recording of its time" not in page
 
 

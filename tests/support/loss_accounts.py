@@ -19,7 +19,8 @@ def losses_of(training_s: float, *entries: tuple[str, str, float, int]) -> Any:
         window_ns=training_ns + sum(ns),
         training_ns=training_ns,
         lost_ns=sum(ns),
-        training_share=0.5,
+        lost_share=0.5,
+        unknown_share=0.0,
         entries=tuple(
             LossEntry(
                 label=label,

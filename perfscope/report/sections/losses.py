@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.report.formats import percent, seconds
@@ -10,9 +9,8 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Place, place_of
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.enums import Account, Basis, LossPattern
-from perfscope.schema.losses import LossEntry, Losses, name_of_work
-from perfscope.schema.time import LedgerAccount
+from perfscope.schema.enums import Basis, LossKind, LossPattern
+from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import counted
 
 NS = 1e-9
@@ -66,16 +64,14 @@ COLUMNS = (
 
 
 def _context(result: Analysis) -> Context:
-    found, work = result.losses, _work(result.ledger)
+    found = result.losses
     if not found.entries:
-        life = seconds(found.life_ns * NS) if found.life_ns else ""
-        return {"table": None, "life": life, "work": work}
+        return {"table": None, "life": seconds(found.life_ns * NS) if found.life_ns else ""}
     caption = "Lost time of all ranks by cause"
     whole = Table("losses-all", caption, COLUMNS, found.entries, MOST_ROWS, "causes")
     is_all = len(found.entries) <= MOST_SHOWN
     return {
-        "takeaway": _sentence(found, work),
-        "work": work,
+        "takeaway": _sentence(found),
         "lost": seconds(found.lost_ns * NS),
         "life": seconds(found.life_ns * NS),
         "table": replace(whole, id="losses-table", rows=found.entries[:MOST_SHOWN]),
@@ -85,38 +81,34 @@ def _context(result: Analysis) -> Context:
 
 
 def takeaway(result: Analysis) -> str:
-    """How much of the analyzed window was training work, and what took most of the rest."""
-    return _sentence(result.losses, _work(result.ledger))
+    """How much of the analyzed window was lost, and to what."""
+    return _sentence(result.losses)
 
 
-def _work(ledger: Sequence[LedgerAccount]) -> str:
-    training = Account.TRAINING.value
-    return name_of_work(trains=any(one.seconds for one in ledger if one.id == training))
-
-
-def _inside(found: Losses) -> list[LossEntry]:
-    """What was lost in the analyzed window, as far as it can be counted there."""
-    return [entry for entry in found.entries if entry.share]
+def _known(found: Losses) -> list[LossEntry]:
+    """What was lost in the analyzed window to a known cause."""
+    return [one for one in found.entries if one.share and one.kind is not LossKind.UNKNOWN]
 
 
 def _extent(found: Losses) -> str:
     """How many causes there are: those that the sentence counts, and those that it leaves out."""
-    inside = len(_inside(found))
-    outside = len(found.entries) - inside
-    return counted(inside, "cause") + (f", and {outside} outside the window" if outside else "")
+    causes = counted(len(_known(found)), "cause")
+    rest = [one for one in found.entries if one.kind is not LossKind.UNKNOWN and not one.share]
+    outside = f", and {len(rest)} outside the window" if rest else ""
+    return causes + (", what is not known" if found.unknown_share else "") + outside
 
 
-def _sentence(found: Losses, work: str) -> str:
-    if found.training_share is None:
+def _sentence(found: Losses) -> str:
+    if found.lost_share is None:
         return ""
-    inside = _inside(found)
+    inside = _known(found)
     told = [f"{entry.label} {percent(entry.share)}" for entry in inside[:MOST_TOLD]]
-    rest = f"; lost to: {', '.join(told)}" if told else ""
+    causes = f": {', '.join(told)}" if told else ""
     more = len(inside) - len(told)
     others = f" and {counted(more, 'more cause')}" if more > 0 else ""
-    share = percent(found.training_share)
-    training = f"{share} of the ranks’ time in the analyzed window was {work}"
-    return f"{training}{rest}{others}"
+    lost = f"{percent(found.lost_share)} of the ranks’ time in the analyzed window was lost"
+    unknown = f"; nothing is known of {percent(found.unknown_share)}" if found.unknown_share else ""
+    return f"{lost}{causes}{others}{unknown}"
 
 
 SECTION = Section("losses", "What time was lost to", "losses.html", _context, is_summary=True)
